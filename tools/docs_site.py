@@ -1,4 +1,4 @@
-"""Which files the site of `make docs` is made of: hooks that mkdocs calls (mkdocs.yml).
+"""Chooses the files of the site of `make docs`: hooks that mkdocs calls (mkdocs.yml).
 
 The site has the repository's own tree: the pages that the project has, what they show, and each
 file of text that they link to (a plan, a workload, a source) as a page of its own.

@@ -1,4 +1,4 @@
-"""What a program shows in a terminal, as an SVG picture: runs it in a terminal of its own."""
+"""Runs a program in a terminal of its own, and makes an SVG picture of the screen."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Terminal:
         os.close(writing)
 
     def read(self) -> str:
-        """What it writes until its end. Raises CalledProcessError where it fails."""
+        """The program's whole output. Raises CalledProcessError where it fails."""
         written = bytearray()
         try:
             while piece := os.read(self._reading, 1 << 16):

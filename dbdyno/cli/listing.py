@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dbdyno.cli.exit_status import say
-from dbdyno.cli.options import RESULTS, AsList, DataDir, Wait
+from dbdyno.cli.options import RESULTS, AsList, DataDir, ResultFolders, Wait, refuse_missing
 from dbdyno.model.error import DynoError
 
 workload_app = typer.Typer(help="List and show the workloads.", no_args_is_help=True)
@@ -21,19 +21,14 @@ golden_app = typer.Typer(
 
 
 def ls(
-    folders: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[FOLDER…]", help="Folders with results; `results` without any."),
-    ] = None,
+    folders: ResultFolders = None,
     as_json: AsList = False,
 ) -> None:
     """List results, the newest first: when, state, blocks, arms, folder."""
     from dbdyno.serve import folders as results
     from dbdyno.serve import plain
 
-    for folder in folders or ():
-        if not folder.is_dir():
-            raise DynoError(f"{folder}: no such folder; name a folder with results")
+    refuse_missing(folders or ())
     found = results.found(folders or [RESULTS])
     if as_json:
         print(json.dumps(plain.document(found), indent=1))  # noqa: T201
@@ -45,7 +40,7 @@ def ls(
 
 
 def workload_names() -> list[str]:
-    """What the shell may complete a workload to."""
+    """The names to which the shell may complete a workload."""
     from dbdyno import workload
 
     return list(workload.names())

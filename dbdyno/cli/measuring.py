@@ -44,8 +44,8 @@ def run(
     plan = with_lengths(plan, out / plan.name)
     if dry_run:
         show_outlook(plan, as_json=as_json)
-        return
-    carry_out(plan, out, wait=wait, quiet=quiet, as_json=as_json)
+    else:
+        carry_out(plan, out, wait=wait, quiet=quiet, as_json=as_json)
 
 
 def calibrate(
@@ -103,8 +103,8 @@ def calibrate(
     wanted = calibration.of(asked, comparisons, blocks)
     if dry_run:
         show_outlook(wanted, as_json=as_json)
-        return
-    carry_out(wanted, out, wait=wait, quiet=quiet, as_json=as_json)
+    else:
+        carry_out(wanted, out, wait=wait, quiet=quiet, as_json=as_json)
 
 
 def check(

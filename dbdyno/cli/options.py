@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dbdyno.model.error import DynoError
+
 RESULTS = Path("results")
-"""Where result folders are kept where nobody says it."""
+"""The default folder for result folders."""
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.")]
+ResultFolders = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="[FOLDER…]", help="Folders with results; `results` without any."),
+]
 ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A result folder.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder for result folders.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait while another lab measures here.")]
@@ -37,3 +44,10 @@ Colors = Annotated[
         "0.97,1.03. Default: the published colours.",
     ),
 ]
+
+
+def refuse_missing(folders: Iterable[Path]) -> None:
+    """Raises DynoError where one of these folders of results is not there."""
+    for folder in folders:
+        if not folder.is_dir():
+            raise DynoError(f"{folder}: no such folder; name a folder with results")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbdyno.cli.exit_status import FAILED, say
+from dbdyno.cli.exit_status import DONE, FAILED, say
 from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, Quiet, Wait
 from dbdyno.model.error import DynoError
 
@@ -26,7 +26,7 @@ MINUTES_MAX = 43_200
 ARM = re.compile(
     r"^`?arms\.(.+?)\.(?:version|base_dir|build|dsn|config|settings(?:\.([\w.]+))?)`?: "
 )
-"""How a plan's sentence on an arm begins."""
+"""The beginning of a plan's sentence on an arm."""
 REPORT = "report.html"
 """In the result folder; a race that has it is over."""
 Contenders = Annotated[
@@ -115,7 +115,7 @@ def race(
         pgbench=pgbench or [],
     )
     wanted = race_of(asked, here)
-    # What looks at the host would disturb a lab that measures, and see its load and its servers.
+    # Looking at the host would disturb another lab's measurement, and see its load and servers.
     with nullcontext() if dry_run else HostLock(plan=name_of(wanted), wait=wait):
         path, text = settled(wanted, out)
         plan = checked(text, path, out)
@@ -129,7 +129,7 @@ def race(
     keep(path, text)
     outcome = measuring.measure(plan, out, wait, quiet=quiet)
     show(outcome.folder, as_json=as_json)
-    raise typer.Exit(FAILED if outcome.failed else 0)
+    raise typer.Exit(FAILED if outcome.failed else DONE)
 
 
 def init(
@@ -241,7 +241,7 @@ def look_around() -> Here:
 
 
 def race_of(asked: Asked, here: Here) -> Race:
-    """What is asked for, understood. Raises PlanError in one line."""
+    """The race that the words ask for. Raises PlanError in one line."""
     from dbdyno.plan import race as races
 
     if not 1 <= asked.minutes <= MINUTES_MAX:
@@ -275,7 +275,7 @@ def absolute_script(text: str) -> str:
 
 
 def name_of(wanted: Race) -> str:
-    """What the race is called."""
+    """The race's name."""
     from dbdyno.plan import race as races
 
     return races.name_of(wanted.sides)
@@ -329,7 +329,7 @@ def checked(text: str, path: Path, out: Path) -> Plan:
 
 
 def of_contender(said: str, path: Path) -> str:
-    """What is wrong with a plan, said of the contender: the plan's file is not there yet."""
+    """A plan's complaint, said of the contender, because the plan's file does not exist yet."""
     said = said.removeprefix(f"{path}: ").removeprefix("key ")
     return ARM.sub(lambda of: f"contender `{of[1]}`: " + (f"{of[2]}: " if of[2] else ""), said)
 

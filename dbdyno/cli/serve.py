@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dbdyno.cli.exit_status import say
-from dbdyno.cli.options import RESULTS
-from dbdyno.model.error import DynoError
+from dbdyno.cli.options import RESULTS, ResultFolders, refuse_missing
 
 
 def serve(
-    folders: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[FOLDER…]", help="Folders with results; `results` without any."),
-    ] = None,
+    folders: ResultFolders = None,
     port: Annotated[
         int, typer.Option("--port", help="The port; 0 takes one that is free.", min=0, max=65535)
     ] = 8765,
@@ -35,9 +30,7 @@ def serve(
     from dbdyno.serve.app import application
 
     roots = folders or [RESULTS]
-    for root in roots:
-        if not root.is_dir():
-            raise DynoError(f"{root}: no such folder; name a folder with results")
+    refuse_missing(roots)
     listener = server.listen(host, port)
     token = server.token(host)
     app = application(roots, Access(token))

@@ -1,4 +1,4 @@
-"""How much fixed work scatters on this host just now: what asks sides of a race to take turns."""
+"""Times fixed work on this host: if the times scatter, the sides of a race take turns."""
 
 from __future__ import annotations
 

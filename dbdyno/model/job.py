@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from pathlib import Path
 
 from dbdyno.model import Address, Extent, Json, Password
@@ -40,6 +41,17 @@ def settling_s(slice_s: float) -> float:
 def clients(job: Json, role: Json) -> int:
     """How many times a role is there: once for each client, or once in all."""
     return int(job["clients"]) if role["per"] == "client" else 1
+
+
+def amounts(tick: Json, statements: Container[str]) -> dict[str, int]:
+    """The operations, rows and statements of a tick, all clients of its role together.
+
+    `statements`: the names of those (`statement_names`), so that no transaction counts as one.
+    """
+    operations, rows = (sum(one[at] or 0 for one in tick["per_client"]) for at in (0, 1))
+    parts = tick["operations"].items()
+    sent = sum(part["count"] for name, part in parts if name in statements)
+    return {"operations": operations, "rows": rows, "statements": sent}
 
 
 def connections(job: Json) -> int:

@@ -36,6 +36,26 @@ class Headline:
         """Whether its work is told beforehand, or asked for afterwards, and not counted."""
         return self.work is not None or self.work_query is not None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether its step has no rate before its end."""
+        return self.metric == "seconds" or self.has_work
+
+
+def headline_of(step: Json) -> Headline | None:
+    """The headline of a step.json; None where it has none."""
+    its = step.get("headline")
+    if its is None:
+        return None
+    return Headline(
+        metric=its["metric"],
+        role=its["role"],
+        count=its["count"],
+        work=its.get("work"),
+        each=its.get("each"),
+        work_query=its.get("work_query"),
+    )
+
 
 @dataclass(frozen=True, kw_only=True)
 class MetricSource:

@@ -1,4 +1,4 @@
-"""What all blocks so far say of each step, in figures: the words come at looks alone."""
+"""The evidence of all blocks so far, in figures: words come at looks alone."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def figures(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
 
 
 def size(cell: Cell) -> float:
-    """How large the change is by which a cell has its word, as a ratio of 1 or more."""
+    """The size of the change behind a cell's word, as a ratio of 1 or more."""
     verdict = cell.verdict
     judgements = () if verdict is None else verdict.judgements
     ratios = [one.told[0] for one in judgements if verdict is None or one.metric in verdict.by]
@@ -114,13 +114,13 @@ def joined(before: str, parts: Sequence[str], none: str = "none") -> str:
 
 
 def ending(comparison: Comparison) -> str:
-    """Why it ended."""
+    """The reason for the end of the race."""
     steps = [cell for step in comparison.steps for cell in step.cells[1:]]
     return "time is up" if any(map(is_open, steps)) else "all decided"
 
 
 def of_builds(comparison: Comparison) -> str:
-    """Which sides are compiled for size, and what to do about it."""
+    """The sides that are compiled for size, and the remedy."""
     small = [arm for arm in comparison.arms if for_size(flags_of(comparison.servers.get(arm, {})))]
     if not small:
         return "builds: none says that it is compiled for size (-Os)"
@@ -130,6 +130,6 @@ def of_builds(comparison: Comparison) -> str:
 
 
 def of_report(report: Path) -> str:
-    """Where the report is; of a long path the end."""
+    """The report's path; of a long one the end."""
     line = f"report: {report}"
     return line if len(line) <= COLUMNS else f"report: …{str(report)[-(COLUMNS - 9) :]}"

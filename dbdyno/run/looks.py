@@ -62,7 +62,7 @@ def run(  # noqa: PLR0913 (each by its name)
             ended = runner.run_blocks(
                 replace(lab, through=blocks[-1].number),
                 blocks,
-                fits=lambda: fits(lab, read, evidence),
+                fits=lambda: goes_on(lab, read, evidence),
             )
             whole = replace(
                 whole, failed=whole.failed + ended.failed, voids=whole.voids + ended.voids
@@ -147,13 +147,15 @@ def why_over(lab: Lab, looked: Looked, found: Sequence[StepComparison]) -> str |
 # --- Time ------------------------------------------------------------------------------------
 
 
-def fits(lab: Lab, read: Read, evidence: Evidence | None) -> bool:
-    """Whether a further block is over before the plan's time is, and that of the looks.
-
-    Shows the `evidence` of the blocks before it.
-    """
+def goes_on(lab: Lab, read: Read, evidence: Evidence | None) -> bool:
+    """Shows the evidence of the blocks so far; returns whether a further one fits."""
     if evidence is not None and lab.results.complete():
         lab.watch.so_far(evidence(read(lab.results)))
+    return fits(lab)
+
+
+def fits(lab: Lab) -> bool:
+    """Whether a further block is over before the plan's time is, and that of the looks."""
     looks, minutes = lab.results.looks(), lab.results.minutes
     limits = [lab.plan.schedule.minutes_max]
     if looks is not None and limits_looks(looks):

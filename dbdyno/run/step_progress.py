@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dbdyno.model import Headline, Json, Step, metric
-from dbdyno.model.job import clients, statement_names, table_names, timed_operations
+from dbdyno.model.job import amounts, clients, statement_names, table_names, timed_operations
 from dbdyno.run.progress import Pulse
 from dbdyno.stats.response_times import Histogram
 
@@ -33,15 +33,10 @@ class Count:
     def add(self, tick: Json, statements: frozenset[str]) -> None:
         """Takes a tick of the role; `statements` are the names of those, not of transactions."""
         seconds = tick["active_ns"] / NS_PER_S
-        operations, rows, errors, _ = (
-            sum(filter(None, column)) for column in zip(*tick["per_client"], strict=True)
-        )
-        parts = tick["operations"].items()
-        sent = sum(part["count"] for name, part in parts if name in statements)
-        self.second = {"operations": operations, "rows": rows, "statements": sent}
+        self.second = amounts(tick, statements)
         self.elapsed_s += seconds
-        self.operations += operations
-        self.errors += errors
+        self.operations += self.second["operations"]
+        self.errors += sum(one[2] or 0 for one in tick["per_client"])
         self.retries += sum(part.get("retries") or 0 for part in tick["operations"].values())
         if tick["measured"]:
             self.measured_s += seconds
@@ -104,7 +99,7 @@ class Meter:
     def rates(self, tick: Json) -> Json:
         """The headline's rates; work that is told as a whole (an index's rows) has none so far."""
         headline = self.step.headline
-        if headline is None or headline.metric == "seconds" or headline.has_work:
+        if headline is None or headline.is_whole:
             return {"unit": "", "rate": None, "rate_so_far": None}
         count, each = self.counts[self.leader], headline.each or 1
         so_far = count.rate(headline.count)

@@ -1,4 +1,4 @@
-"""Who may read: anybody of this machine on the loopback, elsewhere whoever has the token."""
+"""Lets read anybody of this machine on the loopback, and elsewhere only holders of the token."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GUARDS = {
 
 @dataclass(frozen=True)
 class Access:
-    """What a request needs: the token, or where there is none a name of the loopback."""
+    """The condition for a request: the token; without one, a name of the loopback."""
 
     token: str | None = None
 

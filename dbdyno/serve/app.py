@@ -35,7 +35,7 @@ REPORT_POLICY = (
 
 @dataclass(frozen=True)
 class Serving:
-    """What all pages are made of."""
+    """The parts that all pages share."""
 
     folders: Folders
     frame: Frame = field(default_factory=Frame)
@@ -120,7 +120,7 @@ def report(serving: Serving, request: Request) -> Response:
 
 
 def live_page(serving: Serving, request: Request) -> Response:
-    """How a plan stands, which goes on by the events of `_pushed`."""
+    """The state of a plan; the events of `_pushed` keep the page up to date."""
     return HTMLResponse(live.page(serving.frame, serving.judged, serving.result(request)))
 
 
@@ -142,7 +142,7 @@ def numbers_page(serving: Serving, request: Request) -> Response:
 
 
 def comparison(serving: Serving, request: Request) -> Response:
-    """What `dyno compare --json` prints."""
+    """The output of `dyno compare --json`."""
     found = serving.judged.comparison(serving.result(request))
     return Response(json_document.render(found), media_type="application/json")
 

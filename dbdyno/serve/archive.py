@@ -18,7 +18,7 @@ from dbdyno.store.glance import Stamp
 
 @dataclass
 class _Kept:
-    """What is known of one result, as long as its stamp holds."""
+    """The kept parts of one result, valid as long as its stamp is."""
 
     stamp: Stamp
     index: Index | None  # None: it cannot be read
@@ -55,7 +55,7 @@ class Archive:
             return None
 
     def values(self, index: Index, trace: Trace) -> Values | None:
-        """What an arm came to in a step; None where its files are damaged."""
+        """An arm's figures in a step; None where its files are damaged."""
         with self._making:
             known = self._kept[index.name].values
             key = (trace.arm, trace.work.key)

@@ -32,6 +32,7 @@ from dbdyno.report.parts import (
 from dbdyno.serve import charted
 from dbdyno.serve.charted import Search, View, Way, Ways, day, link, report
 from dbdyno.serve.history import configuration, figure_words
+from dbdyno.serve.listing import has_words
 
 if TYPE_CHECKING:
     from dbdyno.serve.app import Serving
@@ -155,15 +156,14 @@ def _arms(index: Index) -> list[str]:
 
 
 def _has(side: Side, query: str) -> bool:
-    text = f"{side.arm} {side.result} {side.plan} {side.version}".lower()
-    return all(word in text for word in query.lower().split())
+    return has_words(f"{side.arm} {side.result} {side.plan} {side.version}".lower(), query)
 
 
 # --- Two arms ------------------------------------------------------------------------------------
 
 
 def other_host(left: Chosen, right: Chosen) -> View:
-    """Why two results of different hosts do not stand beside each other."""
+    """The reason why results of different hosts do not stand beside each other."""
     hosts = " and ".join(host_words(one[0].host) for one in (left, right))
     text = (
         f"The results are of different hosts: {hosts}. Between two hosts no ratio tells of servers."
@@ -192,7 +192,7 @@ def shown(found: Beside) -> View:
 
 
 def _names(found: Beside) -> tuple[str, str]:
-    """How the sides are called: by their arms, with the result where that is not enough."""
+    """The names of the sides: their arms, with the result if the arms have one name."""
     left, right = found.left, found.right
     if left.arm != right.arm:
         return left.arm, right.arm

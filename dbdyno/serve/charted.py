@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from starlette.responses import HTMLResponse
 
 from dbdyno import __version__
 from dbdyno.report.parts import AnyPart, Page
 from dbdyno.report.render import html
-from dbdyno.serve.frame import DRAWING, Frame
+from dbdyno.serve import listing
+from dbdyno.serve.frame import DRAWING, Frame, of_result
 
 POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
@@ -49,7 +49,7 @@ class Search:
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """What a page is made of."""
+    """The contents of a page."""
 
     title: str
     at: str  # its place in the bar
@@ -85,9 +85,9 @@ def link(path: str, **asked: str | Sequence[str] | None) -> str:
 
 def report(result: str) -> str:
     """The address of a result's report, by the result's key."""
-    return f"/report/{quote(result)}"
+    return of_result("report", result)
 
 
 def day(unix_ns: float) -> str:
     """A moment as 2026-03-01 14:05, in UTC."""
-    return datetime.fromtimestamp(unix_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M")
+    return listing.day(unix_ns / 1e9)

@@ -1,4 +1,4 @@
-"""Which results lie in some folders, by what a list says of each without reading its blocks."""
+"""Finds result folders, and reads what a list shows of each without its blocks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ class Result:
     until_decided: bool
     begun: Path | None  # the last block, where it is not complete
     host: str  # in words; "" where nothing is known
-    host_key: str  # the same for all results of one host; "" where nothing is known
     stamp: Stamp  # changes when the result does
     state: State = "complete"
 
@@ -150,7 +149,6 @@ def _of(key: str, path: Path, stamp: Stamp) -> Result:
         until_decided=bool((plan.get("schedule") or {}).get("until_decided")),
         begun=its.begun,
         host=_host(its.host),
-        host_key=str(its.host.get("hostname_hash") or ""),
         stamp=stamp,
     )
 

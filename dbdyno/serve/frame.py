@@ -33,7 +33,12 @@ TEMPLATES = Path(str(files("dbdyno.serve"))) / "templates"
 
 def address(name: str, result: Result) -> str:
     """The address of a result's page: `report`, `live`, `numbers` …"""
-    return f"/{name}/{quote(result.key)}"
+    return of_result(name, result.key)
+
+
+def of_result(name: str, key: str) -> str:
+    """The same by the result's key."""
+    return f"/{name}/{quote(key)}"
 
 
 class Frame:

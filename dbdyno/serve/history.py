@@ -35,6 +35,7 @@ from dbdyno.report.parts import (
 )
 from dbdyno.serve import charted
 from dbdyno.serve.charted import Search, View, Way, Ways, day, link, report
+from dbdyno.serve.listing import has_words
 
 if TYPE_CHECKING:
     from dbdyno.serve.app import Serving
@@ -145,8 +146,7 @@ def _rows(found: History) -> Iterable[dict[str, object]]:
 
 def choose(found: Sequence[Steps], query: str) -> View:
     """All steps, each with how often it was measured, as far as they have the query's words."""
-    wanted = query.lower().split()
-    its = [one for one in found if all(word in _searched(one) for word in wanted)]
+    its = [one for one in found if has_words(_searched(one), query)]
     rows = tuple(
         Row(
             cells=(
@@ -315,7 +315,7 @@ def _chart(found: History) -> Chart:
 
 
 def _marks(line: Line) -> dict[float, str]:
-    """Where in the order a new version begins."""
+    """The places in the order at which a new version begins."""
     versions = [point.side.version for point in line.points]
     return {
         float(place): version

@@ -1,4 +1,4 @@
-"""What results come to, judged when somebody asks and kept in memory until their files change.
+"""Judges results on request, and keeps comparisons in memory until their files change.
 
 Nothing is written: what `dyno` keeps beside a result is read here, and never made.
 """
@@ -24,7 +24,7 @@ COMPARISONS_MAX = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """How often an arm has a verdict."""
+    """A verdict's word, and in how many steps an arm has it."""
 
     word: str
     count: int
@@ -33,7 +33,7 @@ class Told:
 
 @dataclass(frozen=True, kw_only=True)
 class Headline:
-    """What a list says of a result: each arm's verdicts, or why there are none."""
+    """The verdicts of each arm in a list of results, or the reason why there are none."""
 
     arms: tuple[tuple[str, tuple[Told, ...]], ...] = ()
     instead: str = ""
@@ -48,7 +48,7 @@ class Judged:
         self._headlines: dict[str, tuple[Stamp, Headline]] = {}
 
     def comparison(self, result: Result) -> Comparison:
-        """What reports show of a result. Raises ResultError where it is damaged."""
+        """The comparison that a result's report shows. Raises ResultError where it is damaged."""
         return self._made(result, result.stamp)
 
     def so_far(self, result: Result) -> Comparison:

@@ -25,8 +25,7 @@ class Line:
 def page(frame: Frame, folders: Folders, judged: Judged, query: str) -> str:
     """All results that have every word of the query, the newest first."""
     every = folders.found()
-    wanted = query.lower().split()
-    its = [one for one in every if all(word in one.words for word in wanted)]
+    its = [one for one in every if has_words(one.words, query)]
     body = frame.filled(
         "list.html.j2",
         lines=[_line(one, judged) for one in its],
@@ -35,6 +34,11 @@ def page(frame: Frame, folders: Folders, judged: Judged, query: str) -> str:
         empty=not every,
     )
     return frame.page("Results", body, at="results", scripts=("list.js",))
+
+
+def has_words(text: str, query: str) -> bool:
+    """Whether a text in small letters has every word of a query."""
+    return all(word in text for word in query.lower().split())
 
 
 def counted(its: Sequence[Result], every: Sequence[Result]) -> str:
@@ -49,7 +53,7 @@ def day(seconds: float) -> str:
 
 
 def blocks(result: Result) -> str:
-    """How many blocks are complete: 2 of 6 blocks, 3 blocks."""
+    """The complete blocks: 2 of 6 blocks, 3 blocks."""
     if result.until_decided or result.complete >= result.planned:
         return number.blocks(result.complete)
     return f"{result.complete} of {number.blocks(result.planned)}"

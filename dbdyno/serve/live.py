@@ -26,7 +26,7 @@ from dbdyno.serve.judged import Judged
 from dbdyno.serve.watch import Sight, Watch
 
 LOOK_S = 1.0
-"""How often the files are looked at."""
+"""Between two looks at the files."""
 ALIVE_S = 15.0
 """After so long without news a line is sent all the same, so that nobody between hangs up."""
 EVIDENCE = (
@@ -94,7 +94,7 @@ def event(name: str, text: str) -> str:
 
 
 def state(frame: Frame, result: Result, sight: Sight) -> str:
-    """Which block runs, and its steps with what each arm does in them, as markup."""
+    """The running block, and each arm's state in its steps, as markup."""
     return frame.filled(
         "live_state.html.j2", result=result, sight=sight, blocks=listing.blocks(result)
     )
@@ -110,7 +110,7 @@ def pulse(sight: Sight) -> str:
 
 
 def rates(result: Result, sight: Sight) -> Json | None:
-    """What the page's script draws."""
+    """The figures that the page's script draws."""
     if sight.rates is None:
         return None
     found = asdict(sight.rates)

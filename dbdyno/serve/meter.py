@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbdyno.model import Json, metric
-from dbdyno.model.job import statement_names
+from dbdyno.model import Headline, Json, metric
+from dbdyno.model.job import amounts, statement_names
+from dbdyno.model.step import headline_of
 from dbdyno.report import number
 from dbdyno.store import StepFolder
 from dbdyno.store.tail import Tail
@@ -15,7 +16,7 @@ NS_PER_S = 1_000_000_000
 POINTS_MAX = 600
 """Of a line on the screen; of a longer step neighbouring seconds are taken together."""
 SECOND_MIN_S = 0.5
-"""What is left of a second at a step's end says little of its rate."""
+"""A shorter rest of a second at a step's end says little of the rate."""
 FILL = "fill"
 """The role whose rows a bulk load counts."""
 
@@ -24,7 +25,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """What is counted of a step: its headline's work, else what its first role does."""
+    """The counted work of a step: its headline's, else that of its first role."""
 
     unit: str
     count: str  # rows, operations or statements
@@ -38,19 +39,18 @@ class Meter:
     def __init__(self, folder: StepFolder) -> None:
         self.folder = folder
         job = folder.job() or {}
-        self.measure = measure(folder.step().get("headline"), job)
+        self.measure = measure(headline_of(folder.step()), job)
         stop = job.get("stop") or {}
         self.warmup_s = float(stop.get("warmup_s") or 0)
         self.whole_s = self.warmup_s + stop["seconds"] if stop.get("seconds") else None
         self.points: list[Point] = []  # seconds of the step, and the rate of that second
-        self.errors = 0
         self._statements = statement_names(job)
         self._role = self.measure.role
         self._tail = Tail(folder)
 
     @property
     def elapsed_s(self) -> float:
-        """How long the step has run, its warm-up with it and pauses without."""
+        """The step's time so far, with its warm-up and without pauses."""
         return self.points[-1][0] if self.points else 0.0
 
     def look(self) -> None:
@@ -60,51 +60,40 @@ class Meter:
                 self._take(event)
 
     def _take(self, tick: Json) -> None:
-        operations, rows, errors = (
-            sum(one[at] or 0 for one in tick["per_client"]) for at in range(3)
-        )
-        self.errors += errors
         self._role = self._role or tick["role"]
         seconds = tick["active_ns"] / NS_PER_S
         if tick["role"] != self._role or seconds < SECOND_MIN_S:
             return
-        parts = tick["operations"].items()
-        sent = sum(part["count"] for name, part in parts if name in self._statements)
-        amount = {"operations": operations, "rows": rows, "statements": sent}[self.measure.count]
+        amount = amounts(tick, self._statements)[self.measure.count]
         self.points.append((self.elapsed_s + seconds, amount * self.measure.each / seconds))
 
 
-def measure(headline: Json | None, job: Json) -> Measure:
-    """What to count of a step with this headline; one in seconds is shown by its operations."""
+def measure(headline: Headline | None, job: Json) -> Measure:
+    """The work to count for this headline; a headline in seconds counts operations."""
     if headline is None:
         counts = "rows" if job.get("fills") else "operations"
         return Measure(unit=f"{counts}/s", count=counts, role=FILL if job.get("fills") else None)
-    if _as_a_whole(headline):
-        return Measure(unit="operations/s", count="operations", role=headline["role"])
+    if headline.is_whole:
+        return Measure(unit="operations/s", count="operations", role=headline.role)
     return Measure(
-        unit=metric.by_name(headline["metric"]).unit,
-        count=headline["count"],
-        role=headline["role"],
-        each=headline.get("each") or 1,
+        unit=metric.by_name(headline.metric).unit,
+        count=headline.count,
+        role=headline.role,
+        each=headline.each or 1,
     )
 
 
 def ended(folder: StepFolder) -> str:
-    """What a step that has ended well came to: its rate over the window, or how long it took."""
-    done, headline = folder.done() or {}, folder.step().get("headline")
+    """The outcome of a step that ended well: its rate over the window, or its length."""
+    done, headline = folder.done() or {}, headline_of(folder.step())
     counted = done.get("counted") or {}
     seconds = counted.get("seconds")
     if headline is None or not seconds:
         return "done"
-    if _as_a_whole(headline):
+    if headline.is_whole:
         return f"{number.number(seconds)} s"
     its = measure(headline, {})
     return f"{number.number(counted[its.count] * its.each / seconds)} {its.unit}"
-
-
-def _as_a_whole(headline: Json) -> bool:
-    """Whether its work is told as a whole, so that there is no rate before its end."""
-    return bool(headline["metric"] == "seconds" or headline["work"] or headline.get("work_query"))
 
 
 def thinned(points: Sequence[Point]) -> list[Point]:

@@ -1,4 +1,4 @@
-"""What was measured, as tables: on a page, as CSV and as JSON, made from those of `dyno export`."""
+"""The tables of `dyno export` for one result: on a page, as CSV and as JSON."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def text(result: Result, table: Table, form: str) -> Iterator[str]:
 
 
 def file_name(result: Result, table: Table, form: str) -> str:
-    """What a browser calls the file."""
+    """The name under which a browser saves the file."""
     return f"{safe_name(result.plan)}-{table.name}.{form}"
 
 

@@ -1,4 +1,4 @@
-"""How a plan stands now, by the files of its result folder alone."""
+"""Follows a running plan by the files of its result folder alone."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Rates:
 
 @dataclass(frozen=True, kw_only=True)
 class Sight:
-    """What a look has seen."""
+    """The state of a plan at one look."""
 
     state: State
     written_s: float  # Unix time of the newest file
@@ -78,7 +78,7 @@ class Watch:
     _meters: dict[Path, Meter] = field(default_factory=dict)
 
     def look(self, result: Result) -> Sight:
-        """How it stands now. Raises ResultError where the result cannot be read."""
+        """The state now. Raises ResultError where the result cannot be read."""
         every = Results.open(result.path, keeps=False).blocks()
         blocks = [one for one in every if not one.void]
         block = blocks[-1] if blocks else None

@@ -82,8 +82,8 @@ def _weak_cuts(series: Numbers, level: float) -> list[int]:
 def _divided(series: Numbers, level: float) -> list[int]:
     """Cuts of one window: always the best one of all segments, until that is not significant.
 
-    Tested are the values that are least alike, not all up to the segment's end: a level that was
-    left and came back would hide what lies between.
+    Tests the two parts that are least alike, not everything up to the segment's end, because a
+    level that returns would hide the change between.
     """
     cuts: list[int] = []
     while True:

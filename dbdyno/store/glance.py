@@ -23,7 +23,7 @@ Stamp = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Glance:
-    """How far a result has come."""
+    """The progress of a result."""
 
     plan: Json
     host: Json  # empty where it is not known
@@ -58,7 +58,7 @@ def _below(prefix: str, folder: Path, depth: int) -> Iterator[tuple[str, Path]]:
 
 
 def stamp(folder: Path) -> Stamp:
-    """What a result is known by to be the same as before; a running step does not change it."""
+    """The stamp that tells whether a result has changed; a running step does not change it."""
     blocks = folder / "blocks"
     last = max(_numbered(blocks), default="")
     its = [folder / "plan.json", folder / "host.json", folder / "looks.json", blocks]
@@ -67,7 +67,7 @@ def stamp(folder: Path) -> Stamp:
 
 
 def glance(folder: Path) -> Glance:
-    """How far the result in a folder has come. Raises ResultError where it holds none."""
+    """The progress of the result in a folder. Raises ResultError where it holds none."""
     blocks = folder / "blocks"
     names = sorted(_numbered(blocks))
     done = {name for name in names if (blocks / name / "done.json").exists()}

@@ -1,4 +1,4 @@
-"""What the events of a step have gained since they were read last, while it runs."""
+"""Reads the events that a running step has added since the last call."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dbdyno.analysis.across import side
 from dbdyno.analysis.across.side import LEFT, RIGHT, Side
-from dbdyno.analysis.across.values import COST, RESPONSE, Figure, Reader, Values
+from dbdyno.analysis.across.values import COST, RESPONSE, Reader, Values
 from dbdyno.analysis.across.work import Index, Trace, Work, words
 from dbdyno.model import Difference, Json
 
@@ -37,7 +37,7 @@ class StepBeside:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """What is shown of it: throughput, CPU, response time."""
+        """The metrics shown: throughput, CPU, response time."""
         return (self.work.headline, COST, RESPONSE)
 
 
@@ -102,7 +102,7 @@ def _step(left: Trace, right: Trace, indexes: tuple[Index, Index], reader: Reade
 
 
 def other_work(left: Work, right: Work) -> Iterable[str]:
-    """In what two works of one host differ, in words; nothing where a ratio has a meaning.
+    """The differences of two works of one host, in words; none where a ratio has a meaning.
 
     Of two engines the statements are each engine's own; all else has to be the same.
     """
@@ -128,10 +128,3 @@ def _unlike(left: Mapping[str, str], right: Mapping[str, str]) -> Iterable[str]:
     for name in [*left, *(one for one in right if one not in left)]:
         if left.get(name) != right.get(name):
             yield f"{name}: {left.get(name, words(None))} and {right.get(name, words(None))}"
-
-
-def range_of(figure: Figure | None) -> tuple[float, float] | None:
-    """The least and the greatest block; None of none or a single one."""
-    if figure is None or figure.blocks < 2:
-        return None
-    return figure.least, figure.greatest

@@ -19,7 +19,7 @@ from dbdyno.stats import change_points
 from dbdyno.stats.change_points import ChangePoint
 
 By = Literal["date", "version"]
-"""What a history runs over: the results of each arm by date, or of all arms by version."""
+"""The order of a history: the results of each arm by date, or of all arms by version."""
 
 MAGNITUDE_MIN = 0.01
 """Levels that lie closer than this share are one: no host is so quiet from day to day."""
@@ -80,7 +80,7 @@ class History:
 
 @dataclass(frozen=True, kw_only=True)
 class Steps:
-    """What there is to choose from: a work with how often it was done."""
+    """A work to choose, and how often it was done."""
 
     work: Work
     results: int
@@ -118,7 +118,7 @@ def _order(work: Work) -> tuple[object, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What of a history is shown."""
+    """The part of a history to show."""
 
     metric: str | None = None  # of `Values`; None: the throughput
     by: By = "date"

@@ -81,7 +81,7 @@ def _done_by(plan: Json) -> dict[str, str]:
 
 
 def unlike(left: Side, right: Side) -> tuple[Difference, ...]:
-    """In what two sides differ: `planned` what their plans name of the arms."""
+    """The differences of two sides; `planned`: those that their plans name."""
     servers = {LEFT: left.server, RIGHT: right.server}
     arms = [{**side.planned, "name": name} for name, side in ((LEFT, left), (RIGHT, right))]
     of_servers = differences.differences((LEFT, RIGHT), servers, {"arms": arms})
@@ -106,7 +106,7 @@ def _facts(host: Json) -> dict[str, str]:
 
 
 def _differ(prefix: str, left: Mapping[str, str], right: Mapping[str, str]) -> Iterable[Difference]:
-    """What both know and have unlike; of what one alone knows nothing can be said."""
+    """Facts that both know and that differ; a fact that one alone knows cannot be compared."""
     for name in left:
         if name in right and left[name] != right[name]:
             values = {LEFT: left[name], RIGHT: right[name]}

@@ -1,4 +1,4 @@
-"""What an arm came to in a step of one result: each metric's blocks, from what is derived."""
+"""An arm's figures in a step of one result: each metric over its blocks, from derived files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Values:
-    """What the blocks of an arm in a step came to."""
+    """The figures of an arm's blocks in a step."""
 
     figures: Mapping[str, Figure]  # of the headline's metric, COST and RESPONSE; only what is there
     failed: int  # blocks in which the step did not end well
@@ -51,7 +51,7 @@ class Reader(Protocol):
     """Reads what is needed of a result, so that who serves pages may keep it."""
 
     def values(self, index: Index, trace: Trace) -> Values | None:
-        """What an arm came to in a step; None where its files are damaged."""
+        """An arm's figures in a step; None where its files are damaged."""
 
     def side(self, index: Index, arm: str) -> Side:
         """An arm as it ran. Raises KeyError where there is none."""
@@ -65,7 +65,7 @@ class Files:
         return code_version()
 
     def values(self, index: Index, trace: Trace) -> Values | None:
-        """What an arm came to in a step; None where its files are damaged."""
+        """An arm's figures in a step; None where its files are damaged."""
         try:
             return read(trace, index.results.shelf(self._code))
         except ResultError:
@@ -98,7 +98,7 @@ def title(name: str) -> str:
 
 
 def _bound(headline: str, limited: bool) -> Bound:
-    """What a headline is to what the server can do: of a rate at least, of a time at most."""
+    """How a limited headline bounds the server's: a rate from below, a time from above."""
     if not limited:
         return "exact"
     return "at most" if metric.less_is_better(headline) else "at least"

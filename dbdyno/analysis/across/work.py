@@ -1,4 +1,4 @@
-"""Which steps of different results are the same work: one key for what is done, where and how.
+"""Finds steps of different results that are the same work: one key for job, host and method.
 
 Only plans, jobs and a step's own description are read, a few small files of each arm: thousands of
 results can be asked before anything is derived.
@@ -54,7 +54,7 @@ class Trace:
 
 @dataclass(frozen=True, kw_only=True)
 class Index:
-    """What a result has, by arm and step."""
+    """The contents of a result, by arm and step."""
 
     name: str  # by which the caller knows it
     results: Results
@@ -99,7 +99,7 @@ def index(name: str, results: Results, known: dict[str, Work] | None = None) -> 
 
 
 def host_key(host: Json) -> str:
-    """What makes results those of one host: its name, processor and number of CPUs."""
+    """The key of a host, from its name, processor and number of CPUs."""
     cpu = host.get("cpu") or {}
     return _hash([host.get("hostname_hash"), cpu.get("model"), cpu.get("cpus")])
 

@@ -21,6 +21,7 @@ from dbdyno.model.job import (
     timed_operations,
 )
 from dbdyno.model.processor import BUSY, CPU_STATES
+from dbdyno.model.step import headline_of
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats.response_times import Histogram, merged
 from dbdyno.store import StepFolder
@@ -120,8 +121,8 @@ class Evidence:
     @property
     def has_work(self) -> bool:
         """Whether the headline's work is told beforehand, or asked for, and not counted."""
-        headline = self.step.get("headline") or {}
-        return headline.get("work") is not None or headline.get("work_query") is not None
+        headline = headline_of(self.step)
+        return headline is not None and headline.has_work
 
     @property
     def work(self) -> float | None:

@@ -41,7 +41,7 @@ least noise (docs/benchmarks, "interleave").
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """How a race is taken."""
+    """The steps of a race, where its blocks begin, and how its sides interleave."""
 
     steps: tuple[str, ...]  # those that are written; none: all of the workload
     measured: int
@@ -91,7 +91,7 @@ def expanded(use: WorkloadUse, its: str, plan: Path) -> tuple[Step, ...]:
 
 
 def loaded(use: WorkloadUse, steps: Sequence[Step]) -> int:
-    """How many of the first steps only bring the tables into place."""
+    """The number of first steps that only bring the tables into place."""
     brought = workload.brought(use, steps)
     for number, step in enumerate(steps):
         if step.measured and step.name not in brought:
@@ -100,7 +100,7 @@ def loaded(use: WorkloadUse, steps: Sequence[Step]) -> int:
 
 
 def reason(*, turns: bool, noisy: bool, scatter: float | None) -> str:
-    """Why sides interleave as they do."""
+    """The reason for the interleaving, in words."""
     seen = "" if scatter is None else f"fixed work scattered by {100 * scatter:.1f} % here"
     if not turns:
         return "its steps write and begin from no copy, so that sides follow one another"

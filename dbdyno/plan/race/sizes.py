@@ -1,4 +1,4 @@
-"""How large a race is: what its time allows, cut to what the host's memory and disk have room for.
+"""The sizes of a race: as large as its time allows and the host's memory and disk can hold.
 
 Data stay in the servers' caches: a race compares engines, and not the device.
 """
@@ -91,11 +91,11 @@ LENGTHS = ("seconds", "run_seconds", "time")
 
 
 def seconds(minutes: float, arms: int, steps: int) -> int:
-    """How long each step of a race without turns lasts, so that BLOCKS blocks have time."""
+    """The seconds of each step in a race without turns, so that BLOCKS blocks fit."""
     of_run = 60 * minutes / (BLOCKS * arms) - RUN_S
     return int(min(SECONDS_MAX, max(SECONDS_MIN, of_run / max(1, steps) - STEP_S)))
 
 
 def run_s(minutes: float, arms: int) -> float:
-    """How long one side's way through a workload with an amount of work may take, in seconds."""
+    """The seconds that one side may take for a workload with an amount of work."""
     return 60 * minutes / (3 * arms)

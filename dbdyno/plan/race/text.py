@@ -19,7 +19,7 @@ from dbdyno.plan.schedule import SAVE
 from dbdyno.workload import mixes
 
 MADE_BY = "# Made by: "
-"""How the first line of a race's plan begins; the command follows."""
+"""The beginning of the first line of a race's plan; the command follows."""
 WHOLE_S = 120.0
 """One side's time from which a workload of many steps keeps more of its rates."""
 REPEATS_FROM = 20.0
@@ -195,7 +195,7 @@ COMMENTS = {
 
 
 def of_schedule(race: Race, way: Course, host: Capacity) -> Iterator[str]:
-    """How often, for how long, and how the sides interleave."""
+    """The schedule: blocks, time limit, interleaving."""
     limit = max(1.0, round((1 - REPORT_SHARE) * race.minutes, 1))
     yield ""
     yield "[schedule]"

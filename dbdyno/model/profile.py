@@ -1,0 +1,75 @@
+"""Profiles: the functions that a server's CPU time went to, as perf sampled them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+NO_SYMBOL = "?"
+"""The name of a function whose binary has no symbol for it."""
+
+Stack = tuple[str, ...]
+"""A call stack from its root: the owner of the process, then `function@binary` down to the leaf."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """Samples of a server's processes in the profiled window of one step of one run."""
+
+    seconds: float  # of the profiled window
+    event: str  # "cycles", or "cpu-clock" where the host has no hardware counters
+    hertz: int  # samples a second of each busy core, as asked
+    call_graph: str  # "fp", "dwarf" or "lbr"
+    samples: int
+    lost: int  # samples that perf could not keep
+    stacks: Mapping[Stack, int]  # samples by call stack
+    without_symbols: Mapping[str, int] = field(default_factory=dict)  # samples by binary's path
+    operations: float | None = None  # in the profiled window, as the headline counts
+    cpu_us: float | None = None  # of the server in the profiled window
+    counters: Mapping[str, float] = field(default_factory=dict)  # by event, over that window
+    no_counters: str | None = None  # why hardware events are missing; None: none is
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """Microseconds of CPU for each operation, more than the base: a mean over blocks."""
+
+    value: float
+    low: float | None  # of the 95 % t interval; None with one block
+    high: float | None
+    blocks: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionCost:
+    """The CPU time of one function, or of one subsystem, in an arm and in the base."""
+
+    name: str  # the function; of a subsystem its name
+    binary: str  # "postgres", "libc.so.6", "[kernel]"; of a subsystem empty
+    subsystem: str
+    base_us: float  # for each operation, by itself (exclusive)
+    arm_us: float
+    change: Difference  # arm less base
+    base_inclusive_us: float  # with the functions that it calls
+    arm_inclusive_us: float
+    inclusive_change: Difference
+    p: float | None = None  # adjusted over all functions of the step; None with one block
+    found: bool = False  # whether the change is told from 0 after that adjustment
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileComparison:
+    """The profiles of a step: one arm beside the base, over all blocks that have both."""
+
+    arm: str
+    base: str
+    blocks: int
+    base_us: float  # CPU of the server for each operation in the judged windows: the sum of the
+    arm_us: float  # functions' exclusive costs
+    base_window_us: float | None  # the same in the profiled windows: what profiling costs
+    arm_window_us: float | None
+    samples: int
+    functions: tuple[FunctionCost, ...]  # the surest change first
+    subsystems: tuple[FunctionCost, ...]  # in the order of the engine's table
+    base_stacks: Mapping[Stack, float]  # mean microseconds for each operation by call stack
+    arm_stacks: Mapping[Stack, float]

@@ -1,0 +1,131 @@
+"""The search of a commit by noisy tests: its arithmetic, and searches that are simulated."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+
+from dbdyno.stats import bisection
+from dbdyno.stats.bisection import Found, Test
+
+NOISE = 0.008
+"""Standard deviation of a block's log ratio in these searches: se of 0.4 % with four blocks."""
+
+
+def told(index: int, log_ratio: float, *, se: float = 0.002, blocks: int = 4) -> Test:
+    return Test(index=index, log_ratio=log_ratio, se=se, blocks=blocks)
+
+
+def drawn(index: int, level: float, draw: random.Random, *, blocks: int = 4) -> Test:
+    """A test of a commit whose log ratio to the good one is `level`."""
+    logs = [draw.gauss(level, NOISE) for _ in range(blocks)]
+    mean = math.fsum(logs) / blocks
+    sd = math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / (blocks - 1))
+    return Test(index=index, log_ratio=mean, se=sd / math.sqrt(blocks), blocks=blocks)
+
+
+def searched(
+    n: int, level: Callable[[int], float], *, seed: int = 1, skipped: tuple[int, ...] = ()
+) -> tuple[Found, list[Test]]:
+    draw = random.Random(seed)
+    tests: list[Test] = []
+    while (index := bisection.next_test(n, tests, skipped)) is not None:
+        tests.append(drawn(index, level(index), draw))
+        assert len(tests) < 100
+    return bisection.found(n, tests, skipped), tests
+
+
+def step(commit: int, size: float) -> Callable[[int], float]:
+    return lambda index: size if index >= commit else 0.0
+
+
+def test_before_any_test_all_commits_are_alike_and_the_bad_one_is_tested_first() -> None:
+    chances = bisection.posterior(4, [])
+    assert chances == pytest.approx((0.2, 0.2, 0.2, 0.2, 0.2))
+    assert bisection.next_test(4, []) == 4
+    found = bisection.found(4, [])
+    assert (found.suspects, found.sure, found.size) == ((1, 2, 3, 4), False, None)
+
+
+def test_the_posterior_is_a_distribution_and_the_next_test_halves_it() -> None:
+    chances = bisection.posterior(20, [told(20, -0.03)])
+    assert math.fsum(chances) == pytest.approx(1)
+    assert chances[-1] < 0.05
+    assert chances[0] == pytest.approx(chances[19])
+    assert bisection.next_test(20, [told(20, -0.03)]) == 10
+
+
+def test_a_clear_step_is_found_with_its_size() -> None:
+    tests = [told(20, -0.03), told(10, 0.0), told(15, -0.03)]
+    tests += [told(12, 0.0), told(13, -0.03)]
+    assert bisection.next_test(20, tests) is None
+    found = bisection.found(20, tests)
+    assert (found.first, found.suspects, found.sure) == (13, (13,), True)
+    assert found.size is not None
+    assert found.size.value == pytest.approx(math.exp(-0.03))
+    assert found.size.count == 12
+    assert not found.more_changes
+
+
+def test_one_wrong_answer_is_mended_by_later_ones() -> None:
+    """Commit 10 is slow, and its first test, disturbed, said that it is not."""
+    tests = [told(20, -0.03), told(10, 0.0), told(15, -0.03), told(12, -0.03)]
+    tests += [told(11, -0.03)]
+    assert bisection.found(20, tests).first == 11
+    tests += [told(10, -0.03, blocks=12), told(5, 0.0), told(8, 0.0), told(9, 0.0)]
+    assert bisection.found(20, tests).first == 10
+
+
+def test_none_is_said_where_the_bad_commit_is_as_fast_as_the_good_one() -> None:
+    found, tests = searched(20, step(1, 0.0))
+    assert (found.first, found.sure, found.suspects) == (None, True, ())
+    assert {one.index for one in tests} >= {20}
+
+
+def test_commits_that_do_not_build_stay_suspects_and_are_never_tested() -> None:
+    found, tests = searched(20, step(8, -0.03), skipped=(6, 7))
+    assert not {one.index for one in tests} & {6, 7}
+    assert found.suspects == (6, 7, 8)
+    assert found.sure
+
+
+def test_a_second_change_is_told_with_a_size_of_its_own() -> None:
+    found, _ = searched(40, lambda index: -0.04 * (index >= 9) - 0.06 * (index >= 30))
+    assert found.suspects == (9,)
+    (second,) = found.more_changes
+    assert second.suspects == (30,)
+    assert second.size is not None
+    assert second.size.value == pytest.approx(math.exp(-0.06), abs=0.01)
+
+
+def test_a_change_in_a_thousand_commits_takes_some_twenty_tests() -> None:
+    found, tests = searched(1000, step(613, 0.05))
+    assert found.suspects == (613,)
+    assert len(tests) <= 25
+
+
+def test_tests_without_any_scatter_are_searched_as_well() -> None:
+    tests = [Test(index=8, log_ratio=-2.0, se=0.0, blocks=2)]
+    tests.append(Test(index=4, log_ratio=0.0, se=0.0, blocks=2))
+    assert bisection.next_test(8, tests) == 6
+
+
+@pytest.mark.parametrize(
+    ("n", "tests", "skipped"),
+    [
+        (0, [], ()),
+        (4, [], (4,)),
+        (4, [told(5, 0.0)], ()),
+        (4, [told(2, 0.0)], (2,)),
+        (4, [told(2, 0.0, blocks=1)], ()),
+        (4, [told(2, math.nan)], ()),
+    ],
+)
+def test_tests_that_no_search_can_have_are_refused(
+    n: int, tests: list[Test], skipped: tuple[int, ...]
+) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        bisection.posterior(n, tests, skipped)

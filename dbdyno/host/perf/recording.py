@@ -1,0 +1,285 @@
+"""Records a profile of running processes: samples of their stacks, and counters beside them."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.host import process as processes
+from dbdyno.host.observe import files
+from dbdyno.host.perf import counters, elf, script
+from dbdyno.host.perf.program import Perf, environment, first_words
+from dbdyno.model.error import HostError
+from dbdyno.model.profile import Stack
+
+ANSWER_S_MAX = 30.0
+END_S_MAX = 60.0
+FOLD_S_MAX = 600.0
+ATTEMPTS_MAX = 3
+"""Perf refuses a list of processes of which one has just ended."""
+STACK_BYTES = 8192
+"""Of each sample's stack, where call graphs are by DWARF (perf's own default)."""
+CALL_GRAPHS = {"fp": "fp", "lbr": "lbr", "dwarf": f"dwarf,{STACK_BYTES}"}
+GONE = "Problems finding threads"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledBinary:
+    """A binary in which samples were taken."""
+
+    path: str
+    build_id: str | None  # hexadecimal; None: it has none, or is no file (the kernel)
+    symbols: bool  # False: only what it exports has a name, all else is `?`
+    samples: int  # with their leaf in it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folded:
+    """A profile as it is kept."""
+
+    seconds: float  # during which samples were taken
+    stacks: Mapping[Stack, int]  # samples by call stack, from the owner to the leaf
+    samples: int
+    lost: int  # samples that perf could not keep
+    binaries: tuple[SampledBinary, ...]  # the most sampled first
+    counters: Mapping[str, float]  # by event, over the same seconds
+    cpu_us: float  # of perf itself, while it recorded
+
+
+class Recording:
+    """One recording, from `start` over `stop` to `fold`; the children of its processes count.
+
+    The samples lie in a temporary folder inside `folder`, which `fold` or `discard` removes.
+    """
+
+    def __init__(  # noqa: PLR0913 - the interface that the parts of profiles agreed on
+        self,
+        perf: Perf,
+        pids: Sequence[int],
+        folder: Path,
+        hertz: int,
+        call_graph: str,
+        seconds_max: float,
+    ) -> None:
+        self._perf = perf
+        self._pids = pids
+        self._hertz = hertz
+        self._call_graph = call_graph
+        self._seconds_max = seconds_max  # perf ends by then, even if we are gone
+        self._place = tempfile.TemporaryDirectory(prefix="perf-", dir=folder)
+        self._folder = Path(self._place.name)
+        self._running: list[_Told] = []
+        self._began = self._ended = 0.0
+        self._cpu_us = 0.0
+
+    def start(self) -> None:
+        """Begins to sample and to count. Raises HostError where perf does not.
+
+        Perf attaches to each process before it samples any, so that all are sampled alike.
+        """
+        for attempt in range(ATTEMPTS_MAX):
+            try:
+                self._launch()
+                break
+            except HostError as error:
+                self._end_all()
+                if GONE not in str(error) or attempt + 1 == ATTEMPTS_MAX:
+                    self.discard()
+                    raise
+        self._began = time.monotonic()
+        self._cpu_us = -self._used_us()
+
+    def stop(self) -> None:
+        """Ends sampling and counting. Raises HostError where perf ended before, or hangs."""
+        try:
+            for told in self._running:
+                told.say("disable")
+            self._ended = time.monotonic()
+            self._cpu_us += self._used_us()
+            for told in self._running:
+                told.end()
+        except HostError:
+            self.discard()
+            raise
+        self._running = []
+
+    def fold(self, owner_of: Callable[[int], str]) -> Folded:
+        """The profile. `owner_of` names the owner of a thread's id (the process's, if it has one).
+
+        Raises HostError where perf cannot read what it wrote. Takes seconds, more with DWARF: not
+        for while something is measured.
+        """
+        try:
+            text = self._folder / "script"
+            words = ["--no-inline", "--show-lost-events", "-F", "tid,period,event,ip,sym,dso"]
+            self._read("script", *words, into=text)
+            with text.open(errors="replace") as lines:
+                found = script.read(lines, owner_of)
+            statistics = self._folder / "statistics"
+            self._read("report", "--stats", into=statistics)
+            lost = script.lost_samples(statistics.read_text(errors="replace"))
+            counted = counters.read((self._folder / "counters").read_text(errors="replace"))
+        finally:
+            self.discard()
+        return Folded(
+            seconds=self._ended - self._began,
+            stacks=found.stacks(),
+            samples=found.samples,
+            lost=max(found.lost, lost),
+            binaries=tuple(_binary(path, count, found) for path, count in _most_first(found)),
+            counters={name: value for name, value in counted.items() if value is not None},
+            cpu_us=self._cpu_us,
+        )
+
+    def discard(self) -> None:
+        """Ends perf where it still runs, and removes what was recorded."""
+        self._end_all()
+        self._place.cleanup()
+
+    def _launch(self) -> None:
+        perf = self._perf
+        alive = [pid for pid in self._pids if processes.start_ticks(pid) is not None]
+        if not alive:
+            raise HostError("none of the processes to profile runs any more: see the server's log")
+        pids = ["-p", ",".join(str(pid) for pid in alive)]
+        sampling = ["-e", perf.sampled, "-F", str(self._hertz)]
+        stacks = ["--call-graph", CALL_GRAPHS[self._call_graph]]
+        kept = ["-N", "-o", str(self._folder / "perf.data")]
+        until = ["--", "sleep", f"{self._seconds_max:.0f}"]
+        record = ["record", *sampling, *stacks, *kept, *pids, *until]
+        self._running.append(_Told(perf.program, record, self._folder))
+        if perf.counters:
+            events = ["-x", ",", "-e", counters.as_asked(perf.counters)]
+            # With a command to wait for, as above, it would go on until that ends.
+            until = ["--timeout", f"{self._seconds_max * 1000:.0f}"]
+            output = ["-o", str(self._folder / "counters")]
+            self._running.append(
+                _Told(perf.program, ["stat", *events, *output, *pids, *until], self._folder)
+            )
+        else:
+            (self._folder / "counters").touch()
+        for told in self._running:
+            told.say("enable")
+
+    def _used_us(self) -> float:
+        return sum(told.cpu_us() for told in self._running)
+
+    def _end_all(self) -> None:
+        for told in self._running:
+            told.kill()
+        self._running = []
+
+    def _read(self, command: str, *words: str, into: Path) -> None:
+        data = str(self._folder / "perf.data")
+        # Symbols of a build that lay at this path earlier are no symbols of this one.
+        cache = ["--buildid-dir", str(self._folder)]
+        with into.open("w") as output:
+            try:
+                done = subprocess.run(
+                    [self._perf.program, *cache, command, "-i", data, *words],
+                    env=environment(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    errors="replace",
+                    timeout=FOLD_S_MAX,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired as error:
+                raise HostError(
+                    f"`perf {command}` took more than {FOLD_S_MAX:.0f} s: profile fewer seconds, "
+                    "or a build with frame pointers"
+                ) from error
+        if done.returncode != 0:
+            raise HostError(f"`perf {command}` failed: {first_words(done.stderr)}")
+
+
+class _Told:
+    """A perf that begins and ends to count when it is told, by its option `--control`."""
+
+    def __init__(self, program: Path, words: Sequence[str], folder: Path) -> None:
+        self._name = f"perf {words[0]}"
+        orders, answers = folder / f"{words[0]}-orders", folder / f"{words[0]}-answers"
+        for pipe in (orders, answers):
+            pipe.unlink(missing_ok=True)
+            os.mkfifo(pipe)
+        # Open for both, so that neither side waits for the other to come.
+        self._orders = os.open(orders, os.O_RDWR)
+        self._answers = os.open(answers, os.O_RDWR)
+        self._complaints = folder / f"{words[0]}-complaints"
+        control = ["-D", "-1", f"--control=fifo:{orders},{answers}"]
+        with self._complaints.open("w") as complaints:
+            self._process = subprocess.Popen(
+                [program, words[0], *control, *words[1:]],
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=complaints,
+                start_new_session=True,  # Ctrl+C is for dyno, which then ends it
+            )
+
+    def say(self, order: str) -> None:
+        """Gives an order and waits for perf's word that it follows."""
+        os.write(self._orders, f"{order}\n".encode())
+        give_up = time.monotonic() + ANSWER_S_MAX
+        while time.monotonic() < give_up:
+            if select.select([self._answers], [], [], 0.02)[0]:
+                os.read(self._answers, 64)
+                return
+            if self._process.poll() is not None:
+                complaint = first_words(self._complaints.read_text(errors="replace"))
+                raise HostError(f"`{self._name}` ended: {complaint}")
+        raise HostError(f"`{self._name}` did not answer `{order}` within {ANSWER_S_MAX:.0f} s")
+
+    def cpu_us(self) -> float:
+        """The CPU time that this perf has used so far; 0 where the kernel does not count it."""
+        text = files.record(f"/proc/{self._process.pid}/schedstat")
+        return int(text.split()[0]) / 1000 if text else 0.0
+
+    def end(self) -> None:
+        """Has it write what it counted, and waits for its end."""
+        self._process.send_signal(signal.SIGINT)
+        try:
+            self._process.wait(END_S_MAX)
+        except subprocess.TimeoutExpired as error:
+            raise HostError(f"`{self._name}` did not end within {END_S_MAX:.0f} s") from error
+        self._close()
+
+    def kill(self) -> None:
+        """Ends it, whatever it has."""
+        if self._process.poll() is None:
+            self._process.terminate()  # it takes its own `sleep` along
+            try:
+                self._process.wait(1.0)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._close()
+
+    def _close(self) -> None:
+        for end in (self._orders, self._answers):
+            if end >= 0:
+                os.close(end)
+        self._orders = self._answers = -1
+
+
+def _most_first(found: script.Sampled) -> list[tuple[str, int]]:
+    return sorted(found.leaves.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _binary(path: str, samples: int, found: script.Sampled) -> SampledBinary:
+    told = elf.read(Path(path)) if path.startswith("/") else None
+    return SampledBinary(
+        path=path,
+        build_id=told.build_id if told else None,
+        symbols=told.symbols if told else found.named[path] > 0,
+        samples=samples,
+    )

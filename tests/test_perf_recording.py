@@ -1,0 +1,170 @@
+"""The real perf samples and counts a busy process; its binary tells what profiles ask of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dbdyno.host import process
+from dbdyno.host.perf import Folded, Perf, Recording, call_graph_of, elf, find
+from dbdyno.model.error import HostError
+
+SECONDS = 1.0
+HERTZ = 199
+KILL = ((signal.SIGKILL, 5.0),)
+SOURCE = """
+#include <unistd.h>
+volatile unsigned long sum;
+__attribute__((noinline)) void burns(void) { for (int i = 0; i < 100000; i++) sum += i; }
+__attribute__((noinline)) void calls(void) { burns(); sum++; }
+int main(int count, char **words) {
+    if (count > 1) fork();
+    for (;;) calls();
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def perf() -> Perf:
+    """The perf of this host."""
+    if shutil.which("perf") is None:
+        pytest.skip("no perf here: apt-get install linux-perf")
+    return find()
+
+
+def compiled(folder: Path, *flags: str) -> Path:
+    """The busy program, compiled with these flags."""
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler here: apt-get install gcc libc6-dev")
+    folder.mkdir(exist_ok=True)
+    source, program = folder / "busy.c", folder / "busy"
+    source.write_text(SOURCE)
+    subprocess.run(["cc", "-O1", *flags, source, "-o", program], check=True)
+    return program
+
+
+@pytest.fixture(scope="module")
+def framed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The busy program with frame pointers."""
+    return compiled(tmp_path_factory.mktemp("framed"), "-fno-omit-frame-pointer")
+
+
+@pytest.fixture(scope="module")
+def unframed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The busy program without."""
+    return compiled(tmp_path_factory.mktemp("unframed"), "-fomit-frame-pointer")
+
+
+@pytest.fixture
+def busy(framed: Path) -> Iterator[int]:
+    """The pid of a process that does nothing but burn CPU."""
+    with subprocess.Popen([framed]) as running:
+        yield running.pid
+        running.kill()
+
+
+def recorded(perf: Perf, pids: list[int], folder: Path, call_graph: str = "fp") -> Folded:
+    recording = Recording(perf, pids, folder, HERTZ, call_graph, 30.0)
+    recording.start()
+    time.sleep(SECONDS)
+    recording.stop()
+    return recording.fold(lambda tid: "role:client" if tid in pids else "exited")
+
+
+def test_a_busy_process_is_sampled_and_counted_and_nothing_is_left(
+    perf: Perf, busy: int, framed: Path, tmp_path: Path
+):
+    folded = recorded(perf, [busy], tmp_path)
+    assert folded.samples == sum(folded.stacks.values()) > 0
+    stack, _count = max(folded.stacks.items(), key=lambda item: item[1])
+    assert stack[0] == "role:client"
+    # A compiler leaves the frames of leaves out, so `burns` hides the function that calls it.
+    assert stack[-2:] in {("main@busy", "burns@busy"), ("calls@busy", "burns@busy")}
+    of_busy = folded.binaries[0]
+    assert (of_busy.path, of_busy.symbols) == (str(framed), True)
+    told = elf.read(framed)
+    assert told is not None
+    assert of_busy.build_id == told.build_id
+    assert folded.seconds >= SECONDS
+    assert 0 < folded.counters["task-clock"] <= folded.seconds * 1e9 * 1.01
+    assert "context-switches" in folded.counters
+    # As many samples as the process had CPU time, whatever share of a core that was.
+    expected = folded.counters["task-clock"] / 1e9 * HERTZ
+    assert 0.5 * expected <= folded.samples + folded.lost <= 1.5 * expected
+    assert folded.cpu_us > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stacks_of_a_build_without_frame_pointers_are_followed_by_its_tables(
+    perf: Perf, unframed: Path, tmp_path: Path
+):
+    assert call_graph_of(unframed, perf) != "fp"
+    with subprocess.Popen([unframed]) as running:
+        folded = recorded(perf, [running.pid], tmp_path, "dwarf")
+        running.kill()
+    stack, _count = max(folded.stacks.items(), key=lambda item: item[1])
+    assert stack[-3:] == ("main@busy", "calls@busy", "burns@busy")
+
+
+def test_children_that_come_later_are_sampled_too(perf: Perf, framed: Path, tmp_path: Path):
+    starter = 'read line; exec "$0" more'
+    with subprocess.Popen(
+        ["sh", "-c", starter, framed], stdin=subprocess.PIPE, text=True
+    ) as running:
+        recording = Recording(perf, [running.pid], tmp_path, HERTZ, "fp", 30.0)
+        recording.start()
+        assert running.stdin is not None
+        running.stdin.write("go\n")
+        running.stdin.flush()
+        while not (children := process.children(running.pid)):
+            time.sleep(0.01)
+        time.sleep(SECONDS)
+        recording.stop()
+        for pid in (*children, running.pid):
+            process.end(pid, process.start_ticks(pid) or 0, KILL)
+    folded = recording.fold(lambda tid: "child" if tid in children else "parent")
+    assert {stack[0] for stack in folded.stacks} == {"child", "parent"}
+
+
+def test_a_stripped_binary_is_said_to_have_no_symbols(perf: Perf, framed: Path, tmp_path: Path):
+    stripped = tmp_path / "stripped"
+    subprocess.run(["strip", "-o", stripped, framed], check=True)
+    told = elf.read(stripped)
+    assert told is not None
+    assert told.symbols is False
+    with subprocess.Popen([stripped]) as running:
+        folded = recorded(perf, [running.pid], tmp_path)
+        running.kill()
+    assert folded.binaries[0].symbols is False
+    assert max(folded.stacks, key=lambda stack: folded.stacks[stack])[-1] == "?@stripped"
+
+
+def test_processes_that_have_ended_are_left_out(perf: Perf, busy: int, tmp_path: Path):
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    assert recorded(perf, [ended.pid, busy], tmp_path).samples > 0
+    recording = Recording(perf, [ended.pid], tmp_path, HERTZ, "fp", 30.0)
+    with pytest.raises(HostError, match="none of the processes"):
+        recording.start()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_perf_refuses_is_said_in_one_line(perf: Perf, busy: int, tmp_path: Path):
+    unknown = dataclasses.replace(perf, event="no-such-event")
+    recording = Recording(unknown, [busy], tmp_path, HERTZ, "fp", 30.0)
+    with pytest.raises(HostError, match=r"`perf record` ended: .*no-such-event") as error:
+        recording.start()
+    assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_frame_pointers_are_told_from_the_instructions_of_a_binary(framed: Path, unframed: Path):
+    of = {path: elf.read(path) for path in (framed, unframed)}
+    assert [told and told.frame_pointers for told in of.values()] == [True, False]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dbdyno.model.find import Probed
+from dbdyno.model.level_change import LevelChange
 
 SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
 """How the names of owners begin whose costs are the server's."""
@@ -283,6 +284,7 @@ class StepRun:
     server: ServerSide = ServerSide()
     owners: Mapping[str, OwnerCost] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
+    level_changes: tuple[LevelChange, ...] = ()  # of the headline's rate, in a long timed step
     stretches: tuple[Stretch, ...] = ()  # of a step that ended well
     halves: tuple[Half, ...] = ()  # before and after the swap of a duet; else none
     warnings: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ from dbdyno.report.section import (
     groups,
     headline,
     highest_rate,
+    level_changes,
     measured_on,
     metrics,
     noise_budget,
@@ -68,6 +69,7 @@ STEP: tuple[Section, ...] = (
     over_time.SECTION,
     time_ledger.SECTION,
     cost_by_owner.SECTION,
+    level_changes.SECTION,
     fairness.SECTION,
     state.SECTION,
 )

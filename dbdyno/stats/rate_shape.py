@@ -9,11 +9,14 @@ hundred means at most and PELT only saves time. The method and its figures: docs
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from dbdyno.stats.level_change import Place, place
 
 Shape = Literal["flat", "warmed up", "slowed", "unsteady"]
 """flat: one level. warmed up: it rose, and held the last level for half the window. slowed: it
@@ -37,7 +40,19 @@ SETTLED_SHARE = 0.5
 NORMAL_DIFFERENCE = 0.954
 """The median of |x - y| of two draws of a normal distribution, in its standard deviations."""
 
+NEAR_SECONDS = SEGMENT_MIN * MEAN_SECONDS
+"""On both sides of a change, in which its second is looked for: each level lasts so long."""
+
 Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A change of level: after which second, and from which mean rate to which."""
+
+    place: Place  # in seconds of the window
+    before: float  # of the whole level
+    after: float
 
 
 def shape(rates: Sequence[float]) -> Shape | None:
@@ -73,6 +88,37 @@ def levels(rates: Sequence[float]) -> list[tuple[int, float]]:
     ends = cuts(scaled, penalty=PENALTY * float(np.log(whole)))
     parts = np.split(means, ends[:-1])
     return _merged([(len(part), float(part.mean())) for part in parts])
+
+
+def changes(rates: Sequence[float]) -> list[Change]:
+    """The changes between the levels of `levels`, in their order, each put to its second.
+
+    A mean that has a change in its middle may be a part of a level that there is not: places that
+    lie closer than a mean is long are one.
+    """
+    counts = [MEAN_SECONDS * count for count, _ in levels(rates)]
+    places: list[Place] = []
+    for cut in accumulate(counts[:-1]):
+        found = _near(rates, cut)
+        if places and abs(found.at - places[-1].at) < MEAN_SECONDS:
+            found = min(places.pop(), found, key=lambda one: one.last - one.first)
+        places.append(found)
+    if not places:
+        return []
+    places.sort(key=lambda one: one.at)
+    ends = [0, *(one.at for one in places), len(rates)]
+    means = [float(np.mean(rates[begin:end])) for begin, end in pairwise(ends)]
+    return [
+        Change(place=one, before=before, after=after)
+        for one, (before, after) in zip(places, pairwise(means), strict=True)
+    ]
+
+
+def _near(rates: Sequence[float], cut: int) -> Place:
+    """The second of a change that means of ten seconds put at `cut`."""
+    begin = max(cut - NEAR_SECONDS, 0)
+    near = place(rates[begin : cut + NEAR_SECONDS])
+    return Place(at=begin + near.at, first=begin + near.first, last=begin + near.last)
 
 
 def cuts(values: Numbers, *, penalty: float) -> list[int]:

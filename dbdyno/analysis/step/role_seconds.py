@@ -111,12 +111,20 @@ def shape_of(evidence: Evidence) -> rate_shape.Shape | None:
 
     None where a step is bound by work, too short, or is not told of by the second.
     """
+    return rate_shape.shape([rate for _, rate in headline_rates(evidence)])
+
+
+def headline_rates(evidence: Evidence) -> list[tuple[Tick, float]]:
+    """The whole seconds of a timed step, with the rate of what the headline counts.
+
+    None of a step that is bound by work, or is not told of by the second.
+    """
     timed = (evidence.job.get("stop") or {}).get("seconds")
     if not timed or not evidence.counts_in_seconds:
-        return None
+        return []
     ticks = full_seconds(evidence, evidence.step["headline"]["role"])
-    counts = [(evidence.counted(tick), tick.seconds) for tick in ticks]
-    return rate_shape.shape([count / seconds for count, seconds in counts if count is not None])
+    counts = [(tick, evidence.counted(tick)) for tick in ticks]
+    return [(tick, count / tick.seconds) for tick, count in counts if count is not None]
 
 
 # --- What a schedule asks -------------------------------------------------------------------------

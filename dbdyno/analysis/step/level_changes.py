@@ -1,0 +1,124 @@
+"""Where a step's rate changed its level, and what else changed in the same seconds.
+
+What changes together need not have to do with each other: nothing here is a cause. How often an
+event would be met by chance is told with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.role_seconds import headline_rates
+from dbdyno.analysis.step.second_values import Numbers, SecondValues, second_values
+from dbdyno.model import Span
+from dbdyno.model.level_change import Event, LevelChange, Moved
+from dbdyno.stats import level_change, rate_shape
+
+EDGE_S = 1.0
+"""How far from a change an event may lie: ticks, readings and logs have seconds of their own."""
+NEAR_MIN = 10
+"""Sampled seconds on each side of a change, with fewer of which a value has no level there."""
+
+
+def level_changes(evidence: Evidence, spans: Sequence[Span]) -> tuple[LevelChange, ...]:
+    """The changes of level of a long timed step, in their order; none of a flat one."""
+    seconds = headline_rates(evidence)
+    ticks = [tick for tick, _ in seconds]
+    rates = np.array([rate for _, rate in seconds])
+    changes = rate_shape.changes(rates.tolist())
+    if not changes:
+        return ()
+    values = second_values(evidence, ticks, rates)
+    ends_s = [ticks[0].end_s - ticks[0].seconds, *(tick.end_s for tick in ticks)]
+    found = []
+    for change in changes:
+        place = change.place
+        bare = LevelChange(
+            at_s=ends_s[place.at],
+            first_s=ends_s[place.first],
+            last_s=ends_s[place.last],
+            before=change.before,
+            after=change.after,
+        )
+        found.append(_with_others(bare, place, values, spans, ends_s))
+    return tuple(found)
+
+
+def _with_others(
+    bare: LevelChange,
+    place: level_change.Place,
+    values: Iterable[SecondValues],
+    spans: Sequence[Span],
+    ends_s: Sequence[float],
+) -> LevelChange:
+    """The change with what else changed there; a gradual one as it is."""
+    if not bare.sharp:
+        return bare
+    moved = [found for one in values if (found := _moved(one, place)) is not None]
+    surest = sorted(moved, key=lambda found: -found[0])
+    return replace(_met(bare, spans, ends_s[0], ends_s[-1]), moved=tuple(one for _, one in surest))
+
+
+def _moved(one: SecondValues, place: level_change.Place) -> tuple[float, Moved] | None:
+    """A value whose level changed there too, and how surely; None of any other."""
+    begin = max(place.at - rate_shape.NEAR_SECONDS, 0)
+    near: Numbers = one.values[begin : place.at + rate_shape.NEAR_SECONDS]
+    known = np.flatnonzero(np.isfinite(near))
+    cut = int(np.searchsorted(known, place.at - begin))
+    if min(cut, len(known) - cut) < NEAR_MIN:
+        return None
+    values = near[known]
+    levels = level_change.levels(values, cut)
+    least = max(one.least, one.share * max(abs(levels.before), abs(levels.after)))
+    if levels.errors < level_change.SURE or abs(levels.after - levels.before) < least:
+        return None
+    its = level_change.place(values)
+    first, last = (begin + int(known[min(at, len(known) - 1)]) for at in (its.first, its.last))
+    if first > place.last + EDGE_S or last < place.first - EDGE_S:
+        return None
+    return levels.errors, Moved(name=one.name, before=levels.before, after=levels.after)
+
+
+def _met(bare: LevelChange, spans: Sequence[Span], begin_s: float, end_s: float) -> LevelChange:
+    """The change with the events within its bounds, and how often it would meet such by chance."""
+    before_s = bare.at_s - bare.first_s + EDGE_S  # how far an event may lie before, or after
+    after_s = bare.last_s - bare.at_s + EDGE_S
+    found: list[tuple[float, Event]] = []
+    moments: dict[str, list[float]] = {}
+    for span in spans:
+        for moment_s, edge in _edges(span):
+            if begin_s < moment_s < end_s:
+                event = Event(kind=span.kind, edge=edge, label=span.label)
+                moments.setdefault(event.what, []).append(moment_s)
+                if -before_s <= moment_s - bare.at_s <= after_s:
+                    found.append((moment_s, event))
+    window_s = end_s - begin_s
+    return replace(
+        bare,
+        events=tuple(event for _, event in sorted(found, key=lambda one: one[0])),
+        by_chance={
+            what: _covered_s(sorted(its), after_s, before_s, begin_s, end_s) / window_s
+            for what, its in moments.items()
+        },
+    )
+
+
+def _edges(span: Span) -> tuple[tuple[float, Literal["began", "ended"]], ...]:
+    return (span.start_s, "began"), (span.end_s, "ended")
+
+
+def _covered_s(
+    moments: Sequence[float], before_s: float, after_s: float, begin_s: float, end_s: float
+) -> float:
+    """Seconds of the window that lie so near one of the moments, which are in order."""
+    covered, reached_s = 0.0, begin_s
+    for moment_s in moments:
+        until_s = min(moment_s + after_s, end_s)
+        covered += max(until_s - max(moment_s - before_s, reached_s), 0.0)
+        reached_s = max(reached_s, until_s)
+    return covered

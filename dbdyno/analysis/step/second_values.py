@@ -1,0 +1,207 @@
+"""What is sampled in each second of a window, beside the rate: of the host, server and sessions.
+
+Names: `cpu_per_op`, `ready_per_op` (ready without a core) in µs and `pages_per_op` (read into the
+server's cache), of each operation that the headline counts; `role.NAME` operations, `errors` and
+`retries` by second; `cpu.OWNER` in percent of a core, `steal` in percent of all cores, `swap` pages
+by second; of the devices `disk` and `wal_disk` `.read_mbps`, `.write_mbps` and, for a request,
+`.read_ms` and `.write_ms`; `wait.KIND` and `wait.KIND: EVENT`, sessions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from dbdyno.analysis.step import raw_files, waits
+from dbdyno.analysis.step.evidence import HELPERS, NS_PER_US, Evidence
+from dbdyno.analysis.step.raw_files import NS_PER_S, Tick
+from dbdyno.analysis.step.role_seconds import full_seconds
+from dbdyno.model import Json
+from dbdyno.model.processor import BUSY, CPU_STATES
+
+Numbers = npt.NDArray[np.float64]
+Path = tuple[str, ...]
+
+MB = 1e6
+COST_SHARE_MIN = 0.02
+"""Of a cost of an operation: it need not change by more than this to be told."""
+SHARE_MIN = 0.1
+"""Of any other value, which are many and near 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecondValues:
+    """A value of each second; NaN where it was not sampled."""
+
+    name: str
+    values: Numbers
+    least: float  # a smaller difference is not told, in the value's unit,
+    share: float = SHARE_MIN  # nor a smaller share of the higher level
+
+
+def second_values(evidence: Evidence, ticks: Sequence[Tick], rates: Numbers) -> list[SecondValues]:
+    """All values of the seconds of these ticks, in which the headline had these rates."""
+    begins = np.array([tick.end_s - tick.seconds for tick in ticks])
+    ends = np.array([tick.end_s for tick in ticks])
+    found = [*_of_roles(evidence, ends), *_of_waits(evidence, ends)]
+    host = evidence.server_host
+    if host.open is not None and host.close is not None:
+        begun_ns = host.open["mono_ns"]
+        at_s = [(reading["mono_ns"] - begun_ns) / NS_PER_S for reading in host.readings]
+
+        def by_second(value: Callable[[Json], float | None]) -> Numbers | None:
+            """A counter's growth by second, even between readings; None: one does not tell it."""
+            told = [value(reading) for reading in host.readings]
+            counts = [count for count in told if count is not None]
+            if len(counts) < len(told):
+                return None
+            return _growth(begins, ends, at_s, counts)
+
+        found += _costs(evidence, by_second, rates)
+        found += _of_owners(evidence, by_second)
+        found += _of_machine(by_second)
+    found += _pages(evidence, begins, ends, rates)
+    return found
+
+
+BySecond = Callable[[Callable[[Json], float | None]], "Numbers | None"]
+
+
+# --- The host's counters ----------------------------------------------------------------------
+
+
+def _sum_of(paths: Sequence[Path]) -> Callable[[Json], float | None]:
+    return lambda reading: raw_files.plus(raw_files.number(reading, *path) for path in paths)
+
+
+def _costs(evidence: Evidence, by_second: BySecond, rates: Numbers) -> Iterator[SecondValues]:
+    """What an operation cost: its sessions and their helpers, as of CPU per operation."""
+    if not evidence.led:
+        return
+    role = evidence.step["headline"]["role"]
+    names = (f"role:{role}", f"parallel:{role}", *HELPERS)
+    for name, counter in (("cpu_per_op", "cpu_ns"), ("ready_per_op", "run_delay_ns")):
+        spent = by_second(_sum_of([("owners", owner, counter) for owner in names]))
+        if spent is not None:
+            yield _per_operation(name, spent / NS_PER_US, rates, least=0.1)
+
+
+def _per_operation(name: str, spent: Numbers, rates: Numbers, *, least: float) -> SecondValues:
+    """What was spent by second, of each operation; NaN in seconds without one."""
+    values = np.divide(spent, rates, out=np.full(len(rates), np.nan), where=rates > 0)
+    return SecondValues(name=name, values=values, least=least, share=COST_SHARE_MIN)
+
+
+def _of_owners(evidence: Evidence, by_second: BySecond) -> Iterator[SecondValues]:
+    """CPU of the server's background by kind, of dyno, and of the machine beside all owners."""
+    owners = list((evidence.server_host.close or {}).get("owners", {}))
+    for owner in owners:
+        if owner.startswith(("background:", "lab")) and owner not in HELPERS:
+            # An owner that was not there yet had spent nothing.
+            spent = by_second(lambda one, owner=owner: _spent_us(one, [owner]))  # type: ignore[misc]
+            if spent is not None:
+                yield _of_a_core(f"cpu.{owner}", spent)
+    busy = by_second(_sum_of([("host", "cpu_us", part) for part in BUSY]))
+    known = by_second(lambda one: _spent_us(one, owners))
+    if busy is not None and known is not None:
+        yield _of_a_core("cpu.rest", busy - known)
+
+
+def _spent_us(reading: Json, owners: Sequence[str]) -> float:
+    paths = [("owners", owner, "cpu_ns") for owner in owners]
+    return (_sum_of(paths)(reading) or 0.0) / NS_PER_US
+
+
+def _of_a_core(name: str, spent_us: Numbers) -> SecondValues:
+    return SecondValues(name=name, values=spent_us / 1e6 * 100, least=1.0)
+
+
+def _of_machine(by_second: BySecond) -> Iterator[SecondValues]:
+    """Time that other machines took, swap, and what the devices did."""
+    stolen = by_second(_sum_of([("host", "cpu_us", "steal")]))
+    whole = by_second(_sum_of([("host", "cpu_us", part) for part in CPU_STATES]))
+    if stolen is not None and whole is not None:
+        share = np.divide(100 * stolen, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+        yield SecondValues(name="steal", values=share, least=0.5)
+    swapped = by_second(_sum_of([("host", "swap_pages", way) for way in ("in", "out")]))
+    if swapped is not None:
+        yield SecondValues(name="swap", values=swapped, least=10.0)
+    for device in ("disk", "wal_disk"):
+        for way, requests in (("read", "reads"), ("write", "writes")):
+            moved, took_ms, count = (
+                by_second(_sum_of([(device, counter)]))
+                for counter in (f"{way}_bytes", f"{way}_ms", requests)
+            )
+            if moved is not None:
+                yield SecondValues(name=f"{device}.{way}_mbps", values=moved / MB, least=0.5)
+            if took_ms is not None and count is not None:
+                each = np.full(len(count), np.nan)
+                np.divide(took_ms, count, out=each, where=count > 0)
+                yield SecondValues(name=f"{device}.{way}_ms", values=each, least=0.05)
+
+
+# --- The load and the server ------------------------------------------------------------------
+
+
+def _of_roles(evidence: Evidence, ends: Numbers) -> Iterator[SecondValues]:
+    """What the other roles did, and what went wrong in all of them."""
+    errors, retries = np.zeros(len(ends)), np.zeros(len(ends))
+    headline = evidence.step["headline"]["role"]
+    places = {end_s: place for place, end_s in enumerate(ends.tolist())}
+    for role in [one["name"] for one in evidence.job.get("roles", [])]:
+        done = np.zeros(len(ends))
+        for tick in full_seconds(evidence, role):
+            if (place := places.get(tick.end_s)) is not None:
+                done[place] += tick.count / tick.seconds
+                errors[place] += tick.errors
+                retries[place] += tick.retries or 0
+        if role != headline:
+            yield SecondValues(name=f"role.{role}", values=done, least=0.1)
+    yield SecondValues(name="errors", values=errors, least=0.1)
+    yield SecondValues(name="retries", values=retries, least=0.1)
+
+
+def _of_waits(evidence: Evidence, ends: Numbers) -> Iterator[SecondValues]:
+    """Sessions by what they waited for; those on the CPU follow the rate and say no more."""
+    samples = np.zeros(len(ends))
+    seen: dict[str, Numbers] = defaultdict(lambda: np.zeros(len(ends)))
+    for at_s, line in waits.within(evidence.waits, evidence.load):
+        place = int(np.searchsorted(ends, at_s))
+        if place == len(ends):
+            continue
+        samples[place] += 1
+        for _, kind, event, _, sessions in line["sessions"]:
+            if kind != "CPU":
+                seen[f"wait.{kind}: {event}" if event else f"wait.{kind}"][place] += sessions
+    for name, sessions in sorted(seen.items()):
+        each = np.full(len(ends), np.nan)
+        np.divide(sessions, samples, out=each, where=samples > 0)
+        yield SecondValues(name=name, values=each, least=0.1)
+
+
+def _pages(
+    evidence: Evidence, begins: Numbers, ends: Numbers, rates: Numbers
+) -> Iterator[SecondValues]:
+    """Pages that the server read from outside of its cache, where samples of waits tell them."""
+    told = [
+        (at_s, line["blocks"][0])
+        for at_s, line in waits.within(evidence.waits, evidence.load)
+        if line.get("blocks") is not None
+    ]
+    if len(told) > 1:
+        at_s, read = zip(*told, strict=True)
+        moved = _growth(begins, ends, at_s, read)
+        if moved is not None:
+            yield _per_operation("pages_per_op", moved, rates, least=0.001)
+
+
+def _growth(
+    begins: Numbers, ends: Numbers, at_s: Sequence[float], counts: Sequence[float]
+) -> Numbers | None:
+    """A counter's growth by second, even between its readings; None where it was set back."""
+    moved: Numbers = np.subtract(np.interp(ends, at_s, counts), np.interp(begins, at_s, counts))
+    return moved / (ends - begins) if (moved >= 0).all() else None

@@ -1,0 +1,97 @@
+"""The repository that searches of a commit are tried on: what its commits change."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+import planted_commits
+from fake_source import git
+from planted_commits import FILES, GUILTY_FILE, Wish
+
+SCAN = f"""\
+/* another function before it */
+static TupleTableSlot *{planted_commits.GUILTY_HEAD}
+\tEState\t   *estate;
+
+{planted_commits.GUILTY_BEFORE}\t */
+\testate = node->ss.ps.state;
+}}
+"""
+
+
+@pytest.fixture
+def tarball(tmp_path: Path) -> Path:
+    tree = tmp_path / "postgresql-18.6"
+    for name in [*(f"src/backend/{file}.c" for file in FILES), GUILTY_FILE]:
+        path = tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(SCAN if name == GUILTY_FILE else f"/* {name} */\n")
+    packed = tmp_path / "postgresql-18.6.tar.gz"
+    with tarfile.open(packed, "w:gz") as archive:
+        archive.add(tree, arcname=tree.name)
+    return packed
+
+
+def changed(folder: Path, commit: str) -> list[str]:
+    return git(folder, "show", "--format=", "--name-only", commit).split()
+
+
+def test_one_commit_burns_cpu_and_all_others_change_a_file_beside_it(
+    tarball: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "planted"
+    made = planted_commits.make(tarball, folder, Wish(commits=6, at=4, turns=600))
+    assert len(set(made)) == 7
+    assert [git(folder, "rev-parse", tag) for tag in ("good", "bad")] == [made[0], made[6]]
+    assert changed(folder, made[4]) == [GUILTY_FILE]
+    others = [changed(folder, one) for one in (*made[1:4], *made[5:])]
+    assert len({one for (one,) in others}) == 5
+    scan = (folder / GUILTY_FILE).read_text()
+    assert scan.count("turn < 600;") == 1
+    assert scan.index("*estate;") < scan.index("turn < 600;") < scan.index("estate =")
+
+
+def test_without_a_guilty_commit_none_touches_the_executor_s_scan(
+    tarball: Path, tmp_path: Path
+) -> None:
+    made = planted_commits.make(tarball, tmp_path / "planted", Wish(commits=3))
+    assert len(made) == 4
+    assert (tmp_path / "planted" / GUILTY_FILE).read_text() == SCAN
+
+
+def test_a_broken_commit_is_mended_by_the_next_one_even_the_guilty(
+    tarball: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "planted"
+    made = planted_commits.make(tarball, folder, Wish(commits=4, at=3, turns=1, broken=(2, 3)))
+    held = [
+        git(folder, "grep", "--name-only", "-e", "#error", one, "--").split() for one in made[2:4]
+    ]
+    assert [len(one) for one in held] == [1, 1]
+    assert GUILTY_FILE in changed(folder, made[3])
+    assert "#error" not in git(folder, "show", f"{made[4]}:src/backend/{FILES[1]}.c")
+    assert "#error" not in git(folder, "show", f"{made[4]}:src/backend/{FILES[2]}.c")
+
+
+def test_the_same_arguments_make_the_same_commits(tarball: Path, tmp_path: Path) -> None:
+    one = planted_commits.make(tarball, tmp_path / "one", Wish(commits=2, at=1, turns=5))
+    assert one == planted_commits.make(tarball, tmp_path / "other", Wish(commits=2, at=1, turns=5))
+    assert (
+        one[1:]
+        != planted_commits.make(tarball, tmp_path / "more", Wish(commits=2, at=1, turns=6))[1:]
+    )
+
+
+def test_numbers_that_no_commit_has_and_other_sources_are_refused(
+    tarball: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match="commits are 1 to 2"):
+        Wish(commits=2, at=3)
+    other = tmp_path / "other.tar.gz"
+    with tarfile.open(other, "w:gz") as archive:
+        archive.add(tarball, arcname="other/one")
+    with pytest.raises(ValueError, match="no source of PostgreSQL"):
+        planted_commits.make(other, tmp_path / "two", Wish(commits=1))

@@ -1,0 +1,206 @@
+"""Makes a git repository of PostgreSQL in which one commit, or none, burns CPU in the executor.
+
+    python tools/planted_commits.py postgresql-18.6.tar.bz2 FOLDER --at 13 --turns 600
+
+The tarball is the commit with the tag `good`; 20 commits follow, the last with the tag `bad`. Each
+adds a comment, or a function that nobody calls, to another file: it compiles a little and moves
+code, as real commits do. Commit 13 adds a loop of so many turns to IndexNext, which a point query
+calls twice. The same arguments make the same commits, so that builds kept by commit are found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+FILES = (
+    "optimizer/path/costsize",
+    "utils/adt/varlena",
+    "storage/lmgr/lock",
+    "parser/parse_clause",
+    "executor/execUtils",
+    "access/nbtree/nbtinsert",
+    "commands/explain",
+    "utils/cache/relcache",
+    "storage/ipc/procarray",
+    "optimizer/plan/planner",
+    "access/heap/pruneheap",
+    "libpq/pqcomm",
+    "nodes/bitmapset",
+    "utils/mmgr/aset",
+    "catalog/namespace",
+    "parser/parse_expr",
+    "executor/nodeAgg",
+    "utils/cache/plancache",
+    "storage/buffer/freelist",
+    "rewrite/rewriteHandler",
+)
+"""Where the harmless commits go, under src/backend, one after the other and again from the first:
+all there since PostgreSQL 12."""
+COMMENT = """
+/*
+ * Note {number}: the order of the declarations above is that of their first use.
+ */
+"""
+FUNCTION = """
+/*
+ * Whether note {number} holds, for a debugger; nothing calls it.
+ */
+extern bool note_{number}_holds(int level);
+
+bool
+note_{number}_holds(int level)
+{{
+	return level > {number} && (level & 1) == 0;
+}}
+"""
+BROKEN = """
+#error "note {number} is not finished"
+"""
+GUILTY_FILE = "src/backend/executor/nodeIndexscan.c"
+GUILTY_HEAD = "\nIndexNext(IndexScanState *node)\n{"
+GUILTY_BEFORE = "\t/*\n\t * extract necessary information from index scan node\n"
+GUILTY = """\
+	{{
+		uint64		mixed = (uint64) (uintptr_t) node;
+
+		/* Mixes the address of the scan, for nothing. */
+		for (int turn = 0; turn < {turns}; turn++)
+			mixed = (mixed ^ (mixed >> 29)) * UINT64CONST(0x9E3779B97F4A7C15);
+		__asm__ volatile("" : : "r" (mixed));
+	}}
+
+"""
+DAY = "2026-01-{day:02d}T12:00:00Z"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What the commits after the good one are. ValueError of a number that is no commit's."""
+
+    commits: int = 20
+    at: int | None = None  # burns CPU; None: none does
+    turns: int = 600  # of its loop
+    broken: tuple[int, ...] = ()  # do not compile; the next one mends it
+
+    def __post_init__(self) -> None:
+        if not all(1 <= one <= self.commits for one in [*self.broken, self.at or 1]):
+            raise ValueError(f"commits are 1 to {self.commits}")
+
+
+def make(tarball: Path, folder: Path, wish: Wish) -> tuple[str, ...]:
+    """The commits of the repository that it makes in `folder`, the good one first.
+
+    ValueError where the source is not as expected.
+    """
+    _unpack(tarball, folder)
+    _git(folder, "init", "--quiet", "--initial-branch=main")
+    made = [_commit(folder, 0, f"PostgreSQL as in {tarball.name}")]
+    _git(folder, "tag", "good")
+    for number in range(1, wish.commits + 1):
+        if number - 1 in wish.broken:
+            _mend(folder, number - 1)
+        guilty = number == wish.at
+        subject = _plant(folder, wish.turns) if guilty else _harmless(folder, number)
+        if number in wish.broken:
+            _append(_harmless_file(folder, number), BROKEN.format(number=number))
+        made.append(_commit(folder, number, subject))
+    _git(folder, "tag", "bad")
+    return tuple(made)
+
+
+def _unpack(tarball: Path, folder: Path) -> None:
+    """Puts what the tarball's one folder holds into a folder that is not there yet, or empty."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as place, tarfile.open(tarball) as archive:
+        archive.extractall(place, filter="data")
+        (top,) = Path(place).iterdir()
+        top.rename(folder)
+
+
+def _plant(folder: Path, turns: int) -> str:
+    """Adds the loop to IndexNext; the commit's subject."""
+    path = folder / GUILTY_FILE
+    before, head, after = path.read_text().partition(GUILTY_HEAD)
+    start, mark, rest = after.partition(GUILTY_BEFORE)
+    if not mark:
+        raise ValueError(f"`{GUILTY_FILE}` has no IndexNext as PostgreSQL's has")
+    path.write_text(before + head + start + GUILTY.format(turns=turns) + mark + rest)
+    return "Mix the address of an index scan"
+
+
+def _harmless(folder: Path, number: int) -> str:
+    """Adds a comment or a function to the file whose turn it is; the commit's subject."""
+    path = _harmless_file(folder, number)
+    _append(path, (FUNCTION if number % 2 else COMMENT).format(number=number))
+    return f"Note {number} in {path.name}"
+
+
+def _harmless_file(folder: Path, number: int) -> Path:
+    """The file of that commit, if it is a harmless one."""
+    path = folder / "src" / "backend" / f"{FILES[(number - 1) % len(FILES)]}.c"
+    if not path.is_file():
+        raise ValueError(f"`{path}` is missing: no source of PostgreSQL 12 or later")
+    return path
+
+
+def _append(path: Path, text: str) -> None:
+    path.write_text(path.read_text() + text)
+
+
+def _mend(folder: Path, number: int) -> None:
+    """Takes out what keeps that commit from compiling."""
+    path = _harmless_file(folder, number)
+    path.write_text(path.read_text().removesuffix(BROKEN.format(number=number)))
+
+
+def _commit(folder: Path, number: int, subject: str) -> str:
+    """Commits all there is, on a day of its own; the commit's name."""
+    _git(folder, "add", "--all", "--force")
+    hours, day = divmod(number, 28)
+    date = DAY.format(day=day + 1).replace("T12", f"T{hours:02d}")
+    dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+    _git(folder, "commit", "--quiet", "--no-verify", "--message", subject, **dates)
+    return _git(folder, "rev-parse", "HEAD")
+
+
+def _git(folder: Path, *arguments: str, **environment: str) -> str:
+    """What git says; nobody's own settings change the commits."""
+    person = ["-c", "user.name=planted", "-c", "user.email=planted@example.invalid"]
+    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", **environment}
+    done = subprocess.run(
+        ["git", *person, "-c", "gc.auto=0", "-C", str(folder), *arguments],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **own},
+    )
+    return done.stdout.strip()
+
+
+def main() -> None:
+    """Makes what the command line asks for and prints its commits."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tarball", type=Path)
+    parser.add_argument("folder", type=Path, help="made; it must not be there, or be empty")
+    parser.add_argument("--commits", type=int, default=Wish.commits)
+    parser.add_argument("--at", type=int, help="the commit that burns CPU; without it none does")
+    parser.add_argument("--turns", type=int, default=Wish.turns, help="of its loop, 1 to 2 ns each")
+    parser.add_argument("--broken", type=int, nargs="*", default=[], help="do not compile")
+    asked = parser.parse_args()
+    wish = Wish(commits=asked.commits, at=asked.at, turns=asked.turns, broken=tuple(asked.broken))
+    made = make(asked.tarball, asked.folder, wish)
+    for number, commit in enumerate(made):
+        marks = "  burns CPU" * (number == asked.at) + "  does not compile" * (
+            number in asked.broken
+        )
+        print(f"{number:3}  {commit}{marks}")
+
+
+if __name__ == "__main__":
+    main()

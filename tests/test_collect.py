@@ -21,9 +21,11 @@ from hypothesis import strategies as st
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble, collect, parallel
 from dbdyno.analysis.step.compact_series import PackedSeries
+from dbdyno.analysis.step.compact_stacks import PackedStacks
 from dbdyno.analysis.step.json_codec import from_plain, to_plain
 from dbdyno.model import Series, StepRun
 from dbdyno.model.error import HostError, ResultError
+from dbdyno.model.profile import Stack
 from dbdyno.store import Results, StepFolder
 from dbdyno.store.derived_cache import CODE, FOLDER
 from result_builder import build
@@ -278,6 +280,11 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 series = st.lists(st.tuples(numbers, numbers), max_size=5).map(
     lambda points: Series(x_s=tuple(x for x, _ in points), y=tuple(y for _, y in points))
 )
+stacks = st.dictionaries(
+    st.lists(st.text("ab?@ [.:", min_size=1, max_size=5), min_size=1, max_size=3).map(tuple),
+    st.integers(1, 9),
+    max_size=3,
+)
 scalars: dict[Any, st.SearchStrategy[Any]] = {
     str: st.text(st.characters(exclude_categories=["Cs"]), max_size=5), int: st.integers(-9, 2**60),
     float: numbers, bool: st.booleans(), types.NoneType: st.none(),
@@ -288,6 +295,8 @@ def made(hint: Any) -> st.SearchStrategy[Any]:
     """Any value of a type, from its annotations: a new field is tried without a word here."""
     if hint == Mapping[str, Series]:
         return st.dictionaries(scalars[str], series, max_size=3).map(PackedSeries.of)
+    if hint == Mapping[Stack, int]:
+        return stacks.map(PackedStacks.of)
     if is_dataclass(hint):
         hints = get_type_hints(hint)
         its: Any = hint

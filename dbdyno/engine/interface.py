@@ -124,6 +124,9 @@ class HostSampler(Protocol):
     def set_waits(self, pid: int) -> None:
         """Tells which server process the lab asks what sessions wait for."""
 
+    def owner(self, member: int) -> str:
+        """The owner of a server process, or thread, as readings last had it."""
+
 
 class WaitSampler(Protocol):
     """Samples what sessions wait for; a context manager: nothing of it is left afterwards."""

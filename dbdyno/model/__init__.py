@@ -25,10 +25,12 @@ from dbdyno.model.plan import (
     Password,
     Placement,
     Plan,
+    ProfileWish,
     Schedule,
     Void,
     WorkloadUse,
 )
+from dbdyno.model.profile import Profile
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.step import Address, Headline, MetricSource, Right, Sla, Step
 from dbdyno.model.step_run import (
@@ -80,6 +82,8 @@ __all__ = [
     "Password",
     "Placement",
     "Plan",
+    "Profile",
+    "ProfileWish",
     "Ratio",
     "ResponseTimes",
     "Responses",

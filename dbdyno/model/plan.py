@@ -112,11 +112,25 @@ class Schedule:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProfileWish:
+    """The profiles that a plan asks for: how its steps are sampled beside what is judged."""
+
+    seconds: float = 10.0  # of the further window of a timed step that only reads
+    hertz: int = 99  # samples a second of each busy core; no divisor of what servers do each second
+    steps: tuple[str, ...] | None = None  # only these; None: all measured ones
+
+    def wants(self, step: str) -> bool:
+        """Whether a measured step of this name is profiled."""
+        return self.steps is None or step in self.steps
+
+
+@dataclass(frozen=True, kw_only=True)
 class Observe:
-    """The samples taken of the server while a window is open."""
+    """The samples taken of the server: while a window is open, and beside what is judged."""
 
     waits_s: float | None = None  # so often sessions are sampled for what they wait for; None: not
     waits_sessions: bool = False  # whether each sample keeps every session
+    profile: ProfileWish | None = None  # None: no profiles
 
 
 HookMoment = Literal["before-run", "after-run", "before-step", "after-step"]

@@ -25,7 +25,7 @@ class Profile:
     stacks: Mapping[Stack, int]  # samples by call stack
     without_symbols: Mapping[str, int] = field(default_factory=dict)  # samples by binary's path
     operations: float | None = None  # in the profiled window, as the headline counts
-    cpu_us: float | None = None  # of the server in the profiled window
+    cpu_us: float | None = None  # of the whole server, as whole_server_cpu_per_op has it
     counters: Mapping[str, float] = field(default_factory=dict)  # by event, over that window
     no_counters: str | None = None  # why hardware events are missing; None: none is
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from dbdyno.model.find import Probed
 from dbdyno.model.level_change import LevelChange
+from dbdyno.model.profile import Profile
 
 SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
 """How the names of owners begin whose costs are the server's."""
@@ -287,6 +288,7 @@ class StepRun:
     level_changes: tuple[LevelChange, ...] = ()  # of the headline's rate, in a long timed step
     stretches: tuple[Stretch, ...] = ()  # of a step that ended well
     halves: tuple[Half, ...] = ()  # before and after the swap of a duet; else none
+    profile: Profile | None = None  # of an unjudged repetition of it; None: there is none
     warnings: tuple[str, ...] = ()
 
     # --- Tables show one sort of times, of all kinds or operations ---

@@ -14,7 +14,7 @@ from dbdyno import workload
 from dbdyno.model import Arm, Plan, Step, WorkloadUse, can, engine, version
 from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import PlanError, WorkloadError
-from dbdyno.plan import double, duet, find, hook, matrix, schedule, table, workload_use
+from dbdyno.plan import double, duet, find, hook, matrix, profile, schedule, table, workload_use
 from dbdyno.plan.arm import arms_of
 from dbdyno.plan.schedule import SAVE
 from dbdyno.plan.schema import NAMING, PlanForm, path_of, refusal
@@ -90,6 +90,7 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
     _check_elsewhere(plan, uses, source)
     steps = _check_workloads(plan, uses, source)
     hook.check_steps(plan.hooks, steps, source)
+    profile.check(plan, steps, source)
     return plan
 
 

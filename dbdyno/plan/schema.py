@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from dbdyno.model import Observe, Schedule, Void
+from dbdyno.model import Observe, ProfileWish, Schedule, Void
 from dbdyno.model.document import Form
 from dbdyno.model.error import PlanError
 from dbdyno.model.verdict import Aims
@@ -146,11 +146,20 @@ class HookForm(Form):
     steps: list[str] | None = None
 
 
+class ProfileForm(Form):
+    """The profiles of steps, as they are written."""
+
+    seconds: float | int = ProfileWish.seconds
+    hertz: int = ProfileWish.hertz
+    steps: list[str] | None = None
+
+
 class ObserveForm(Form):
-    """The samples taken of servers while windows are open, as they are written."""
+    """The samples taken of servers, as they are written."""
 
     waits: str | None = None
     waits_sessions: bool = Observe.waits_sessions
+    profile: ProfileForm | None = None
 
 
 class VerdictForm(Form):

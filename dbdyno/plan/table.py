@@ -13,6 +13,7 @@ from dbdyno.model import Observe, Placement, Schedule, Void
 from dbdyno.model.document import suggestion
 from dbdyno.model.looks import Judge
 from dbdyno.model.verdict import Aims
+from dbdyno.plan import profile
 from dbdyno.plan.schema import (
     GeneratorForm,
     ObserveForm,
@@ -73,12 +74,13 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
 
 
 def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
-    """The samples that are taken of servers while a window is open."""
+    """The samples that are taken of servers."""
+    wish = profile.wish(form.profile, source)
     if form.waits is None:
         if form.waits_sessions:
             sentence = 'needs `waits`, which says how often; write waits = "50ms" beside it'
             raise refusal(source, "observe.waits_sessions", sentence)
-        return Observe()
+        return Observe(profile=wish)
     match = TIME.fullmatch(form.waits)
     if match is None:
         sentence = f'{form.waits!r} is not a duration; write it as "50ms" or "1s"'
@@ -92,7 +94,7 @@ def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
             f'waits cannot be sampled with interleave = "{interleave}"; remove it, or use "step"'
         )
         raise refusal(source, "observe.waits", sentence)
-    return Observe(waits_s=waits_s, waits_sessions=form.waits_sessions)
+    return Observe(waits_s=waits_s, waits_sessions=form.waits_sessions, profile=wish)
 
 
 def aims(form: VerdictForm, source: str) -> Aims:

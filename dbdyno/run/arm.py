@@ -19,7 +19,7 @@ from dbdyno.host import quiesce
 from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
 from dbdyno.plan import schedule
-from dbdyno.run import find, hooks, measurement, starting_state
+from dbdyno.run import find, hooks, measurement, profile, starting_state
 from dbdyno.run import step as steps
 from dbdyno.run.check import disk_space, preflight
 from dbdyno.run.check.preflight import Prepared
@@ -229,6 +229,8 @@ class Run:
         self.lab.watch.begin(self.title(step.name), leg)
         well, said = self.run_step(step)
         self.lab.watch.end(said, alarm=not well)
+        if well and not self.lab.plan.schedule.together:
+            self.profile(step)
         if well and self.point is not None and step.ordinal == self.point.step.ordinal:
             self.keep(self.point)
 
@@ -249,6 +251,16 @@ class Run:
             return self.ended(step, error)
         well, said = self.ended(step, found)
         return well, "; ".join(filter(None, (said, searched)))
+
+    def profile(self, step: Step) -> None:
+        """Profiles a further window of a step that has ended well, where the plan wants it."""
+        wish = self.lab.plan.observe.profile
+        if wish is None or not profile.wanted(self.lab.plan, step) or not profile.goes_on(step):
+            return
+        leg = profile.leg(self.use.title, profile.window(step, wish))
+        self.lab.watch.begin(self.title(leg.step), leg)
+        folder, bench = self.place(step)
+        self.lab.watch.end(profile.further(step, wish, bench, folder, self.lab.watch.rate))
 
     def search(self, step: Step, done: Json) -> str:
         """Searches the highest rate where the plan wants it; what was found in words."""

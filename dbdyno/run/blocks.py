@@ -25,7 +25,7 @@ from dbdyno.host.observe import facts
 from dbdyno.model import Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.model.error import DynoError, HostError, LabDied, ResultError
 from dbdyno.plan import schedule
-from dbdyno.run import interleave, starting_state, void
+from dbdyno.run import interleave, profile, starting_state, void
 from dbdyno.run.arm import Lab, Run, copy_leg
 from dbdyno.run.check import memory_fit, plan_record, preflight
 from dbdyno.run.check.preflight import Prepared
@@ -193,7 +193,7 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
                 if plan.schedule.together:
                     steps, _ = schedule.in_turn(plan, use, steps)
                 at = prepared.points.get((use.title, name))
-                legs += legs_of_run(use.title, steps, at, prepared, there)
+                legs += legs_of_run(lab, use, steps, at, there)
             if plan.schedule.together:
                 _, steps = schedule.in_turn(plan, use, lab.steps(block, use, plan.base))
                 legs += interleave.legs(plan, use, steps, block.number)
@@ -202,15 +202,18 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
 
 
 def legs_of_run(
-    workload: str, steps: Sequence[Step], at: Point | None, prepared: Prepared, there: set[str]
+    lab: Lab, use: WorkloadUse, steps: Sequence[Step], at: Point | None, there: set[str]
 ) -> Iterator[Leg]:
     """The legs of one arm's steps; `there`: the keys of the golden copies that there are."""
+    plan, prepared = lab.plan, lab.prepared
     if at is not None and at.key in there:
         yield copy_leg(at, prepared)
         steps = at.after(steps)
-    yield Leg(workload, "", RUN_OVERHEAD_S)
+    yield Leg(use.title, "", RUN_OVERHEAD_S)
     for step in steps:
-        yield Leg(workload, step.name, step.expected_s)
+        yield Leg(use.title, step.name, step.expected_s)
+        if not plan.schedule.together:
+            yield from profile.legs(plan, use, step)
         if at is not None and step.ordinal == at.step.ordinal:
             yield copy_leg(at, prepared)
 
@@ -324,9 +327,8 @@ def steps_s(lab: Lab, legs: Sequence[tuple[Leg, float]]) -> dict[str, dict[str, 
     found: dict[str, dict[str, float]] = {}
     for use in lab.plan.workloads:
         for step in lab.prepared.steps[use.title, lab.plan.base]:
-            here = [
-                took_s for leg, took_s in legs if (leg.workload, leg.step) == (use.title, step.name)
-            ]
+            names = step.name, step.name + profile.LEG
+            here = [s for leg, s in legs if leg.workload == use.title and leg.step in names]
             if here:
                 found.setdefault(step.workload, {})[step.name] = sum(here)
     return found

@@ -18,7 +18,7 @@ from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
 from dbdyno.model.job import in_turns, settling_s
 from dbdyno.plan import schedule
-from dbdyno.run import duet, slices
+from dbdyno.run import duet, profile, slices
 from dbdyno.run.arm import Run
 from dbdyno.run.duet import Partner
 from dbdyno.run.measurement import Measurement
@@ -45,6 +45,9 @@ def go(runs: Sequence[Run]) -> int:
         way = WAYS[runs[0].lab.plan.schedule.interleave]
         for step in rest:
             way(runs, step)
+            for run in runs:
+                if run.able:
+                    run.profile(step_of(run, step))
         for run in runs:
             run.end()
     return sum(run.failed for run in runs)
@@ -147,15 +150,21 @@ def legs(plan: Plan, use: WorkloadUse, steps: Sequence[Step], number: int) -> It
     """The legs of a workload after the preludes in block `number`, as `go` walks them."""
     yield rest_leg(use)
     for step in steps:
-        if plan.schedule.interleave == "slice":
-            yield sliced_leg(plan, use, step)
-        elif plan.schedule.interleave == "duet":
-            yield Leg(use.title, step.name, step.expected_s)
-            if duet.has_solos(number):
-                alone = duet.solo(step)
-                yield from (Leg(use.title, alone.name, alone.expected_s) for _ in plan.arms)
-        else:
-            yield from (Leg(use.title, step.name, step.expected_s) for _ in plan.arms)
+        yield from step_legs(plan, use, step, number)
+        yield from profile.legs(plan, use, step) * len(plan.arms)
+
+
+def step_legs(plan: Plan, use: WorkloadUse, step: Step, number: int) -> Iterator[Leg]:
+    """The legs of a step that all arms take in turn, without its profiles."""
+    if plan.schedule.interleave == "slice":
+        yield sliced_leg(plan, use, step)
+    elif plan.schedule.interleave == "duet":
+        yield Leg(use.title, step.name, step.expected_s)
+        if duet.has_solos(number):
+            alone = duet.solo(step)
+            yield from (Leg(use.title, alone.name, alone.expected_s) for _ in plan.arms)
+    else:
+        yield from (Leg(use.title, step.name, step.expected_s) for _ in plan.arms)
 
 
 def rest_leg(use: WorkloadUse) -> Leg:

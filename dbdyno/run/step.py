@@ -31,16 +31,23 @@ LOG = "transactions"
 """How the names of the files begin in which operations are logged."""
 
 
-def measure(step: Step, bench: Bench, folder: Path, show: Callable[[Pulse], None]) -> Json:
+def measure(
+    step: Step,
+    bench: Bench,
+    folder: Path,
+    show: Callable[[Pulse], None],
+    load_of: Callable[[Measurement], Load] | None = None,
+) -> Json:
     """Runs `step` and leaves its files in `folder`; returns what stands in done.json.
 
-    `show` gets the step's figures each second. Raises StepFailed where the arm failed (failed.json
-    is written), LabDied where the lab did (then nothing of the block is to be judged).
+    `show` gets the step's figures each second; `load_of` makes another load than usual. Raises
+    StepFailed where the arm failed (failed.json is written), LabDied where the lab did (then
+    nothing of the block is to be judged).
     """
     with Measurement(step, bench, folder) as measurement:
         try:
             measurement.before(each_second=True)
-            with Load(measurement) as load:
+            with (load_of or Load)(measurement) as load:
                 load.run(show)
             measurement.found |= load.outcome()
             wait_for_statistics([bench.server])

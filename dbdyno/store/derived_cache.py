@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -72,10 +73,18 @@ class Shelf:
 
 
 def files(step: Path) -> Files:
-    """The files of a step's folder: name, then size and time of change in nanoseconds."""
-    with os.scandir(step) as entries:
-        found = [(entry.name, entry.stat()) for entry in entries]
-    return {name: [its.st_size, its.st_mtime_ns] for name, its in sorted(found)}
+    """The files of a step's folder and its profile's: name, then size and time of change in ns."""
+    return {name: [its.st_size, its.st_mtime_ns] for name, its in sorted(_stats(step))}
+
+
+def _stats(folder: Path, prefix: str = "") -> Iterator[tuple[str, os.stat_result]]:
+    """The files of a folder and of those in it, by their names from there."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _stats(Path(entry.path), f"{prefix}{entry.name}/")
+            else:
+                yield prefix + entry.name, entry.stat()
 
 
 def code_version() -> str | None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from dbdyno.model import Json, events
 from dbdyno.model.error import ResultError
 from dbdyno.model.form import misfit
-from dbdyno.store import schema, void_blocks
+from dbdyno.model.profile import Stack
+from dbdyno.store import profile, schema, void_blocks
 from dbdyno.store.derived_cache import Files, files
 from dbdyno.store.file import (
     REMEDY,
@@ -47,7 +48,7 @@ class StepFolder:
     @property
     def place(self) -> str:
         """Where it lies in the result folder: `blocks/002/pg18/insert-benchmark/07-qr100`."""
-        return "/".join(self.path.parts[-5:])
+        return "/".join(self.path.parts[-6 if self.path.name == profile.FOLDER else -5 :])
 
     def files(self) -> Files:
         """Its files: name, then size and time of change, by which a change is known."""
@@ -117,6 +118,19 @@ class StepFolder:
     def failed(self) -> Json | None:
         """failed.json; None where the step did not fail."""
         return read_json_if_there(self.path / "failed.json", schema.FAILED)
+
+    def profile(self) -> StepFolder | None:
+        """The unjudged repetition of the step that was profiled; None where there is none."""
+        path = self.path / profile.FOLDER
+        return replace(self, path=path) if path.is_dir() else None
+
+    def profiled(self) -> Json | None:
+        """profile.json of such a repetition: how it was sampled; None of any other folder."""
+        return read_json_if_there(self.path / profile.FACTS, schema.PROFILE)
+
+    def stacks(self) -> Mapping[Stack, int]:
+        """How often each call stack was seen; nothing where nothing was sampled."""
+        return profile.read_stacks(self.path / profile.STACKS)
 
 
 def check(path: Path, value: Json, its_form: Json) -> None:

@@ -174,6 +174,18 @@ DONE = {
     },
     "turns?": (None, {"order": [str]}),
 }
+_SAMPLED = {
+    "event": str,
+    "hertz": Natural,
+    "call_graph": str,
+    "samples": Natural,
+    "lost": Natural,
+    "binaries": [{"path": str, "symbols": bool, "samples": Natural}],
+    "counters?": {"*": NUMBER},
+    "no_counters?": (None, str),
+    "failure": None,
+}
+PROFILE = ({"failure": str}, _SAMPLED)
 FAILED = {"status": str, "reason": (None, str), "log_events?": DONE["log_events?"]}
 SNAPSHOT = {"tables?": (None, {"*": dict}), "explain?": (None, {"*": {"*": (None, str)}})}
 READING = {

@@ -11,6 +11,7 @@ from dbdyno.analysis.step import (
     evidence,
     generator_limit,
     metrics,
+    profile,
     step_warnings,
     sums,
 )
@@ -51,7 +52,7 @@ def step_run(folder: StepFolder) -> StepRun:
     damaged has failed, too, and its reason names the file.
     """
     try:
-        return _joined(folder, evidence.read(folder))
+        return profile.added(_joined(folder, evidence.read(folder)), folder)
     except ResultError as error:
         return damaged_files.failed(folder, damaged_files.words(folder, error))
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dbdyno.analysis.step import assemble, parallel
 from dbdyno.analysis.step.compact_series import PackedSeries
+from dbdyno.analysis.step.compact_stacks import PackedStacks
 from dbdyno.analysis.step.json_codec import from_plain, to_plain
 from dbdyno.model import StepRun
 from dbdyno.store import Files, Shelf, StepFolder
@@ -41,12 +42,15 @@ def _kept(folder: StepFolder, shelf: Shelf | None) -> StepRun | None:
 
 
 def packed(run: StepRun) -> StepRun:
-    """The same step with all series in their packed form."""
+    """The same step with all series and call stacks in their packed forms."""
     server, waits = run.server, run.server.waits
     if waits is not None:
         packed_waits = replace(waits, over_time=PackedSeries.of(waits.over_time))
         server = replace(server, waits=packed_waits)
-    return replace(run, series=PackedSeries.of(run.series), server=server)
+    profile = run.profile
+    if profile is not None:
+        profile = replace(profile, stacks=PackedStacks.of(profile.stacks))
+    return replace(run, series=PackedSeries.of(run.series), server=server, profile=profile)
 
 
 def _derived(task: tuple[StepFolder, Files, Shelf | None]) -> StepRun:

@@ -13,7 +13,9 @@ from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from dbdyno.analysis.step.compact_series import PackedSeries
+from dbdyno.analysis.step.compact_stacks import PackedStacks
 from dbdyno.model import Series
+from dbdyno.model.profile import Stack
 
 SCALARS = (str, int, float, bool, types.NoneType)
 
@@ -22,12 +24,12 @@ Maker = Callable[[Any], Any]
 
 
 def to_plain(value: Any) -> Any:
-    """A value as dicts, lists and scalars; series in their packed form."""
+    """A value as dicts, lists and scalars; series and call stacks in their packed forms."""
     if type(value) in SCALARS:
         return value
     if is_dataclass(value):
         return {one.name: to_plain(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, PackedSeries):
+    if isinstance(value, PackedSeries | PackedStacks):
         return value.plain
     if isinstance(value, Mapping):
         return {key: to_plain(inner) for key, inner in value.items()}
@@ -51,6 +53,8 @@ def _maker(hint: Any) -> Maker:
     """Makes a value of a type from its plain form."""
     if hint == Mapping[str, Series]:
         return PackedSeries
+    if hint == Mapping[Stack, int]:
+        return PackedStacks
     if is_dataclass(hint):
         return _dataclass_maker(hint)
     origin, arguments = get_origin(hint), get_args(hint)

@@ -70,6 +70,10 @@ class FakeSampler:
     def set_waits(self, pid: int) -> None:
         """Does nothing: a fake server has no process that could be asked."""
 
+    def owner(self, member: int) -> str:
+        """A fake server has no process."""
+        return EXITED
+
     def observe(self, event: Json) -> None:
         """Counts what the operations of a tick cost; its line is written when the next begins."""
         if event["event"] == "hello" and event["pid"] is None:

@@ -50,6 +50,7 @@ class Processes:
     def __init__(self, server: ServerProcesses, roles: Mapping[int, str], lab_pid: int) -> None:
         self.generator_pid: int | None = None
         self.waits_pid: int | None = None
+        self.owners: dict[int, str] = {}  # of the server's members, those that have gone too
         self._server = server
         self._roles = roles
         self._lab_pid = lab_pid
@@ -156,7 +157,7 @@ class Processes:
             if self._readers[member].first_seen_at_its_end:
                 self._kinds[member] = EXITED
             apart = self._members.main_ends_apart and self._kinds[member] == self._members.main
-            owner = self._owner(member)
+            owner = self.owners[member] = self._owner(member)
             start = reading.start_ticks
             found.append(Process(member, start, owner, reading.usage, child=not apart))
             readings.append(reading)

@@ -17,6 +17,7 @@ from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.foreign_load import Foreign
 from dbdyno.host.observe.owned_processes import Processes, ServerProcesses
+from dbdyno.host.observe.owners import EXITED
 from dbdyno.host.observe.usage import TICKS_PER_S
 from dbdyno.model import Json
 from dbdyno.model.error import LabDied
@@ -95,6 +96,10 @@ class Sampler:
     def set_waits(self, pid: int) -> None:
         """Tells which server process, or thread, the lab asks what sessions wait for."""
         self._processes.waits_pid = pid
+
+    def owner(self, member: int) -> str:
+        """The owner of a server process, or thread, as readings last had it; else `exited`."""
+        return self._processes.owners.get(member, EXITED)
 
     def set_generator(self, pid: int) -> None:
         """Tells which process the load generator is."""

@@ -39,9 +39,8 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
 
 
 def observe_json(observe: Observe) -> Json:
-    """The samples taken of servers; `waits_sessions` only if wanted: older folders lack it."""
-    found = asdict(observe)
-    return found if observe.waits_sessions else {"waits_s": found["waits_s"]}
+    """The samples taken of servers; newer keys only if they are wanted: older folders lack them."""
+    return said(asdict(observe), Observe, ("waits_sessions", "profile"))
 
 
 def between(plan: Plan) -> Json:

@@ -1,0 +1,46 @@
+"""Call stacks in few bytes, unpacked when one is asked for: a step has thousands of them."""
+
+from __future__ import annotations
+
+import binascii
+import zlib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from dbdyno.model.profile import Stack
+
+_LEVEL = 1  # of deflate: the higher ones take longer and save little
+
+
+class PackedStacks(Mapping[Stack, int]):
+    """Samples by call stack; `plain` is all of it: lines `owner;function COUNT`, deflated, in
+    base64.
+    """
+
+    def __init__(self, plain: str) -> None:
+        self.plain = plain
+
+    @classmethod
+    def of(cls, stacks: Mapping[Stack, int]) -> PackedStacks:
+        """The same stacks, packed."""
+        lines = "\n".join(f"{';'.join(stack)} {count}" for stack, count in stacks.items())
+        packed = zlib.compress(lines.encode(), _LEVEL)
+        return cls(binascii.b2a_base64(packed, newline=False).decode())
+
+    @cached_property
+    def _all(self) -> dict[Stack, int]:
+        text = zlib.decompress(binascii.a2b_base64(self.plain)).decode()
+        lines = (line.rpartition(" ") for line in text.split("\n") if line)
+        return {tuple(stack.split(";")): int(count) for stack, _, count in lines}
+
+    def __getitem__(self, stack: Stack) -> int:
+        return self._all[stack]
+
+    def __iter__(self) -> Iterator[Stack]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __repr__(self) -> str:
+        return f"PackedStacks({len(self)})"

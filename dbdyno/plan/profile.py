@@ -1,0 +1,45 @@
+"""The profiles that a plan asks for: `[observe] profile`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from dbdyno.model import Plan, ProfileWish
+from dbdyno.model.document import suggestion
+from dbdyno.plan.schema import ProfileForm, refusal
+
+SECONDS_MIN, SECONDS_MAX = 1.0, 600.0
+"""A window's length: below, too few samples say where time goes; above, a step is meant."""
+HERTZ_MIN, HERTZ_MAX = 1, 4_999
+"""Above, samples are a load of their own."""
+KEY = "observe.profile"
+
+
+def wish(form: ProfileForm | None, source: str) -> ProfileWish | None:
+    """The profiles as they are written; None where the plan asks for none. Raises PlanError."""
+    if form is None:
+        return None
+    if not SECONDS_MIN <= form.seconds <= SECONDS_MAX:
+        sentence = f"must be from {SECONDS_MIN:g} to {SECONDS_MAX:g}, not {form.seconds:g}"
+        raise refusal(source, f"{KEY}.seconds", sentence)
+    if not HERTZ_MIN <= form.hertz <= HERTZ_MAX:
+        sentence = f"must be from {HERTZ_MIN} to {HERTZ_MAX}, not {form.hertz}"
+        raise refusal(source, f"{KEY}.hertz", sentence)
+    if form.steps is not None and not form.steps:
+        raise refusal(source, f"{KEY}.steps", "is empty; name a step, or remove the key")
+    steps = None if form.steps is None else tuple(form.steps)
+    return ProfileWish(seconds=float(form.seconds), hertz=form.hertz, steps=steps)
+
+
+def check(plan: Plan, steps: Collection[str], source: str) -> None:
+    """Raises PlanError where a server or a step cannot be profiled; `steps`: names of them all."""
+    profile = plan.observe.profile
+    if profile is None:
+        return
+    for arm in plan.arms:
+        if arm.dsn is not None:
+            sentence = f"the processes of arm `{arm.name}`, which has a `dsn`, cannot be sampled"
+            raise refusal(source, KEY, f"{sentence}; remove the key")
+    for step in profile.steps or ():
+        if step not in steps:
+            raise refusal(source, f"{KEY}.steps", f"no step `{step}`; {suggestion(step, steps)}")

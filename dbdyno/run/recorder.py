@@ -1,0 +1,148 @@
+"""Samples a server's processes by perf while the window of a load is open."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from dbdyno.engine import Server
+from dbdyno.host import perf
+from dbdyno.host.perf import Folded, Perf, Recording
+from dbdyno.model import Json
+from dbdyno.model.error import HostError
+from dbdyno.model.profile import Stack
+from dbdyno.run.measurement import Measurement
+from dbdyno.run.progress import Pulse
+from dbdyno.run.step import Load
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How the processes of a server are sampled."""
+
+    perf: Perf
+    hertz: int
+    seconds_max: float  # at most so long, whatever the load does
+
+
+class Recorder:
+    """A recording of a server's processes, and why there is none.
+
+    A context manager: nothing runs and no file is left afterwards.
+    """
+
+    def __init__(self, server: Server, how: Sampling) -> None:
+        self.failure: str | None = None
+        self.stacks: Mapping[Stack, int] = {}
+        self._owner_of: Callable[[int], str] = str
+        self._call_graph = ""
+        self._server, self._how = server, how
+        self._recording: Recording | None = None
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="dyno-profile-")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._recording is not None:
+            self._recording.discard()
+        self._folder.cleanup()
+
+    def take(self, event: Json) -> None:
+        """Begins where the load is ready, so that connections are there, and samples its window."""
+        match event["event"]:
+            case "ready":
+                self._attempt(self._prepare)
+            case "window_open":
+                self._attempt(self._start)
+            case "window_close":
+                self._attempt(self._stop)
+
+    def load(self, measurement: Measurement) -> Load:
+        """The load of a measurement, recorded."""
+        self._owner_of = measurement.sampler.owner
+        return RecordedLoad(measurement, self)
+
+    def found(self) -> Json:
+        """profile.json of what was sampled, without its stacks, which are in `stacks`."""
+        folded = self._folded()
+        if folded is None:
+            return {"failure": self.failure}
+        self.stacks = folded.stacks
+        return facts(self._how, self._call_graph, folded)
+
+    def _folded(self) -> Folded | None:
+        if self.failure is None and self._recording is None:
+            self.failure = "the load ended before its window"
+        if self.failure is not None or self._recording is None:
+            return None
+        try:
+            return self._recording.fold(self._owner_of)
+        except (HostError, OSError) as error:
+            self.failure = str(error)
+            return None
+
+    def _attempt(self, what: Callable[[], None]) -> None:
+        """Does a part of the recording; a failure ends it, and the load goes on."""
+        if self.failure is not None:
+            return
+        try:
+            what()
+        except (HostError, OSError) as error:
+            self.failure = str(error)
+
+    def _prepare(self) -> None:
+        pid, how = self._server.postmaster_pid, self._how
+        if pid is None:
+            raise HostError("the server has no process here that can be sampled")
+        self._call_graph = perf.call_graph_of(Path(os.readlink(f"/proc/{pid}/exe")), how.perf)
+        members = [] if self._server.threads else sorted(self._server.processes())
+        self._recording = Recording(
+            how.perf, [pid, *members], Path(self._folder.name), how.hertz, self._call_graph,
+            how.seconds_max,
+        )  # fmt: skip
+
+    def _start(self) -> None:
+        if self._recording is not None:
+            self._recording.start()
+
+    def _stop(self) -> None:
+        if self._recording is not None:
+            self._recording.stop()
+
+
+class RecordedLoad(Load):
+    """A load whose server is sampled while the window is open."""
+
+    def __init__(self, measurement: Measurement, recorder: Recorder) -> None:
+        super().__init__(measurement)
+        self._recorder = recorder
+
+    def take(self, event: Json) -> Pulse | None:
+        """As any load, with the recording of its window."""
+        pulse = super().take(event)
+        self._recorder.take(event)
+        return pulse
+
+
+def facts(how: Sampling, call_graph: str, found: Folded) -> Json:
+    """profile.json of what was sampled (docs/results.md)."""
+    return {
+        "event": how.perf.event,
+        "hertz": how.hertz,
+        "call_graph": call_graph,
+        "kernel": how.perf.kernel,
+        "samples": found.samples,
+        "lost": found.lost,
+        "perf": how.perf.version,
+        "perf_cpu_us": found.cpu_us,
+        "seconds": found.seconds,
+        "binaries": [asdict(one) for one in found.binaries],
+        "counters": dict(found.counters),
+        "no_counters": how.perf.no_counters,
+        "failure": None,
+    }

@@ -1,0 +1,64 @@
+"""The profile of a step: a folder in the step's, with files of an unjudged repetition of it.
+
+`profile.json` says how it was sampled. `stacks.gz` has the samples: a line for each call stack, its
+owner and functions from the root, parted by semicolons, then a blank and how often it was seen.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+
+from dbdyno.model import Json
+from dbdyno.model.error import ResultError
+from dbdyno.model.profile import Stack
+from dbdyno.store.file import REMEDY, sync_folder, write_atomically, write_json
+
+FOLDER = "profile"
+FACTS = "profile.json"
+STACKS = "stacks.gz"
+FOLDED = 6
+"""How hard stacks are deflated: more takes twice as long for a hundredth."""
+
+
+def made(step: Path) -> Path:
+    """The folder of the profile of the step in this folder, made where it is missing."""
+    folder = step / FOLDER
+    folder.mkdir(exist_ok=True)
+    sync_folder(step)
+    return folder
+
+
+def write(folder: Path, facts: Json, stacks: Mapping[Stack, int]) -> None:
+    """Writes what was sampled into the folder of a profile, the facts last."""
+    lines = "".join(f"{line}\n" for line in sorted(folded(stacks)))
+    write_atomically(folder / STACKS, gzip.compress(lines.encode(), FOLDED, mtime=0))
+    write_json(folder / FACTS, facts)
+
+
+def folded(stacks: Mapping[Stack, int]) -> list[str]:
+    """The lines of `stacks.gz`; a semicolon or line feed in a name becomes a colon."""
+    return [f"{';'.join(map(_name, stack))} {count}" for stack, count in stacks.items()]
+
+
+def _name(part: str) -> str:
+    return part.replace(";", ":").replace("\n", ":")
+
+
+def read_stacks(path: Path) -> dict[Stack, int]:
+    """How often each call stack was seen; nothing without a file. Raises ResultError."""
+    try:
+        text = gzip.decompress(path.read_bytes()).decode()
+    except FileNotFoundError:
+        return {}
+    except (OSError, EOFError, ValueError) as error:
+        raise ResultError(f"{path}: cannot be read: {error}; {REMEDY}") from error
+    found: dict[Stack, int] = {}
+    for number, line in enumerate(filter(None, text.split("\n")), start=1):
+        stack, _, count = line.rpartition(" ")
+        if not stack or not count.isdecimal():
+            raise ResultError(f"{path}:{number}: is no call stack with a count; {REMEDY}")
+        key = tuple(stack.split(";"))
+        found[key] = found.get(key, 0) + int(count)
+    return found

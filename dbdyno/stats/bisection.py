@@ -30,20 +30,19 @@ FURTHER = 0.5
 """A change that is at least so probable is told; a further one is searched then."""
 CHANGES_MAX = 4
 """Changes that are told from each other."""
-SMALLEST = 0.005
-"""A log ratio under it is no change: builds of the same code differ by as much."""
+SMALLEST = 0.01
+"""A log ratio under it is no change that is searched, if nobody says another."""
 SMALLEST_SHARE = 0.25
 """Nor is one that is under this share of the largest: the search is for what made that."""
 LARGEST = 2.0
 """The log ratio of the largest change; sizes up to it are as probable on the scale of logs."""
 WOBBLE = 0.002
 """Standard deviation of what a build has of its own, however many blocks: the layout of its code
-(Mytkowicz et al. 2009, doi:10.1145/1508244.1508275)."""
+(Mytkowicz et al. 2009, doi:10.1145/1508244.1508275). A commit whose blocks are as sure as that is
+tested no more."""
 FREEDOM_MAX = 8
 """Degrees of freedom of a test's t distribution at most, so that a disturbed test costs some
 further ones and not the answer."""
-BLOCKS_MAX = 40
-"""More blocks of one commit say no more: its wobble is left."""
 GRID = 401
 """Levels that a commit may have, between those that tests let expect."""
 REACH = 6.0
@@ -74,48 +73,64 @@ class Found:
     more_changes: tuple[Found, ...] = ()  # in the order of commits
 
 
-def posterior(n: int, tests: Sequence[Test], skipped: Collection[int] = ()) -> tuple[float, ...]:
+def posterior(
+    n: int,
+    tests: Sequence[Test],
+    skipped: Collection[int] = (),
+    *,
+    smallest: float = SMALLEST,
+) -> tuple[float, ...]:
     """The probability that commit 1, 2, … n is the first changed one; the last: that none is.
 
     So entry i is that of commit i + 1. `skipped`: commits that cannot be tested; one of them may
-    have changed the result all the same. ValueError of tests that no search can have.
+    have changed the result all the same. `smallest`: the log ratio from which on a change is one.
+    ValueError of tests that no search can have.
     """
     _check(n, tests, skipped)
-    return next(_changes(n, _measured(tests)))
+    return next(_changes(n, _measured(tests, smallest)))
 
 
-def next_test(n: int, tests: Sequence[Test], skipped: Collection[int] = ()) -> int | None:
+def next_test(
+    n: int,
+    tests: Sequence[Test],
+    skipped: Collection[int] = (),
+    *,
+    smallest: float = SMALLEST,
+) -> int | None:
     """The commit to test next, perhaps again; None: the answer is sure, or gets no surer.
 
     The bad commit first, then the one that halves the probability of the first change, then of
-    the second, as long as there is more likely one than not. ValueError as of `posterior`.
+    the second, as long as there is more likely one than not. Arguments as of `posterior`.
     """
     _check(n, tests, skipped)
     if not tests:
         return n
-    measured = _measured(tests)
-    exhausted = {one.index for one in measured.levels if one.blocks >= BLOCKS_MAX}
+    measured = _measured(tests, smallest)
     for order, chances in enumerate(_changes(n, measured)):
         if order > 0 and chances[-1] > 1 - FURTHER:
             return None
         if not _settled(chances, skipped):
-            return _halving(chances, exhausted.union(skipped))
+            return _halving(chances, measured.exhausted.union(skipped))
         if chances[-1] >= SURE:
             return None
     return None
 
 
-def found(n: int, tests: Sequence[Test], skipped: Collection[int] = ()) -> Found:
-    """The answer so far: the first change, and those after it. ValueError as of `posterior`."""
+def found(
+    n: int,
+    tests: Sequence[Test],
+    skipped: Collection[int] = (),
+    *,
+    smallest: float = SMALLEST,
+) -> Found:
+    """The answer so far: the first change, and those after it. Arguments as of `posterior`."""
     _check(n, tests, skipped)
-    measured = _measured(tests)
+    measured = _measured(tests, smallest)
     told: list[Found] = []
     for order, chances in enumerate(_changes(n, measured)):
         if order > 0 and chances[-1] > 1 - FURTHER:
             break
         told.append(_told(chances, skipped))
-        if chances[-1] > 1 - FURTHER:
-            break
     ends = [(0, 0), *((one.suspects[0], one.suspects[-1]) for one in told if one.suspects)]
     ends.append((n + 1, n + 1))
     sized = [
@@ -154,12 +169,22 @@ class _Measured:
 
     levels: tuple[_Level, ...]
     freedom: int
+    variance: float  # of a block's log ratio
+    smallest: float
+
+    @property
+    def exhausted(self) -> frozenset[int]:
+        """The commits whose wobble is what is left to be known."""
+        return frozenset(
+            one.index for one in self.levels if self.variance / one.blocks <= WOBBLE**2
+        )
 
 
-def _measured(tests: Sequence[Test]) -> _Measured:
+def _measured(tests: Sequence[Test], smallest: float) -> _Measured:
     """The tests of each commit together; the variance of a block is pooled over all of them."""
     freedom = sum(one.blocks - 1 for one in tests)
     squares = math.fsum((one.blocks - 1) * one.blocks * one.se**2 for one in tests)
+    variance = squares / max(freedom, 1)
     levels = []
     for index in sorted({one.index for one in tests}):
         own = [one for one in tests if one.index == index]
@@ -168,11 +193,11 @@ def _measured(tests: Sequence[Test]) -> _Measured:
             _Level(
                 index=index,
                 log_ratio=math.fsum(one.blocks * one.log_ratio for one in own) / blocks,
-                width=math.sqrt(squares / freedom / blocks + WOBBLE**2),
+                width=math.sqrt(variance / blocks + WOBBLE**2),
                 blocks=blocks,
             )
         )
-    return _Measured(levels=tuple(levels), freedom=freedom)
+    return _Measured(levels=tuple(levels), freedom=freedom, variance=variance, smallest=smallest)
 
 
 def _changes(n: int, measured: _Measured) -> Iterator[tuple[float, ...]]:
@@ -220,7 +245,7 @@ def _grid(measured: _Measured) -> tuple[Numbers, Numbers]:
     most = max((abs(one.log_ratio) for one in measured.levels), default=0.0)
     width = max((one.width for one in measured.levels), default=WOBBLE)
     grid = np.linspace(-most - REACH * width, most + REACH * width, GRID)
-    smallest = max(SMALLEST, SMALLEST_SHARE * most)
+    smallest = max(measured.smallest, SMALLEST_SHARE * most)
     apart = np.abs(np.subtract.outer(grid, grid))
     allowed = (apart >= smallest) & (apart <= LARGEST)
     step = float(grid[1] - grid[0])
@@ -273,13 +298,15 @@ def _together(chances: Sequence[float], skipped: Collection[int]) -> dict[int, f
 
 
 def _halving(chances: Sequence[float], barred: Collection[int]) -> int | None:
-    """The commit that parts the probability best: half of it up to there; None where all are."""
+    """The commit that parts the probability best: half of it up to there.
+
+    None where all that would part it are barred.
+    """
     upto = np.cumsum(chances[:-1]).tolist()
-    return min(
-        (index for index in range(1, len(chances)) if index not in barred),
-        key=lambda index: abs(upto[index - 1] - 1 / 2),
-        default=None,
-    )
+    wanted = [index for index in range(1, len(chances)) if index not in barred]
+    best = min(wanted, key=lambda index: abs(upto[index - 1] - 1 / 2), default=None)
+    useless = best is None or abs(upto[best - 1] - 1 / 2) > SURE / 2
+    return None if useless else best
 
 
 def _told(chances: Sequence[float], skipped: Collection[int]) -> Found:

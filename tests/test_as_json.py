@@ -15,6 +15,7 @@ import pytest
 from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.model import Across, Comparison, Json, Ratio, StepRun, ToldMetric
+from dbdyno.model.attribution import Attribution, Design, Effect, Factor
 from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.report import json_document
 from result_builder import build, plant
@@ -32,7 +33,7 @@ from verdict_builder import (
 )
 
 PAGE = (Path(__file__).parent.parent / "docs" / "compare.md").read_text()
-NAMED = ("base_values", "limited", "metrics", "sd", "told")
+NAMED = ("base_values", "levels", "limited", "metrics", "sd", "told")
 """Keys whose own keys are names of metrics or arms."""
 JUDGEMENT = (
     "blocks ratio low high p p_sign q sd margin verdict leans look lent own_low own_high"
@@ -41,8 +42,8 @@ JUDGEMENT = (
 )
 LOOK = "blocks share confidence ratio low high"
 FORM = {
-    "": "format dyno title label plan base arms ghost blocks aims looks calibration overall steps "
-    "across sweeps warnings void_blocks incomplete",
+    "": "format dyno title label plan base arms ghost blocks aims looks design calibration overall "
+    "steps across sweeps warnings void_blocks incomplete",
     "aims": "margin effect power level judge",
     "looks": "first minutes_max judge last taken coming",
     "looks.taken": "blocks share",
@@ -56,7 +57,13 @@ FORM = {
     "calibration.budget.prospects": "way error blocks seconds turn_s",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "overall.look": LOOK,
-    "steps": "workload ordinal step group headline base_values arms limited notices duet told",
+    "steps": "workload ordinal step group headline base_values arms limited notices duet "
+    "attributions told",
+    "design": "kind base arm factors levels",
+    "design.factors": "name base arm",
+    "steps.attributions": "metric whole effects interactions rest",
+    "steps.attributions.whole": "blocks ratio low high",
+    "steps.attributions.effects": "factors blocks ratio low high q found aliases partly",
     "steps.told": "block metric value unit title better",
     "steps.arms": "arm verdict by outcome metrics findings",
     "steps.arms.metrics": f"primary value base bound {JUDGEMENT}",
@@ -114,6 +121,22 @@ def telling(run: StepRun) -> StepRun:
     return replace(run, told={"node": told})
 
 
+DESIGN = Design(
+    kind="one at a time",
+    base="pg17",
+    arm="pg18",
+    factors=(Factor(name="version", base="17", arm="18"),),
+    levels={"pg17": (0,), "pg18": (1,)},
+)
+ATTRIBUTION = Attribution(
+    metric="qps",
+    whole=FIGURE,
+    effects=(Effect(factors=("version",), change=FIGURE, q=0.01, found=True),),
+    interactions=(),
+    rest=None,
+)
+
+
 def whole(made: Comparison) -> Comparison:
     """The made-up comparison with everything that one may have."""
     ratio = Ratio(value=0.93, low=0.9, high=0.96, blocks=3)
@@ -129,7 +152,8 @@ def whole(made: Comparison) -> Comparison:
     made = with_judgements(made, "l.i2", lambda one: at_look(one, 0.93, 0.89, 0.97))
     first, *others = made.steps
     cells = (replace(cell, runs=tuple(map(telling, cell.runs))) for cell in first.cells)
-    made = replace(made, steps=(replace(first, cells=tuple(cells)), *others))
+    first = replace(first, cells=tuple(cells), attributions=(ATTRIBUTION,))
+    made = replace(made, steps=(first, *others), design=DESIGN)
     return replace(
         explained(made, {"l.i2": "7.0 % slower [6.5, 7.6]"}),
         calibration=replace(calibration(made, arm="ghost"), budget=(BUDGET,)),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dbdyno import __version__
-from dbdyno.cli import judging, listing, measuring, race, serve, server
+from dbdyno.cli import attribute, judging, listing, measuring, race, serve, server
 from dbdyno.cli.exit_status import BAD_INPUT, DONE, MEANINGS, say
 from dbdyno.model.error import DynoError
 
@@ -27,6 +27,7 @@ for command in (
     measuring.demo,
     measuring.run,
     measuring.calibrate,
+    attribute.attribute,
     measuring.check,
     measuring.doctor,
     judging.compare,

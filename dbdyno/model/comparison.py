@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dbdyno.model.attribution import Attribution, Design
 from dbdyno.model.duet import Duet
 from dbdyno.model.json import Json
 from dbdyno.model.looks import Looked
@@ -54,6 +55,7 @@ class StepComparison:
     group: str | None = None  # the title under which tables list it
     notices: tuple[str, ...] = ()  # what the arms did not have alike
     duet: Duet | None = None  # where two arms took it at once
+    attributions: tuple[Attribution, ...] = ()  # by metric; none without a design
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +101,7 @@ class Comparison:
     calibration: Calibration | None = None  # where a double of the base was measured
     looked: Looked | None = None  # how far the looks have come; None where nothing is judged
     aims: Aims = field(default_factory=Aims)
+    design: Design | None = None  # by which two arms are taken apart
     differences: tuple[Difference, ...]
     warnings: tuple[str, ...]
     incomplete: str | None  # "2 of 3 blocks done", else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from dbdyno.model.attribution import Design
 from dbdyno.model.sweep import named
 from dbdyno.model.verdict import Aims
 
@@ -193,6 +194,7 @@ class Plan:
     aims: Aims = field(default_factory=Aims)
     lengths: Lengths | None = None  # those that dyno chose; they stand in `workloads`, `schedule`
     require: Mapping[str, bool | int | str] = field(default_factory=dict)  # of the host
+    attribution: Design | None = None  # the arms that mix the factors of two
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,18 @@ from dbdyno import workload
 from dbdyno.model import Arm, Plan, Step, WorkloadUse, can, engine, version
 from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import PlanError, WorkloadError
-from dbdyno.plan import double, duet, find, hook, matrix, profile, schedule, table, workload_use
+from dbdyno.plan import (
+    attribution,
+    double,
+    duet,
+    find,
+    hook,
+    matrix,
+    profile,
+    schedule,
+    table,
+    workload_use,
+)
 from dbdyno.plan.arm import arms_of
 from dbdyno.plan.schedule import SAVE
 from dbdyno.plan.schema import NAMING, PlanForm, path_of, refusal
@@ -84,6 +95,7 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         hooks=hook.hooks_of(form.hooks, [arm.name for arm in arms], source),
         aims=table.aims(form.verdict, source),
         require=table.require(form.require),
+        attribution=attribution.design_of(form.attribute, names, source),
     )
     _check_together(plan, source)
     duet.check(plan, source)

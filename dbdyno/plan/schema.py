@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from dbdyno.model import Observe, ProfileWish, Schedule, Void
+from dbdyno.model.attribution import DesignKind
 from dbdyno.model.document import Form
 from dbdyno.model.error import PlanError
 from dbdyno.model.verdict import Aims
@@ -190,6 +191,24 @@ class RequireForm(Form):
     clock_source: str | None = None
 
 
+class FactorForm(Form):
+    """A factor of two arms, with its values in words, as they are written."""
+
+    name: str
+    base: str
+    arm: str
+
+
+class AttributeForm(Form):
+    """The factors of two arms and the arms that mix them, as they are written."""
+
+    base: str
+    arm: str
+    design: DesignKind
+    factors: list[FactorForm]
+    levels: dict[str, list[int]]
+
+
 class PlanForm(Form):
     """The whole plan as it is written."""
 
@@ -207,6 +226,7 @@ class PlanForm(Form):
     hooks: list[HookForm] = Field(default_factory=list)
     verdict: VerdictForm = Field(default_factory=VerdictForm)
     require: RequireForm = Field(default_factory=RequireForm)
+    attribute: AttributeForm | None = None
 
 
 NAMING = "use letters, digits, dots, underscores, plus and minus signs, at most 64"

@@ -14,6 +14,7 @@ from typing import Any
 
 from dbdyno import __version__
 from dbdyno.model import Across, Cell, Comparison, Json, Ratio, StepComparison
+from dbdyno.model.attribution import Attribution, Effect
 from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.sweep import Peak, Sweep
@@ -45,6 +46,7 @@ def form(comparison: Comparison) -> Json:
         "aims": asdict(comparison.aims),
         "looks": _looks(comparison.looked) if comparison.looked else None,
         "calibration": asdict(comparison.calibration) if comparison.calibration else None,
+        "design": asdict(comparison.design) if comparison.design else None,
         "overall": [_overall(one) for one in comparison.overall],
         "steps": [_step(one) for one in comparison.steps],
         "across": [_across(one) for one in comparison.across],
@@ -96,7 +98,29 @@ def _step(step: StepComparison) -> Json:
         "limited": {cell.arm: reasons for cell in step.cells if (reasons := _limits(cell))},
         "notices": step.notices,
         "duet": asdict(step.duet) if step.duet else None,
+        "attributions": [_attribution(one) for one in step.attributions],
         "told": {cell.arm: told for cell in step.cells if (told := _told(cell))},
+    }
+
+
+def _attribution(one: Attribution) -> Json:
+    return {
+        "metric": one.metric,
+        "whole": _ratio(one.whole),
+        "effects": [_effect(effect) for effect in one.effects],
+        "interactions": [_effect(effect) for effect in one.interactions],
+        "rest": _ratio(one.rest) if one.rest else None,
+    }
+
+
+def _effect(one: Effect) -> Json:
+    return {
+        "factors": one.factors,
+        **_ratio(one.change),
+        "q": one.q,
+        "found": one.found,
+        "aliases": one.aliases,
+        "partly": one.partly,
     }
 
 

@@ -9,6 +9,7 @@ from dbdyno.model import Comparison, StepComparison
 from dbdyno.report.colors import Thresholds
 from dbdyno.report.parts import AnyPart, Group, Page, Section, Subject, anchored
 from dbdyno.report.section import (
+    attribution,
     calibration,
     cost_by_owner,
     differences,
@@ -130,6 +131,7 @@ def _step(workload: Subject, step: StepComparison) -> Group:
 
 
 PAGE: tuple[Section, ...] = (
+    attribution.SECTION,
     headline.SECTION,
     warnings.SECTION,
     setup.SECTION,

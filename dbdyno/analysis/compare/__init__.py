@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dbdyno.analysis.compare import (
     arms_and_blocks,
+    attribution,
     conclusions,
     cost_to_decide,
     differences,
@@ -43,6 +44,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     """
     results = source if isinstance(source, Results) else Results.open(source)
     plan, lost = results.plan, Damage(results.folder)
+    design = attribution.design_of(plan)
     arms, aims = arms_and_blocks.arms(plan, base), arms_and_blocks.aims(plan)
     its = arms_and_blocks.blocks(results)
     folders = [step for block in its for run in block.runs() for step in run.steps()]
@@ -82,7 +84,8 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         generator=generator,
         servers=last,
         plan=plan,
-        steps=found.steps,
+        steps=attribution.with_attributions(found.steps, design),
+        design=design,
         across=across(found.steps),
         sweeps=sweeps.sweeps(rows),
         overall=found.overall,

@@ -44,7 +44,7 @@ def observe_json(observe: Observe) -> Json:
 
 
 def between(plan: Plan) -> Json:
-    """Placement, hooks, and lengths that dyno chose; nothing if the plan has none of them.
+    """Placement, hooks, a design, lengths that dyno chose; nothing if the plan has none of them.
 
     So older folders, which lack these keys, go on.
     """
@@ -55,6 +55,8 @@ def between(plan: Plan) -> Json:
         found["lengths"] = asdict(plan.lengths)
     if plan.require:
         found["require"] = dict(plan.require)
+    if plan.attribution is not None:
+        found["attribute"] = asdict(plan.attribution)
     if plan.hooks:
         found["hooks"] = [asdict(hook) for hook in plan.hooks]
     return found

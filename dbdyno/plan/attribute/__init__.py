@@ -1,0 +1,22 @@
+"""`dyno attribute`: two arms of a plan become a plan whose arms mix what the two differ in.
+
+Nothing here looks at the host: what is known of it is handed over.
+"""
+
+from __future__ import annotations
+
+from dbdyno.plan.attribute.design import Wish, designed
+from dbdyno.plan.attribute.factor import Exchange, Sides, exchanges, refuse
+from dbdyno.plan.attribute.text import MADE_BY, Source, text_of
+
+__all__ = [
+    "MADE_BY",
+    "Exchange",
+    "Sides",
+    "Source",
+    "Wish",
+    "designed",
+    "exchanges",
+    "refuse",
+    "text_of",
+]

@@ -1,0 +1,170 @@
+"""Which arms mix the factors of two: the design, and the arms that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dbdyno.engine.preset import config_file
+from dbdyno.model import Arm
+from dbdyno.model.attribution import Design, DesignKind, Factor
+from dbdyno.model.error import PlanError
+from dbdyno.plan.attribute.factor import Exchange, Sides, is_origin, together_of
+from dbdyno.plan.race.contender import ODD
+from dbdyno.stats import factorial
+
+FULL_MAX = 3
+"""Up to so many factors all combinations are arms."""
+ONE_AT_A_TIME_MAX = 6
+"""Up to so many each arm changes one more; a screening has fewer arms for each beyond."""
+NAME_MAX = 40
+SETTINGS = "settings"
+TABLES = (SETTINGS, "environment", "fake")
+"""Keys of an arm that are tables, whose keys are exchanged one by one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """The design that is asked for."""
+
+    kind: DesignKind | None = None  # None: by the number of factors
+    fold: bool = False  # a screening with its mirror
+
+
+def designed(sides: Sides, found: Sequence[Exchange], wish: Wish) -> tuple[Design, tuple[Arm, ...]]:
+    """The design, and its arms, the base first. Raises PlanError where there is none."""
+    kind = _kind(len(_with_bound(found)), wish)
+    factors = _in_order(found) if kind == "one at a time" else _with_bound(found)
+    _refuse(kind, factors, sides)
+    rows = _rows(kind, len(factors))
+    names: dict[str, tuple[int, ...]] = {}
+    arms: list[Arm] = []
+    for row in rows:
+        arm = _mixed(sides, factors, row, names)
+        names[arm.name] = row
+        arms.append(arm)
+    design = Design(
+        kind=kind,
+        base=sides.base.name,
+        arm=sides.arm.name,
+        factors=tuple(
+            Factor(name=one.name, base=one.values[0], arm=one.values[1]) for one in factors
+        ),
+        levels=names,
+    )
+    return design, tuple(arms)
+
+
+def _kind(factors: int, wish: Wish) -> DesignKind:
+    if wish.kind is not None:
+        return wish.kind
+    if wish.fold:
+        return "folded"
+    if factors <= FULL_MAX:
+        return "factorial"
+    return "one at a time" if factors <= ONE_AT_A_TIME_MAX else "screening"
+
+
+def _refuse(kind: DesignKind, factors: Sequence[Exchange], sides: Sides) -> None:
+    where = f"arms `{sides.base.name}` and `{sides.arm.name}`"
+    if len(factors) < 2:
+        (only,) = factors
+        raise PlanError(
+            f"{where}: differ in `{only.name}` alone, so all of the change is its; compare them by "
+            "`dyno run`"
+        )
+    most = {"factorial": FULL_MAX, "screening": factorial.SCREENED_MAX}
+    limit = most.get(kind, factorial.SCREENED_MAX if kind == "folded" else len(factors))
+    if len(factors) > limit:
+        raise PlanError(
+            f"{where}: differ in {len(factors)} factors, and this design takes {limit} at most; "
+            "join some by --together NAME,NAME"
+        )
+
+
+def _in_order(found: Sequence[Exchange]) -> list[Exchange]:
+    """Bound settings before or after the version that does not know them; the version last."""
+    return sorted(found, key=lambda one: (one.bound, is_origin(one)))
+
+
+def _with_bound(found: Sequence[Exchange]) -> list[Exchange]:
+    """The factors, where those that are bound to the version are one with it."""
+    bound = [one for one in found if one.bound]
+    free = [one for one in found if not one.bound]
+    if not bound:
+        return free
+    *others, last = free
+    return [*others, together_of([*bound, last])] if is_origin(last) else list(found)
+
+
+def _rows(kind: DesignKind, factors: int) -> list[tuple[int, ...]]:
+    """The rows of the design, and that of the arm itself."""
+    make = {
+        "one at a time": factorial.one_at_a_time,
+        "factorial": factorial.full,
+        "screening": factorial.screening,
+        "folded": factorial.folded,
+    }
+    return list(dict.fromkeys([*make[kind](factors), (1,) * factors]))
+
+
+# --- An arm ----------------------------------------------------------------------------------
+
+
+def _mixed(
+    sides: Sides, factors: Sequence[Exchange], row: tuple[int, ...], taken: Mapping[str, object]
+) -> Arm:
+    """The arm with these levels; the two that there are stay as they are."""
+    if not any(row):
+        return sides.base
+    if all(row):
+        return sides.arm
+    changes = [
+        change
+        for factor, level in zip(factors, row, strict=True)
+        if level
+        for change in factor.changes
+    ]
+    keys = {change.key: change.arm for change in changes if change.table == ""}
+    tables: dict[str, dict[str, Any]] = {
+        table: dict(getattr(sides.base, table)) for table in TABLES
+    }
+    tables[SETTINGS] = sides.configured(sides.base, sides.base) | tables[SETTINGS]
+    for change in changes:
+        if change.table:
+            tables[change.table].pop(change.key, None)
+            if change.arm is not None:
+                tables[change.table][change.key] = change.arm
+    values: dict[str, Any] = {**keys, **tables, "name": _name(sides, factors, row, taken)}
+    return _with_settings(replace(sides.base, **values), tables[SETTINGS], sides)
+
+
+def _with_settings(arm: Arm, wanted: Mapping[str, str], sides: Sides) -> Arm:
+    """The arm with just these settings: on top of a `config` that has no others, where one is."""
+    best = replace(arm, config=None, config_text=None, memory=None, settings=wanted)
+    for side in (sides.base, sides.arm):
+        if side.config is None:
+            continue
+        its = sides.configured(side, arm)
+        own = {name: value for name, value in wanted.items() if its.get(name) != value}
+        if set(its) <= set(wanted) and len(own) < len(best.settings):
+            best = replace(
+                arm,
+                config=side.config,
+                config_text=side.config_text,
+                memory=None if config_file.is_file(side.config) else side.memory,
+                settings=own,
+            )
+    return best
+
+
+def _name(
+    sides: Sides, factors: Sequence[Exchange], row: Sequence[int], taken: Mapping[str, object]
+) -> str:
+    """The base's name with what is changed; with a number where that is long."""
+    changed = [one.name.split("+")[0] for one, level in zip(factors, row, strict=True) if level]
+    name = ODD.sub("-", "+".join([sides.base.name, *changed]))
+    if len(name) <= NAME_MAX and name not in (sides.arm.name, *taken):
+        return name
+    return f"{sides.base.name[: NAME_MAX - 6]}+mix{len(taken):02}"

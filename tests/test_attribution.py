@@ -1,0 +1,318 @@
+"""What each factor has of a change: planted effects in blocks, in words, and in a whole run."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import typer
+
+from comparison_builder import comparison
+from dbdyno.analysis import compare
+from dbdyno.analysis.compare import attribution
+from dbdyno.cli import attribute
+from dbdyno.model import Comparison
+from dbdyno.model.attribution import Attribution, Design, DesignKind, Factor
+from dbdyno.model.error import DynoError
+from dbdyno.report import page
+from dbdyno.report.parts import Table
+from dbdyno.report.render import html, markdown
+from dbdyno.report.section import attribution as section
+from dbdyno.stats import factorial
+from dbdyno.store import Results
+from server_place import a_place, builds
+
+ROWS = {
+    "one at a time": factorial.one_at_a_time,
+    "factorial": factorial.full,
+    "screening": factorial.screening,
+    "folded": factorial.folded,
+}
+NOISE = 0.01
+
+
+def design(kind: DesignKind, factors: int) -> Design:
+    rows = dict.fromkeys([*ROWS[kind](factors), (1,) * factors])
+    names = {row: f"mix{place}" for place, row in enumerate(rows)}
+    names |= {(0,) * factors: "old", (1,) * factors: "new"}
+    return Design(
+        kind=kind,
+        base="old",
+        arm="new",
+        factors=tuple(Factor(name=f"s{place}", base="off", arm="on") for place in range(factors)),
+        levels={names[row]: row for row in rows},
+    )
+
+
+def logs(
+    of: Design, effects: Sequence[float], *, blocks: int = 6, seed: int = 1, both: float = 0.0
+) -> dict[str, dict[int, float]]:
+    """Logarithms of a metric with these effects and noise; `both`: what s0 and s1 add together."""
+    draw = random.Random(seed)
+    return {
+        arm: {
+            block: 8.0
+            + 0.2 * math.sin(block)  # what a block has, all its arms have
+            + math.fsum(effect * level for effect, level in zip(effects, row, strict=True))
+            + both * row[0] * row[1]
+            + draw.gauss(0, NOISE)
+            for block in range(1, blocks + 1)
+        }
+        for arm, row in of.levels.items()
+    }
+
+
+def told(of: Design, figures: Mapping[str, Mapping[int, float]]) -> Attribution:
+    return attribution.attribution(
+        "qps",
+        figures,
+        of,
+        effects=factorial.effects(of.fitted),
+        interactions=factorial.interactions(of.fitted),
+    )
+
+
+def changes(found: Attribution) -> list[float]:
+    return [math.log(one.change.value) for one in found.effects if one.change is not None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "factors"), [("factorial", 3), ("one at a time", 5), ("screening", 9), ("folded", 9)]
+)
+def test_planted_effects_are_told_from_none_and_others_are_not(
+    kind: DesignKind, factors: int
+) -> None:
+    effects = [-0.12, 0.05, *[0.0] * (factors - 2)]
+    found = told(design(kind, factors), logs(design(kind, factors), effects))
+    assert changes(found) == pytest.approx(effects, abs=0.02)
+    assert [one.found for one in found.effects[:2]] == [True, True]
+    assert sum(one.found for one in found.effects[2:]) <= 1
+    assert found.whole is not None
+    assert math.log(found.whole.value) == pytest.approx(-0.07, abs=0.03)
+
+
+def test_intervals_hold_the_planted_effect_as_often_as_they_say() -> None:
+    of, inside, total = design("factorial", 2), 0, 0
+    for seed in range(200):
+        found = told(of, logs(of, [-0.12, 0.0], seed=seed, blocks=4))
+        for one, effect in zip(found.effects, (-0.12, 0.0), strict=True):
+            assert one.change is not None and one.change.low is not None
+            assert one.change.high is not None
+            inside += one.change.low <= math.exp(effect) <= one.change.high
+            total += 1
+    assert 0.91 <= inside / total <= 0.99
+
+
+def test_what_two_factors_add_together_is_an_interaction_where_the_design_tells_it() -> None:
+    full = told(design("factorial", 2), logs(design("factorial", 2), [0.1, 0.1], both=0.08))
+    (pair,) = full.interactions
+    assert pair.factors == ("s0", "s1") and pair.found and pair.change is not None
+    assert math.log(pair.change.value) == pytest.approx(0.08, abs=0.03)
+    assert full.rest is None
+    chain = design("one at a time", 4)
+    found = told(chain, logs(chain, [0.1, 0.1, 0.0, 0.0], both=0.08))
+    assert found.interactions == () and found.rest is None
+    assert changes(found)[:2] == pytest.approx([0.1, 0.18], abs=0.03)
+
+
+def test_a_screening_says_what_its_effects_lack_of_the_whole() -> None:
+    of = design("screening", 7)
+    figures = logs(of, [0.1] * 7)
+    figures["new"] = {block: value + 0.2 for block, value in figures["new"].items()}
+    found = told(of, figures)
+    assert found.rest is not None
+    assert math.log(found.rest.value) == pytest.approx(0.2, abs=0.03)
+    assert all(len(one.aliases) == 3 for one in found.effects)
+
+
+def test_a_block_without_an_arm_is_left_out_of_the_effects_that_need_it() -> None:
+    of = design("one at a time", 4)
+    figures = logs(of, [0.1] * 4)
+    middle = next(arm for arm, row in of.levels.items() if sum(row) == 2)
+    del figures[middle][3]
+    blocks = [one.change.blocks for one in told(of, figures).effects if one.change]
+    assert blocks == [6, 5, 5, 6]
+    del figures[middle]
+    assert [one.change is None for one in told(of, figures).effects] == [False, True, True, False]
+
+
+def test_one_block_has_no_intervals_and_tells_nothing_from_none() -> None:
+    of = design("factorial", 2)
+    found = told(of, logs(of, [0.1, 0.0], blocks=1))
+    assert all(one.change is not None and one.change.low is None for one in found.effects)
+    assert not any(one.found or one.q is not None for one in found.effects)
+
+
+# --- In words --------------------------------------------------------------------------------
+
+
+def shown(of: Design, found: Attribution) -> Comparison:
+    made = comparison(blocks=2, arms=tuple(of.levels), troubles=False)
+    first = replace(made.steps[0], attributions=(found,))
+    return replace(made, design=of, steps=(first,))
+
+
+def sentence(of: Design, figures: Mapping[str, Mapping[int, float]]) -> str:
+    step = replace(comparison(blocks=1).steps[0], step="point-query")
+    return section.sentence(step, told(of, figures))
+
+
+def test_the_sentence_gives_a_single_factor_the_rest() -> None:
+    of = design("factorial", 2)
+    said = sentence(of, logs(of, [0.0, -0.128]))
+    figure = r"[+−][\d.]+\s% \[[+−][\d.]+, [+−][\d.]+\]"
+    assert re.fullmatch(
+        rf"point-query: of throughput's {figure}, `s0` has {figure}, "
+        rf"`s1` the rest: −1[12]\.\d\s% \[−1\d\.\d, −1\d\.\d\]\.",
+        said,
+    ), said
+
+
+def test_the_sentence_names_several_or_says_that_none_is_told() -> None:
+    of = design("one at a time", 4)
+    assert re.search(
+        r"`s0` has −.+, `s1` has \+.+; not told from none: `s",
+        sentence(of, logs(of, [-0.1, 0.05, 0, 0])),
+    )
+    of = design("screening", 9)
+    said = sentence(of, logs(of, [0.0] * 9, blocks=3))
+    assert "no factor's effect is told from none: " in said and "and 5 more as little" in said
+
+
+def test_the_table_has_the_whole_each_factor_and_what_is_left() -> None:
+    of = design("folded", 4)
+    made = shown(of, told(of, logs(of, [0.1, 0, 0, 0], both=0.1)))
+    tables = [part for part in section.parts(made) if isinstance(part, Table)]
+    rows = [[cell.text for cell in row.cells] for row in tables[0].rows]
+    names = [row[0] for row in rows]
+    assert names[:5] == ["whole", "s0", "s1", "s2", "s3"]
+    assert [row[1] for row in rows[:2]] == ["", "off → on"]
+    assert {"s0 × s1", "s2 × s3"} <= set(names), names
+    assert [row.cells[0].text for row in tables[1].rows] == list(of.levels)
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_the_table_says_how_its_design_is_read(kind: DesignKind) -> None:
+    of = design(kind, 3)
+    (_, table, _) = section.parts(shown(of, told(of, logs(of, [0.1, 0, 0]))))
+    assert isinstance(table, Table)
+    assert table.note.startswith(section.BY_DESIGN[kind])
+
+
+def test_every_format_shows_the_factors() -> None:
+    of = design("factorial", 2)
+    made = page.make(shown(of, told(of, logs(of, [0.1, 0]))))
+    for text in (html.render(made), markdown.render(made)):
+        assert "What makes new differ from old" in text and "off → on" in text
+
+
+def test_a_screening_names_what_could_be_meant_instead() -> None:
+    of = design("screening", 7)
+    (_, table, _) = section.parts(shown(of, told(of, logs(of, [0.1] * 7))))
+    assert isinstance(table, Table)
+    assert table.columns[-1].text == "or"
+    row = next(row for row in table.rows if row.cells[0].text == "s0")
+    assert row.cells[-1].text.count(" × ") == 3
+
+
+# --- A whole run -----------------------------------------------------------------------------
+
+PLAN = """
+[arms.old]
+engine = "fake"
+fake = { default_us = 100 }
+[arms.new]
+engine = "fake"
+fake = { default_us = 110, jitter = 0.01 }
+[workload]
+name = "sysbench"
+steps = ["point-query"]
+parameters = { rows = 1000, seconds = 1, clients = 1 }
+[schedule]
+blocks = 3
+"""
+
+
+def asked(
+    folder: Path, capsys: pytest.CaptureFixture[str], text: str = PLAN, **wish: object
+) -> str:
+    """Runs the command; what it prints."""
+    file = folder / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(typer.Exit) as ended:
+        attribute.attribute(file, "new", out=folder / "results", quiet=True, **wish)  # type: ignore[arg-type]
+    assert ended.value.exit_code == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_the_command_runs_the_mixed_arms_and_names_the_factor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = asked(tmp_path, capsys)
+    assert "`default_us` the rest: −9.1" in said
+    made = tmp_path / "mine-attribute-new.toml"
+    folder = tmp_path / "results" / made.stem
+    assert set(compare.load(folder).arms) == {"old", "new", "old+default_us", "old+jitter"}
+    assert (folder / "report.html").is_file()
+    before = made.read_text()
+    assert asked(tmp_path, capsys) == said, "the same command goes on, with nothing left to do"
+    assert made.read_text() == before
+    with pytest.raises(DynoError, match="from another command"):
+        asked(tmp_path, capsys, fold=True)
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ({"design": "factorail"}, "--design: no `factorail`; did you mean `factorial`"),
+        ({"design": "factorial", "fold": True}, "--fold: only a screening has a mirror"),
+        ({"blocks": 0}, "--blocks: must be at least 1"),
+        ({"base": "odl"}, "--base: .* has no arm `odl`; did you mean `old`"),
+        ({"base": "new"}, "--arm: `new` is the base itself"),
+        ({"together": ["jitter,rows"]}, "--together: no factor `rows`"),
+        ({"together": ["jitter,default_us"]}, "mine.toml: arms .* differ in .* alone"),
+    ],
+)
+def test_a_wish_that_cannot_be_met_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], wish: dict[str, object], said: str
+) -> None:
+    with pytest.raises(DynoError, match=said):
+        asked(tmp_path, capsys, **wish)
+    assert not (tmp_path / "results").exists()
+
+
+LIVE = """
+[arms.old]
+base_dir = "{base_dir}"
+[arms.new]
+base_dir = "{base_dir}"
+settings = {{ random_page_cost = 1e9, work_mem = "8MB" }}
+[server]
+data_dir = "{data}"
+[workload]
+name = "sysbench"
+steps = ["point-query"]
+parameters = {{ tables = 1, rows = 20_000, seconds = 1, clients = 1, warmup_s = 0, pause_s = 0 }}
+[schedule.void]
+foreign = 1
+"""
+
+
+@pytest.mark.live
+def test_on_a_server_the_setting_that_hides_the_index_has_the_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with a_place() as place:
+        text = LIVE.format(base_dir=builds()[-1], data=place.data_root)
+        asked(tmp_path, capsys, text)
+    results = Results.open(tmp_path / "results" / "mine-attribute-new")
+    (step,) = [one for one in compare.load(results).steps if one.attributions]
+    (throughput, cpu) = step.attributions
+    for found in (throughput, cpu):
+        cost, memory = changes(found)
+        assert abs(cost) > math.log(3) and abs(memory) < abs(cost) / 3

@@ -43,6 +43,7 @@ BASE: Mapping[str, float] = {
     "checkpointer_cpu_per_op": 0.01,
     "io_worker_cpu_per_op": 1.5,
     "cpu_per_op": 61.5,
+    "instructions_per_op": 250_000.0,
 }
 UNSAMPLED = frozenset({"wait_io", "wait_lwlock", "wait_lock", "wait_ipc", "wait_other", "client"})
 

@@ -15,6 +15,7 @@ from dbdyno.analysis.step import assemble
 from dbdyno.analysis.step.background_spans import overlap_s
 from dbdyno.model import Json, Span, StepRun, find
 from dbdyno.model.metric import METRICS
+from dbdyno.model.metric.counter import COUNTER
 from dbdyno.store import Results, StepFolder
 from result_builder import build, plant
 from result_planted import Planted
@@ -101,6 +102,7 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
     failed = "failed_serialization failed_deadlock failed_other"
     expected |= dict.fromkeys((*untold.split(), *failed.split()))
     expected |= {row.name: None for row in METRICS if row.servers == "InnoDB"}
+    expected |= {row.name: None for row in COUNTER}
     assert dict(run.metrics) == pytest.approx(expected)
     assert run.ending.status == "ok"
     assert run.window.seconds == 20.0

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.host import process
-from dbdyno.host.perf import Folded, Perf, Recording, call_graph_of, elf, find
+from dbdyno.host.perf import Folded, Perf, Recording, call_graph_of, elf, find, image_of
 from dbdyno.model.error import HostError
 
 SECONDS = 1.0
@@ -163,6 +163,10 @@ def test_what_perf_refuses_is_said_in_one_line(perf: Perf, busy: int, tmp_path: 
         recording.start()
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_binary_of_a_process_is_the_one_that_it_runs(framed: Path, busy: int):
+    assert image_of(busy) == framed
 
 
 def test_frame_pointers_are_told_from_the_instructions_of_a_binary(framed: Path, unframed: Path):

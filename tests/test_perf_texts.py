@@ -199,3 +199,19 @@ def test_a_file_that_is_no_elf_file_tells_nothing(tmp_path: Path):
     assert elf.read(path) is None
     path.write_bytes(Path(sys.executable).resolve().read_bytes()[:200])
     assert elf.read(path) is None
+
+
+MAPS = """\
+5590d3a76000-5590d3a78000 r--p 00000000 fe:00 247278                     /usr/sbin/my sqld
+5590d3a78000-5590d5a7e000 r-xp 00002000 fe:00 247278                     /usr/sbin/my sqld
+7f4b73033000-7f4b73189000 r-xp 00026000 fe:00 326269                     /lib/libc.so.6
+7f4b7329a000-7f4b7329c000 r-xp 00000000 00:00 0                          [vdso]
+7f4b80000000-7f4b90000000 rw-p 00000000 00:00 0
+"""
+
+
+def test_the_program_behind_a_loader_is_what_most_code_is_of():
+    assert program.largest(MAPS) == Path("/usr/sbin/my sqld")
+    assert program.largest("") is None
+    loaders = ["ld-linux-x86-64.so.2", "ld-musl-aarch64.so.1", "ld.so", "postgres", "ld"]
+    assert [bool(program.LOADER.match(name)) for name in loaders] == [True] * 3 + [False] * 2

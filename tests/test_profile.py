@@ -38,7 +38,7 @@ FACTS: Json = {
         {"path": "/lib/libc.so.6", "build_id": None, "symbols": False, "samples": 2},
         {"path": "/pg/bin/postgres", "build_id": "ab", "symbols": True, "samples": 5},
     ],
-    "counters": {"task-clock": 3.5},
+    "counters": {"task-clock": 3.5, "page-faults": 1_000.0},
     "no_counters": "a virtual machine",
     "failure": None,
 }
@@ -124,7 +124,12 @@ def test_a_step_has_its_profile(step: StepFolder) -> None:
     its = run.profile
     assert (its.samples, its.lost, its.hertz, its.stacks) == (7, 1, 99, STACKS)
     assert its.without_symbols == {"/lib/libc.so.6": 2}
-    assert its.counters == {"task-clock": 3.5} and its.no_counters == "a virtual machine"
+    # Counted for half of the window of 20 s.
+    assert its.counters == {"task-clock": 7.0, "page-faults": 2_000.0}
+    assert its.operations is not None
+    assert run.metrics["page_faults_per_op"] == pytest.approx(2_000.0 / its.operations)
+    assert run.metrics["instructions_per_op"] is None
+    assert its.no_counters == "a virtual machine"
     # The repetition is a copy of the step: as long, as much done, by as much CPU.
     assert (its.seconds, its.operations) == (run.window.seconds, run.window.counted)
     spent = run.metrics["whole_server_cpu_per_op"]

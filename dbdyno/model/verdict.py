@@ -123,6 +123,7 @@ class Verdict:
     stood_still: str = ""  # of the outcome: "stood still in 2 of 6 blocks; …"
     withheld: bool = False  # the tests give figures and no word, as the outcome says
     word_own: Word | None = None  # without what earlier results lent; None: they lend nothing here
+    witness: str = ""  # of instructions per operation, in words; it decides nothing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ from dbdyno.model.error import DynoError, HostError, LabDied, ResultError
 from dbdyno.plan import schedule
 from dbdyno.run import interleave, profile, starting_state, void
 from dbdyno.run.arm import Lab, Run, copy_leg
-from dbdyno.run.check import memory_fit, plan_record, preflight
+from dbdyno.run.check import notices, plan_record, preflight
 from dbdyno.run.check.preflight import Prepared
 from dbdyno.run.driver import ceiling
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch
@@ -130,7 +130,7 @@ def begin(lab: Lab, blocks: Sequence[Block]) -> None:
             lab.watch.say(
                 f"{use.title}: dyno adds the load that `steps` needs: {', '.join(brought)}"
             )
-    for notice in memory_fit.notices(lab.plan, lab.prepared):
+    for notice in notices.notices(lab.plan, lab.prepared):
         lab.watch.say(notice)
     if has_servers(lab.plan):
         connections = most_connections(lab)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -99,12 +98,16 @@ class Recorder:
         pid, how = self._server.postmaster_pid, self._how
         if pid is None:
             raise HostError("the server has no process here that can be sampled")
-        self._call_graph = perf.call_graph_of(Path(os.readlink(f"/proc/{pid}/exe")), how.perf)
+        image = perf.image_of(pid)
+        if image is None:
+            raise HostError("the server's first process is gone: see its log")
+        self._call_graph = perf.call_graph_of(image, how.perf)
         members = [] if self._server.threads else sorted(self._server.processes())
         self._recording = Recording(
             how.perf, [pid, *members], Path(self._folder.name), how.hertz, self._call_graph,
             how.seconds_max,
         )  # fmt: skip
+        self._recording.attach()
 
     def _start(self) -> None:
         if self._recording is not None:

@@ -181,6 +181,7 @@ _SAMPLED = {
     "samples": Natural,
     "lost": Natural,
     "binaries": [{"path": str, "symbols": bool, "samples": Natural}],
+    "seconds?": NUMBER,
     "counters?": {"*": NUMBER},
     "no_counters?": (None, str),
     "failure": None,

@@ -85,6 +85,37 @@ REASONS: tuple[Reason, ...] = (
         0.01,
         of_cpu=True,
     ),
+    _count(
+        "instructions_per_op", "instructions", "{more} instructions per {unit}", 1.0, of_cpu=True
+    ),
+    _count(
+        "kernel_instructions_per_op",
+        "instructions in the kernel",
+        "{more} instructions in the kernel per {unit}",
+        1.0,
+        of_cpu=True,
+    ),
+    _count(
+        "cache_misses_per_op",
+        "cache misses",
+        "{more} misses of the last cache per {unit}",
+        0.01,
+        of_cpu=True,
+    ),
+    _count(
+        "dtlb_misses_per_op",
+        "TLB misses",
+        "{more} misses of the data TLB per {unit}",
+        0.01,
+        of_cpu=True,
+    ),
+    _count(
+        "branch_misses_per_op",
+        "branch misses",
+        "{more} mispredicted branches per {unit}",
+        0.01,
+        of_cpu=True,
+    ),
     _count("rows_read_per_op", "rows read", "{more} rows read per {unit}", 0.01, of_cpu=True),
     _count("rpq", "reads", "{more} device reads per {unit}", 0.01),
     _size("rkbpq", "reads", "{more} KiB read from the device per {unit}", 0.1),

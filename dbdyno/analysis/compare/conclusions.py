@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dbdyno.analysis.compare import witness
 from dbdyno.analysis.compare.arm_vs_base import Contest, Where, contest
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.calibration import calibration
@@ -13,6 +14,7 @@ from dbdyno.analysis.compare.looks import Sights
 from dbdyno.analysis.compare.step_cells import Row
 from dbdyno.analysis.compare.verdicts import Judged, costs, judge
 from dbdyno.model import Cell, StepComparison
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.verdict import Aims, Calibration, Judgement, Overall
 
 
@@ -55,7 +57,7 @@ def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
         for arm, its in contests.items()
     }
     return Concluded(
-        steps=tuple(explained(_with_verdicts(row, said), aims) for row in rows),
+        steps=tuple(explained(_with_verdicts(row, said, aims), aims) for row in rows),
         overall=tuple(one for its in said.values() for one in its.judged.overall),
         calibration=None
         if arms.ghost is None
@@ -74,10 +76,12 @@ def _contests(rows: Sequence[Row], arm: str) -> list[Contest]:
     return [one for one in found if one is not None]
 
 
-def _with_verdicts(row: Row, said: Mapping[str, _OfArm]) -> StepComparison:
+def _with_verdicts(row: Row, said: Mapping[str, _OfArm], aims: Aims) -> StepComparison:
     base, *others = row.step.cells
+    unit = kind_of(row.step.headline).unit
     judged = (_judged(cell, row.where, said[cell.arm]) for cell in others)
-    return replace(row.step, cells=(base, *judged))
+    witnessed = (_witnessed(cell, unit, aims) for cell in judged)
+    return replace(row.step, cells=(base, *witnessed))
 
 
 def _judged(cell: Cell, where: Where, said: _OfArm) -> Cell:
@@ -85,3 +89,10 @@ def _judged(cell: Cell, where: Where, said: _OfArm) -> Cell:
     if where not in said.judged.verdicts:
         return cell
     return replace(cell, verdict=said.judged.verdicts[where], costs=said.costs[where])
+
+
+def _witnessed(cell: Cell, unit: str, aims: Aims) -> Cell:
+    """The cell with what its instructions say beside its verdict."""
+    if cell.verdict is None:
+        return cell
+    return replace(cell, verdict=replace(cell.verdict, witness=witness.words(cell, unit, aims)))

@@ -6,7 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from dbdyno.analysis.step import device_peaks, failures, innodb, pages, raw_files, sums, time_ledger
+from dbdyno.analysis.step import (
+    counters,
+    device_peaks,
+    failures,
+    innodb,
+    pages,
+    raw_files,
+    sums,
+    time_ledger,
+)
 from dbdyno.analysis.step import evidence as basis
 from dbdyno.analysis.step.background_spans import overlap_s
 from dbdyno.analysis.step.evidence import Evidence
@@ -63,6 +72,7 @@ def metrics(evidence: Evidence, roles: RoleFigures, server: ServerSide) -> dict[
         **writes(evidence, server.spans),
         **innodb.metrics(evidence),
         **canary(evidence),
+        **counters.metrics(None),  # a profile's, where there is one
     }
     return {name: value if _has(evidence, name) else None for name, value in found.items()}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbdyno.analysis.step import evidence
+from dbdyno.analysis.step import counters, evidence
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Json, Profile, StepRun
 from dbdyno.model.error import ResultError
@@ -26,7 +26,7 @@ def added(run: StepRun, folder: StepFolder) -> StepRun:
     if facts is not None and facts["failure"] is not None:
         warning = f"not profiled: {facts['failure']}"
         return replace(run, warnings=(*run.warnings, warning))
-    return replace(run, profile=found)
+    return replace(run, profile=found, metrics={**run.metrics, **counters.metrics(found)})
 
 
 def profile(folder: StepFolder) -> Profile | None:
@@ -58,6 +58,9 @@ def _profile(folder: StepFolder, facts: Json, found: Evidence) -> Profile:
         },
         operations=found.operations,
         cpu_us=evidence.cpu_us(found, *SERVER_OWNERS),
-        counters=facts.get("counters", {}),
+        counters={
+            name: value * seconds / (facts.get("seconds") or seconds)
+            for name, value in facts.get("counters", {}).items()
+        },
         no_counters=facts.get("no_counters"),
     )

@@ -7,9 +7,11 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbdyno.host import process as processes
 from dbdyno.host.perf import counters, elf
 from dbdyno.model.error import HostError
 
@@ -20,6 +22,10 @@ EVENT = re.compile(r"^(cycles|cpu-clock)(?::(\S+))?$")
 TRIAL_HERTZ = 99
 TRIAL_S = "0.05"
 TRIAL_S_MAX = 30.0
+LOADER = re.compile(r"ld(-linux.*|-musl.*)?\.so")
+"""The names of programs that load another (ld.so(8))."""
+MAPPED_CODE = re.compile(r"(?m)^([0-9a-f]+)-([0-9a-f]+) r-xp \S+ \S+ \d+ +(/.*)$")
+"""A line of /proc/PID/maps (proc(5)) of code that a file holds."""
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
 
@@ -80,6 +86,30 @@ def call_graph_of(program: Path, perf: Perf) -> str:
     if binary is not None and binary.frame_pointers:
         return "fp"
     return "lbr" if perf.lbr else "dwarf"
+
+
+def image_of(pid: int) -> Path | None:
+    """The binary of a server's own code; None: the process is gone, or not ours to see.
+
+    Where a loader was told to run a program, the kernel names the loader: the program is then what
+    the process has the most instructions of.
+    """
+    path = processes.program(pid)
+    if path is None or not LOADER.match(path.name):
+        return path
+    try:
+        text = (processes.PROC / str(pid) / "maps").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return largest(text) or path
+
+
+def largest(maps: str) -> Path | None:
+    """The file of which /proc/PID/maps has the most code."""
+    sizes: Counter[str] = Counter()
+    for low, high, path in MAPPED_CODE.findall(maps):
+        sizes[path] += int(high, 16) - int(low, 16)
+    return Path(sizes.most_common(1)[0][0]) if sizes else None
 
 
 def environment() -> dict[str, str]:

@@ -54,7 +54,7 @@ class Folded:
 
 
 class Recording:
-    """One recording, from `start` over `stop` to `fold`; the children of its processes count.
+    """One recording: `attach`, `start`, `stop`, `fold`; the children of its processes count.
 
     The samples lie in a temporary folder inside `folder`, which `fold` or `discard` removes.
     """
@@ -79,10 +79,10 @@ class Recording:
         self._began = self._ended = 0.0
         self._cpu_us = 0.0
 
-    def start(self) -> None:
-        """Begins to sample and to count. Raises HostError where perf does not.
+    def attach(self) -> None:
+        """Has perf look for the processes, which takes tenths of a second, and samples nothing yet.
 
-        Perf attaches to each process before it samples any, so that all are sampled alike.
+        Raises HostError where perf cannot sample them.
         """
         for attempt in range(ATTEMPTS_MAX):
             try:
@@ -93,6 +93,20 @@ class Recording:
                 if GONE not in str(error) or attempt + 1 == ATTEMPTS_MAX:
                     self.discard()
                     raise
+
+    def start(self) -> None:
+        """Begins to sample and to count, within milliseconds if perf is attached.
+
+        Raises HostError where perf does not.
+        """
+        if not self._running:
+            self.attach()
+        try:
+            for told in self._running:
+                told.say("enable")
+        except HostError:
+            self.discard()
+            raise
         self._began = time.monotonic()
         self._cpu_us = -self._used_us()
 
@@ -166,7 +180,7 @@ class Recording:
         else:
             (self._folder / "counters").touch()
         for told in self._running:
-            told.say("enable")
+            told.say("disable")  # its answer says that it has attached
 
     def _used_us(self) -> float:
         return sum(told.cpu_us() for told in self._running)

@@ -13,6 +13,7 @@ updated (`riops`); of `seconds` and `mbps` what its role did, such as one statem
 from __future__ import annotations
 
 from dbdyno.model.metric.cost import COST
+from dbdyno.model.metric.counter import COUNTER
 from dbdyno.model.metric.debt import DEBT
 from dbdyno.model.metric.published import PUBLISHED
 from dbdyno.model.metric.row import Metric
@@ -20,7 +21,7 @@ from dbdyno.model.metric.service import SERVICE
 
 __all__ = ["METRICS", "Metric", "by_name", "document", "held", "less_is_better"]
 
-METRICS: tuple[Metric, ...] = (*PUBLISHED, *SERVICE, *COST, *DEBT)
+METRICS: tuple[Metric, ...] = (*PUBLISHED, *SERVICE, *COST, *COUNTER, *DEBT)
 
 HELD_SHARE = 0.95
 """Of a target rate, from which on it counts as held (spec insert-benchmark.md 6.3)."""

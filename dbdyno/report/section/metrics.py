@@ -15,6 +15,7 @@ _RESPONSE = (
 )
 _COUNTED = ("tps", "scan", "riops", "statements", "control", "rows_ps", "found")
 _LEDGER = ("connection_us", "runnable", "wait_", "client_us", "unaccounted")
+_EVENTS = ("page_faults", "migrations")
 
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Throughput and response", (*_COUNTED, *_RESPONSE)),
@@ -24,6 +25,10 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "Pages and bytes of the operation",
         ("buffers", "pool", "rows_read", "row_lock", "role_read", "role_write"),
+    ),
+    (
+        "Counters of perf, in the profiled window",
+        ("instructions", "cycles", "kernel_", "branch", "cache_misses", "dtlb", "itlb", *_EVENTS),
     ),
     (
         "Writes",

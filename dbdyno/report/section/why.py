@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.model import StepComparison
+from dbdyno.model import Cell, StepComparison
 from dbdyno.model.verdict import Explanation
 from dbdyno.report import number
 from dbdyno.report.parts import Finding, Section, Subject, Text
 
 
 def findings(step: StepComparison) -> Iterable[Finding]:
-    """A finding for each arm whose change was looked into, in the order of the arms."""
+    """A finding for each arm whose change was looked into, in the order of the arms.
+
+    Where nothing was decided, instructions per operation may still say something.
+    """
     for result in step.cells:
-        told = result.explanation
+        told, witness = result.explanation, _witness(result)
         if told is not None:
-            items = tuple(Finding(text=f"also {words}") for words in _others(told))
-            yield Finding(text=number.unbroken(f"{result.arm}: {told.text}."), items=items)
+            items = [Finding(text=f"also {words}") for words in _others(told)]
+            items += [Finding(text=witness)] if witness else []
+            text = number.unbroken(f"{result.arm}: {told.text}.")
+            yield Finding(text=text, items=tuple(items))
+        elif witness:
+            yield Finding(text=number.unbroken(f"{result.arm}: {witness}."))
+
+
+def _witness(result: Cell) -> str:
+    """What instructions per operation say of an arm; nothing where they are not counted."""
+    said = result.verdict.witness if result.verdict is not None else ""
+    return f"witness, which decides nothing: {said}" if said else ""
 
 
 def _others(told: Explanation) -> Iterable[str]:

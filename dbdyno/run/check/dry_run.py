@@ -15,7 +15,7 @@ from dbdyno.host import capacity
 from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.plan import schedule
 from dbdyno.run import duet, look_words, starting_state
-from dbdyno.run.check import disk_space, memory_fit, preflight, step_lengths
+from dbdyno.run.check import disk_space, notices, preflight, step_lengths
 from dbdyno.run.check.block_time import begins_from_copy, block_s
 from dbdyno.run.check.disk_space import gb
 from dbdyno.run.check.plan_record import plan_json
@@ -43,7 +43,7 @@ def describe(plan: Plan, prepared: Prepared) -> list[str]:
         *of_time(plan, prepared),
         *of_disk(plan, prepared),
         *of_memory(plan, prepared),
-        *memory_fit.notices(plan, prepared),
+        *notices.notices(plan, prepared),
     ]
     return [line for one in written for line in folded(one)]
 
@@ -60,7 +60,7 @@ def document(plan: Plan, prepared: Prepared) -> Json:
             }
             for block in schedule.blocks(plan)[: sure_blocks(plan)]
         ],
-        "notices": list(memory_fit.notices(plan, prepared)),
+        "notices": list(notices.notices(plan, prepared)),
     }
 
 

@@ -19,7 +19,7 @@ from dbdyno.engine import Build, Server, golden, installed
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.preset import arm_config
 from dbdyno.engine.settings import Demand, Settled
-from dbdyno.host import capacity, core_sets, place, quiesce
+from dbdyno.host import capacity, core_sets, perf, place, quiesce
 from dbdyno.host.observe import device
 from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse, can, job
 from dbdyno.model.error import DynoError, PlanError
@@ -97,6 +97,8 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
     capacity.refuse_absent(plan.placement.generator_cpus, "generator.cpus")
     if plan.schedule.interleave == "duet":
         core_sets.refuse_few(core_sets.here(), forced=plan.schedule.duet_forced)
+    if plan.observe.profile is not None and made(plan):
+        perf.find()
     sizing = size(plan, pinned)
     arms = compile.settled([as_before(arm, pinned) for arm in made(plan)], engine.recipes)
     found = {arm.name: compile.missing(arm, engine.recipes) for arm in arms}

@@ -1,0 +1,28 @@
+"""Whether steps can be profiled here: said before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from dbdyno.host.perf import elf
+from dbdyno.model import Plan
+from dbdyno.run.check.preflight import Prepared
+
+
+def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """A line for each server program whose functions will have no names."""
+    if plan.observe.profile is None:
+        return
+    programs: dict[Path, list[str]] = {}
+    for arm, build in prepared.builds.items():
+        if build.made:
+            programs.setdefault(build.image or build.program, []).append(arm)
+    for program, arms in programs.items():
+        told = elf.read(program)
+        if told is not None and not told.symbols:
+            yield (
+                f"profile: {program} ({', '.join(arms)}) has no symbols: only functions that it "
+                "exports have names, all others are `?`; install its debug symbols, or build it "
+                "(`dyno server build`)"
+            )

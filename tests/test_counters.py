@@ -1,0 +1,95 @@
+"""Counters of perf become metrics, reasons of verdicts, and a witness that decides nothing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from changed_builder import changed
+from dbdyno.analysis.compare import witness
+from dbdyno.analysis.compare.explanation import explain
+from dbdyno.analysis.step import counters
+from dbdyno.model.metric.counter import COUNTER, INSTRUCTIONS
+from dbdyno.model.profile import Profile
+from dbdyno.model.verdict import Aims
+
+COUNTED = {
+    "instructions:u": 9_000_000.0,
+    "instructions:k": 1_000_000.0,
+    "cycles:u": 4_500_000.0,
+    "cache-misses:u": 500.0,
+    "page-faults": 30.0,
+    "task-clock": 2e9,
+}
+
+
+def a_profile(counted: dict[str, float], operations: float | None = 1000.0) -> Profile:
+    return Profile(
+        seconds=10.0,
+        event="cycles",
+        hertz=99,
+        call_graph="fp",
+        samples=0,
+        lost=0,
+        stacks={},
+        operations=operations,
+        counters=counted,
+    )
+
+
+def test_counters_are_told_for_each_operation_user_code_and_the_kernel_apart():
+    found = counters.metrics(a_profile(COUNTED))
+    told = {name: value for name, value in found.items() if value is not None}
+    assert told == {
+        "instructions_per_op": 9000.0,
+        "kernel_instructions_per_op": 1000.0,
+        "cycles_per_op": 4500.0,
+        "cache_misses_per_op": 0.5,
+        "page_faults_per_op": 0.03,
+        "instructions_per_cycle": 2.0,
+    }
+
+
+def test_every_metric_of_counters_is_there_without_a_profile_or_operations():
+    names = [row.name for row in COUNTER]
+    assert counters.metrics(None) == dict.fromkeys(names)
+    of_none = counters.metrics(a_profile({"instructions:u": 5.0}, operations=0.0))
+    assert of_none == dict.fromkeys(names)
+
+
+def test_faults_of_user_code_alone_stand_where_the_kernel_may_not_be_counted():
+    assert counters.metrics(a_profile({"page-faults:u": 20.0}))["page_faults_per_op"] == 0.02
+
+
+SLOWER = {"qps": 1 / 1.1, "connection_us_per_op": 1.1, "server_cpu_per_op": 1.1}
+
+
+def test_more_instructions_are_named_among_the_reasons():
+    step = changed(**SLOWER, instructions_per_op=1.08)
+    found = explain(step, step.cells[1], step.cells[0], Aims())
+    assert found is not None
+    assert INSTRUCTIONS in [cause.metric for cause in found.causes]
+    assert "8.0 % more instructions" in found.text
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [
+        (1.012, r"1\.2 % more instructions per query \[0\.7, 1\.7\]"),
+        (0.98, r"2\.0 % fewer instructions per query \[1\.5, 2\.4\]"),
+        (1.0001, r"0\.0 % more instructions per query \[.*\], which may be chance"),
+    ],
+)
+def test_a_witness_is_told_with_its_interval_whatever_the_verdict(factor: float, said: str):
+    step = changed(instructions_per_op=factor)
+    words = witness.words(step.cells[1], "query", Aims())
+    assert re.fullmatch(said, words), words
+
+
+def test_without_counters_there_is_no_witness():
+    cell = changed().cells[1]
+    assert INSTRUCTIONS in cell.costs
+    costs = {name: one for name, one in cell.costs.items() if name != INSTRUCTIONS}
+    assert witness.words(replace(cell, costs=costs), "query", Aims()) == ""

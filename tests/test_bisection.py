@@ -10,6 +10,7 @@ import pytest
 
 from dbdyno.stats import bisection
 from dbdyno.stats.bisection import Found, Test
+from simulated_searches import KINDS, Kind, searches
 
 NOISE = 0.008
 """Standard deviation of a block's log ratio in these searches: se of 0.4 % with four blocks."""
@@ -129,3 +130,20 @@ def test_tests_that_no_search_can_have_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=r"."):
         bisection.posterior(n, tests, skipped)
+
+
+@pytest.mark.parametrize("kind", [KINDS[0], KINDS[3]], ids=lambda kind: kind.words)
+def test_searches_with_measured_noise_end_sure_and_right(kind: Kind) -> None:
+    ended = list(searches(kind, 10))
+    assert all(one.found.sure and one.is_right for one in ended)
+    assert max(len(one.tests) for one in ended) <= 25
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", KINDS[:6], ids=lambda kind: kind.words)
+def test_of_two_hundred_searches_at_most_one_in_twenty_is_sure_and_wrong(kind: Kind) -> None:
+    ended = list(searches(kind, 200))
+    assert sum(one.found.sure and not one.is_right for one in ended) <= 10
+    assert sum(one.is_right for one in ended) >= 180
+    answers = [answer for one in ended for answer in one.standing if answer[0] >= bisection.SURE]
+    assert sum(is_right for _, is_right in answers) >= 0.9 * len(answers)

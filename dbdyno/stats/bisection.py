@@ -36,7 +36,7 @@ SMALLEST_SHARE = 0.25
 """Nor is one that is under this share of the largest: the search is for what made that."""
 LARGEST = 2.0
 """The log ratio of the largest change; sizes up to it are as probable on the scale of logs."""
-WOBBLE = 0.002
+LAYOUT_SD = 0.002
 """Standard deviation of what a build has of its own, however many blocks: the layout of its code
 (Mytkowicz et al. 2009, doi:10.1145/1508244.1508275). A commit whose blocks are as sure as that is
 tested no more."""
@@ -159,7 +159,7 @@ class _Level:
 
     index: int
     log_ratio: float
-    width: float  # standard error of it, with the wobble
+    width: float  # standard error of it, with the layout noise
     blocks: int
 
 
@@ -174,9 +174,9 @@ class _Measured:
 
     @property
     def exhausted(self) -> frozenset[int]:
-        """The commits whose wobble is what is left to be known."""
+        """The commits whose layout noise is what is left to be known."""
         return frozenset(
-            one.index for one in self.levels if self.variance / one.blocks <= WOBBLE**2
+            one.index for one in self.levels if self.variance / one.blocks <= LAYOUT_SD**2
         )
 
 
@@ -193,7 +193,7 @@ def _measured(tests: Sequence[Test], smallest: float) -> _Measured:
             _Level(
                 index=index,
                 log_ratio=math.fsum(one.blocks * one.log_ratio for one in own) / blocks,
-                width=math.sqrt(variance / blocks + WOBBLE**2),
+                width=math.sqrt(variance / blocks + LAYOUT_SD**2),
                 blocks=blocks,
             )
         )
@@ -243,7 +243,7 @@ def _grid(measured: _Measured) -> tuple[Numbers, Numbers]:
     The size of a jump is log-uniform from the smallest that is looked for: its density is 1 / size.
     """
     most = max((abs(one.log_ratio) for one in measured.levels), default=0.0)
-    width = max((one.width for one in measured.levels), default=WOBBLE)
+    width = max((one.width for one in measured.levels), default=LAYOUT_SD)
     grid = np.linspace(-most - REACH * width, most + REACH * width, GRID)
     smallest = max(measured.smallest, SMALLEST_SHARE * most)
     apart = np.abs(np.subtract.outer(grid, grid))

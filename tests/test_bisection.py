@@ -108,6 +108,12 @@ def test_a_change_in_a_thousand_commits_takes_some_twenty_tests() -> None:
     assert len(tests) <= 25
 
 
+def test_a_hundredfold_change_is_found_as_well() -> None:
+    found, tests = searched(20, step(7, -4.6))
+    assert (found.suspects, found.sure) == ((7,), True)
+    assert len(tests) <= 6
+
+
 def test_tests_without_any_scatter_are_searched_as_well() -> None:
     tests = [Test(index=8, log_ratio=-2.0, se=0.0, blocks=2)]
     tests.append(Test(index=4, log_ratio=0.0, se=0.0, blocks=2))

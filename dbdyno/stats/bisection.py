@@ -34,8 +34,8 @@ SMALLEST = 0.01
 """A log ratio under it is no change that is searched, if nobody says another."""
 SMALLEST_SHARE = 0.25
 """Nor is one that is under this share of the largest: the search is for what made that."""
-LARGEST = 2.0
-"""The log ratio of the largest change; sizes up to it are as probable on the scale of logs."""
+LARGEST = 7.0
+"""The log ratio of the largest change, a thousandfold; smaller ones are as probable in logs."""
 LAYOUT_SD = 0.002
 """Standard deviation of what a build has of its own, however many blocks: the layout of its code
 (Mytkowicz et al. 2009, doi:10.1145/1508244.1508275). A commit whose blocks are as sure as that is

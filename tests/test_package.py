@@ -26,7 +26,7 @@ import tidy
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 UV = os.environ.get("UV") or shutil.which("uv")
-BINARIES = ("dyno-loadgen", "dyno-fetch")
+BINARIES = ("dyno-loadgen", "dyno-fetch", "dyno-flame")
 IN_WHEEL = f"dbdyno-{dbdyno.__version__}.data/scripts"
 WHEEL_BYTES_MAX = 8_000_000
 OF_EVERY_LINUX = {"libc", "libm", "libdl", "librt", "libpthread", "libgcc_s", "ld-linux-x86-64"}
@@ -67,7 +67,7 @@ def test_the_installed_version_is_this_one() -> None:
 
 
 @needs_install
-@pytest.mark.parametrize("program", ["dyno", "dyno-loadgen", "dyno-fetch"])
+@pytest.mark.parametrize("program", ["dyno", *BINARIES])
 def test_each_program_lies_in_the_environment_and_says_its_version(program: str) -> None:
     assert dbdyno.__version__ in output(SCRIPTS / program, "--version")
 
@@ -137,7 +137,7 @@ def data_files() -> set[str]:
 
 
 @needs_uv
-def test_the_wheel_holds_the_command_both_binaries_and_all_data(tmp_path: Path) -> None:
+def test_the_wheel_holds_the_command_its_binaries_and_all_data(tmp_path: Path) -> None:
     output(UV, "build", "--wheel", "--quiet", "--out-dir", tmp_path, ROOT)
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.name.startswith(f"dbdyno-{dbdyno.__version__}-py3-none-")

@@ -73,6 +73,7 @@ def report(
 ) -> None:
     """Write the report of a result folder, by default to the terminal."""
     from dbdyno.analysis import compare as analysis
+    from dbdyno.host import flame as flame_program
     from dbdyno.report import cbc, page, write
     from dbdyno.report import colors as thresholds
     from dbdyno.report.render import html as as_html
@@ -88,7 +89,7 @@ def report(
     if markdown is not None or pictures is not None:
         say("drawing the pictures")
     if html is not None:
-        files[html] = as_html.render(view).encode()
+        files[html] = as_html.render(view, draw=flame_program.draw).encode()
     if markdown is not None:
         files |= post.files(view, markdown)
     if pictures is not None:
@@ -104,14 +105,14 @@ def report(
 def export(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Result folders.")],
     to: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--to",
             metavar="FILE",
             help="FILE.duckdb takes all tables; FILE.csv, FILE.json or FILE.parquet take one; a "
             "folder (FOLDER/) takes one file per table.",
         ),
-    ],
+    ] = None,
     table: Annotated[
         str | None,
         typer.Option("--table", help="Export only this table; default for a file: `steps`."),
@@ -120,12 +121,34 @@ def export(
         str | None,
         typer.Option("--format", help="Format in a folder: csv, json or parquet (default)."),
     ] = None,
+    flame: Annotated[
+        Path | None,
+        typer.Option(
+            "--flame",
+            metavar="FOLDER",
+            help="Write the flame graphs of profiled steps to a folder: SVG, folded stacks, and "
+            "files for speedscope.",
+        ),
+    ] = None,
     base: Base = None,
 ) -> None:
     """Export results for other tools: a DuckDB file for SQL, CSV, JSON or Parquet."""
+    from dbdyno.host import flame as flame_program
+    from dbdyno.model.error import ExportError
+    from dbdyno.report import write
+    from dbdyno.report.export import flames
     from dbdyno.report.export import write as exporting
 
-    written = exporting.export(folders, exporting.wish(to, table, form), base)
+    if to is None and (flame is None or table is not None or form is not None):
+        raise ExportError("--to FILE is missing: it takes the tables (or --flame FOLDER alone)")
+    wish = None if to is None else exporting.wish(to, table, form)
+    if flame is not None:
+        drawn = flames.files(folders, flame, flame_program.draw, base)
+        write.publish(drawn)
+        say(f"wrote {flame}: {len(drawn)} files of flame graphs")
+    if wish is None:
+        return
+    written = exporting.export(folders, wish, base)
     for problem in written.problems:
         say(f"left out: {problem}")
     for path, rows in written.files.items():

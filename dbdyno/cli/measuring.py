@@ -239,6 +239,7 @@ def measure(plan: Plan, out: Path, wait: bool, *, quiet: bool = False) -> Outcom
 def show_results(folder: Path, html: Path | None, *, quiet: bool, as_json: bool) -> None:
     """Prints the tables of `folder` and writes the report where `html` names a file."""
     from dbdyno.analysis import compare as analysis
+    from dbdyno.host import flame
     from dbdyno.report import json_document, page, write
     from dbdyno.report.render import html as as_html
     from dbdyno.report.render import terminal
@@ -250,7 +251,7 @@ def show_results(folder: Path, html: Path | None, *, quiet: bool, as_json: bool)
     else:
         terminal.print_page(view, Console())
     if html is not None:
-        write.publish({html: as_html.render(view).encode()})
+        write.publish({html: as_html.render(view, draw=flame.draw).encode()})
     if quiet:
         return
     if html is not None:

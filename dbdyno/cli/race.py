@@ -348,12 +348,14 @@ def keep(path: Path, text: str) -> None:
 def show(folder: Path, *, as_json: bool = False) -> None:
     """Writes the report of a race that is over, and prints its verdict."""
     from dbdyno.analysis import compare as analysis
+    from dbdyno.host import flame
     from dbdyno.report import json_document, page, write
     from dbdyno.report import race as verdict
     from dbdyno.report.render import html
 
     comparison = analysis.load(folder)
-    write.publish({folder / REPORT: html.render(page.make(comparison)).encode()})
+    made = html.render(page.make(comparison), draw=flame.draw)
+    write.publish({folder / REPORT: made.encode()})
     if as_json:
         print(json_document.render(comparison))  # noqa: T201
         return

@@ -25,6 +25,7 @@ def serve(
     ] = "127.0.0.1",
 ) -> None:
     """Show results, and a plan that runs, in a browser; reads folders and changes nothing."""
+    from dbdyno.host import flame
     from dbdyno.serve import server
     from dbdyno.serve.access import Access
     from dbdyno.serve.app import application
@@ -33,6 +34,6 @@ def serve(
     refuse_missing(roots)
     listener = server.listen(host, port)
     token = server.token(host)
-    app = application(roots, Access(token))
+    app = application(roots, Access(token), flame.draw)
     say(f"results: {server.link(listener, token)}  (Ctrl-C ends)")
     server.run(app, listener)

@@ -1,4 +1,4 @@
-"""Finds the programs that come with the package: dyno-loadgen and dyno-fetch.
+"""Finds the programs that come with the package: dyno-loadgen, dyno-fetch and dyno-flame.
 
 Never by PATH: another environment's program of the same name may be of another version.
 """
@@ -12,16 +12,20 @@ from pathlib import Path
 
 from dbdyno.model.error import DynoError, GeneratorError, ServerError
 
-ERRORS: dict[str, type[DynoError]] = {"dyno-loadgen": GeneratorError, "dyno-fetch": ServerError}
+ERRORS: dict[str, type[DynoError]] = {
+    "dyno-loadgen": GeneratorError,
+    "dyno-fetch": ServerError,
+    "dyno-flame": DynoError,
+}
 """The programs, and what is raised where one is missing."""
 
 
 def find(name: str) -> Path:
-    """The path of `dyno-loadgen` or `dyno-fetch`.
+    """The path of one of ERRORS.
 
-    An environment variable named for it (`DYNO_LOADGEN`, `DYNO_FETCH`) decides where it is set;
-    else the program lies beside our own scripts. Raises GeneratorError or ServerError, which lists
-    what was tried.
+    An environment variable named for it (`DYNO_LOADGEN`, `DYNO_FETCH`, `DYNO_FLAME`) decides where
+    it is set; else the program lies beside our own scripts. Raises the program's error of ERRORS,
+    which lists what was tried.
     """
     error = ERRORS[name]
     variable = name.upper().replace("-", "_")

@@ -10,6 +10,7 @@ from dbdyno.model.attribution import Attribution, Design
 from dbdyno.model.duet import Duet
 from dbdyno.model.json import Json
 from dbdyno.model.looks import Looked
+from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.step_run import StepRun
 from dbdyno.model.sweep import Sweep
@@ -56,6 +57,7 @@ class StepComparison:
     notices: tuple[str, ...] = ()  # what the arms did not have alike
     duet: Duet | None = None  # where two arms took it at once
     attributions: tuple[Attribution, ...] = ()  # by metric; none without a design
+    profiles: tuple[ProfileComparison, ...] = ()  # of each arm beside the base, where both have one
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dbdyno.model import Across, Bound, Comparison, Ratio, Series, Span, StepComparison
+from dbdyno.model.flame import FlameGraph
 from dbdyno.model.sweep import Sweep
 from dbdyno.report.colors import Thresholds, Tone
 
@@ -277,6 +278,22 @@ class Chart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Flame:
+    """A flame graph of an arm, which HTML alone shows; the others say what draws it."""
+
+    name: str
+    title: str
+    arm: str
+    graph: FlameGraph
+    level: Level = "report"
+
+    @property
+    def elsewhere(self) -> tuple[str, ...]:
+        """Where it is to be had without HTML; every second piece is code."""
+        return (f"{self.title}: ", "dyno export RESULT --flame FOLDER", " draws it.")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Group:
     """Parts that are read together, under a heading where they have one."""
 
@@ -303,10 +320,13 @@ class Group:
         return (self.title if self.entry is None else self.entry) if self.parts else ""
 
 
-AnyPart = Text | Callout | Table | Chart | Group
+Leaf = Text | Callout | Table | Chart | Flame
+"""A part that is no group."""
+
+AnyPart = Leaf | Group
 
 
-def flat(parts: Iterable[AnyPart]) -> Iterable[Text | Callout | Table | Chart]:
+def flat(parts: Iterable[AnyPart]) -> Iterable[Leaf]:
     """Yields the parts that are no groups, in reading order."""
     for part in parts:
         if isinstance(part, Group):

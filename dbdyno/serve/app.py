@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from dbdyno.model.error import DynoError
+from dbdyno.model.flame import Draw
 from dbdyno.report import json_document
 from dbdyno.report import page as report_page
 from dbdyno.report.render import html
@@ -41,6 +42,7 @@ class Serving:
     frame: Frame = field(default_factory=Frame)
     judged: Judged = field(default_factory=Judged)
     archive: Archive = field(default_factory=Archive)
+    draw: Draw | None = None  # draws a report's flame graphs
 
     def result(self, request: Request) -> Result:
         """The result that an address names. Raises HTTPException where there is none."""
@@ -54,9 +56,14 @@ Page = Callable[[Serving, Request], Response]
 """Makes an answer; it may read files, so it runs beside the loop of events."""
 
 
-def application(roots: Sequence[Path], access: Access | None = None) -> Starlette:
-    """The application that serves the results below these folders, which are read once now."""
-    serving = Serving(Folders(roots))
+def application(
+    roots: Sequence[Path], access: Access | None = None, draw: Draw | None = None
+) -> Starlette:
+    """The application that serves the results below these folders, which are read once now.
+
+    `draw` draws the flame graphs of reports.
+    """
+    serving = Serving(Folders(roots), draw=draw)
     listing.page(serving.frame, serving.folders, serving.judged, "")  # so that the first is quick
     pages = [Route(path, _answered(serving, made)) for path, made in PAGES]
     return Starlette(
@@ -115,7 +122,8 @@ def report(serving: Serving, request: Request) -> Response:
     view = report_page.make(serving.judged.comparison(result))
     bar = serving.frame.bar("report", result, styled=True)
     return HTMLResponse(
-        html.render(view, above=bar), headers={"content-security-policy": REPORT_POLICY}
+        html.render(view, above=bar, draw=serving.draw),
+        headers={"content-security-policy": REPORT_POLICY},
     )
 
 

@@ -183,6 +183,7 @@ dyno export results/demo results/other --to all.duckdb     several plans togethe
 dyno export results/demo --to steps.csv                    one table: steps
 dyno export results/demo --to ticks.parquet --table ticks  one table, named
 dyno export results/demo --to demo/ --format csv           one file per table in a folder
+dyno export results/demo --flame flames/                   flame graphs of profiled steps
 ```
 
 - The extension selects the format: `.duckdb`, `.csv`, `.json` (one array of objects) or
@@ -206,6 +207,23 @@ result.ticks  # every second of every step
 ```
 
 A frame is whole in memory; for a plan of many hours, query a DuckDB file instead.
+
+## Flame graphs
+
+`--flame FOLDER` writes a folder for each profiled step and arm, such as
+`point-query/01-point/pg18-beside-pg17/`, with what the server's CPU does for each operation:
+
+- `pg18.svg`: the arm's flame graph, coloured by the change since the base. Red costs more itself,
+  blue less. Any browser opens it, with zoom and search.
+- `pg17.svg`: the base's own graph, coloured the other way. Red is what the base has more, such
+  as functions that only it calls.
+- `pg18-1ns.folded.txt`, `pg17-1ns.folded.txt`: folded stacks, `caller;callee COUNT`; the name says
+  for how many nanoseconds a count stands. speedscope, the Firefox Profiler and the scripts of
+  FlameGraph read them.
+- `pg18.speedscope.json`: both arms for speedscope, in microseconds.
+
+A name is `function@program`; the root is the owner of the process, as in the table of costs.
+Counts are the means of the judged blocks that have a profile of both arms.
 
 ## Questions to start from
 

@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbdyno.model import Json
+from dbdyno.model.flame import Draw
 from dbdyno.report import chart, number, table_layout
 from dbdyno.report.chart import layers, lines, style
 from dbdyno.report.parts import (
     AnyPart,
     Chart,
     Column,
+    Flame,
     Group,
     Layers,
     Lines,
@@ -25,8 +27,9 @@ from dbdyno.report.parts import (
     Table,
     Text,
     charts,
+    flat,
 )
-from dbdyno.report.render import picture
+from dbdyno.report.render import flames, picture
 
 if TYPE_CHECKING:
     import jinja2
@@ -37,7 +40,14 @@ NUMBER_BYTES = 5.6  # of a number in a chart's data, its comma included; measure
 CHART_BYTES = 5_000  # of a chart without its lines; measured
 TITLE_LENGTH_MIN = 50  # characters of what is shown on hover, from which on it is there once
 HEADINGS_MAX = 90  # characters of a table's headings, with which it fits most windows
-SCRIPTS = ("draw.js", "hover.js", "zoom.js", "arms.js", "save.js")  # one module, in this order
+SCRIPTS = (
+    "draw.js",
+    "hover.js",
+    "zoom.js",
+    "arms.js",
+    "save.js",
+    "flame.js",
+)  # one module, in this order
 _PLACE = "<charts>"
 """Where the charts' data goes once it is known how much there is room for.
 
@@ -45,13 +55,17 @@ No text of a plan or a server is the same: in elements and scripts `<` is always
 """
 
 
-def render(page: Page, above: str = "") -> str:
-    """The page as HTML, complete in itself; `above`: markup that stands before it."""
+def render(page: Page, above: str = "", draw: Draw | None = None) -> str:
+    """The page as HTML, complete in itself; `above`: markup that stands before it.
+
+    `draw` draws its flame graphs; without it, the page says where they are to be had.
+    """
     template = environment().get_template("page.html.j2")
     shell = template.render(
         page=page,
         above=above,
         titles=Titles(),
+        flames=flames.flames((one for one in flat(page.parts) if isinstance(one, Flame)), draw),
         charts=_PLACE,
         colors=style.colors(len(page.arms)),
         kinds=style.kind_colors(),

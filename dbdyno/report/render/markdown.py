@@ -20,7 +20,9 @@ from dbdyno.report.parts import (
     Chart,
     Column,
     Finding,
+    Flame,
     Group,
+    Leaf,
     Page,
     Table,
     Text,
@@ -30,9 +32,6 @@ from dbdyno.report.table_layout import plain, transposed
 
 COLUMNS_MAX = 9
 """A table of more columns stands on its side where it has fewer rows than columns."""
-
-Leaf = Text | Callout | Table | Chart
-"""A part that is no group."""
 
 Pictures = Mapping[str, str]
 """Where the picture of a chart lies, by the chart's name: a path relative to the Markdown."""
@@ -212,6 +211,8 @@ def _leaf(leaf: Leaf, pictures: Pictures, level: int) -> Iterable[str]:
             yield from _picture(leaf.name, leaf.describe, pictures)
         case Text():
             yield from _text(leaf, level)
+        case Flame():
+            yield f"\n{_lead(leaf.elsewhere)}"
         case Callout():
             yield f"\n{'#' * level} {escape(leaf.title)}\n" if leaf.title else ""
             yield from (f"- {escape(told.text)}" for told in leaf.items)

@@ -18,6 +18,7 @@ from dbdyno.report.parts import (
     Chart,
     Column,
     Finding,
+    Flame,
     Group,
     Layers,
     Lines,
@@ -156,6 +157,8 @@ def _part(part: AnyPart, console: Console, *, full: bool) -> None:
             _item(console, part.describe)
         case Text():
             _text(part, console)
+        case Flame():
+            _item(console, "".join(part.elsewhere))
         case Callout():
             _told(part, console)
 

@@ -116,7 +116,7 @@ window.addEventListener("beforeprint", () => {
     const fit = paper_px / (table.offsetWidth * paper_share);
     if (fit < 1) table.style.setProperty("--fit", String(fit));
   }
-  for (const folded of document.querySelectorAll("details:not([open])")) {
+  for (const folded of document.querySelectorAll("details:not([open]):not(.flame)")) {
     folded.open = true;
     folded.dataset.opened = "";
   }

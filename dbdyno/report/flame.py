@@ -1,0 +1,104 @@
+"""From a profile's call stacks to flame graphs and to the files that other viewers read. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+
+from dbdyno.model import StepComparison
+from dbdyno.model.flame import FlameGraph
+from dbdyno.model.headlines import kind_of
+from dbdyno.model.profile import ProfileComparison, Stack
+
+NS_PER_US = 1_000
+COUNTS_MAX = 1_000_000
+"""Of a folded file: a viewer makes that many samples of it, whatever they stand for."""
+SPEEDSCOPE_SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+
+
+def graph(step: StepComparison, profile: ProfileComparison) -> FlameGraph:
+    """The arm's flame graph, coloured by what changed since the base."""
+    costs = _paired(profile.base_stacks, profile.arm_stacks)
+    return _graph(step, f"{profile.arm} beside {profile.base}", costs)
+
+
+def base_graph(step: StepComparison, profile: ProfileComparison) -> FlameGraph:
+    """The base's flame graph, coloured by what it has more than the arm: red only it calls."""
+    costs = _paired(profile.arm_stacks, profile.base_stacks)
+    return _graph(step, f"{profile.base} beside {profile.arm}", costs)
+
+
+def _graph(step: StepComparison, title: str, costs: Mapping[Stack, tuple[int, int]]) -> FlameGraph:
+    return FlameGraph(
+        title=title,
+        subtitle=f"{step.workload}, {step.step}: the server's CPU",
+        unit=f"ns per {kind_of(step.headline).unit}",
+        costs=costs,
+    )
+
+
+def _paired(
+    base: Mapping[Stack, float], arm: Mapping[Stack, float]
+) -> dict[Stack, tuple[int, int]]:
+    """Nanoseconds of the stacks of either; what rounds to none in both is left out."""
+    pairs = {
+        stack: (_ns(base.get(stack, 0.0)), _ns(arm.get(stack, 0.0)))
+        for stack in sorted(base.keys() | arm.keys())
+    }
+    return {stack: pair for stack, pair in pairs.items() if any(pair)}
+
+
+def _ns(microseconds: float) -> int:
+    return round(microseconds * NS_PER_US)
+
+
+# --- For other viewers -----------------------------------------------------------------------
+
+
+def scale(*stacks: Mapping[Stack, float]) -> int:
+    """The nanoseconds that a count stands for: the least power of ten that keeps COUNTS_MAX."""
+    most = max(math.fsum(each.values()) for each in stacks) * NS_PER_US
+    return int(10 ** max(0, math.ceil(math.log10(most / COUNTS_MAX)))) if most > 0 else 1
+
+
+def folded(stacks: Mapping[Stack, float], scale_ns: int) -> str:
+    """Lines of `caller;callee COUNT`, each count so many nanoseconds for each operation."""
+    counts = ((stack, round(cost * NS_PER_US / scale_ns)) for stack, cost in stacks.items())
+    return "".join(f"{';'.join(stack)} {count}\n" for stack, count in sorted(counts) if count)
+
+
+def speedscope(title: str, profiles: Mapping[str, Mapping[Stack, float]]) -> str:
+    """A speedscope file with a profile for each arm by name, in microseconds for each operation.
+
+    Source: speedscope's file-format-spec.ts, `SampledProfile`.
+    """
+    places: dict[str, int] = {}
+    made = [_sampled(arm, stacks, places) for arm, stacks in profiles.items()]
+    whole = {
+        "$schema": SPEEDSCOPE_SCHEMA,
+        "shared": {"frames": [{"name": name} for name in places]},
+        "profiles": made,
+        "name": title,
+        "activeProfileIndex": len(made) - 1,
+        "exporter": "dyno",
+    }
+    return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
+
+
+def _sampled(arm: str, stacks: Mapping[Stack, float], places: dict[str, int]) -> dict[str, object]:
+    """A profile of the file; frames that are new get the next place."""
+    ordered = sorted((stack, cost) for stack, cost in stacks.items() if cost > 0)
+    return {
+        "type": "sampled",
+        "name": arm,
+        "unit": "microseconds",
+        "startValue": 0,
+        "endValue": math.fsum(cost for _, cost in ordered),
+        "samples": [_numbers(stack, places) for stack, _ in ordered],
+        "weights": [cost for _, cost in ordered],
+    }
+
+
+def _numbers(stack: Iterable[str], places: dict[str, int]) -> list[int]:
+    return [places.setdefault(frame, len(places)) for frame in stack]

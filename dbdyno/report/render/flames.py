@@ -1,0 +1,47 @@
+"""The flame graphs of an HTML page: drawn and packed, or the sentence that says why not."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dbdyno.model.error import DynoError
+from dbdyno.model.flame import Draw
+from dbdyno.report.parts import Flame
+
+BYTES_MAX = 1_500_000
+"""Of all flame graphs on a page, packed: most of its charts' room stays theirs."""
+ELSEWHERE = "`dyno export RESULT --flame FOLDER` draws it"
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A flame graph as the page holds it: SVG, gzip, base64; or why it is not there."""
+
+    data: str = ""
+    missing: str = ""
+
+
+def flames(found: Iterable[Flame], draw: Draw | None) -> dict[str, Packed]:
+    """Each flame graph of a page by its name; those beyond BYTES_MAX are left out, and say so."""
+    made: dict[str, Packed] = {}
+    room = BYTES_MAX
+    for one in found:
+        packed = _drawn(one, draw)
+        if len(packed.data) > room:
+            packed = Packed(missing=f"The page has no room for it; {ELSEWHERE}.")
+        room -= len(packed.data)
+        made[one.name] = packed
+    return made
+
+
+def _drawn(flame: Flame, draw: Draw | None) -> Packed:
+    if draw is None:
+        return Packed(missing=f"This page has no flame graphs; {ELSEWHERE}.")
+    try:
+        svg = draw(flame.graph)
+    except DynoError as error:
+        return Packed(missing=f"Not drawn: {error}.")
+    return Packed(data=base64.b64encode(gzip.compress(svg.encode(), mtime=0)).decode())

@@ -1,0 +1,45 @@
+"""The flame graphs of a step: where each arm's CPU time goes, coloured by what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbdyno.model.headlines import kind_of
+from dbdyno.report import flame
+from dbdyno.report.parts import Flame, Group, Section, Subject
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    step = subject.step
+    name = f"{subject.anchor}-flame"
+    graphs = tuple(
+        Flame(
+            name=f"{name}-{place}",
+            title=f"Flame graph of {profile.arm} beside {profile.base}",
+            arm=profile.arm,
+            graph=flame.graph(step, profile),
+        )
+        for place, profile in enumerate(step.profiles)
+        if any(profile.arm_stacks.values())
+    )
+    if graphs:
+        yield Group(
+            name=name,
+            title="Flame graphs",
+            parts=graphs,
+            note=_note(kind_of(step.headline).unit, step.profiles[0].base),
+            entry="flame graphs",
+        )
+
+
+def _note(unit: str, base: str) -> str:
+    return (
+        f"A frame is as wide as its share of the CPU that the server spends for each {unit}, with "
+        f"what it calls. Red: by itself it costs more than in {base}; blue: less; the second "
+        "percentage is that change as a share of the whole. Click to zoom, Ctrl-F to search by a "
+        f"regular expression. `dyno export --flame` also draws {base}'s own graph, with what only "
+        f"{base} calls."
+    )
+
+
+SECTION = Section("step", _parts)

@@ -13,6 +13,7 @@ from dbdyno.model.looks import Looked
 from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.step_run import StepRun
+from dbdyno.model.suspects import Suspects
 from dbdyno.model.sweep import Sweep
 from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Verdict
 
@@ -58,6 +59,7 @@ class StepComparison:
     duet: Duet | None = None  # where two arms took it at once
     attributions: tuple[Attribution, ...] = ()  # by metric; none without a design
     profiles: tuple[ProfileComparison, ...] = ()  # of each arm beside the base, where both have one
+    suspects: tuple[Suspects, ...] = ()  # of each arm whose commits since the base are known
 
 
 @dataclass(frozen=True, kw_only=True)

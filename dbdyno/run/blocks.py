@@ -25,7 +25,7 @@ from dbdyno.host.observe import facts
 from dbdyno.model import Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.model.error import DynoError, HostError, LabDied, ResultError
 from dbdyno.plan import schedule
-from dbdyno.run import interleave, profile, starting_state, void
+from dbdyno.run import commits, interleave, profile, starting_state, void
 from dbdyno.run.arm import Lab, Run, copy_leg
 from dbdyno.run.check import notices, plan_record, preflight
 from dbdyno.run.check.preflight import Prepared
@@ -73,6 +73,7 @@ def opened(plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
         its_duet = plan.schedule.interleave == "duet"
         keep_host(results, prepared, measure=has_servers(plan), duet=its_duet)
         results.settle_looks(plan)
+        commits.keep(plan, prepared.builds, results, watch.say)
         yield Lab(plan=plan, prepared=prepared, results=results, watch=watch)
 
 

@@ -14,7 +14,8 @@ from dbdyno.model import Block, Json, Plan, Step
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_prior import HostPrior, Prior
 from dbdyno.model.looks import Looks
-from dbdyno.store import continuation, schema, void_blocks
+from dbdyno.model.suspects import CommitsBetween
+from dbdyno.store import commits, continuation, schema, void_blocks
 from dbdyno.store.derived_cache import Shelf, code_version
 from dbdyno.store.file import (
     read_json,
@@ -224,6 +225,18 @@ class Results:
     @property
     def _prior_path(self) -> Path:
         return self.folder / "prior.json"
+
+    def commits(self) -> tuple[CommitsBetween, ...]:
+        """commits.json.gz: the commits between builds of arms. Raises ResultError if damaged."""
+        return commits.read(self._commits_path)
+
+    def keep_commits(self, found: Sequence[CommitsBetween]) -> None:
+        """Write commits.json.gz, before the first block of the arms that it tells of."""
+        commits.write(self._commits_path, found)
+
+    @property
+    def _commits_path(self) -> Path:
+        return self.folder / "commits.json.gz"
 
     def beside(self) -> list[Results]:
         """The other results in the same parent folder, by name, as far as they can be read."""

@@ -23,6 +23,7 @@ from dbdyno.analysis.compare import (
     looks,
     pairing,
     step_cells,
+    suspects,
     sweeps,
     validity,
     void_blocks,
@@ -64,6 +65,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     rows = duet.checked(step_cells.rows(plan, arms, runs), solos, arms, plan, host, aims)
     written = lost.usable(results.looks)
     prior = lost.usable(results.prior)
+    commits = lost.usable(results.commits) or ()
     sights = {arm: replace(looks.of_arm(written, its, arm), prior=prior) for arm in arms.shown}
     rules = conclusions.Rules(
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),
@@ -84,7 +86,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         generator=generator,
         servers=last,
         plan=plan,
-        steps=attribution.with_attributions(found.steps, design),
+        steps=suspects.with_suspects(attribution.with_attributions(found.steps, design), commits),
         design=design,
         across=across(found.steps),
         sweeps=sweeps.sweeps(rows),

@@ -1,0 +1,98 @@
+"""The commits to look at first: those that touched the functions whose cost changed.
+
+Nothing is claimed. A function may cost more because of a commit that touched what it calls, its
+data or its callers; compilers put functions into others of their file, whose commits are told too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from dbdyno.model import StepComparison
+from dbdyno.model.profile import NO_SYMBOL, FunctionCost, ProfileComparison
+from dbdyno.model.suspects import CommitBetween, CommitsBetween, Suspect, Suspects
+
+KERNEL = "[kernel]"
+LARGEST_MAX = 10
+"""So many functions of a single block, of which nothing can be told but the size."""
+
+
+def with_suspects(
+    steps: Iterable[StepComparison], known: Sequence[CommitsBetween]
+) -> tuple[StepComparison, ...]:
+    """The steps, each with the suspects of the arms whose commits are known."""
+    return tuple(
+        replace(
+            step,
+            suspects=tuple(
+                suspects(profile, its)
+                for profile in step.profiles
+                if (its := _of(known, profile.arm, profile.base)) is not None
+            ),
+        )
+        for step in steps
+    )
+
+
+def _of(known: Sequence[CommitsBetween], arm: str, base: str) -> CommitsBetween | None:
+    """The commits between two arms, the last that were kept; seen from the other side if need be.
+
+    An arm may have been built anew while the plan went on.
+    """
+    for one in reversed(known):
+        if (one.arm, one.base) == (arm, base):
+            return one
+        if (one.arm, one.base) == (base, arm):
+            return replace(
+                one,
+                arm=arm,
+                base=base,
+                arm_commit=one.base_commit,
+                base_commit=one.arm_commit,
+                commits=tuple(
+                    replace(its, of="base" if its.of == "arm" else "arm") for its in one.commits
+                ),
+            )
+    return None
+
+
+def suspects(profile: ProfileComparison, between: CommitsBetween) -> Suspects:
+    """The functions whose cost changed, as sure as in the profile, with the commits for each.
+
+    With one block nothing tells a change from chance: the largest ones are taken.
+    """
+    own = [one for one in profile.functions if one.binary != KERNEL and one.name != NO_SYMBOL]
+    tested = any(one.p is not None for one in own)
+    if tested:
+        changed = [one for one in own if one.found]
+    else:
+        changed = sorted(own, key=lambda one: -abs(one.change.value))[:LARGEST_MAX]
+    sizes = {one.commit: sum(map(len, one.touched.values())) for one in between.commits}
+    smallest = sorted(between.commits, key=lambda one: (sizes[one.commit], -one.unix_s))
+    return Suspects(
+        between=between,
+        tested=tested,
+        functions=tuple(_suspect(one, between, smallest) for one in changed),
+    )
+
+
+def _suspect(
+    function: FunctionCost, between: CommitsBetween, commits: Sequence[CommitBetween]
+) -> Suspect:
+    """A function with its commits; those that touch few functions say more and come first."""
+    name = source_name(function.name)
+    touched = [one for one in commits if any(name in names for names in one.touched.values())]
+    files = {file for file, names in between.defined.items() if name in names}
+    files |= {file for one in touched for file, names in one.touched.items() if name in names}
+    beside = [one for one in commits if one not in touched and files & one.touched.keys()]
+    return Suspect(function=function, touched=tuple(touched), beside=tuple(beside))
+
+
+def source_name(symbol: str) -> str:
+    """A symbol's name as the source has it: without parameters and what a compiler appended.
+
+    `ExecScan.constprop.0` is ExecScan, `JOIN::optimize(bool)` is JOIN::optimize.
+    """
+    return re.split(r"[.(@]", symbol, maxsplit=1)[0]

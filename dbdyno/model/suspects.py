@@ -1,0 +1,52 @@
+"""The commits between two builds of one repository, and the functions that they touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dbdyno.model.profile import FunctionCost
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitBetween:
+    """A commit that one of two builds has and the other has not."""
+
+    commit: str  # 40 digits
+    unix_s: int  # when it was committed
+    subject: str
+    of: Literal["arm", "base"]  # which of the two has it
+    touched: Mapping[str, tuple[str, ...]]  # functions by file, as git tells of its hunks
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitsBetween:
+    """All of them that touched the code, the newest first."""
+
+    arm: str
+    base: str
+    arm_commit: str
+    base_commit: str
+    commits: tuple[CommitBetween, ...] = ()
+    # By file that one of them touched: the functions that it has in the arm's version.
+    defined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: str | None = None  # why commits are not known, or not all of them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspect:
+    """A function whose cost changed, and the commits to look at for it."""
+
+    function: FunctionCost
+    touched: tuple[CommitBetween, ...]  # that touched it: the one that touched the least first
+    beside: tuple[CommitBetween, ...]  # that touched its file and not it, likewise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspects:
+    """The functions of a step whose cost changed, by how surely it did."""
+
+    between: CommitsBetween
+    tested: bool  # whether changes are told from 0, and not the largest of a single block
+    functions: tuple[Suspect, ...]

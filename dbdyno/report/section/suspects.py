@@ -1,0 +1,100 @@
+"""Where to look first: the commits that touched the functions whose cost changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dbdyno.model import StepComparison
+from dbdyno.model.headlines import kind_of
+from dbdyno.model.profile import FunctionCost
+from dbdyno.model.suspects import CommitBetween, Suspect, Suspects
+from dbdyno.report import number
+from dbdyno.report.parts import Finding, Section, Subject, Text
+
+FUNCTIONS_MAX = 15
+"""So many functions are listed, the surest; the others are counted."""
+COMMITS_MAX = 4
+"""So many commits of a function are named, those that touched the fewest functions."""
+SHORT_DIGITS = 10
+SUBJECT_MAX = 60
+"""Characters of a commit's subject."""
+CAUTION = (
+    "A commit is listed since it touched the function, or another one of its file that a compiler "
+    "may have put into it. dyno does not claim that it changed the cost."
+)
+
+
+def findings(step: StepComparison) -> Iterable[Finding]:
+    """A finding for each arm whose commits are known, with the functions whose cost changed."""
+    for one in step.suspects:
+        listed = [_listed(its, kind_of(step.headline).unit) for its in one.functions]
+        more = len(listed) - FUNCTIONS_MAX
+        items = [Finding(text=number.unbroken(text)) for text in listed[:FUNCTIONS_MAX]]
+        items += [Finding(text=f"{more} more functions")] if more > 0 else []
+        yield Finding(text=_between(one), items=tuple(items))
+
+
+def _between(found: Suspects) -> str:
+    """`pg18: 18 commits between 3f2a91c0de (pg17) and 77ab01c2d3; 2 of 5 functions …`."""
+    its, count = found.between, len(found.between.commits)
+    text = (
+        f"{its.arm}: {count:,} commit{'s' * (count != 1)} with code between"
+        f" {its.base_commit[:SHORT_DIGITS]} ({its.base}) and {its.arm_commit[:SHORT_DIGITS]}"
+    )
+    text += f" ({its.missing})" if its.missing else ""
+    if not found.functions:
+        return f"{text}; no function's cost surely changed."
+    touched = sum(bool(one.touched) for one in found.functions)
+    which = (
+        f"{len(found.functions)} functions whose cost surely changed"
+        if found.tested
+        else f"the {len(found.functions)} functions with the largest changes, which one block "
+        "cannot tell from chance,"
+    )
+    return f"{text}; of {which} {touched} {'was' if touched == 1 else 'were'} touched."
+
+
+def _listed(suspect: Suspect, one: str) -> str:
+    """`ExecScan, +0.90 µs per query [0.52, 1.28]: touched by 3f2a91c0de (Recheck quals)`."""
+    said = []
+    if suspect.touched:
+        said.append(f"touched by {_commits(suspect.touched)}")
+    if suspect.beside:
+        said.append(f"its file by {_commits(suspect.beside)}")
+    return f"{_cost(suspect.function, one)}: {'; '.join(said) or 'no commit touched its file'}"
+
+
+def _cost(function: FunctionCost, one: str) -> str:
+    change = function.change
+    digits = max(number.digits_alike([change.value], 3), 2)
+    ends = [number.number(end, digits) for end in (change.low, change.high) if end is not None]
+    interval = f" [{', '.join(ends)}]" if ends else ""
+    size = number.difference(change.value, 0.0, digits)
+    return f"`{function.name}`, {size} µs per {one}{interval}"
+
+
+def _commits(commits: Sequence[CommitBetween]) -> str:
+    return number.few([_commit(one) for one in commits], COMMITS_MAX)
+
+
+def _commit(one: CommitBetween) -> str:
+    """A commit with its subject; one that only the base has is said so."""
+    subject = one.subject
+    if len(subject) > SUBJECT_MAX:
+        subject = f"{subject[: SUBJECT_MAX - 1]}…"
+    only = ", in the base alone" if one.of == "base" else ""
+    return f"{one.commit[:SHORT_DIGITS]} ({subject}{only})"
+
+
+def _parts(subject: Subject) -> Iterable[Text]:
+    items = tuple(findings(subject.step))
+    if items:
+        yield Text(
+            name=f"{subject.anchor}-suspects",
+            title="Where to look first",
+            items=(*items, Finding(text=CAUTION)),
+            entry="suspects",
+        )
+
+
+SECTION = Section("step", _parts)

@@ -1,0 +1,72 @@
+"""The commits between the arms' builds, kept in the result before its first block.
+
+The repository may be gone, or may have moved on, when somebody reads the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from dbdyno.builds import Build, cache, touched
+from dbdyno.builds.source import Source
+from dbdyno.model import Plan
+from dbdyno.model.suspects import CommitsBetween
+from dbdyno.store import Results
+
+
+def keep(
+    plan: Plan, builds: Mapping[str, Build], results: Results, say: Callable[[str], None]
+) -> None:
+    """Writes commits.json.gz: of each arm whose build is of another commit than the base's.
+
+    What is there stays; nothing is written where no two builds are of one repository.
+    """
+    sources = {
+        arm: source for arm, build in builds.items() if (source := source_of(build)) is not None
+    }
+    base = sources.get(plan.base)
+    if base is None:
+        return
+    kept = list(results.commits())
+    known = {(one.arm, one.arm_commit, one.base, one.base_commit) for one in kept}
+    before = len(kept)
+    for arm, source in sources.items():
+        folder = touched.repository(source, base)
+        its, other = touched.commit_of(source), touched.commit_of(base)
+        if folder is None or its is None or other is None or its == other:
+            continue
+        if (arm, its, plan.base, other) in known:
+            continue
+        found = touched.between(folder, arm=(arm, its), base=(plan.base, other))
+        found = _with_changes(found, {plan.base: base, arm: source})
+        kept.append(found)
+        count = len(found.commits)
+        words = f"{count:,} commit{'s' * (count != 1)} with code"
+        missing = f" ({found.missing})" if found.missing else ""
+        say(f"commits: {words} between the builds of {plan.base} and {arm}{missing}")
+    if len(kept) > before:
+        results.keep_commits(kept)
+
+
+def _with_changes(found: CommitsBetween, sources: Mapping[str, Source]) -> CommitsBetween:
+    """Says which of the builds has changes that are in no commit."""
+    changed = [arm for arm, source in sources.items() if source.kind == "git with changes"]
+    if not changed:
+        return found
+    words = f"{' and '.join(changed)} with changes that are in no commit"
+    return replace(found, missing=f"{found.missing}; {words}" if found.missing else words)
+
+
+def source_of(build: Build) -> Source | None:
+    """What a build of the lab was made of; None of a server that dyno did not build."""
+    record = cache.record(build.base_dir)
+    if record is None:
+        return None
+    source = record["source"]
+    return Source(
+        kind=source["kind"],
+        origin=source["origin"],
+        identity=source["identity"],
+        ref=source.get("ref"),
+    )

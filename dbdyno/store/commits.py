@@ -1,0 +1,70 @@
+"""commits.json.gz: the commits between the builds of a result's arms (docs/results.md)."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+
+from dbdyno.model.error import ResultError
+from dbdyno.model.form import Natural, misfit
+from dbdyno.model.suspects import CommitBetween, CommitsBetween
+from dbdyno.store.file import REMEDY, write_atomically
+
+FUNCTIONS = {"*": [str]}
+FORM = {
+    "between": [
+        {
+            **dict.fromkeys(("arm", "base", "arm_commit", "base_commit"), str),
+            "missing": (None, str),
+            "defined": FUNCTIONS,
+            "commits": [
+                {"commit": str, "unix_s": Natural, "subject": str, "of": str, "touched": FUNCTIONS}
+            ],
+        }
+    ]
+}
+
+
+def write(path: Path, found: Sequence[CommitsBetween]) -> None:
+    """Writes the file, or replaces it."""
+    text = orjson.dumps({"between": [asdict(one) for one in found]})
+    write_atomically(path, gzip.compress(text, mtime=0))
+
+
+def read(path: Path) -> tuple[CommitsBetween, ...]:
+    """The pairs of builds that the file tells of; none without it. Raises ResultError."""
+    try:
+        found = orjson.loads(gzip.decompress(path.read_bytes()))
+    except FileNotFoundError:
+        return ()
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise ResultError(f"{path}: cannot be read ({error}); {REMEDY}") from error
+    wrong = misfit(found, FORM)
+    if wrong is not None:
+        raise ResultError(f"{path}: {wrong}; {REMEDY}, or use the version of dyno that wrote it")
+    return tuple(
+        CommitsBetween(
+            arm=one["arm"],
+            base=one["base"],
+            arm_commit=one["arm_commit"],
+            base_commit=one["base_commit"],
+            missing=one["missing"],
+            defined={file: tuple(names) for file, names in one["defined"].items()},
+            commits=tuple(
+                CommitBetween(
+                    commit=its["commit"],
+                    unix_s=its["unix_s"],
+                    subject=its["subject"],
+                    of="arm" if its["of"] == "arm" else "base",
+                    touched={file: tuple(names) for file, names in its["touched"].items()},
+                )
+                for its in one["commits"]
+            ),
+        )
+        for one in found["between"]
+    )

@@ -1,0 +1,381 @@
+"""Commits between two builds, what they touched, and which functions' costs changed with them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dbdyno.analysis import compare
+from dbdyno.analysis.compare.suspects import source_name, suspects, with_suspects
+from dbdyno.builds import Build, cache, touched
+from dbdyno.builds.source import Source
+from dbdyno.model import StepComparison
+from dbdyno.model.error import ResultError
+from dbdyno.model.profile import NO_SYMBOL, Difference, FunctionCost, ProfileComparison
+from dbdyno.model.suspects import CommitBetween, CommitsBetween
+from dbdyno.report.section import suspects as section
+from dbdyno.run import commits
+from dbdyno.store import Results
+from result_builder import build, make_plan
+from run_builder import concluded, plan_of, run
+
+SCAN = """static int
+ExecScanFetch(int node)
+{
+    return node;
+}
+
+int
+ExecScan(int node)
+{
+    int found = 0;
+retry:
+    found += ExecScanFetch(node);
+    return found;
+}
+"""
+
+
+class Repository:
+    """A git repository of a few lines of C."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.git("init", "--quiet", "--initial-branch=main")
+
+    def git(self, *arguments: str) -> str:
+        author = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        return subprocess.run(
+            ["git", *author, *arguments],
+            cwd=self.folder,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+
+    def commit(self, subject: str, **files: str) -> str:
+        """Writes files, `scan_c` is scan.c, and commits them."""
+        for name, text in files.items():
+            (self.folder / name.replace("_", ".")).write_text(text)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", f"--message={subject}")
+        return self.git("rev-parse", "HEAD")
+
+    def source(self, commit: str) -> Source:
+        return Source(kind="git", origin=str(self.folder), identity=f"commit:{commit}")
+
+
+BURNS = SCAN.replace("    found += Exec", "    found += 0; /* work */\n    found += Exec")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """Four commits: the first, one in ExecScan, one in words alone, one in another file."""
+    made = Repository(tmp_path / "source")
+    made.commit("first", scan_c=SCAN, sort_c="int\nsort(int a)\n{\n    return a;\n}\n")
+    made.commit("Burn in scans", scan_c=BURNS)
+    made.commit("Words", README="words")
+    made.commit("Sort more", sort_c="int\nsort(int a)\n{\n    return a + 1;\n}\n")
+    return made
+
+
+def ends(repository: Repository) -> tuple[str, str]:
+    first, *_, last = repository.git("rev-list", "--reverse", "HEAD").split()
+    return first, last
+
+
+# --- What git tells -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("ExecScan(ScanState *node,", "ExecScan"),
+        ("static void add_one(int a)", "add_one"),
+        ("bool JOIN::optimize(bool finalize) {", "JOIN::optimize"),
+        ("Foo::~Foo() {}", "Foo::~Foo"),
+        ("int *pointer(void)", "pointer"),
+        ("    pub(crate) async fn read(&self) -> u8 {", "read"),
+        ("fn main() {", "main"),
+        ("extern int ExecScan(int node);", None),
+        ("static const int sizes = sizeof(int)", None),
+        ("    found += ExecScanFetch(node);", None),
+        ("if (a)", None),
+        ("typedef struct Scan", None),
+        ("#define MAX(a, b) (a)", None),
+        ("", None),
+    ],
+)
+def test_a_functions_beginning_is_told_from_other_lines(line: str, name: str | None) -> None:
+    assert touched.function_of(line) == name
+
+
+def test_commits_have_the_functions_that_they_touched_and_words_have_none(
+    repository: Repository,
+) -> None:
+    """The label before the change in ExecScan is no function, and README is no code."""
+    first, last = ends(repository)
+    found = touched.between(repository.folder, arm=("new", last), base=("old", first))
+    assert [(one.subject, one.of, one.touched) for one in found.commits] == [
+        ("Sort more", "arm", {"sort.c": ("sort",)}),
+        ("Burn in scans", "arm", {"scan.c": ("ExecScan",)}),
+    ]
+    assert found.defined == {"scan.c": ("ExecScanFetch", "ExecScan"), "sort.c": ("sort",)}
+    assert found.missing is None
+
+
+def test_a_function_that_is_added_or_goes_away_is_touched(repository: Repository) -> None:
+    first, _ = ends(repository)
+    more = BURNS + "\nint\nExecReScan(int node)\n{\n    return -node;\n}\n"
+    repository.commit("Add", scan_c=more)
+    repository.git("rm", "--quiet", "sort.c")
+    last = repository.commit("Remove")
+    found = touched.between(repository.folder, arm=("new", last), base=("old", first))
+    assert found.commits[0].touched == {"sort.c": ("sort",)}
+    assert "ExecReScan" in found.commits[1].touched["scan.c"]
+
+
+def test_commits_of_the_base_alone_are_told_as_such(repository: Repository) -> None:
+    first, last = ends(repository)
+    repository.git("checkout", "--quiet", "-b", "old", first)
+    older = repository.commit("Backport", sort_c="int\nsort(int a)\n{\n    return -a;\n}\n")
+    found = touched.between(repository.folder, arm=("new", last), base=("old", older))
+    assert {one.subject: one.of for one in found.commits} == {
+        "Backport": "base",
+        "Burn in scans": "arm",
+        "Sort more": "arm",
+    }
+
+
+def test_lines_of_a_patch_that_look_like_its_heads_are_lines() -> None:
+    log = [
+        "\x01> " + "a" * 40 + " 1 Subject (with brackets)",
+        "",
+        "diff --git a/one.c b/one.c",
+        "--- a/one.c",
+        "+++ b/one.c",
+        "@@ -3 +3 @@ first(int a)",
+        "--- a/two.c",
+        "+++ b/three.c",
+        "@@ -9,0 +10 @@ second(int a)",
+        "+    x;",
+    ]
+    (found,) = touched.read(log)
+    assert found.touched == {"one.c": ("first", "second")}
+
+
+def test_what_git_cannot_tell_is_said_in_one_line(repository: Repository, tmp_path: Path) -> None:
+    first, _ = ends(repository)
+    found = touched.between(repository.folder, arm=("new", "f" * 40), base=("old", first))
+    assert found.commits == () and found.missing is not None
+    assert found.missing.startswith("git: ") and "\n" not in found.missing
+    gone = touched.between(tmp_path / "gone", arm=("new", first), base=("old", first))
+    assert gone.missing is not None
+
+
+# --- In a result ----------------------------------------------------------------------------------
+
+
+def builds(folder: Path, sources: Mapping[str, Source]) -> dict[str, Build]:
+    """A build of each arm, as far as its record says what it was made of."""
+    found = {}
+    for arm, source in sources.items():
+        base_dir = folder / arm
+        base_dir.mkdir(exist_ok=True)
+        record = {"format": cache.FORMAT, "source": vars(source)}
+        (base_dir / cache.RECORD).write_text(json.dumps(record))
+        program = base_dir / "postgres"
+        found[arm] = Build(
+            engine="postgres", base_dir=base_dir, program=program, version="17", version_num=170000
+        )
+    return found
+
+
+def kept(tmp_path: Path, sources: Mapping[str, Source], said: list[str]) -> Results:
+    folder = build(tmp_path, arms=tuple(sources), blocks=1, steps=("qr100",))
+    results = Results.open(folder)
+    plan = make_plan("example", tuple(sources), 1)
+    commits.keep(plan, builds(tmp_path, sources), results, said.append)
+    return results
+
+
+def test_a_result_keeps_the_commits_between_builds_of_one_repository(
+    repository: Repository, tmp_path: Path
+) -> None:
+    first, last = ends(repository)
+    tarball = Source(kind="tarball", origin="/x.tar", identity="sha256:00")
+    said: list[str] = []
+    sources = {"old": repository.source(first), "new": repository.source(last), "tar": tarball}
+    results = kept(tmp_path, sources, said)
+    (found,) = results.commits()
+    assert (found.arm, found.base, len(found.commits)) == ("new", "old", 2)
+    assert found == touched.between(repository.folder, arm=("new", last), base=("old", first))
+    assert said == ["commits: 2 commits with code between the builds of old and new"]
+    commits.keep(make_plan("example", tuple(sources), 1), builds(tmp_path, sources), results, print)
+    assert results.commits() == (found,)
+
+
+def test_builds_of_one_commit_and_of_a_checkout_that_is_gone_have_no_file(
+    repository: Repository, tmp_path: Path
+) -> None:
+    first, last = ends(repository)
+    gone = Source(kind="git", origin=str(tmp_path / "gone"), identity=f"commit:{last}")
+    same = {"old": repository.source(first), "new": repository.source(first)}
+    results = kept(tmp_path, same, [])
+    assert results.commits() == ()
+    assert touched.repository(gone, replace(gone, identity=f"commit:{first}")) is None
+    assert touched.repository(gone, repository.source(first)) == repository.folder
+
+
+def test_changes_that_are_in_no_commit_are_said(repository: Repository, tmp_path: Path) -> None:
+    first, last = ends(repository)
+    identity = f"commit:{last} with changes sha256:00"
+    changed = replace(repository.source(last), kind="git with changes", identity=identity)
+    results = kept(tmp_path, {"old": repository.source(first), "new": changed}, [])
+    (found,) = results.commits()
+    assert found.missing == "new with changes that are in no commit"
+
+
+@pytest.mark.parametrize("content", [b"", b"\x1f\x8b nonsense", b"{}"])
+def test_a_damaged_file_is_one_warning(tmp_path: Path, content: bytes) -> None:
+    folder = build(tmp_path, arms=("old", "new"), blocks=1, steps=("qr100",))
+    (folder / "commits.json.gz").write_bytes(content)
+    with pytest.raises(ResultError, match=r"commits\.json\.gz: cannot be read"):
+        Results.open(folder).commits()
+    warnings = compare.load(folder).warnings
+    assert sum("commits.json.gz" in one for one in warnings) == 1
+
+
+# --- Joined with costs ----------------------------------------------------------------------------
+
+
+def cost(name: str, change: float, *, found: bool = True, p: float | None = 0.01) -> FunctionCost:
+    difference = Difference(value=change, low=change - 0.2, high=change + 0.2, blocks=4)
+    return FunctionCost(
+        name=name,
+        binary="postgres",
+        subsystem="executor",
+        base_us=1.0,
+        arm_us=1.0 + change,
+        change=difference,
+        base_inclusive_us=1.0,
+        arm_inclusive_us=1.0 + change,
+        inclusive_change=difference,
+        p=p,
+        found=found,
+    )
+
+
+def profile(*functions: FunctionCost) -> ProfileComparison:
+    return ProfileComparison(
+        arm="new",
+        base="old",
+        blocks=4,
+        base_us=10.0,
+        arm_us=11.0,
+        base_window_us=None,
+        arm_window_us=None,
+        samples=1_000,
+        functions=functions,
+        subsystems=(),
+        base_stacks={},
+        arm_stacks={},
+    )
+
+
+def commit(subject: str, at: int, **names: Sequence[str]) -> CommitBetween:
+    its = {file.replace("_", "."): tuple(one) for file, one in names.items()}
+    return CommitBetween(commit=f"{at:040x}", unix_s=at, subject=subject, of="arm", touched=its)
+
+
+WIDE = commit("Indent everything", 3, scan_c=("ExecScan", "ExecScanFetch"), sort_c=("sort",))
+SCANS = commit("Recheck quals", 2, scan_c=("ExecScan",))
+FETCH = commit("Fetch twice", 1, scan_c=("ExecScanFetch",))
+BETWEEN = CommitsBetween(
+    arm="new",
+    base="old",
+    arm_commit="a" * 40,
+    base_commit="b" * 40,
+    commits=(WIDE, SCANS, FETCH),
+    defined={"scan.c": ("ExecScan", "ExecScanFetch"), "sort.c": ("sort",)},
+)
+
+
+def test_commits_that_touched_least_come_first_and_those_of_the_file_beside_them() -> None:
+    found = suspects(profile(cost("ExecScan.constprop.0", 0.9), cost("memcpy", 0.1)), BETWEEN)
+    scan, copy = found.functions
+    assert [one.subject for one in scan.touched] == ["Recheck quals", "Indent everything"]
+    assert [one.subject for one in scan.beside] == ["Fetch twice"]
+    assert (copy.touched, copy.beside) == ((), ())
+
+
+def test_only_changes_that_were_found_are_suspect() -> None:
+    sure, unsure = cost("ExecScan", 0.9), cost("sort", 2.0, found=False, p=0.4)
+    nameless = cost(NO_SYMBOL, 3.0)
+    found = suspects(profile(unsure, nameless, sure), BETWEEN)
+    assert found.tested
+    assert [one.function.name for one in found.functions] == ["ExecScan"]
+
+
+def test_of_one_block_the_largest_changes_are_taken() -> None:
+    many = [cost(f"f{size}", size / 10, found=False, p=None) for size in range(20)]
+    found = suspects(profile(*many, cost("fewer", -5.0, found=False, p=None)), BETWEEN)
+    assert not found.tested
+    assert [one.function.name for one in found.functions][:2] == ["fewer", "f19"]
+    assert len(found.functions) == 10
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("ExecScan", "ExecScan"),
+        ("ExecScan.isra.0.cold", "ExecScan"),
+        ("JOIN::optimize(bool)", "JOIN::optimize"),
+        ("memcpy@plt", "memcpy"),
+    ],
+)
+def test_what_a_compiler_appends_is_no_part_of_a_name(symbol: str, name: str) -> None:
+    assert source_name(symbol) == name
+
+
+def step_of(*functions: FunctionCost) -> StepComparison:
+    runs = [run(arm, block, 9_000.0) for arm in ("old", "new") for block in (1, 2)]
+    (step,) = concluded(runs, plan_of(("old", "new"))).steps
+    assert isinstance(step, StepComparison)
+    return replace(step, profiles=(profile(*functions),))
+
+
+def test_the_report_names_functions_with_their_commits() -> None:
+    (step,) = with_suspects([step_of(cost("ExecScan", 0.9), cost("memcpy", -0.3))], [BETWEEN])
+    (found,) = section.findings(step)
+    assert found.text == (
+        "new: 3 commits with code between bbbbbbbbbb (old) and aaaaaaaaaa; of 2 functions whose"
+        " cost surely changed 1 was touched."
+    )
+    assert [item.text for item in found.items] == [
+        "`ExecScan`, +0.900 µs per query [0.700, 1.100]: touched by 0000000000 (Recheck quals),"
+        " 0000000000 (Indent everything); its file by 0000000000 (Fetch twice)",
+        "`memcpy`, −0.300 µs per query [−0.500, −0.100]: no commit touched its file",
+    ]
+
+
+def test_without_changes_it_says_so_and_without_commits_nothing() -> None:
+    (step,) = with_suspects([step_of(cost("ExecScan", 0.9, found=False))], [BETWEEN])
+    (found,) = section.findings(step)
+    assert found.text.endswith("; no function's cost surely changed.")
+    (bare,) = with_suspects([step_of(cost("ExecScan", 0.9))], [])
+    assert list(section.findings(bare)) == []
+
+
+def test_another_base_sees_the_same_commits_from_the_other_side() -> None:
+    turned = replace(profile(cost("ExecScan", 0.9)), arm="old", base="new")
+    (step,) = with_suspects([replace(step_of(), profiles=(turned,))], [BETWEEN])
+    (found,) = step.suspects
+    assert (found.between.arm_commit, found.between.base_commit) == ("b" * 40, "a" * 40)
+    assert {one.of for one in found.between.commits} == {"base"}

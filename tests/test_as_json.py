@@ -61,7 +61,7 @@ FORM = {
     "attributions told",
     "design": "kind base arm factors levels",
     "design.factors": "name base arm",
-    "steps.attributions": "metric whole effects interactions rest",
+    "steps.attributions": "metric whole effects interactions remainder",
     "steps.attributions.whole": "blocks ratio low high",
     "steps.attributions.effects": "factors blocks ratio low high q found aliases partly",
     "steps.told": "block metric value unit title better",
@@ -133,7 +133,7 @@ ATTRIBUTION = Attribution(
     whole=FIGURE,
     effects=(Effect(factors=("version",), change=FIGURE, q=0.01, found=True),),
     interactions=(),
-    rest=None,
+    remainder=None,
 )
 
 

@@ -13,6 +13,7 @@ import pytest
 import typer
 
 from comparison_builder import comparison
+from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import attribution
 from dbdyno.cli import attribute
@@ -113,10 +114,10 @@ def test_what_two_factors_add_together_is_an_interaction_where_the_design_tells_
     (pair,) = full.interactions
     assert pair.factors == ("s0", "s1") and pair.found and pair.change is not None
     assert math.log(pair.change.value) == pytest.approx(0.08, abs=0.03)
-    assert full.rest is None
+    assert full.remainder is None
     chain = design("one at a time", 4)
     found = told(chain, logs(chain, [0.1, 0.1, 0.0, 0.0], both=0.08))
-    assert found.interactions == () and found.rest is None
+    assert found.interactions == () and found.remainder is None
     assert changes(found)[:2] == pytest.approx([0.1, 0.18], abs=0.03)
 
 
@@ -125,8 +126,8 @@ def test_a_screening_says_what_its_effects_lack_of_the_whole() -> None:
     figures = logs(of, [0.1] * 7)
     figures["new"] = {block: value + 0.2 for block, value in figures["new"].items()}
     found = told(of, figures)
-    assert found.rest is not None
-    assert math.log(found.rest.value) == pytest.approx(0.2, abs=0.03)
+    assert found.remainder is not None
+    assert math.log(found.remainder.value) == pytest.approx(0.2, abs=0.03)
     assert all(len(one.aliases) == 3 for one in found.effects)
 
 
@@ -286,6 +287,14 @@ def test_a_wish_that_cannot_be_met_is_one_line(
     assert not (tmp_path / "results").exists()
 
 
+def test_a_setting_that_a_mixed_arm_refuses_is_exchanged_with_the_version() -> None:
+    factors = [Factor(name=name, base="", arm="") for name in ("s0", "version+io_method")]
+    made = replace(plan.demo(), attribution=replace(design("factorial", 2), factors=tuple(factors)))
+    refused = "p.toml: arms.mix1.settings.s0: PostgreSQL 17.6 has no such setting: drop it"
+    assert attribute.remedy(made, refused).endswith(": --together s0,version")
+    assert attribute.remedy(made, "p.toml: no room on the disk") == ""
+
+
 LIVE = """
 [arms.old]
 base_dir = "{base_dir}"
@@ -309,7 +318,7 @@ def test_on_a_server_the_setting_that_hides_the_index_has_the_whole(
 ) -> None:
     with a_place() as place:
         text = LIVE.format(base_dir=builds()[-1], data=place.data_root)
-        asked(tmp_path, capsys, text)
+        asked(tmp_path, capsys, text, design="one-at-a-time")
     results = Results.open(tmp_path / "results" / "mine-attribute-new")
     (step,) = [one for one in compare.load(results).steps if one.attributions]
     (throughput, cpu) = step.attributions

@@ -96,19 +96,19 @@ def test_the_effects_of_one_at_a_time_sum_to_the_whole_whatever_interacts(factor
     names = list(levels)
     whole = factorial.whole(names[0], names[-1])
     assert factorial.by_block(whole, logs)[1] == pytest.approx(math.fsum(found))
-    assert factorial.rest(whole, [one.weights for one in factorial.effects(levels)]) == {}
+    assert factorial.remainder(whole, [one.weights for one in factorial.effects(levels)]) == {}
 
 
-def test_of_three_factors_what_only_all_three_add_is_the_rest() -> None:
+def test_of_three_factors_what_only_all_three_add_is_the_remainder() -> None:
     levels = named(factorial.full(3))
     logs = planted(levels, [0.1, 0.2, 0.3])
     last = next(arm for arm, row in levels.items() if all(row))
     logs[last][1] += 0.08
     first = next(arm for arm, row in levels.items() if not any(row))
     effects = factorial.effects(levels)
-    rest = factorial.rest(factorial.whole(first, last), [one.weights for one in effects])
+    remainder = factorial.remainder(factorial.whole(first, last), [one.weights for one in effects])
     # A quarter of it is in each of the three effects.
-    assert factorial.by_block(rest, logs)[1] == pytest.approx(0.02)
+    assert factorial.by_block(remainder, logs)[1] == pytest.approx(0.02)
 
 
 @pytest.mark.parametrize("factors", [4, 7, 9, 17, 23])

@@ -12,7 +12,7 @@ import typer
 
 from dbdyno.cli.exit_status import DONE, FAILED, say
 from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, PlanFile, Quiet, Wait
-from dbdyno.model.error import DynoError
+from dbdyno.model.error import DynoError, PlanError
 
 if TYPE_CHECKING:
     from dbdyno.model import Arm, Plan
@@ -236,8 +236,21 @@ def checked(text: str, path: Path, out: Path) -> Plan:
     from dbdyno.run.check import preflight
 
     plan = measuring.with_lengths(plans.parse(text, path), out / path.stem)
-    preflight.prepare(plan)
+    try:
+        preflight.prepare(plan)
+    except PlanError as error:
+        raise PlanError(f"{error}{remedy(plan, str(error))}") from None
     return plan
+
+
+def remedy(plan: Plan, said: str) -> str:
+    """What to do where a mixed arm's server refuses a setting that one of the two arms has."""
+    factors = () if plan.attribution is None else plan.attribution.factors
+    names = [one.name.partition("+")[0] for one in factors]
+    refused = next((name for name in names if f".settings.{name}: " in said), None)
+    if refused is None or names[-1] == refused:
+        return ""
+    return f"; or exchange it with another factor: --together {refused},{names[-1]}"
 
 
 def show(folder: Path, *, quiet: bool, as_json: bool) -> None:

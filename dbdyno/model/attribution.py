@@ -62,4 +62,4 @@ class Attribution:
     whole: Ratio | None  # arm by base
     effects: tuple[Effect, ...]  # one for each factor, in the design's order
     interactions: tuple[Effect, ...]  # none where the design cannot tell them
-    rest: Ratio | None  # what the effects together lack of the whole; None: by design nothing
+    remainder: Ratio | None  # what the effects together lack of the whole; None: by design nothing

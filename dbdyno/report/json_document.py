@@ -109,7 +109,7 @@ def _attribution(one: Attribution) -> Json:
         "whole": _ratio(one.whole),
         "effects": [_effect(effect) for effect in one.effects],
         "interactions": [_effect(effect) for effect in one.interactions],
-        "rest": _ratio(one.rest) if one.rest else None,
+        "remainder": _ratio(one.remainder) if one.remainder else None,
     }
 
 

@@ -149,7 +149,7 @@ def whole(base: str, arm: str) -> Weights:
     return {arm: 1.0, base: -1.0}
 
 
-def rest(whole: Weights, parts: Sequence[Weights]) -> Weights:
+def remainder(whole: Weights, parts: Sequence[Weights]) -> Weights:
     """What the parts together lack of the whole; empty where that is nothing by design."""
     names = dict.fromkeys([*whole, *(name for part in parts for name in part)])
     left = {

@@ -93,7 +93,7 @@ def attribution(
     """The metric's change taken apart, by the contrasts of the design."""
     names = [factor.name for factor in design.factors]
     whole = factorial.whole(design.base, design.arm)
-    rest = factorial.rest(whole, [one.weights for one in effects])
+    remainder = factorial.remainder(whole, [one.weights for one in effects])
     its = [*effects, *interactions]
     values = [tuple(factorial.by_block(one.weights, logs).values()) for one in its]
     found = _judged([_effect(one, logs, names) for one in its], values)
@@ -102,7 +102,7 @@ def attribution(
         whole=_ratio(whole, logs),
         effects=tuple(found[: len(effects)]),
         interactions=tuple(found[len(effects) :]),
-        rest=_ratio(rest, logs),
+        remainder=_ratio(remainder, logs),
     )
 
 

@@ -86,7 +86,14 @@ def table(steps: Sequence[StepComparison], design: Design) -> Table:
         for step in steps
         if len(step.attributions) == columns
     )
-    rows = [row for step in steps for row in _rows(step, values, columns)]
+    several = len({step.workload for step in steps}) > 1
+    rows = [
+        row
+        for step in steps
+        for row in _rows(
+            step, values, columns, f"{step.workload} {step.step}" if several else step.step
+        )
+    ]
     aliased = any(row.cells[-1].text for row in rows)
     blocks = max(
         (one.whole.blocks for step in steps for one in step.attributions if one.whole is not None),
@@ -106,8 +113,8 @@ def table(steps: Sequence[StepComparison], design: Design) -> Table:
         rows=tuple(rows if aliased else map(_without_last, rows)),
         note=cells.sentences(
             BY_DESIGN[design.kind],
-            "“Together” is what the effects lack of the whole."
-            if any(one.rest for step in steps for one in step.attributions)
+            "The remainder is what the effects lack of the whole."
+            if any(one.remainder for step in steps for one in step.attributions)
             else "",
             f"With 95 % t intervals of {number.blocks(blocks)}." if blocks > 1 else "",
             f"{TOLD}: told from none; of these 5 % are expected to be false. Exploratory: no "
@@ -122,16 +129,16 @@ def _without_last(row: Row) -> Row:
     return Row(cells=row.cells[:-1], group=row.group)
 
 
-def _rows(step: StepComparison, values: Mapping[str, str], columns: int) -> Iterable[Row]:
+def _rows(
+    step: StepComparison, values: Mapping[str, str], columns: int, group: str
+) -> Iterable[Row]:
     """The whole, each factor, each interaction, and what is left."""
     its = step.attributions
-    if not its:
-        return
 
     def row(name: str, value: str, figures: Sequence[Cell], aliases: str = "") -> Row:
         blank = [Cell(text="")] * (columns - len(figures))
         texts = (Cell(text=name), Cell(text=value), *figures, *blank, Cell(text=aliases))
-        return Row(cells=texts, group=step.step)
+        return Row(cells=texts, group=group)
 
     yield row("whole", "", [_cell(one.whole) for one in its])
     for effects in zip(*(one.effects for one in its), strict=True):
@@ -141,8 +148,8 @@ def _rows(step: StepComparison, values: Mapping[str, str], columns: int) -> Iter
     for effects in zip(*(one.interactions for one in its), strict=True):
         figures = [_cell(one.change, found=one.found) for one in effects]
         yield row(_name(effects[0]), "interaction", figures, _aliases(effects[0]))
-    if any(one.rest for one in its):
-        yield row("together", "", [_cell(one.rest) for one in its])
+    if any(one.remainder for one in its):
+        yield row("remainder", "", [_cell(one.remainder) for one in its])
 
 
 def _cell(ratio: Ratio | None, *, found: bool = False) -> Cell:

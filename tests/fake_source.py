@@ -13,6 +13,7 @@ HELP = """\
 Optional Features:
   --disable-FEATURE       do not include FEATURE (same as --enable-FEATURE=no)
   --enable-debug          build with debugging symbols (-g)
+  --enable-depend         turn on automatic dependency tracking
 Optional Packages:
   --without-icu           build without ICU support
   --without-readline      do not use GNU Readline nor BSD Libedit for editing

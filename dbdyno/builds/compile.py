@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import time
@@ -45,6 +46,8 @@ class Method:
     steps: Callable[[Site, Flags, Sequence[str], BuildLog], tuple[Step, ...]]
     ignored: Callable[[str, Sequence[str]], str | None]  # an option that was not taken notice of
     explain: Callable[[str, str], str]  # why a phase failed that said this
+    again: tuple[str, ...] = ()  # options by which a tree can be built again once it has changed
+    configures: re.Pattern[str] | None = None  # files whose change the build itself overlooks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +173,7 @@ def build(wish: Wish, method: Method, say: Say, cache: Path | None = None) -> Pa
     built.check_name(wish.name, "--name")
     cache = cache or place.cache_root()
     prefix = built.root(cache) / wish.name
-    if _is_there(wish, prefix):
+    if is_there(wish, prefix):
         say(f"{wish.name} is there already, of the same source and flags")
         return prefix
     scratch = built.root(cache) / f".{wish.name}"
@@ -183,14 +186,11 @@ def build(wish: Wish, method: Method, say: Say, cache: Path | None = None) -> Pa
         except OSError as error:
             raise HostError(f"`{scratch}` cannot be made: {error.strerror}") from error
         record = _make(wish, method, scratch, log, say)
-        made = scratch / "root" / prefix.relative_to("/")
-        (made / built.RECORD).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-        _put(made, prefix, scratch, say)
-        built.open_to_all(prefix, cache)
+        put(record, scratch / "root" / prefix.relative_to("/"), prefix, say)
     return prefix
 
 
-def _is_there(wish: Wish, prefix: Path) -> bool:
+def is_there(wish: Wish, prefix: Path) -> bool:
     """Whether that very build is there. Raises ServerError where another one has its name."""
     if not prefix.exists():
         return False
@@ -224,24 +224,42 @@ def _make(wish: Wish, method: Method, scratch: Path, log: BuildLog, say: Say) ->
     """Compiles and installs below scratch/root; returns the build's record."""
     prefix = scratch.with_name(wish.name)
     began = time.monotonic()
-    seconds: dict[str, float] = {}
     if wish.source.kind == "release":
         say(f"bringing {wish.source.origin}")
     tree = sources.unpack(wish.source, scratch / "source", log)
-    seconds["unpack"] = time.monotonic() - began
-    version = method.version(tree, wish.source.origin)
-    root = scratch / "root"
-    site = Site(tree=tree, prefix=prefix, root=root, jobs=wish.jobs)
+    seconds = {"unpack": time.monotonic() - began}
+    site = Site(tree=tree, prefix=prefix, root=scratch / "root", jobs=wish.jobs)
+    return carry_out(wish, method, site, log, say, seconds)
+
+
+def carry_out(  # noqa: PLR0913 (each by its name)
+    wish: Wish,
+    method: Method,
+    site: Site,
+    log: BuildLog,
+    say: Say,
+    seconds: dict[str, float],
+    *,
+    configured: bool = False,
+) -> Json:
+    """Runs the steps of a build in a tree that is there; returns the build's record.
+
+    `seconds`: what was spent before, by phase. `configured`: whether the tree is so already.
+    Raises ServerError where a step fails.
+    """
+    version = method.version(site.tree, wish.source.origin)
     steps = method.steps(site, wish.flags, wish.options, log)
-    compiler = compiler_of(wish.options, tree)
+    compiler = compiler_of(wish.options, site.tree)
     say(f"{wish.name}: {wish.engine} {version}, {wish.flags.words}, {compiler}; log: {log.path}")
     for phase in dict.fromkeys(step.phase for step in steps):
+        if phase == "configure" and configured:
+            continue
         _run([step for step in steps if step.phase == phase], method, seconds, log)
         said = log.path.read_text(errors="replace") if phase == "configure" else ""
         if option := method.ignored(said, wish.options):
             raise ServerError(f"--configure: this source takes no notice of `{option}`: drop it")
         say(f"{phase}: {seconds[phase]:.0f} s")
-    made = root / prefix.relative_to("/")
+    made = installed_in(site)
     program = next((made / one for one in PROGRAMS if (made / one).is_file()), None)
     if program is None:
         raise ServerError(f"the build installed no server: see `{log.path}`")
@@ -267,6 +285,11 @@ def _make(wish: Wish, method: Method, scratch: Path, log: BuildLog, say: Say) ->
     }
 
 
+def installed_in(site: Site) -> Path:
+    """The folder below the site's root in which its build lies once it is installed."""
+    return site.root / site.prefix.relative_to("/")
+
+
 def _run(steps: Sequence[Step], method: Method, seconds: dict[str, float], log: BuildLog) -> None:
     """Runs the steps of one phase."""
     for step in steps:
@@ -282,15 +305,21 @@ def _run(steps: Sequence[Step], method: Method, seconds: dict[str, float], log: 
         )
 
 
-def _put(made: Path, prefix: Path, scratch: Path, say: Say) -> None:
-    """Gives what was made its name; what had the name goes, while no lab measures with it."""
-    if not prefix.exists():
+def put(record: Json, made: Path, prefix: Path, say: Say) -> None:
+    """Gives what was made its record and its name, open to all accounts.
+
+    What had the name goes, while no lab measures with it.
+    """
+    (made / built.RECORD).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    if prefix.exists():
+        say("taking the other build's place, after the lab that measures here, if there is one")
+        with HostLock(plan=f"server build --replace {prefix.name}", wait=True):
+            prefix.rename(made.with_name(f"{prefix.name}.replaced"))
+            made.rename(prefix)
+    else:
+        prefix.parent.mkdir(parents=True, exist_ok=True)
         made.rename(prefix)
-        return
-    say("taking the other build's place, after the lab that measures here, if there is one")
-    with HostLock(plan=f"server build --replace {prefix.name}", wait=True):
-        prefix.rename(scratch / "replaced")
-        made.rename(prefix)
+    built.open_to_all(prefix, prefix.parent.parent)
 
 
 def compiler_of(options: Sequence[str], folder: Path) -> str:

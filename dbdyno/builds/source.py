@@ -192,10 +192,10 @@ def _checkout(folder: Path, ref: Ref | None) -> Source:
     """A folder with .git: the commit asked for, else as it stands, changes included."""
     if ref is not None:
         spec = ref.full + "^{commit}"
-        commit = _ask(["rev-parse", "--verify", "--quiet", spec], folder)
+        commit = ask(["rev-parse", "--verify", "--quiet", spec], folder)
         if not commit and ref.kind == "branch":
             remote = f"refs/remotes/origin/{ref.name}" + "^{commit}"
-            commit = _ask(["rev-parse", "--verify", "--quiet", remote], folder)
+            commit = ask(["rev-parse", "--verify", "--quiet", remote], folder)
         if not commit:
             raise ServerError(
                 f"--{ref.kind} {ref.name}: `{folder}` has none of that name; git fetch?"
@@ -206,8 +206,8 @@ def _checkout(folder: Path, ref: Ref | None) -> Source:
             identity=f"commit:{commit}",
             ref=f"{ref.kind} {ref.name}",
         )
-    commit = _ask(["rev-parse", "--verify", "HEAD"], folder, must=True)
-    if not _ask(["status", "--porcelain"], folder, must=True):
+    commit = ask(["rev-parse", "--verify", "HEAD"], folder, must=True)
+    if not ask(["status", "--porcelain"], folder, must=True):
         return Source(kind="git", origin=str(folder), identity=f"commit:{commit}")
     content = _hash(folder, iter(_tracked(folder)))
     identity = f"commit:{commit} with changes sha256:{content}"
@@ -216,7 +216,7 @@ def _checkout(folder: Path, ref: Ref | None) -> Source:
 
 def _tracked(folder: Path) -> list[Path]:
     """What a checkout holds as it stands, without what its .gitignore names."""
-    said = _ask(["ls-files", "-z", "--cached", "--others", "--exclude-standard"], folder, must=True)
+    said = ask(["ls-files", "-z", "--cached", "--others", "--exclude-standard"], folder, must=True)
     names = sorted({name for name in said.split("\0") if name})
     return [Path(name) for name in names if os.path.lexists(folder / name)]
 
@@ -230,7 +230,7 @@ def _address(address: str, ref: Ref | None) -> Source:
             kind="address", origin=address, identity=f"commit:{ref.name}", ref=f"commit {ref.name}"
         )
     wanted = ref.full if ref is not None else "HEAD"
-    said = _ask(["ls-remote", address, wanted, wanted + "^{}"], Path("/"), must=True)
+    said = ask(["ls-remote", address, wanted, wanted + "^{}"], Path("/"), must=True)
     lines = [line.split("\t") for line in said.splitlines()]
     # A tag with a message is an object of its own; what it points to is the last line.
     if not lines:
@@ -247,7 +247,7 @@ def _fetch(source: Source, tree: Path, log: BuildLog) -> None:
     _git(["init", "--quiet", str(tree)], tree, log)
     _git(["fetch", "--quiet", "--depth", "1", source.origin, wanted], tree, log)
     _git(["-c", "advice.detachedHead=false", "checkout", "--quiet", "FETCH_HEAD"], tree, log)
-    found = _ask(["rev-parse", "HEAD"], tree, must=True)
+    found = ask(["rev-parse", "HEAD"], tree, must=True)
     if found != commit:
         raise ServerError(f"`{source.origin}` has changed while it was fetched: build it again")
     shutil.rmtree(tree / ".git")
@@ -258,12 +258,15 @@ def _git(arguments: list[str], folder: Path, log: BuildLog) -> None:
         raise ServerError(f"git: {last_line(said)}; see `{log.path}`")
 
 
-def _ask(arguments: list[str], folder: Path, *, must: bool = False) -> str:
-    """What git answers, "" where it finds nothing. Raises ServerError: `must`, or no git."""
+def ask(arguments: list[str], folder: Path, *, must: bool = False) -> str:
+    """What git answers in a folder, "" where it finds nothing.
+
+    Raises ServerError: `must`, or there is no git.
+    """
     try:
         done = subprocess.run(
-            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=False,
-            timeout=GIT_S_MAX, stdin=subprocess.DEVNULL, env=environment_of(),
+            ["git", *arguments], cwd=folder, capture_output=True, text=True, errors="replace",
+            check=False, timeout=GIT_S_MAX, stdin=subprocess.DEVNULL, env=environment_of(),
         )  # fmt: skip
     except FileNotFoundError as error:
         raise ServerError("git is not installed: apt-get install git, or name a tarball") from error

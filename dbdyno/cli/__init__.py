@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dbdyno import __version__
-from dbdyno.cli import attribute, judging, listing, measuring, race, serve, server
+from dbdyno.cli import attribute, bisect, judging, listing, measuring, race, serve, server
 from dbdyno.cli.exit_status import BAD_INPUT, DONE, MEANINGS, say
 from dbdyno.model.error import DynoError
 
@@ -24,6 +24,7 @@ app = typer.Typer(
 for command in (
     race.race,
     race.init,
+    bisect.bisect,
     measuring.demo,
     measuring.run,
     measuring.calibrate,

@@ -31,6 +31,16 @@ AsJson = Annotated[
 ]
 AsList = Annotated[bool, typer.Option("--json", help="Print JSON for programs: a list of objects.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Accept a plan of more than 200 arms.")]
+Recipe = Annotated[
+    str | None,
+    typer.Option("--recipe", help="Flags of a published build, such as o2nofp. Default: `def`."),
+]
+Cflags = Annotated[str | None, typer.Option("--cflags", help="Your own compiler flags.")]
+Configure = Annotated[
+    list[str] | None,
+    typer.Option("--configure", metavar="OPTIONS", help="Further options for configure or cmake."),
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", min=1, help="Number of parallel compilations.")]
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The plan's `server.data_dir`, if it has one.")
 ]

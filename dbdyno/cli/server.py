@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbdyno.cli.exit_status import INTERRUPTED, say
-from dbdyno.cli.options import AsList
+from dbdyno.cli.options import AsList, Cflags, Configure, Jobs, Recipe
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
@@ -83,27 +83,15 @@ def server_build(
             help="Name for plans: `build = NAME`. A version with a recipe has a default name.",
         ),
     ] = None,
-    recipe: Annotated[
-        str | None,
-        typer.Option(
-            "--recipe", help="Flags of a published build, such as o2nofp. Default: `def`."
-        ),
-    ] = None,
-    cflags: Annotated[str | None, typer.Option("--cflags", help="Your own compiler flags.")] = None,
+    recipe: Recipe = None,
+    cflags: Cflags = None,
     march: Annotated[str | None, typer.Option("--march", help="Target CPU, as in -march.")] = None,
     lto: Annotated[bool, typer.Option("--lto", help="Optimise at link time.")] = False,
-    configure: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--configure", metavar="OPTIONS", help="Further options for configure or cmake."
-        ),
-    ] = None,
+    configure: Configure = None,
     tag: Annotated[str | None, typer.Option("--tag", help="Tag of a git checkout or URL.")] = None,
     branch: Annotated[str | None, typer.Option("--branch", help="Branch, likewise.")] = None,
     commit: Annotated[str | None, typer.Option("--commit", help="Commit, likewise.")] = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Number of parallel compilations.")
-    ] = None,
+    jobs: Jobs = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace an existing build.")] = False,
 ) -> None:
     """Build a server from source into the cache, by the flags of the published builds or your own.

@@ -78,6 +78,8 @@ class PostgresEngine:
             steps=compile.steps,
             ignored=lambda said, options: None,  # what configure does not know was refused
             explain=compile.explain,
+            again=compile.AGAIN,
+            configures=compile.CONFIGURES,
         )
 
     def read_config(self, text: str, source: str, version_num: int) -> Settings:

@@ -25,6 +25,11 @@ WRITTEN = re.compile(r"--(with|without|enable|disable)-([a-z0-9-]+)(=.*)?")
 WANTED = ("lz4", "liburing")
 """Taken where configure knows them, as in the published builds; nothing else differs from its own
 choice."""
+AGAIN = ("--enable-depend", "LDFLAGS_EX=-Wl,-rpath,'$$ORIGIN/../lib'")
+"""For trees that are built again: objects know their headers, programs the libraries beside
+them."""
+CONFIGURES = re.compile(r"(^|/)configure(\.ac)?$|\.in$|^src/template/")
+"""Files that configure reads; make does not see all of them."""
 FOLDERS = re.compile(r"--([a-z]+dir|prefix|exec-prefix)\b")
 """Options that dyno decides."""
 

@@ -45,6 +45,7 @@ class Race:
     workload: str | None = None  # None: DEFAULT, or scripts
     steps: tuple[str, ...] = ()
     pgbench: tuple[str, ...] = ()
+    blocks: int | None = None  # no race, but a test of so many blocks; None: until decided
 
 
 def name_of(sides: Sequence[Contender]) -> str:
@@ -64,7 +65,8 @@ def text_of(race: Race, plan: Path, host: Capacity, scatter: float | None) -> st
     way = course(replace(use, parameters=parameters), race.sides, plan, scatter)
     if not way.writes:
         parameters.pop("write_seconds", None)
-    open_ones = (LENGTH,) if way.interleave == "slice" else ()
+    chosen = way.interleave == "slice" and race.blocks is None
+    open_ones = (LENGTH,) if chosen else ()
     lengths = [name for name in LENGTHS if name in names and name not in open_ones]
     parameters |= dict.fromkeys(lengths, lasting(race, way))
     lines = [
@@ -128,9 +130,10 @@ def heading(race: Race, plan: Path) -> Iterator[str]:
     if race.command is None:
         yield f"# Asked by `dyno init`. Edit it (docs/plan.md has every key), then: dyno run {plan}"
     else:
+        what = "race" if race.blocks is None else "search"
         yield f"{MADE_BY}{race.command}"
         yield "#"
-        yield "# The same command goes on with an interrupted race. To change it, copy this file"
+        yield f"# The same command goes on with an interrupted {what}. To change it, copy this file"
         yield "# under another name (docs/plan.md has every key), and run the copy:"
         yield "#"
         yield f"#     dyno run {plan.with_stem('mine')} --out {plan.parent}"
@@ -199,8 +202,11 @@ def of_schedule(race: Race, way: Course, host: Capacity) -> Iterator[str]:
     limit = max(1.0, round((1 - REPORT_SHARE) * race.minutes, 1))
     yield ""
     yield "[schedule]"
-    yield 'blocks = "until decided"  # looks after 3, 4, 6, 8, 12, 20 and 30 blocks'
-    yield f"minutes_max = {limit:g}  # of {race.minutes:g}; the rest is for looks and the report"
+    if race.blocks is None:
+        yield 'blocks = "until decided"  # looks after 3, 4, 6, 8, 12, 20 and 30 blocks'
+        yield f"minutes_max = {limit:g}  # of {race.minutes:g}; the rest is for looks, the report"
+    else:
+        yield f"blocks = {race.blocks}  # more are added where the search asks for them"
     yield from textwrap.wrap(
         f"{way.why[:1].upper()}{way.why[1:]}.", COLUMNS, initial_indent="# ", subsequent_indent="# "
     )

@@ -75,21 +75,24 @@ def in_order(
     return schedule.swept(plan, block.number, steps, through=through)
 
 
-def prepare(plan: Plan, pinned: Json | None = None) -> Prepared:
+def prepare(
+    plan: Plan, pinned: Json | None = None, foreseen: Mapping[str, Build] | None = None
+) -> Prepared:
     """Checks `plan` against this host; may fetch builds, starts nothing.
 
     `pinned`: the plan.json of a folder in which the plan goes on; its builds and sizes are kept.
+    `foreseen`: by arm builds that somebody else will make.
     Raises PlanError, ServerError or HostError in one line that names the plan's file.
     """
     try:
-        return look(plan, pinned)
+        return look(plan, pinned, foreseen or {})
     except DynoError as error:
         where = plan.path or "the plan"
         lines = (f"{where}: {line}" for line in str(error).splitlines())
         raise type(error)("\n".join(lines)) from error
 
 
-def look(plan: Plan, pinned: Json | None) -> Prepared:
+def look(plan: Plan, pinned: Json | None, foreseen: Mapping[str, Build]) -> Prepared:
     """The checks of `prepare`, whose errors do not name the file yet."""
     requirements.refuse_unmet(plan)
     data_path = quiesce.existing(starting_state.data_root(plan))
@@ -100,10 +103,11 @@ def look(plan: Plan, pinned: Json | None) -> Prepared:
     if plan.observe.profile is not None and made(plan):
         perf.find()
     sizing = size(plan, pinned)
-    arms = compile.settled([as_before(arm, pinned) for arm in made(plan)], engine.recipes)
+    ours = [as_before(arm, pinned) for arm in made(plan) if arm.name not in foreseen]
+    arms = compile.settled(ours, engine.recipes)
     found = {arm.name: compile.missing(arm, engine.recipes) for arm in arms}
     wishes = {name: wish for name, wish in found.items() if wish is not None}
-    builds = {name: compile.foreseen(wish) for name, wish in wishes.items()}
+    builds = {**foreseen, **{name: compile.foreseen(wish) for name, wish in wishes.items()}}
     builds |= {arm.name: installed.locate(arm) for arm in arms if arm.name not in wishes}
     releases = {arm.name: release(arm, builds) for arm in plan.arms}
     steps = expanded(plan, releases, sizing)

@@ -1,0 +1,41 @@
+"""One arm's ratio to the base in one step, on the scale of logs, for a search that adds ratios up.
+
+No word is given: such a search asks many times, and judges all answers together.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dbdyno.model import Cell, Comparison
+from dbdyno.model.error import ServerError
+from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model.verdict import Judgement
+
+
+def log_ratio(comparison: Comparison, step: str, arm: str, by: str) -> tuple[float, float, int]:
+    """The mean log ratio of throughput, or of `by` "cpu", its standard error, and its blocks.
+
+    Raises ServerError where fewer than two blocks have both arms.
+    """
+    cells = [
+        cell
+        for one in comparison.steps
+        if one.step == step
+        for cell in one.cells
+        if cell.arm == arm
+    ]
+    found = _judgement(cells[0], by) if cells else None
+    if found is None or found.sd is None or found.ratio <= 0:
+        outcome = cells[0].verdict.outcome if cells and cells[0].verdict else ""
+        raise ServerError(
+            f"step `{step}` has no ratio to the good commit"
+            + (f": {outcome}" if outcome else f" in {comparison.blocks} blocks")
+        )
+    return math.log(found.ratio), found.sd / math.sqrt(found.blocks), found.blocks
+
+
+def _judgement(cell: Cell, by: str) -> Judgement | None:
+    """The judgement of throughput, or of CPU."""
+    every = cell.verdict.judgements if cell.verdict is not None else ()
+    return next((one for one in every if is_cpu(one.metric) == (by == "cpu")), None)

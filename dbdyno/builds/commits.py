@@ -1,0 +1,68 @@
+"""The commits of a git checkout between two of them, as a search goes through them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dbdyno.builds import source
+from dbdyno.model.bisection import SHORT_DIGITS, Commit
+from dbdyno.model.error import ServerError
+
+COMMITS_MAX = 100_000
+SEPARATOR = "\x1f"
+
+
+def checkout(written: str) -> Path:
+    """The folder of a checkout without changes of its own. Raises ServerError in one line."""
+    if source.ADDRESS.match(written):
+        raise ServerError(f"SOURCE `{written}`: commits are built from a checkout: git clone it")
+    folder = Path(written).expanduser().absolute()
+    if not (folder / ".git").exists():
+        raise ServerError(f"SOURCE `{written}` is no git checkout: name the folder that has .git")
+    changed = source.ask(["status", "--porcelain", "--untracked-files=no"], folder, must=True)
+    if changed:
+        count = len(changed.splitlines())
+        files = f"{count} changed files" if count > 1 else f"a changed file ({changed.split()[-1]})"
+        raise ServerError(
+            f"SOURCE `{written}` has {files}, of which no commit knows: git commit or git stash"
+        )
+    return folder
+
+
+def between(folder: Path, good: str, bad: str) -> tuple[Commit, ...]:
+    """The commits from `good` to `bad`, both with them, along first parents.
+
+    A merge is one commit: all that it brings. Raises ServerError: an unknown ref, or `good` is no
+    ancestor of `bad`.
+    """
+    first, last = _commit(folder, good, "--good"), _commit(folder, bad, "--bad")
+    if first == last:
+        raise ServerError(f"--good {good} and --bad {bad} are one commit, {first[:SHORT_DIGITS]}")
+    common = source.ask(["merge-base", first, last], folder)
+    if common == last:
+        raise ServerError(f"--bad {bad} is an ancestor of --good {good}: exchange the two")
+    if not common:
+        raise ServerError(
+            f"--good {good} is no ancestor of --bad {bad}: they share no commit; "
+            "of a shallow clone: git fetch --unshallow"
+        )
+    if common != first:
+        raise ServerError(
+            f"--good {good} is no ancestor of --bad {bad}: they part at "
+            f"{common[:SHORT_DIGITS]}: name that one, if it is good"
+        )
+    listed = ["log", "--first-parent", "--reverse", f"--format=%H{SEPARATOR}%s"]
+    said = source.ask([*listed, f"{first}..{last}"], folder, must=True)
+    zero = source.ask(["log", "-1", f"--format=%H{SEPARATOR}%s", first], folder, must=True)
+    found = [line.partition(SEPARATOR) for line in [zero, *said.splitlines()]]
+    if len(found) > COMMITS_MAX:
+        raise ServerError(f"--good {good}: {len(found):,} commits: at most {COMMITS_MAX:,}")
+    return tuple(Commit(sha=sha, subject=subject) for sha, _, subject in found)
+
+
+def _commit(folder: Path, ref: str, option: str) -> str:
+    """The commit that a ref means. Raises ServerError that names the option."""
+    found = source.ask(["rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"], folder)
+    if not found or ref.startswith("-"):
+        raise ServerError(f"{option} {ref}: `{folder}` has no such commit; git fetch --tags?")
+    return found

@@ -1,0 +1,200 @@
+"""Builds many commits of one checkout, each from what the one before left compiled.
+
+cache_root/worktrees/<key>/tree/          a worktree of the repository, at the commit built last
+cache_root/worktrees/<key>/objects/       what cmake compiles; make compiles within the tree
+cache_root/worktrees/<key>/state.json     which commit the objects are of; not there: unknown
+cache_root/builds/bisect-<commit>-<key>/  a build, as any other: found again by commit and flags
+
+All of a worktree's builds are configured for one prefix and moved, so that they differ in nothing
+but their commits. A commit that does not build from what is there is built once more from nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from dbdyno.builds import Build, compile, source
+from dbdyno.builds import cache as built
+from dbdyno.builds.compile import Method, Say, Wish
+from dbdyno.builds.flags import Flags
+from dbdyno.builds.log import BuildLog
+from dbdyno.builds.source import Source
+from dbdyno.builds.step import Site
+from dbdyno.host import place
+from dbdyno.model import version
+from dbdyno.model.error import HostError, ServerError
+
+FOLDER = "worktrees"
+STATE = "state.json"
+NAME_DIGITS = 12
+KEY_DIGITS = 8
+NUMBER = re.compile(r"\d+(\.\d+)*")
+"""Of a version: 19 of 19devel."""
+GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
+"""A checkout for a build runs none of the repository's hooks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worktree:
+    """A place in which commits of a checkout are built with one set of flags."""
+
+    repository: Path
+    engine: str
+    method: Method
+    flags: Flags
+    options: tuple[str, ...] = ()  # of one's own, for configure or cmake
+    jobs: int = 1
+    cache: Path | None = None  # None: the usual one
+
+    @property
+    def root(self) -> Path:
+        """The folder of the worktree and of what belongs to it."""
+        parts = {"repository": str(self.repository), "engine": self.engine} | self._made_with
+        return (self.cache or place.cache_root()) / FOLDER / built.key_of(parts)
+
+    @property
+    def tree(self) -> Path:
+        """The worktree itself."""
+        return self.root / "tree"
+
+    @property
+    def _made_with(self) -> dict[str, object]:
+        return {"flags": self.flags.words, "options": [*self.options, *self.method.again]}
+
+    def wish(self, commit: str) -> Wish:
+        """The build of a commit (40 digits)."""
+        wish = Wish(
+            engine=self.engine,
+            name="bisect",
+            source=Source(kind="git", origin=str(self.repository), identity=f"commit:{commit}"),
+            flags=self.flags,
+            options=(*self.options, *self.method.again),
+            jobs=self.jobs,
+        )
+        key = built.key_of(wish.parts)[:KEY_DIGITS]
+        return replace(wish, name=f"bisect-{commit[:NAME_DIGITS]}-{key}")
+
+    def version(self, commit: str) -> str:
+        """The version that the source says at a commit, which is checked out for that.
+
+        Raises ServerError where it is no source of the engine.
+        """
+        wish = self.wish(commit)
+        with BuildLog(self._log) as log:
+            self._check_out(commit, log)
+            return self.method.version(self.tree, wish.source.origin)
+
+    def foreseen(self, commit: str, said: str) -> Build:
+        """What will be there when a commit is built whose source says this version."""
+        prefix = built.root(self.cache) / self.wish(commit).name
+        number = NUMBER.match(said)
+        assert number is not None, "a source that says no number is refused"
+        return Build(
+            engine=self.engine,
+            base_dir=prefix,
+            program=prefix / compile.PROGRAMS[0],
+            version=said,
+            version_num=version.number_of(self.engine, number[0]),
+            made=False,
+        )
+
+    def is_there(self, commit: str) -> bool:
+        """Whether a commit was built before."""
+        wish = self.wish(commit)
+        return compile.is_there(wish, built.root(self.cache) / wish.name)
+
+    def build(self, commit: str, say: Say) -> Path:
+        """The folder of a commit's build, made where it is not there yet.
+
+        Raises ServerError where the commit cannot be built, HostError where the host is at fault.
+        """
+        wish = self.wish(commit)
+        prefix = built.root(self.cache) / wish.name
+        if self.is_there(commit):
+            return prefix
+        with BuildLog(self._log), BuildLog(built.log_of(wish.name, self.cache)) as log:
+            before = self._take_state()
+            self._check_out(commit, log)
+            if before is not None:
+                with suppress(ServerError):
+                    self._make(wish, prefix, log, say, before=before)
+                    return prefix
+                say(f"{wish.name}: once more, from nothing")
+            self._clean(log)
+            self._make(wish, prefix, log, say, before=None)
+        return prefix
+
+    @property
+    def _log(self) -> Path:
+        """A log that whoever builds in this worktree holds."""
+        return built.log_of(f"worktree-{self.root.name}", self.cache)
+
+    def _make(
+        self, wish: Wish, prefix: Path, log: BuildLog, say: Say, *, before: str | None
+    ) -> None:
+        """Makes a build from the tree as it lies there; `before`: the commit of its objects."""
+        commit = wish.source.identity.removeprefix("commit:")
+        site = Site(
+            tree=self.tree, prefix=self.root / "prefix", root=self.root / "root", jobs=wish.jobs
+        )
+        shutil.rmtree(site.root, ignore_errors=True)
+        configured = before is not None and not self._configures(before, commit)
+        try:
+            record = compile.carry_out(wish, self.method, site, log, say, {}, configured=configured)
+        except ServerError:
+            # The programs ended by themselves, so that what they made is whole.
+            self._keep_state(commit)
+            raise
+        self._keep_state(commit)
+        compile.put(record, compile.installed_in(site), prefix, say)
+        shutil.rmtree(site.root, ignore_errors=True)
+
+    def _configures(self, before: str, commit: str) -> bool:
+        """Whether files differ between two commits that ask for configure."""
+        pattern = self.method.configures
+        if pattern is None:
+            return False
+        said = source.ask(["diff", "--name-only", before, commit], self.tree, must=True)
+        return any(pattern.search(name) for name in said.splitlines())
+
+    def _take_state(self) -> str | None:
+        """The commit of the objects that are there; unknown from now on, until they are whole."""
+        path = self.root / STATE
+        try:
+            found = json.loads(path.read_bytes())["commit"]
+        except (OSError, ValueError, KeyError):
+            return None
+        path.unlink()
+        return str(found)
+
+    def _keep_state(self, commit: str) -> None:
+        (self.root / STATE).write_text(json.dumps({"commit": commit}) + "\n")
+
+    def _check_out(self, commit: str, log: BuildLog) -> None:
+        """Puts the commit into the tree, and leaves what was compiled there."""
+        if not (self.tree / ".git").exists():
+            shutil.rmtree(self.root, ignore_errors=True)
+            try:
+                self.root.mkdir(parents=True)
+            except OSError as error:
+                raise HostError(f"`{self.root}` cannot be made: {error.strerror}") from error
+            self._git(["worktree", "prune"], self.repository, log)
+            added = ["worktree", "add", "--quiet", "--detach", "--force", str(self.tree), commit]
+            self._git(added, self.repository, log)
+            return
+        self._git(["checkout", "--quiet", "--force", "--detach", commit], self.tree, log)
+
+    def _clean(self, log: BuildLog) -> None:
+        """Removes all that was compiled."""
+        self._git(["clean", "--quiet", "-ffdx"], self.tree, log)
+        shutil.rmtree(self.root / "objects", ignore_errors=True)
+
+    def _git(self, arguments: Sequence[str], folder: Path, log: BuildLog) -> None:
+        if said := log.run([*GIT, *arguments], folder):
+            raise HostError(f"git: {source.last_line(said)}; see `{log.path}`")

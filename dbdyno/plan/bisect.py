@@ -1,0 +1,101 @@
+"""The plan of a test in a search of a commit: the good one beside another, for some blocks.
+
+Its sizes follow from the question alone, so that all tests of a search are of one kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dbdyno import workload
+from dbdyno.model import WorkloadUse
+from dbdyno.model.bisection import Question
+from dbdyno.model.error import PlanError
+from dbdyno.plan.race.contender import Contender, config_of, series
+from dbdyno.plan.race.course import DEFAULT, expanded
+from dbdyno.plan.race.text import Race, text_of
+
+GOOD = "good"
+"""The arm of the good commit, the base."""
+TESTS_TIME = 18
+"""So many tests of the length that steps are sized for have the time of a search."""
+MINUTES_MIN, MINUTES_MAX = 1.0, 10.0
+"""Of one test: shorter ones say little, longer ones no more than further blocks do."""
+
+
+SHOWN_MAX = 6
+"""So many steps are listed."""
+NO_FILE = Path("bisect.toml")
+"""In place of a plan's file; a workload's path is absolute here."""
+
+
+def minutes_of_test(minutes: float) -> float:
+    """The minutes that a test is sized for, of a search of so many."""
+    return min(MINUTES_MAX, max(MINUTES_MIN, minutes / TESTS_TIME))
+
+
+def arm_of(question: Question, index: int) -> str:
+    """The arm of a commit: `good`, else its index and digits."""
+    return GOOD if index == 0 else f"{index}-{question.commits[index].short}"
+
+
+def text(question: Question, builds: tuple[str, str], *, index: int, blocks: int, at: Path) -> str:
+    """The plan of a test as TOML. `builds`: names of the good one's and of the commit's.
+
+    `at`: the file that it is for. Raises WorkloadError.
+    """
+    configs = question.config
+    sides = tuple(
+        Contender(
+            name=arm_of(question, number),
+            engine=question.engine,
+            origin={"build": build},
+            config=None if not configs else configs[0],
+        )
+        for number, build in zip((0, index), builds, strict=True)
+    )
+    race = Race(
+        command=question.command,
+        sides=sides,
+        minutes=question.minutes,
+        workload=question.workload,
+        steps=(question.step,),
+        blocks=blocks,
+    )
+    return text_of(race, at, question.host, question.scatter)
+
+
+def config_for(configs: Sequence[str], engine: str, release: str) -> tuple[str, ...]:
+    """The configuration of both sides: the first for the version of the good one; none: defaults.
+
+    Raises PlanError.
+    """
+    found = config_of(configs, engine, series(engine, release), "--config")
+    return () if found is None else (found,)
+
+
+def step_of(name: str, steps: Sequence[str], engine: str) -> tuple[str, str]:
+    """The workload and the one measured step of it by which commits are told apart.
+
+    A step of the usual workload may stand for both. Raises PlanError, WorkloadError.
+    """
+    if not steps and name not in workload.names() and name in measured(DEFAULT, (), engine):
+        return DEFAULT, name
+    found = measured(name, steps, engine)
+    if len(found) != 1:
+        listed = ", ".join(f"`{one}`" for one in found[:SHOWN_MAX])
+        more = f" and {len(found) - SHOWN_MAX} more" if len(found) > SHOWN_MAX else ""
+        raise PlanError(
+            f"--steps: name the one step that got slower: `{name}` measures "
+            f"{listed or 'none'}{more}"
+        )
+    return name, found[0]
+
+
+def measured(name: str, steps: Sequence[str], engine: str) -> list[str]:
+    """The measured steps of a workload, without those that only bring its tables."""
+    use = WorkloadUse(name=name, steps=tuple(steps) or None)
+    its = expanded(use, engine, NO_FILE)
+    brought = workload.brought(use, its)
+    return [step.name for step in its if step.measured and step.name not in brought]

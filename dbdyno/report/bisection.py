@@ -1,0 +1,213 @@
+"""The page of a search: which commit changed the step, how sure that is, what each test said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from dbdyno import __version__
+from dbdyno.model.bisection import Bisection, CommitTest
+from dbdyno.report import number
+from dbdyno.report.parts import Callout, Cell, Column, Finding, Page, Row, Table, Text
+from dbdyno.stats.bisection import Found
+from dbdyno.stats.interval import Interval, t_quantile
+
+ROWS_MAX = 60
+"""Longer searches show only commits that were tested or skipped, and suspects."""
+SUBJECT_MAX = 60
+SUSPECTS_MAX = 8
+LIKELY = 0.005
+"""Less than this is shown as nothing."""
+BY = {"cpu": "CPU per operation", "throughput": "throughput"}
+
+
+def page(search: Bisection, found: Found | None, chances: Sequence[float]) -> Page:
+    """The page. `chances`: by commit from the first after the good one; the last is of none."""
+    question = search.question
+    parts: list[Text | Table | Callout] = [
+        Text(
+            name="answer",
+            title="",
+            level="brief",
+            form="sayings",
+            items=tuple(Finding(text=line) for line in answer(search, found, chances)),
+        ),
+        commits(search, found, chances),
+    ]
+    if search.skipped:
+        parts.append(skipped(search))
+    parts.append(how(search))
+    return Page(
+        title=f"{question.workload}, {question.step}: which commit?",
+        label="",
+        dyno=__version__,
+        base="good",
+        arms=("good",),
+        parts=tuple(parts),
+    )
+
+
+def answer(search: Bisection, found: Found | None, chances: Sequence[float]) -> Iterator[str]:
+    """The answer in sentences."""
+    question, by = search.question, BY[search.question.by]
+    if found is None:
+        yield "No commit is tested yet."
+        return
+    if found.first is None:
+        yield (
+            f"No commit from {question.commits[0].short} to {question.commits[-1].short} changed "
+            f"{by}: {percent(found.probability)} probable."
+            if found.sure
+            else f"That no commit changed {by} is {percent(found.probability)} probable."
+        )
+        return
+    for order, one in enumerate((found, *found.more_changes)):
+        yield from of_change(search, one, further=order > 0)
+    if not all(one.sure for one in (found, *found.more_changes)):
+        yield "The search ended before one answer was sure: the same command goes on."
+    if not found.sure and chances[-1] >= LIKELY:
+        yield f"That no commit changed {by} is {percent(chances[-1])} probable."
+
+
+def of_change(search: Bisection, found: Found, *, further: bool) -> Iterator[str]:
+    """One change: the commit, its size, and who else may have made it."""
+    question = search.question
+    if found.first is None:
+        return
+    commit = question.commits[found.first]
+    size = "" if found.size is None else " by " + changes(found.size)
+    again = "Further on, commit" if further else "Commit"
+    yield (
+        f"{again} {commit.short} “{short(commit.subject)}” changed {BY[question.by]}{size}: "
+        f"{percent(found.probability)} probable."
+    )
+    others = [index for index in found.suspects if index != found.first]
+    if others and not found.sure:
+        names = [question.commits[index].short for index in found.suspects]
+        yield f"Suspects, 95 % together: {number.few(names, SUSPECTS_MAX)}."
+    untested = [question.commits[index].short for index in others if index in search.skipped]
+    if untested:
+        yield f"Skipped, so that it may be one of them: {number.few(untested, SUSPECTS_MAX)}."
+
+
+def changes(size: Interval) -> str:
+    """A ratio as a change, with its interval."""
+    return number.changes(size.value, size.low, size.high)
+
+
+def commits(search: Bisection, found: Found | None, chances: Sequence[float]) -> Table:
+    """Every commit with its test and its probability; of many only those worth a look."""
+    question = search.question
+    tests = {one.index: one for one in search.tests}
+    suspects = set(found.suspects) if found is not None else set()
+    if found is not None:
+        suspects |= {index for one in found.more_changes for index in one.suspects}
+    shown = range(len(question.commits))
+    kept = [
+        index
+        for index in shown
+        if len(question.commits) <= ROWS_MAX
+        or index in (0, question.last)
+        or index in suspects | tests.keys() | search.skipped.keys()
+    ]
+    note = "Changes are relative to the good commit, with 95 % intervals by the test's own blocks."
+    if len(kept) < len(question.commits):
+        note += f" {len(question.commits) - len(kept):,} other commits are not listed."
+    return Table(
+        name="commits",
+        title="Commits",
+        level="brief",
+        narrow="figures",
+        columns=(
+            Column(text="", left=False),
+            Column(text="commit", left=True),
+            Column(text=f"{BY[question.by]}"),
+            Column(text="blocks"),
+            Column(text="probable", title="that this commit is the first that changed it"),
+            Column(text="subject", left=True),
+        ),
+        rows=tuple(row(search, index, tests.get(index), chances, suspects) for index in kept),
+        note=note,
+        heading=1,
+    )
+
+
+def row(
+    search: Bisection,
+    index: int,
+    test: CommitTest | None,
+    chances: Sequence[float],
+    suspects: set[int],
+) -> Row:
+    """A commit."""
+    commit = search.question.commits[index]
+    chance = chances[index - 1] if index else 0.0
+    if index == 0:
+        said = Cell(text="good")
+    elif index in search.skipped:
+        said = Cell(text="skipped", title=search.skipped[index], tone="quiet")
+    elif test is None:
+        said = Cell(text="")
+    else:
+        reach = t_quantile(0.975, test.blocks - 1) * test.se
+        ends = (math.exp(test.log_ratio - reach), math.exp(test.log_ratio + reach))
+        said = Cell(
+            text=number.change(math.exp(test.log_ratio)),
+            detail=f"[{number.change_interval(*ends)}]",
+        )
+    return Row(
+        cells=(
+            Cell(text=str(index)),
+            Cell(text=commit.short, title=commit.sha),
+            said,
+            Cell(text=str(test.blocks) if test is not None else ""),
+            Cell(
+                text=percent(chance) if chance >= LIKELY else "",
+                tone="notice" if index in suspects else "",
+            ),
+            Cell(text=short(commit.subject), title=commit.subject),
+        )
+    )
+
+
+def skipped(search: Bisection) -> Callout:
+    """The commits that could not be tested, with the reasons."""
+    commits = search.question.commits
+    return Callout(
+        name="skipped",
+        title="Skipped",
+        level="brief",
+        items=tuple(
+            Finding(text=f"{commits[index].short}: {why}")
+            for index, why in sorted(search.skipped.items())
+        ),
+    )
+
+
+def how(search: Bisection) -> Text:
+    """What was asked, and what it took."""
+    question = search.question
+    blocks = sum(one.blocks for one in search.tests)
+    compiled = f"{search.built} commit{'s' if search.built != 1 else ''}"
+    lines = (
+        f"{len(search.tests)} of {question.last} commits were tested, in "
+        f"{number.blocks(blocks)}: {number.minutes(search.test_s / 60)}.",
+        f"{compiled} compiled ({question.flags}): {number.minutes(search.build_s / 60)}.",
+        f"Repeat it: {question.command}",
+    )
+    return Text(
+        name="how",
+        title="How it was searched",
+        items=tuple(Finding(text=line) for line in lines),
+        form="paragraphs",
+    )
+
+
+def percent(chance: float) -> str:
+    """A probability: 97 %; never 100 %, as no test is sure."""
+    return f"{min(99, max(1, round(100 * chance)))} %" if chance < 0.995 else "> 99 %"
+
+
+def short(subject: str) -> str:
+    """A commit's subject, cut."""
+    return subject if len(subject) <= SUBJECT_MAX else subject[: SUBJECT_MAX - 1] + "…"

@@ -1,0 +1,140 @@
+"""The folder of a search: bisect.json, and below `tests` a plan and a result folder of each test.
+
+OUT/<name>/bisect.json                 the question, what was tested, what follows from it
+OUT/<name>/tests/007-1a2b3c4d5e.toml   the plan of the test of commit 7
+OUT/<name>/tests/007-1a2b3c4d5e/       its results (docs/results.md)
+OUT/<name>/report.html                 the answer, written at the end of each command
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from dbdyno.model import Json
+from dbdyno.model.bisection import Bisection, Commit, CommitTest, Question
+from dbdyno.model.error import ResultError
+from dbdyno.model.form import NUMBER, Natural
+from dbdyno.model.size import Capacity
+from dbdyno.store.file import read_json_if_there, write_json
+
+FORMAT = 1
+FILE = "bisect.json"
+TESTS = "tests"
+REPORT = "report.html"
+TEST = {
+    "index": Natural,
+    "log_ratio": NUMBER,
+    "se": NUMBER,
+    "blocks": Natural,
+    "asked": Natural,
+    "folder": str,
+}
+FORM = {
+    "format": int,
+    "question": {
+        "command": str,
+        "repository": str,
+        "commits": [{"sha": str, "subject": str}],
+        "engine": str,
+        "flags": str,
+        "options": [str],
+        "workload": str,
+        "step": str,
+        "config": [str],
+        "by": str,
+        "minutes": NUMBER,
+        "host": {"cores": Natural, "memory_bytes": Natural},
+        "scatter": (*NUMBER, None),
+    },
+    "tests": [TEST],
+    "skipped": {"*": str},
+    "built": Natural,
+    "build_s": NUMBER,
+    "test_s": NUMBER,
+}
+FREE = ("command", "minutes", "host", "scatter")
+"""Of a question: what a search keeps from its first command, whatever a later one says."""
+
+
+@dataclass(frozen=True)
+class BisectionFolder:
+    """The folder of one search."""
+
+    folder: Path
+
+    @property
+    def report(self) -> Path:
+        """The page of the answer."""
+        return self.folder / REPORT
+
+    def plan_of(self, index: int, commit: Commit) -> Path:
+        """The file of a test's plan; its results lie beside it, in a folder of its name."""
+        return self.folder / TESTS / f"{index:03}-{commit.short}.toml"
+
+    def results_of(self, plan: Path) -> str:
+        """The results of a plan, as bisect.json names them."""
+        return f"{TESTS}/{plan.stem}"
+
+    def read(self) -> Bisection | None:
+        """The search as far as it has come; None where it begins.
+
+        Raises ResultError where bisect.json is damaged.
+        """
+        found = read_json_if_there(self.folder / FILE, FORM)
+        if found is None:
+            return None
+        if found["format"] != FORMAT:
+            raise ResultError(
+                f"{self.folder / FILE}: key `format` is {found['format']}, this version of dyno "
+                f"reads {FORMAT}; use the version that wrote it"
+            )
+        return Bisection(
+            question=_question(found["question"]),
+            tests=tuple(CommitTest(**{key: one[key] for key in TEST}) for one in found["tests"]),
+            skipped={int(index): why for index, why in found["skipped"].items()},
+            built=found["built"],
+            build_s=found["build_s"],
+            test_s=found["test_s"],
+        )
+
+    def opened(self, question: Question) -> Bisection:
+        """The search of this question: gone on with, or begun.
+
+        Raises ResultError where the folder is another search's.
+        """
+        before = self.read()
+        if before is None:
+            return Bisection(question=question)
+        kept = {key: getattr(before.question, key) for key in FREE}
+        old, new = asdict(before.question), asdict(replace(question, **kept))
+        for key in old:
+            if old[key] != new[key]:
+                raise ResultError(
+                    f"{self.folder / FILE}: is another search: `{key}` differs; what was tested "
+                    "there belongs to that one: choose another --out"
+                )
+        return before
+
+    def write(self, search: Bisection, answer: Json) -> None:
+        """Keeps the search, with what follows from it."""
+        (self.folder / TESTS).mkdir(parents=True, exist_ok=True)
+        write_json(self.folder / FILE, document(search) | answer)
+
+
+def document(search: Bisection) -> Json:
+    """A search as bisect.json has it."""
+    written: dict[str, Any] = asdict(search)
+    skipped = {str(index): why for index, why in search.skipped.items()}
+    return {"format": FORMAT, **written, "skipped": skipped}
+
+
+def _question(found: Json) -> Question:
+    its = {one.name: found.get(one.name) for one in fields(Question)}
+    its |= {key: tuple(found[key]) for key in ("options", "config")}
+    its["commits"] = tuple(
+        Commit(sha=one["sha"], subject=one["subject"]) for one in found["commits"]
+    )
+    its["host"] = Capacity(**{one.name: found["host"].get(one.name) for one in fields(Capacity)})
+    return Question(**its)

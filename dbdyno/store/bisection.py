@@ -131,7 +131,7 @@ def document(search: Bisection) -> Json:
 
 
 def _question(found: Json) -> Question:
-    its = {one.name: found.get(one.name) for one in fields(Question)}
+    its: dict[str, Any] = {one.name: found.get(one.name) for one in fields(Question)}
     its |= {key: tuple(found[key]) for key in ("options", "config")}
     its["commits"] = tuple(
         Commit(sha=one["sha"], subject=one["subject"]) for one in found["commits"]

@@ -12,7 +12,6 @@ but their commits. A commit that does not build from what is there is built once
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -34,8 +33,6 @@ FOLDER = "worktrees"
 STATE = "state.json"
 NAME_DIGITS = 12
 KEY_DIGITS = 8
-NUMBER = re.compile(r"\d+(\.\d+)*")
-"""Of a version: 19 of 19devel."""
 GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
 """A checkout for a build runs none of the repository's hooks."""
 
@@ -93,7 +90,7 @@ class Worktree:
     def foreseen(self, commit: str, said: str) -> Build:
         """What will be there when a commit is built whose source says this version."""
         prefix = built.root(self.cache) / self.wish(commit).name
-        number = NUMBER.match(said)
+        number = version.NUMBER.match(said)
         assert number is not None, "a source that says no number is refused"
         return Build(
             engine=self.engine,
@@ -108,6 +105,12 @@ class Worktree:
         """Whether a commit was built before."""
         wish = self.wish(commit)
         return compile.is_there(wish, built.root(self.cache) / wish.name)
+
+    def built_version(self, commit: str) -> str:
+        """The version that the source said of itself when a commit was built."""
+        record = built.record(built.root(self.cache) / self.wish(commit).name)
+        assert record is not None, "it was built"
+        return str(record["version"])
 
     def build(self, commit: str, say: Say) -> Path:
         """The folder of a commit's build, made where it is not there yet.

@@ -64,7 +64,8 @@ Config = Annotated[
     typer.Option(
         "--config",
         metavar="PRESET,…",
-        help="Configure both sides by the first preset for the good commit's version.",
+        help="Configure each side by the first preset for its version. Without it the published "
+        "base configurations; `default` is the server's own.",
     ),
 ]
 Minutes = Annotated[
@@ -206,7 +207,7 @@ def begin(asked: Asked, out: Path) -> Begun:
 
     worktree, of_good = runner.engine_of(worktree_of, found[0].sha, repository)
     of_bad = worktree.version(found[-1].sha)
-    question = question_of(asked, worktree, found, of_good)
+    question = question_of(asked, worktree, found)
     name = f"bisect-{question.step}-{found[0].sha[:7]}-{found[-1].sha[:7]}"
     folder = BisectionFolder(out / safe_name(name))
     search = folder.opened(question)
@@ -214,9 +215,7 @@ def begin(asked: Asked, out: Path) -> Begun:
     return Begun(search=search, worktree=worktree, folder=folder, plan=plan)
 
 
-def question_of(
-    asked: Asked, worktree: Worktree, found: tuple[Commit, ...], version: str
-) -> Question:
+def question_of(asked: Asked, worktree: Worktree, found: tuple[Commit, ...]) -> Question:
     """The question, with sizes that suit this host. Raises PlanError, WorkloadError."""
     from dbdyno.cli import race
     from dbdyno.host import capacity, place, program, steadiness
@@ -228,7 +227,6 @@ def question_of(
     if "/" in name or name.endswith(".toml"):
         name = str(Path(name).expanduser().absolute())
     workload, step = plans.step_of(name, race.listed(asked.steps), worktree.engine)
-    configs = race.listed(asked.config) or list(CONFIGS)
     scratch = Path(tempfile.gettempdir())
     return Question(
         command=asked.command,
@@ -239,7 +237,7 @@ def question_of(
         options=worktree.options,
         workload=workload,
         step=step,
-        config=plans.config_for(configs, worktree.engine, version),
+        config=tuple(race.listed(asked.config)) or CONFIGS,
         by=asked.by,
         minutes=plans.minutes_of_test(asked.minutes),
         host=capacity.here(race.nearest(place.data_root())),

@@ -35,7 +35,7 @@ class Question:
     options: tuple[str, ...]  # of configure or cmake
     workload: str
     step: str  # the measured one
-    config: tuple[str, ...]
+    config: tuple[str, ...]  # presets: each side takes the first for its version
     by: str  # what tells good from bad: "throughput" or "cpu"
     minutes: float  # of one test, by which steps and tables are sized
     host: Capacity

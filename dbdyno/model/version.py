@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,9 @@ from dbdyno.model import engine
 from dbdyno.model.plan import Arm
 
 Version = tuple[int, ...]
+
+NUMBER = re.compile(r"\d+(\.\d+)*")
+"""The number at the beginning of a version as a source says it: 19 of 19devel."""
 
 PATCH_NEWEST = 99
 """The patch of a series of MySQL that is named without one: its newest."""

@@ -6,13 +6,16 @@ Its sizes follow from the question alone, so that all tests of a search are of o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno import workload
+from dbdyno.engine import preset
 from dbdyno.model import WorkloadUse
 from dbdyno.model.bisection import Question
 from dbdyno.model.error import PlanError
-from dbdyno.plan.race.contender import Contender, config_of, series
+from dbdyno.model.version import NUMBER, Version
+from dbdyno.plan.race.contender import Contender, config_of, is_for, series
 from dbdyno.plan.race.course import DEFAULT, expanded
 from dbdyno.plan.race.text import Race, text_of
 
@@ -40,24 +43,31 @@ def arm_of(question: Question, index: int) -> str:
     return GOOD if index == 0 else f"{index}-{question.commits[index].short}"
 
 
-def text(question: Question, builds: tuple[str, str], *, index: int, blocks: int, at: Path) -> str:
-    """The plan of a test as TOML. `builds`: names of the good one's and of the commit's.
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """A build that is tested, or will be."""
 
-    `at`: the file that it is for. Raises WorkloadError.
+    build: str  # its name
+    version: str  # as its source says it: 18.6, 19devel
+
+
+def text(question: Question, sides: Sequence[Side], *, index: int, blocks: int, at: Path) -> str:
+    """The plan of a test as TOML. `sides`: of the good commit and of the tested one.
+
+    `at`: the file that it is for. Raises PlanError, WorkloadError.
     """
-    configs = question.config
-    sides = tuple(
+    contenders = tuple(
         Contender(
             name=arm_of(question, number),
             engine=question.engine,
-            origin={"build": build},
-            config=None if not configs else configs[0],
+            origin={"build": side.build},
+            config=config_for(question, side),
         )
-        for number, build in zip((0, index), builds, strict=True)
+        for number, side in zip((0, index), sides, strict=True)
     )
     race = Race(
         command=question.command,
-        sides=sides,
+        sides=contenders,
         minutes=question.minutes,
         workload=question.workload,
         steps=(question.step,),
@@ -66,13 +76,29 @@ def text(question: Question, builds: tuple[str, str], *, index: int, blocks: int
     return text_of(race, at, question.host, question.scatter)
 
 
-def config_for(configs: Sequence[str], engine: str, release: str) -> tuple[str, ...]:
-    """The configuration of both sides: the first for the version of the good one; none: defaults.
+def config_for(question: Question, side: Side) -> str | None:
+    """The configuration of a side; None: the server's defaults.
 
-    Raises PlanError.
+    Raises PlanError where none of those that are asked for is published for its version.
     """
-    found = config_of(configs, engine, series(engine, release), "--config")
-    return () if found is None else (found,)
+    release, its = of(question, side), question.engine
+    config = config_of(question.config, its, release, "--config")
+    if config is None or "/" in config:
+        return config
+    if not is_for(preset.parse(config, its).preset, release):
+        asked = ",".join(question.config)
+        raise PlanError(
+            f"--config {asked}: none is for version {side.version} of a commit: name one that is "
+            "(`dyno config list`), beside the others"
+        )
+    return config
+
+
+def of(question: Question, side: Side) -> Version:
+    """The series that a side is of."""
+    number = NUMBER.match(side.version)
+    assert number is not None, "a source that says no number is refused"
+    return series(question.engine, number[0])
 
 
 def step_of(name: str, steps: Sequence[str], engine: str) -> tuple[str, str]:

@@ -20,6 +20,7 @@ from dbdyno.model.engine import having
 from dbdyno.model.error import DynoError, HostError, ServerError
 from dbdyno.plan import bisect as plans
 from dbdyno.plan import parse
+from dbdyno.plan.bisect import Side
 from dbdyno.run.check import preflight
 from dbdyno.stats import bisection as stats
 from dbdyno.stats.bisection import Found
@@ -74,9 +75,12 @@ def check(question: Question, worktree: Worktree, versions: tuple[str, str]) -> 
     """
     ends = (0, question.last)
     commits = [question.commits[index].sha for index in ends]
-    names = (worktree.wish(commits[0]).name, worktree.wish(commits[1]).name)
+    sides = [
+        Side(build=worktree.wish(commit).name, version=version)
+        for commit, version in zip(commits, versions, strict=True)
+    ]
     path = Path("bisect.toml")
-    text = plans.text(question, names, index=question.last, blocks=BLOCKS_FIRST, at=path)
+    text = plans.text(question, sides, index=question.last, blocks=BLOCKS_FIRST, at=path)
     foreseen = {
         plans.arm_of(question, index): worktree.foreseen(commit, version)
         for index, commit, version in zip(ends, commits, versions, strict=True)
@@ -112,7 +116,7 @@ def search(search: Bisection, at: Searching) -> Bisection:
             build_s=search.build_s + build_s,
         )
         try:
-            search = tested(search, at, index, builds.names)
+            search = tested(search, at, index, builds.sides)
         except ServerError as error:
             if index == last:
                 raise ServerError(f"--bad {commit_words(search.question, last)}: {error}") from None
@@ -156,7 +160,7 @@ def fits(search: Bisection, minutes: float) -> bool:
 class Built:
     """The builds of a test."""
 
-    names: tuple[str, str]  # of the good commit and of the one that is tested
+    sides: tuple[Side, Side]  # of the good commit and of the one that is tested
     made: int  # so many of them were compiled now
 
 
@@ -166,11 +170,10 @@ def built(question: Question, at: Searching, index: int) -> Built:
     Raises ServerError where the tested commit cannot be built; of the good one, too, with its
     option.
     """
-    names: list[str] = []
+    sides: list[Side] = []
     made = 0
     for number in (0, index):
         commit = question.commits[number].sha
-        wish = at.worktree.wish(commit)
         made += not at.worktree.is_there(commit)
         try:
             with HostLock(plan=LOCK, wait=True):
@@ -180,8 +183,9 @@ def built(question: Question, at: Searching, index: int) -> Built:
                 option = "--good" if number == 0 else "--bad"
                 raise HostError(f"{option} {commit_words(question, number)}: {error}") from None
             raise
-        names.append(wish.name)
-    return Built(names=(names[0], names[1]), made=made)
+        name, version = at.worktree.wish(commit).name, at.worktree.built_version(commit)
+        sides.append(Side(build=name, version=version))
+    return Built(sides=(sides[0], sides[1]), made=made)
 
 
 def skip(search: Bisection, index: int, why: str, at: Searching) -> Bisection:
@@ -199,13 +203,13 @@ def skip(search: Bisection, index: int, why: str, at: Searching) -> Bisection:
 # --- Tests -----------------------------------------------------------------------------------
 
 
-def tested(search: Bisection, at: Searching, index: int, names: tuple[str, str]) -> Bisection:
+def tested(search: Bisection, at: Searching, index: int, sides: tuple[Side, Side]) -> Bisection:
     """The search with more blocks of a commit. Raises ServerError where it cannot be tested."""
     question = search.question
     before = next((one for one in search.tests if one.index == index), None)
     asked = BLOCKS_FIRST if before is None else before.asked + BLOCKS_MORE
     path = at.folder.plan_of(index, question.commits[index])
-    text = plans.text(question, names, index=index, blocks=asked, at=path)
+    text = plans.text(question, sides, index=index, blocks=asked, at=path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     began_s = time.monotonic()

@@ -27,10 +27,9 @@ def log_ratio(comparison: Comparison, step: str, arm: str, by: str) -> tuple[flo
     ]
     found = _judgement(cells[0], by) if cells else None
     if found is None or found.sd is None or found.ratio <= 0:
-        outcome = cells[0].verdict.outcome if cells and cells[0].verdict else ""
         raise ServerError(
-            f"step `{step}` has no ratio to the good commit"
-            + (f": {outcome}" if outcome else f" in {comparison.blocks} blocks")
+            f"step `{step}` has no ratio to the good commit in {comparison.blocks} blocks"
+            + failure(comparison)
         )
     return math.log(found.ratio), found.sd / math.sqrt(found.blocks), found.blocks
 
@@ -39,3 +38,13 @@ def _judgement(cell: Cell, by: str) -> Judgement | None:
     """The judgement of throughput, or of CPU."""
     every = cell.verdict.judgements if cell.verdict is not None else ()
     return next((one for one in every if is_cpu(one.metric) == (by == "cpu")), None)
+
+
+def failure(comparison: Comparison) -> str:
+    """The first failure of any arm in any step, with a colon before it; nothing: none failed."""
+    for step in comparison.steps:
+        for cell in step.cells:
+            for run in cell.runs:
+                if run.ending.status == "failed":
+                    return f": {cell.arm}, step `{step.step}`: {run.ending.reason}"
+    return ""

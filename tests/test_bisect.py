@@ -1,0 +1,237 @@
+"""The search of a commit: what is built and tested in which order, going on, what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from bisect_question import QUESTION
+from dbdyno.host import lock
+from dbdyno.model import Plan
+from dbdyno.model.bisection import Bisection
+from dbdyno.model.error import HostError, PlanError, ResultError, ServerError
+from dbdyno.plan import bisect as plans
+from dbdyno.run import bisect
+from dbdyno.run.bisect import BLOCKS_FIRST, BLOCKS_MORE, Searching
+from dbdyno.store.bisection import BisectionFolder
+
+
+@pytest.fixture(autouse=True)
+def _lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "default_path", lambda: tmp_path / "dyno.lock")
+
+
+@dataclass
+class Builder:
+    """Builds commits at once, but for some."""
+
+    broken: tuple[int, ...] = ()
+    built: list[str] = field(default_factory=list)
+
+    def index(self, sha: str) -> int:
+        return next(n for n, one in enumerate(QUESTION.commits) if one.sha == sha)
+
+    def wish(self, sha: str):
+        return type("Named", (), {"name": f"b{self.index(sha)}"})()
+
+    def built_version(self, sha: str) -> str:
+        return "18.6"
+
+    def is_there(self, sha: str) -> bool:
+        return sha in self.built
+
+    def build(self, sha: str, say: object) -> None:
+        if self.index(sha) in self.broken:
+            raise ServerError("compile failed: x.c:1: error")
+        self.built.append(sha)
+
+
+@dataclass
+class Lab:
+    """Measures commits whose log ratios are known, with noise; may be broken off."""
+
+    at: dict[int, float]  # change at each of these commits
+    noise: float = 0.004
+    seed: int = 1
+    fails: tuple[int, ...] = ()
+    interrupt_after: int = 99
+    plans: list[Plan] = field(default_factory=list)
+
+    def measure(self, plan: Plan, out: Path, arm: str) -> tuple[float, float, int]:
+        if len(self.plans) == self.interrupt_after:
+            raise KeyboardInterrupt
+        self.plans.append(plan)
+        index = int(arm.split("-")[0])
+        if index in self.fails:
+            raise ServerError("step `point-query` has no ratio to the good commit")
+        level = sum(size for place, size in self.at.items() if place <= index)
+        draw = random.Random(f"{self.seed} {index}")
+        values = [draw.gauss(level, self.noise) for _ in range(plan.schedule.blocks)]
+        mean = sum(values) / len(values)
+        variance = sum((one - mean) ** 2 for one in values) / (len(values) - 1)
+        return mean, math.sqrt(variance / len(values)), len(values)
+
+    @property
+    def tested(self) -> list[int]:
+        return [int(plan.arms[1].name.split("-")[0]) for plan in self.plans]
+
+
+def go(
+    tmp_path: Path, lab: Lab, builder: Builder | None = None, minutes: float = 60.0
+) -> tuple[Bisection, list[str]]:
+    said: list[str] = []
+    folder = BisectionFolder(tmp_path / "search")
+    at = Searching(
+        worktree=builder or Builder(), folder=folder, measure=lab.measure, say=said.append,
+        minutes=minutes,
+    )  # fmt: skip
+    return bisect.search(folder.opened(QUESTION), at), said
+
+
+def kept(tmp_path: Path) -> dict:
+    return json.loads((tmp_path / "search" / "bisect.json").read_text())
+
+
+def test_the_commit_that_is_slower_is_found_in_a_few_tests(tmp_path: Path):
+    lab, builder = Lab({13: -0.03}), Builder()
+    found, said = go(tmp_path, lab, builder)
+    answer = bisect.found_by(found)
+    assert answer is not None and answer.first == 13 and answer.sure
+    assert 0.96 < answer.size.value < 0.98
+    assert lab.tested[0] == 20 and len(set(lab.tested)) <= 9
+    assert set(builder.built) == {QUESTION.commits[0].sha} | {
+        QUESTION.commits[index].sha for index in lab.tested
+    }
+    assert "commit 20 of 20" in said[0] and "most probable: commit" in said[0]
+    assert kept(tmp_path)["found"]["first"] == 13
+
+
+def test_where_nothing_changed_the_bad_commit_alone_is_tested(tmp_path: Path):
+    lab = Lab({})
+    found, _ = go(tmp_path, lab)
+    answer = bisect.found_by(found)
+    assert answer is not None and answer.first is None and answer.sure
+    assert set(lab.tested) == {20}
+
+
+def test_two_changes_are_both_told(tmp_path: Path):
+    found, _ = go(tmp_path, Lab({5: -0.06, 15: -0.05}))
+    answer = bisect.found_by(found)
+    assert answer is not None and answer.first == 5
+    assert [one.first for one in answer.more_changes] == [15]
+
+
+def test_each_test_is_a_plan_of_both_commits_builds(tmp_path: Path):
+    lab = Lab({13: -0.03})
+    go(tmp_path, lab)
+    plan = lab.plans[0]
+    assert [(arm.name, arm.build) for arm in plan.arms] == [
+        ("good", "b0"), (f"20-{QUESTION.commits[20].short}", "b20"),
+    ]  # fmt: skip
+    assert {arm.config for arm in plan.arms} == {"x10b"}
+    assert plan.base == "good" and plan.schedule.blocks == BLOCKS_FIRST
+    assert plan.path is not None and plan.path.read_text() == plan.text
+    assert kept(tmp_path)["tests"][0]["folder"] == f"tests/{plan.name}"
+
+
+def test_a_commit_that_is_asked_again_goes_on_with_its_blocks(tmp_path: Path):
+    lab = Lab({10: -0.02}, noise=0.02)
+    go(tmp_path, lab)
+    again = [index for index in set(lab.tested) if lab.tested.count(index) > 1]
+    assert again
+    blocks = [plan.schedule.blocks for plan in lab.plans if f"/{again[0]:03}-" in str(plan.path)]
+    assert blocks == [BLOCKS_FIRST + BLOCKS_MORE * number for number in range(len(blocks))]
+
+
+def test_a_broken_search_goes_on_where_it_was(tmp_path: Path):
+    whole = Lab({13: -0.03})
+    wanted, _ = go(tmp_path / "whole", whole)
+    first = Lab({13: -0.03}, interrupt_after=2)
+    with pytest.raises(KeyboardInterrupt):
+        go(tmp_path, first)
+    second = Lab({13: -0.03})
+    found, _ = go(tmp_path, second)
+    assert [*first.tested, *second.tested] == whole.tested
+    assert found.tests == wanted.tests
+
+
+def test_a_search_that_is_over_tests_nothing_more(tmp_path: Path):
+    go(tmp_path, Lab({13: -0.03}))
+    lab = Lab({13: -0.03})
+    go(tmp_path, lab)
+    assert lab.tested == []
+
+
+def test_commits_that_do_not_build_are_skipped_with_the_reason(tmp_path: Path):
+    lab = Lab({13: -0.05})
+    found, said = go(tmp_path, lab, Builder(broken=(12, 13)))
+    assert not {12, 13} & set(lab.tested)
+    assert set(found.skipped) <= {12, 13} and found.skipped
+    assert any(one.startswith("skips commit") and "compile failed" in one for one in said)
+    answer = bisect.found_by(found)
+    assert answer is not None and 13 in answer.suspects
+
+
+def test_a_commit_whose_server_fails_is_skipped(tmp_path: Path):
+    found, _ = go(tmp_path, Lab({13: -0.05}, fails=(10,)))
+    assert found.skipped == {10: "step `point-query` has no ratio to the good commit"}
+
+
+@pytest.mark.parametrize(("index", "option"), [(0, "--good"), (20, "--bad")])
+def test_an_end_that_does_not_build_ends_the_search(tmp_path: Path, index: int, option: str):
+    with pytest.raises(HostError, match=f"{option} commit {index} of 20 .*: compile failed"):
+        go(tmp_path, Lab({}), Builder(broken=(index,)))
+
+
+def test_a_bad_commit_whose_server_fails_ends_the_search(tmp_path: Path):
+    with pytest.raises(ServerError, match=r"--bad commit 20 of 20 .*: step `point-query` has no"):
+        go(tmp_path, Lab({}, fails=(20,)))
+
+
+def test_the_search_ends_with_its_minutes_and_says_how_far_it_came(tmp_path: Path):
+    begun = Bisection(question=QUESTION)
+    lab = Lab({13: -0.03})
+    one, _ = go(tmp_path / "one", lab, minutes=60.0)
+    slow = replace(one, tests=one.tests[:2], test_s=1200.0)
+    assert bisect.fits(begun, 1.0)
+    assert bisect.fits(slow, 31.0)
+    assert not bisect.fits(slow, 29.0)
+    folder = BisectionFolder(tmp_path / "search")
+    folder.write(slow, bisect.answer(slow))
+    _, said = go(tmp_path, lab, minutes=29.0)
+    assert said == ["29 minutes are over: the same command goes on with more --minutes"]
+
+
+def test_a_folder_of_another_question_is_refused_with_what_differs(tmp_path: Path):
+    go(tmp_path, Lab({}))
+    folder = BisectionFolder(tmp_path / "search")
+    with pytest.raises(ResultError, match=r"is another search: `flags` differs; .* another --out"):
+        folder.opened(replace(QUESTION, flags="-O3"))
+    later = replace(QUESTION, minutes=9.0, scatter=0.5)
+    assert folder.opened(later).question == QUESTION
+
+
+def test_a_damaged_file_of_a_search_is_one_line(tmp_path: Path):
+    go(tmp_path, Lab({}))
+    path = tmp_path / "search" / "bisect.json"
+    path.write_text(re.sub(r'"asked": (\d+)', r'"asked": "\1"', path.read_text()))
+    with pytest.raises(ResultError, match=r"bisect\.json: `tests\[0\]\.asked` "):
+        BisectionFolder(tmp_path / "search").opened(QUESTION)
+
+
+def test_a_step_of_the_usual_workload_stands_for_both():
+    assert plans.step_of("point-query", [], "postgres") == ("sysbench", "point-query")
+    assert plans.step_of("sysbench", ["scan"], "postgres") == ("sysbench", "scan")
+
+
+def test_several_measured_steps_are_refused_with_their_names():
+    with pytest.raises(PlanError, match=r"--steps: name the one step .* `point-query\.pre`, .*"):
+        plans.step_of("sysbench", [], "postgres")
+    with pytest.raises(PlanError, match="`pgbench` measures `tpcb-like`, `simple-update`"):
+        plans.step_of("pgbench", [], "postgres")

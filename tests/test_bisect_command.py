@@ -1,0 +1,197 @@
+"""`dyno bisect` as a command: what it refuses before anything long, and the page of its answer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import fake_source
+from bisect_question import QUESTION
+from dbdyno.builds import cache as built
+from dbdyno.cli import bisect
+from dbdyno.cli.bisect import Asked
+from dbdyno.host import place, steadiness
+from dbdyno.model.bisection import Bisection, CommitTest
+from dbdyno.model.error import DynoError
+from dbdyno.report import bisection as report
+from dbdyno.report.render import html, markdown
+from dbdyno.run import bisect as runner
+from fake_source import git
+
+
+@pytest.fixture(name="repository")
+def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout from version 12.1 to 18.6, three commits after the first."""
+    monkeypatch.setattr(place, "cache_root", lambda: tmp_path / "cache")
+    monkeypatch.setattr(steadiness, "scatter", lambda scratch, program: 0.05)
+    tree = fake_source.checkout(fake_source.make(tmp_path / "source", version="12.1"))
+    git(tree, "tag", "old")
+    configure = tree / "configure"
+    for version in ("16.2", "17.3", "18.6"):
+        configure.write_text(re.sub(r"VERSION='.*'", f"VERSION='{version}'", configure.read_text()))
+        git(tree, "commit", "--quiet", "--all", "--message", version)
+        git(tree, "tag", f"v{version}")
+    return tree
+
+
+def asked(repository: Path | str, **more: object) -> Asked:
+    usual = Asked(
+        source=str(repository), good="old", bad="main", workload="point-query", steps=[],
+        by="throughput", config=[], minutes=20.0, recipe=None, cflags=None, configure=[], jobs=None,
+    )  # fmt: skip
+    return replace(usual, **more)
+
+
+def refused(tmp_path: Path, words: Asked) -> str:
+    """Why it is refused; nothing was built, and no folder of results was begun."""
+    with pytest.raises(DynoError) as error:
+        bisect.begin(words, tmp_path / "results")
+    assert not built.root(tmp_path / "cache").exists()
+    assert not (tmp_path / "results").exists()
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_search_that_can_go_builds_nothing_yet(tmp_path: Path, repository: Path):
+    begun = bisect.begin(asked(repository), tmp_path / "results")
+    question = begun.search.question
+    assert [one.subject for one in question.commits] == ["first", "16.2", "17.3", "18.6"]
+    assert (question.engine, question.workload, question.step) == (
+        "postgres", "sysbench", "point-query",
+    )  # fmt: skip
+    plan = "\n".join(begun.plan)
+    assert re.search(r'\[arms\.good\][^[]*config = "x10a"', plan)  # of 12
+    assert re.search(r'\[arms\.3-\w+\][^[]*config = "x10b"', plan)  # of 18
+    assert not built.root(tmp_path / "cache").exists()
+
+
+def test_a_checkout_with_changes_is_refused(tmp_path: Path, repository: Path):
+    (repository / "configure").write_text("changed")
+    assert "a changed file (configure)" in refused(tmp_path, asked(repository))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"good": "v9"}, "--good v9: .* has no such commit"),
+        ({"good": "main", "bad": "old"}, "exchange the two"),
+        ({"workload": "nothing"}, "no workload `nothing`; there are"),
+        ({"workload": "sysbench"}, "--steps: name the one step that got slower"),
+        ({"workload": "sysbench", "steps": ["pt-query"]}, "no step `pt-query`"),
+        ({"by": "speed"}, "--by speed: must be throughput or cpu"),
+        ({"minutes": 0.5}, "--minutes: must be from 1 to"),
+        ({"recipe": "o9"}, "postgres has no recipe `o9`"),
+        ({"config": ["x10c"]}, "--config x10c: none is for version 12.1 of a commit"),
+        ({"config": ["y99"]}, "y99"),
+    ],
+)
+def test_what_cannot_be_searched_is_one_line_before_anything_is_built(
+    tmp_path: Path, repository: Path, words: dict, said: str
+):
+    assert re.search(said, refused(tmp_path, asked(repository, **words)))
+
+
+def test_a_version_that_dyno_does_not_build_is_refused(tmp_path: Path, repository: Path):
+    text = (repository / "configure").read_text()
+    (repository / "configure").write_text(re.sub(r"VERSION='.*'", "VERSION='11.3'", text))
+    git(repository, "commit", "--quiet", "--all", "--message", "older")
+    said = refused(tmp_path, asked(repository, good="v18.6"))
+    assert "is PostgreSQL 11.3: 12 is the oldest that is built" in said
+
+
+def test_a_checkout_of_something_else_is_refused(tmp_path: Path, repository: Path):
+    git(repository, "rm", "--quiet", "configure")
+    git(repository, "commit", "--quiet", "--message", "gone")
+    git(repository, "tag", "gone")
+    (repository / "file").touch()
+    git(repository, "add", "file")
+    git(repository, "commit", "--quiet", "--message", "more")
+    said = refused(tmp_path, asked(repository, good="gone"))
+    assert "is no source of PostgreSQL, MySQL, MariaDB" in said
+
+
+def test_the_command_repeats_what_was_asked(repository: Path):
+    words = asked("a b", steps=["scan"], workload="sysbench", cflags="-O2 -g", by="cpu")
+    assert words.command == (
+        "dyno bisect 'a b' --good old --bad main --workload sysbench --steps scan --by cpu "
+        "--cflags '-O2 -g' --minutes 20"
+    )
+
+
+# --- The page --------------------------------------------------------------------------------
+
+
+def searched(levels: dict[int, float], skipped: dict[int, str] | None = None) -> Bisection:
+    return Bisection(
+        question=QUESTION,
+        tests=tuple(
+            CommitTest(index=index, log_ratio=log, se=0.002, blocks=4, asked=4, folder="")
+            for index, log in levels.items()
+        ),
+        skipped=skipped or {},
+        built=4,
+        build_s=400.0,
+        test_s=700.0,
+    )
+
+
+def page_of(search: Bisection):
+    chances = runner.answer(search)["posterior"]
+    return report.page(search, runner.found_by(search), chances)
+
+
+def sentences(search: Bisection) -> list[str]:
+    return [one.text for one in page_of(search).parts[0].items]
+
+
+FOUND = {20: -0.031, 10: 0.001, 15: -0.029, 12: 0.0, 13: -0.03}
+
+
+def test_the_answer_names_the_commit_its_size_and_its_probability():
+    (said,) = sentences(searched(FOUND))
+    commit = QUESTION.commits[13]
+    assert said.startswith(f"Commit {commit.short} “change 13” changed throughput by −")
+    assert re.search(r"by −[23]\.\d % \[−[\d.]+, −[\d.]+\]: (> )?\d\d % probable\.$", said)
+
+
+def test_an_open_search_names_its_suspects_and_how_it_goes_on():
+    said = sentences(searched({20: -0.031, 10: 0.001}))
+    assert any(one.startswith("Suspects, 95 % together: ") for one in said)
+    assert said[-1] == "The search ended before one answer was sure: the same command goes on."
+
+
+def test_no_change_is_an_answer():
+    (said,) = sentences(searched({20: 0.0003}))
+    assert re.fullmatch(r"(No commit|That no commit) .* throughput.* probable\.", said)
+
+
+def test_a_skipped_neighbour_of_the_answer_is_named():
+    said = sentences(
+        searched({20: -0.05, 10: 0.0, 11: 0.0, 14: -0.05, 15: -0.05}, {12: "x", 13: "x"})
+    )
+    text = " ".join(said)
+    assert "Skipped, so that it may be one of them: " in text
+    assert QUESTION.commits[12].short in text
+
+
+def test_the_page_shows_every_commit_in_every_form():
+    search = searched(FOUND, {7: "compile failed"})
+    page = page_of(search)
+    table = page.parts[1]
+    assert [row.cells[0].text for row in table.rows] == [str(one) for one in range(21)]
+    assert table.rows[7].cells[2].text == "skipped"
+    for text in (html.render(page), markdown.render(page)):
+        assert QUESTION.commits[13].short in text and "compile failed" in text
+
+
+def test_of_a_long_search_only_what_was_looked_at_is_listed():
+    commits = tuple(replace(QUESTION.commits[1], sha=f"{n:040x}"[::-1]) for n in range(501))
+    question = replace(QUESTION, commits=commits)
+    search = replace(searched({500: -0.03, 250: 0.0, 251: -0.03}), question=question)
+    table = page_of(search).parts[1]
+    shown = [int(row.cells[0].text) for row in table.rows]
+    assert {0, 250, 251, 500} <= set(shown) and len(shown) < 20
+    assert "other commits are not listed" in table.note

@@ -18,6 +18,7 @@ QUESTION = Question(
     step="point-query",
     config=("x10a", "x10b"),
     by="throughput",
+    smallest=0.01,
     minutes=1.0,
     host=Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30),
     scatter=0.05,

@@ -40,7 +40,8 @@ def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def asked(repository: Path | str, **more: object) -> Asked:
     usual = Asked(
         source=str(repository), good="old", bad="main", workload="point-query", steps=[],
-        by="throughput", config=[], minutes=20.0, recipe=None, cflags=None, configure=[], jobs=None,
+        by="throughput", smallest=1.0, config=[], minutes=20.0, recipe=None, cflags=None,
+        configure=[], jobs=None,
     )  # fmt: skip
     return replace(usual, **more)
 
@@ -82,6 +83,7 @@ def test_a_checkout_with_changes_is_refused(tmp_path: Path, repository: Path):
         ({"workload": "sysbench"}, "--steps: name the one step that got slower"),
         ({"workload": "sysbench", "steps": ["pt-query"]}, "no step `pt-query`"),
         ({"by": "speed"}, "--by speed: must be throughput or cpu"),
+        ({"smallest": 0.0}, "--smallest: must be above 0 and up to 50 %, not 0"),
         ({"minutes": 0.5}, "--minutes: must be from 1 to"),
         ({"recipe": "o9"}, "postgres has no recipe `o9`"),
         ({"config": ["x10c"]}, "--config x10c: none is for version 12.1 of a commit"),

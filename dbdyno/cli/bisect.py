@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import tempfile
 from contextlib import nullcontext
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 MINUTES = 180.0
 MINUTES_MAX = 43_200
 BY = ("throughput", "cpu")
+SMALLEST, SMALLEST_MAX = 1.0, 50.0
+"""Percent."""
 
 
 Source = Annotated[str, typer.Argument(metavar="SOURCE", help="A git checkout of the server.")]
@@ -58,6 +61,12 @@ Steps = Annotated[
 ]
 By = Annotated[
     str, typer.Option("--by", metavar="METRIC", help="What is compared: throughput, or cpu.")
+]
+Smallest = Annotated[
+    float,
+    typer.Option(
+        "--smallest", metavar="PERCENT", help="Smaller changes than this are none that counts."
+    ),
 ]
 Config = Annotated[
     list[str] | None,
@@ -84,6 +93,7 @@ def bisect(
     workload: Workload,
     steps: Steps = None,
     by: By = BY[0],
+    smallest: Smallest = SMALLEST,
     config: Config = None,
     minutes: Minutes = MINUTES,
     recipe: Recipe = None,
@@ -108,6 +118,7 @@ def bisect(
 
     asked = Asked(
         source=source, good=good, bad=bad, workload=workload, steps=steps or [], by=by,
+        smallest=smallest,
         config=config or [], minutes=minutes, recipe=recipe, cflags=cflags,
         configure=configure or [], jobs=jobs,
     )  # fmt: skip
@@ -142,6 +153,7 @@ class Asked:
     workload: str
     steps: list[str]
     by: str
+    smallest: float
     config: list[str]
     minutes: float
     recipe: str | None
@@ -156,6 +168,7 @@ class Asked:
         words += ["--workload", self.workload]
         words += ["--steps", ",".join(self.steps)] if self.steps else []
         words += ["--by", self.by] if self.by != BY[0] else []
+        words += ["--smallest", f"{self.smallest:g}"] if self.smallest != SMALLEST else []
         words += ["--config", ",".join(self.config)] if self.config else []
         words += ["--recipe", self.recipe] if self.recipe is not None else []
         words += ["--cflags", self.cflags] if self.cflags is not None else []
@@ -186,6 +199,10 @@ def begin(asked: Asked, out: Path) -> Begun:
 
     if not 1 <= asked.minutes <= MINUTES_MAX:
         raise DynoError(f"--minutes: must be from 1 to {MINUTES_MAX:,}, not {asked.minutes:g}")
+    if not 0 < asked.smallest <= SMALLEST_MAX:
+        raise DynoError(
+            f"--smallest: must be above 0 and up to {SMALLEST_MAX:g} %, not {asked.smallest:g}"
+        )
     if asked.by not in BY:
         raise DynoError(f"--by {asked.by}: must be {' or '.join(BY)}")
     repository = commits.checkout(asked.source)
@@ -239,6 +256,7 @@ def question_of(asked: Asked, worktree: Worktree, found: tuple[Commit, ...]) -> 
         step=step,
         config=tuple(race.listed(asked.config)) or CONFIGS,
         by=asked.by,
+        smallest=math.log1p(asked.smallest / 100),
         minutes=plans.minutes_of_test(asked.minutes),
         host=capacity.here(race.nearest(place.data_root())),
         scatter=steadiness.scatter(scratch, program.find("dyno-loadgen")),

@@ -37,6 +37,7 @@ class Question:
     step: str  # the measured one
     config: tuple[str, ...]  # presets: each side takes the first for its version
     by: str  # what tells good from bad: "throughput" or "cpu"
+    smallest: float  # the log ratio from which on a change is one
     minutes: float  # of one test, by which steps and tables are sized
     host: Capacity
     scatter: float | None  # of fixed work on the host, as a share

@@ -130,7 +130,10 @@ def search(search: Bisection, at: Searching) -> Bisection:
 
 def next_index(search: Bisection) -> int | None:
     """The commit to test next; None where the answer is sure, or gets no surer."""
-    index = stats.next_test(search.question.last, of_stats(search), search.skipped.keys())
+    question = search.question
+    index = stats.next_test(
+        question.last, of_stats(search), search.skipped.keys(), smallest=question.smallest
+    )
     there = {one.index: one for one in search.tests}
     if index in there and there[index].asked >= BLOCKS_ASKED_MAX:
         return None
@@ -237,8 +240,10 @@ def keep(search: Bisection, at: Searching) -> None:
 def answer(search: Bisection) -> Json:
     """What follows from the tests, as bisect.json has it."""
     found = found_by(search)
-    last = search.question.last
-    chances = stats.posterior(last, of_stats(search), search.skipped.keys())
+    question = search.question
+    chances = stats.posterior(
+        question.last, of_stats(search), search.skipped.keys(), smallest=question.smallest
+    )
     return {"posterior": list(chances), "found": None if found is None else asdict(found)}
 
 
@@ -246,7 +251,10 @@ def found_by(search: Bisection) -> Found | None:
     """The answer so far; None before the first test."""
     if not search.tests:
         return None
-    return stats.found(search.question.last, of_stats(search), search.skipped.keys())
+    question = search.question
+    return stats.found(
+        question.last, of_stats(search), search.skipped.keys(), smallest=question.smallest
+    )
 
 
 def standing(search: Bisection, index: int) -> str:

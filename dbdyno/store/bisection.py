@@ -44,6 +44,7 @@ FORM = {
         "step": str,
         "config": [str],
         "by": str,
+        "smallest": NUMBER,
         "minutes": NUMBER,
         "host": {"cores": Natural, "memory_bytes": Natural},
         "scatter": (*NUMBER, None),

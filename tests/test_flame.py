@@ -143,6 +143,13 @@ def test_a_program_that_fails_is_one_line(
     assert "\n" not in str(caught.value)
 
 
+def test_a_missing_program_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DYNO_FLAME", "/nowhere/dyno-flame")
+    with pytest.raises(DynoError, match="`DYNO_FLAME` names `/nowhere/dyno-flame`") as caught:
+        program.draw(graph())
+    assert "\n" not in str(caught.value)
+
+
 # --- In reports ------------------------------------------------------------------------------
 
 

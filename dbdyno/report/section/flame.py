@@ -36,9 +36,9 @@ def _note(unit: str, base: str) -> str:
     return (
         f"A frame is as wide as its share of the CPU that the server spends for each {unit}, with "
         f"what it calls. Red: by itself it costs more than in {base}; blue: less; the second "
-        "percentage is that change as a share of the whole. Click to zoom, Ctrl-F to search by a "
-        f"regular expression. `dyno export --flame` also draws {base}'s own graph, with what only "
-        f"{base} calls."
+        "percentage is that change as a share of the whole. Colours show differences of means, "
+        "sure or not. Click to zoom, Ctrl-F to search by a regular expression. "
+        f"`dyno export --flame` also draws {base}'s own graph, with what only {base} calls."
     )
 
 

@@ -107,6 +107,7 @@ def ends(repository: Repository) -> tuple[str, str]:
         ("static const int sizes = sizeof(int)", None),
         ("    found += ExecScanFetch(node);", None),
         ("if (a)", None),
+        ("pub(crate) struct Scan {", None),
         ("typedef struct Scan", None),
         ("#define MAX(a, b) (a)", None),
         ("", None),

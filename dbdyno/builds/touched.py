@@ -36,7 +36,20 @@ HEAD = re.compile(r"\x01([<>]) ([0-9a-f]{40,64}) (\d+) (.*)")
 HUNK = re.compile(r"@@ -\S+ \+\S+ @@ ?(.*)")
 NAME = re.compile(r"([A-Za-z_~][\w~]*(?:::~?[A-Za-z_]\w*)*)\s*$")
 NO_NAMES = frozenset(
-    ("if", "else", "for", "while", "do", "switch", "return", "sizeof", "defined", "typedef", "case")
+    (
+        "if",
+        "else",
+        "for",
+        "while",
+        "do",
+        "switch",
+        "return",
+        "sizeof",
+        "defined",
+        "typedef",
+        "case",
+        "pub",
+    )
 )
 
 

@@ -171,6 +171,22 @@ def test_lines_of_a_patch_that_look_like_its_heads_are_lines() -> None:
     assert found.touched == {"one.c": ("first", "second")}
 
 
+def test_what_is_added_after_a_function_touches_none(repository: Repository) -> None:
+    first, _ = ends(repository)
+    after = "\n/*\n * A note.\n */\n#define NOTE 1\n"
+    last = repository.commit("Note", scan_c=BURNS + after)
+    found = touched.between(repository.folder, arm=("new", last), base=("old", first))
+    assert found.commits[0].touched == {"scan.c": ()}
+
+
+def test_a_change_that_spans_two_functions_touches_both(repository: Repository) -> None:
+    first, _ = ends(repository)
+    both = BURNS.replace("return node", "return -node").replace("return found", "return -found")
+    last = repository.commit("Both", scan_c=both)
+    found = touched.between(repository.folder, arm=("new", last), base=("old", first))
+    assert found.commits[0].touched == {"scan.c": ("ExecScanFetch", "ExecScan")}
+
+
 def test_what_git_cannot_tell_is_said_in_one_line(repository: Repository, tmp_path: Path) -> None:
     first, _ = ends(repository)
     found = touched.between(repository.folder, arm=("new", "f" * 40), base=("old", first))

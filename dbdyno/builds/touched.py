@@ -1,7 +1,7 @@
 """The commits between two commits of a git repository, and the functions that each touched.
 
-git names the function of a hunk by the last line before it that looks like one's beginning, so a
-commit that adds a function or changes how it begins is told by the lines of the hunk itself. What
+git names the function of a hunk by the last line before it that looks like one's beginning; where
+that function ends and others begin is told from the hunk's own lines, as code is usually set. What
 is told is a place to look at, no analysis of the code.
 """
 
@@ -31,6 +31,9 @@ COMMITS_MAX = 10_000
 GIT_S_MAX = 180.0
 FILES_AT_ONCE = 500
 """Of which git is asked in one command, whose length is limited."""
+
+CONTEXT = 8
+"""Lines around a change, by which it is told whether it lies within the function that git names."""
 
 HEAD = re.compile(r"\x01([<>]) ([0-9a-f]{40,64}) (\d+) (.*)")
 HUNK = re.compile(r"@@ -\S+ \+\S+ @@ ?(.*)")
@@ -108,12 +111,23 @@ class _Reading:
     unix_s: int
     subject: str
     touched: dict[str, dict[str, None]] = field(default_factory=dict)  # in the order of lines
+    file: str = ""
+    within: str | None = None  # the function that the lines read last lie in
 
-    def touch(self, file: str, line: str) -> None:
-        """Notes the function that begins in a line, and the file in any case."""
-        names, name = self.touched.setdefault(file, {}), function_of(line)
-        if name is not None:
-            names[name] = None
+    def begin_hunk(self, line: str) -> None:
+        """`line`: the last one before the hunk that looks like a function's beginning."""
+        self.touched.setdefault(self.file, {})
+        self.within = function_of(line)
+
+    def take(self, line: str, *, changed: bool) -> None:
+        """A line of a hunk: where it begins or ends a function, and which one it changed."""
+        name = function_of(line)
+        if name is not None or line.startswith("/*"):  # such comments stand before a function
+            self.within = name
+        if changed and self.within is not None:
+            self.touched[self.file][self.within] = None
+        if line.startswith("}"):
+            self.within = None
 
     def done(self) -> CommitBetween:
         """The commit, read."""
@@ -131,7 +145,13 @@ def _commits(folder: Path, base: str, arm: str) -> tuple[CommitBetween, ...]:
     """The commits on either side that touched code; merges are what they brought."""
     command = [
         *("log", "--left-right", "--no-merges", f"--max-count={COMMITS_MAX}"),
-        *("--format=%x01%m %H %ct %s", "--patch", "--unified=0", "--no-color", "--no-renames"),
+        *(
+            "--format=%x01%m %H %ct %s",
+            "--patch",
+            f"--unified={CONTEXT}",
+            "--no-color",
+            "--no-renames",
+        ),
         *("--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/"),
         f"{base}...{arm}",
         "--",
@@ -154,7 +174,7 @@ def _attributes() -> Iterator[list[str]]:
 def read(lines: Iterable[str]) -> Iterator[CommitBetween]:
     """The commits of a `git log` with patches, each after a line of \\x01, side, commit, time."""
     reading: _Reading | None = None
-    file, names_file = "", False
+    names_file = False
     for line in lines:
         if head := HEAD.fullmatch(line):
             if reading is not None:
@@ -167,12 +187,12 @@ def read(lines: Iterable[str]) -> Iterator[CommitBetween]:
         elif line.startswith("diff --git "):
             names_file = True
         elif names_file and line.startswith(("--- a/", "+++ b/")):
-            file = line[6:]  # of a file that is gone there is the old name alone
+            reading.file = line[6:]  # of a file that is gone there is the old name alone
         elif hunk := HUNK.match(line):
             names_file = False
-            reading.touch(file, hunk[1])
-        elif not names_file and line[:1] in ("+", "-"):
-            reading.touch(file, line[1:])
+            reading.begin_hunk(hunk[1])
+        elif not names_file and line[:1] in ("+", "-", " "):
+            reading.take(line[1:], changed=line[0] != " ")
     if reading is not None:
         yield reading.done()
 

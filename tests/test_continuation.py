@@ -118,6 +118,7 @@ def test_a_comparisons_number_of_blocks_is_free_to_change() -> None:
             "`schedule.until_decided` is true now and was null",
         ),
         ('[observe]\nwaits = "50ms"', "`observe.waits_s` is 0.05 now and was null"),
+        ("[observe]\nprofile = {}", "`observe.profile.hertz` is 99 now and was null"),
     ],
 )
 def test_what_is_measured_is_not(new: str, key: str) -> None:

@@ -24,7 +24,7 @@ from dbdyno.run import looks
 from dbdyno.run.arm import Lab
 from dbdyno.run.check import preflight
 from dbdyno.run.driver import GeneratorDied
-from dbdyno.store import Results, Took
+from dbdyno.store import Results
 
 PLAN = """
 name = "looked"
@@ -397,7 +397,7 @@ def test_a_block_that_the_lab_spoils_is_done_again_with_the_same_steps(
 ) -> None:
     whole, spoilt = runner.run_block, []
 
-    def run_block(lab: Lab, block: Block) -> tuple[int, Took]:
+    def run_block(lab: Lab, block: Block) -> runner.Ran:
         found = whole(lab, block)
         if block.number == 4 and not spoilt:
             spoilt.append(block)

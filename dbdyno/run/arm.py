@@ -62,20 +62,24 @@ class Run:
     failed: int = 0  # steps that failed or were skipped
     broken: str | None = None  # why the server does not run; the next step fails for it
     failed_step: str | None = None  # after it the others are skipped
+    judged: tuple[Step, ...] = ()  # what it goes through in this block, from `begin` on
     server: Server = field(init=False)
     bench: Bench = field(init=False)  # from `begin` on
 
     def __enter__(self) -> Self:
-        folder = self.lab.results.run_folder(self.block.number, self.arm.name)
-        (folder / "log").mkdir(exist_ok=True)
-        self.server = preflight.provide_server(
-            self.lab.plan, self.arm, self.lab.prepared, folder / "log"
-        )
+        log = self.home / "log"
+        log.mkdir(exist_ok=True)
+        self.server = preflight.provide_server(self.lab.plan, self.arm, self.lab.prepared, log)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.server.stop(crash=True)
         self.server.remove()
+
+    @property
+    def home(self) -> Path:
+        """The folder of the run's files."""
+        return self.lab.results.run_folder(self.block.number, self.arm.name)
 
     @property
     def point(self) -> Point | None:
@@ -98,17 +102,23 @@ class Run:
         steps, copy = self.lab.steps(self.block, self.use, self.arm.name), self.copy()
         if copy is not None and self.point is not None:
             steps = self.point.after(steps)
+        self.set_up(copy, steps)
+        self.judged = steps
+        return steps
+
+    def set_up(self, copy: golden.Copy | None, ahead: Sequence[Step]) -> None:
+        """Makes and starts the server, from a copy or empty; `broken` says why it does not run."""
+        if copy is not None:
             self.attempt(partial(self.begin_from, copy, began=True))
         self.lab.watch.begin(self.title("set-up"), Leg(self.use.title, "", RUN_OVERHEAD_S))
         if copy is None:
             self.attempt(self.server.prepare)
-        self.rest(steps, warm=self.use.warm if copy is not None else None)
+        self.rest(ahead, warm=self.use.warm if copy is not None else None)
         self.attempt(partial(self.start, fresh=copy is None))
         self.attempt(self.tell)
         if self.broken is None:
             self.broken = self.hook("before-run")
         self.lab.watch.end(self.broken or "ready", alarm=self.broken is not None)
-        return steps
 
     def attempt(self, what: Callable[[], None]) -> None:
         """Does a part of the way to a running server, unless an earlier one failed.
@@ -126,8 +136,7 @@ class Run:
 
     def tell(self) -> None:
         """Keeps the facts of the server, which runs. Raises ServerError."""
-        folder = self.lab.results.run_folder(self.block.number, self.arm.name)
-        store.write_json(folder / "server.json", self.server.facts())
+        store.write_json(self.home / "server.json", self.server.facts())
 
     def end(self) -> None:
         """Does the plan's actions after the last step, while the server still runs."""
@@ -139,8 +148,7 @@ class Run:
     def hook(self, moment: HookMoment) -> str | None:
         """Runs the plan's hooks of this moment; why one failed, None where all went well."""
         try:
-            folder = self.lab.results.run_folder(self.block.number, self.arm.name)
-            self.hooks.run(moment, self.server, folder)
+            self.hooks.run(moment, self.server, self.home)
         except ServerError as error:
             return str(error)
         return None
@@ -172,14 +180,14 @@ class Run:
         at = self.point
         assert at is not None
         self.lab.watch.begin(self.title("golden copy"), copy_leg(at, self.lab.prepared))
-        self.lab.results.write_golden(
-            self.block.number,
-            self.arm.name,
-            at.step.workload,
-            starting_state.record(copy, at, began=began),
-        )
+        self.note(at, starting_state.record(copy, at, began=began))
         self.server.prepare_from(copy, shared_blocks=not at.writes_after)
         self.lab.watch.end(("begins from " if began else "made ") + starting_state.described(copy))
+
+    def note(self, at: Point, record: Json) -> None:
+        """Keeps from which golden copy the run begins, or that it made one."""
+        number, arm = self.block.number, self.arm.name
+        self.lab.results.write_golden(number, arm, at.step.workload, record)
 
     def rest(self, ahead: Sequence[Step], *, warm: str | None) -> None:
         """Makes the bench for the measured steps, once the machine rests; no server runs yet.

@@ -25,7 +25,7 @@ from dbdyno.host.observe import facts
 from dbdyno.model import Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.model.error import DynoError, HostError, LabDied, ResultError
 from dbdyno.plan import schedule
-from dbdyno.run import commits, interleave, profile, starting_state, void
+from dbdyno.run import commits, extra_run, interleave, profile, starting_state, void
 from dbdyno.run.arm import Lab, Run, copy_leg
 from dbdyno.run.check import notices, plan_record, preflight
 from dbdyno.run.check.preflight import Prepared
@@ -188,16 +188,19 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
         if starting_state.usable(copy, lab.results) is not None
     }
     for block in blocks:
+        again: list[Leg] = []
         for use in uses_of(lab, block):
             for name in block.order:
-                steps = lab.steps(block, use, name)
+                steps, at = lab.steps(block, use, name), prepared.points.get((use.title, name))
+                judged = at.after(steps) if at is not None and at.key in there else steps
+                again += extra_run.legs(plan, prepared, use, name, judged)
                 if plan.schedule.together:
                     steps, _ = schedule.in_turn(plan, use, steps)
-                at = prepared.points.get((use.title, name))
                 legs += legs_of_run(lab, use, steps, at, there)
             if plan.schedule.together:
                 _, steps = schedule.in_turn(plan, use, lab.steps(block, use, plan.base))
                 legs += interleave.legs(plan, use, steps, block.number)
+        legs += again
         there |= {at.key for at in prepared.points.values()}
     return legs
 
@@ -260,7 +263,7 @@ def attempt(lab: Lab, block: Block) -> int | None:
     number = block.number
     last = repeats(lab.results, number) >= lab.plan.schedule.repeats_max
     try:
-        failed, took = run_block(lab, block)
+        ran = run_block(lab, block)
     except LabDied as error:
         set_aside(lab, number, "lab", str(error), again=not last)
         if last:
@@ -272,10 +275,14 @@ def attempt(lab: Lab, block: Block) -> int | None:
         cause = next(iter(found))
         set_aside(lab, number, cause, "; ".join(found.values()), again=True)
         return None
-    lab.results.end_block(number, took, *found.values())
+    try:
+        for run in ran.runs:
+            extra_run.go(run)
+    finally:  # what is judged is complete, whatever ends the rest
+        lab.results.end_block(number, ran.took(lab), *found.values())
     for text in found.values():
         lab.watch.say(f"block {number} counts although it was disturbed again: {text}")
-    return failed
+    return ran.failed
 
 
 def repeats(results: Results, number: int) -> int:
@@ -296,19 +303,40 @@ def last_word(error: LabDied) -> Exception:
     return cause if ours and isinstance(cause, Exception) else error
 
 
-def run_block(lab: Lab, block: Block) -> tuple[int, Took]:
-    """Runs every arm once through its steps; how many of them failed or were skipped, and what
-    the block took.
-    """
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """The judged runs of a block, which are over."""
+
+    runs: Sequence[Run]
+    begun_s: float
+    legs_before: int  # that were over when the block began
+
+    @property
+    def failed(self) -> int:
+        """How many steps failed or were skipped."""
+        return sum(run.failed for run in self.runs)
+
+    def took(self, lab: Lab) -> Took:
+        """What the block has taken until now."""
+        legs = lab.watch.forecast.took[self.legs_before :]
+        return Took(took_s=time.monotonic() - self.begun_s, steps_s=steps_s(lab, legs))
+
+
+def run_block(lab: Lab, block: Block) -> Ran:
+    """Runs every arm once through its steps."""
     lab.results.begin_block(block, lab.plan.schedule.interleave, sweeps_of(lab, block))
     begun_s, before = time.monotonic(), len(lab.watch.forecast.took)
-    failed = 0
     arms = {arm.name: arm for arm in lab.plan.arms}
+    all_runs: list[Run] = []
     for use in uses_of(lab, block):
         runs = [Run(lab=lab, block=block, arm=arms[name], use=use) for name in block.order]
-        failed += interleave.go(runs) if lab.plan.schedule.together else sum(map(go, runs))
-    took_s, legs = time.monotonic() - begun_s, lab.watch.forecast.took[before:]
-    return failed, Took(took_s=took_s, steps_s=steps_s(lab, legs))
+        all_runs += runs
+        if lab.plan.schedule.together:
+            interleave.go(runs)
+        else:
+            for run in runs:
+                go(run)
+    return Ran(runs=all_runs, begun_s=begun_s, legs_before=before)
 
 
 def uses_of(lab: Lab, block: Block) -> tuple[WorkloadUse, ...]:
@@ -335,10 +363,9 @@ def steps_s(lab: Lab, legs: Sequence[tuple[Leg, float]]) -> dict[str, dict[str, 
     return found
 
 
-def go(run: Run) -> int:
-    """Takes one arm through its steps; returns how many failed or were skipped."""
+def go(run: Run) -> None:
+    """Takes one arm through its steps."""
     with run:
         for step in run.begin():
             run.do(step)
         run.end()
-    return run.failed

@@ -31,8 +31,8 @@ REST_EXPECTED_S = 3.0
 """A guess for the progress bar: the checkpoints, the sync and the wait before the first turn."""
 
 
-def go(runs: Sequence[Run]) -> int:
-    """Takes the arms through one workload; returns how many steps failed or were skipped."""
+def go(runs: Sequence[Run]) -> None:
+    """Takes the arms through one workload."""
     with ExitStack() as stack:
         rest: Sequence[Step] = ()
         for run in runs:
@@ -50,7 +50,6 @@ def go(runs: Sequence[Run]) -> int:
                     run.profile(step_of(run, step))
         for run in runs:
             run.end()
-    return sum(run.failed for run in runs)
 
 
 def come_to_rest(runs: Sequence[Run]) -> None:

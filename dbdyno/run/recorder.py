@@ -52,7 +52,7 @@ class Recorder:
         self._folder.cleanup()
 
     def take(self, event: Json) -> None:
-        """Begins where the load is ready, so that connections are there, and samples its window."""
+        """Attaches where the load is ready, so that connections are there; samples its window."""
         match event["event"]:
             case "ready":
                 self._attempt(self._prepare)

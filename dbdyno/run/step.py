@@ -127,9 +127,10 @@ class Load:
     def run(self, show: Callable[[Pulse], None]) -> None:
         """Takes the load from its beginning to its end; raises GeneratorError."""
         for event in self.generator.events():
-            if event["event"] == "ready":
+            pulse = self.take(event)
+            if event["event"] == "ready":  # whoever takes it may have to make ready, too
                 self.generator.go()
-            if (pulse := self.take(event)) is not None:
+            if pulse is not None:
                 show(pulse)
 
     def take(self, event: Json) -> Pulse | None:

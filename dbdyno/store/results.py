@@ -15,7 +15,7 @@ from dbdyno.model.error import ResultError
 from dbdyno.model.host_prior import HostPrior, Prior
 from dbdyno.model.looks import Looks
 from dbdyno.model.suspects import CommitsBetween
-from dbdyno.store import commits, continuation, schema, void_blocks
+from dbdyno.store import commits, continuation, profile, schema, void_blocks
 from dbdyno.store.derived_cache import Shelf, code_version
 from dbdyno.store.file import (
     read_json,
@@ -315,6 +315,10 @@ class Results:
     def run_folder(self, number: int, arm: str) -> Path:
         """The folder of an arm's run in block `number`, made where it is missing."""
         return made(self._block_path(number) / safe_name(arm))
+
+    def extra_run_folder(self, number: int, arm: str) -> Path:
+        """The folder of the run by which an arm's steps are profiled after the judged ones."""
+        return made(self.run_folder(number, arm) / "log" / profile.FOLDER)
 
     def write_golden(self, number: int, arm: str, workload: str, content: Json) -> None:
         """Write golden.json of a run's workload: the golden copy that it began from, or made."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from dbdyno.model import Plan, Step, WorkloadUse
 from dbdyno.plan import schedule
-from dbdyno.run import interleave, starting_state
+from dbdyno.run import extra_run, interleave, profile, starting_state
 from dbdyno.run.check.preflight import Prepared
-from dbdyno.run.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S
+from dbdyno.run.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, Forecast
 
 
 def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True) -> float:
@@ -23,7 +23,27 @@ def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True)
         for use in plan.workloads
         for arm in plan.arms
     )
-    return runs + sum(turns_s(plan, prepared, use, number) for use in plan.workloads)
+    profiles = sum(
+        profiles_s(plan, prepared, use, arm.name, number)
+        for use in plan.workloads
+        for arm in plan.arms
+    )
+    turns = sum(turns_s(plan, prepared, use, number) for use in plan.workloads)
+    return runs + profiles + turns
+
+
+def profiles_s(plan: Plan, prepared: Prepared, use: WorkloadUse, arm: str, number: int) -> float:
+    """A guess of what the profiles of an arm's steps take in a block, in seconds.
+
+    Further windows of arms that take turns are in `turns_s`.
+    """
+    steps, at = prepared.steps[use.title, arm], prepared.points.get((use.title, arm))
+    if at is not None and begins_from_copy(use, arm, number, prepared):
+        steps = at.after(steps)
+    legs = list(extra_run.legs(plan, prepared, use, arm, steps))
+    if not plan.schedule.together:
+        legs += [leg for step in steps for leg in profile.legs(plan, use, step)]
+    return sum(Forecast(legs).seconds(leg) for leg in legs)
 
 
 def run_s(prepared: Prepared, use: WorkloadUse, arm: str, *, copied: bool) -> float:

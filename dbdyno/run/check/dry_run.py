@@ -14,7 +14,7 @@ from dbdyno.engine import Build, Server
 from dbdyno.host import capacity
 from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.plan import schedule
-from dbdyno.run import duet, look_words, starting_state
+from dbdyno.run import duet, look_words, profile, starting_state
 from dbdyno.run.check import disk_space, notices, preflight, step_lengths
 from dbdyno.run.check.block_time import begins_from_copy, block_s
 from dbdyno.run.check.disk_space import gb
@@ -37,7 +37,7 @@ def describe(plan: Plan, prepared: Prepared) -> list[str]:
         *of_arms(plan, prepared),
         *of_wishes(prepared),
         *(line for use in plan.workloads for line in of_workload(plan, use, prepared)),
-        *of_observing(plan),
+        *of_observing(plan, prepared),
         *of_comparing(plan),
         *of_blocks(plan, prepared),
         *of_time(plan, prepared),
@@ -163,13 +163,29 @@ def of_double(arm: Arm) -> str:
     return f"arm {arm.name}: {arm.same_as} once more, so that at most {most} others lie between"
 
 
-def of_observing(plan: Plan) -> Iterator[str]:
-    """The sampling of sessions while windows are open; the fake engine has none to ask."""
+def of_observing(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """The sampling of servers; the fake engine has no session to ask."""
+    yield from of_profiles(plan, prepared)
     if plan.observe.waits_s is None:
         return
     fakes = [arm.name for arm in plan.arms if not can(arm, "clock")]
     missing = f", but not of {', '.join(fakes)} (engine fake)" if fakes else ""
     yield f"waits: sessions are sampled every {1000 * plan.observe.waits_s:g} ms{missing}"
+
+
+def of_profiles(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """Which steps are profiled in a further window, and which in an extra run."""
+    its = [step for use in plan.workloads for step in prepared.steps[use.title, plan.base]]
+    chosen = [step for step in its if profile.wanted(plan, step)]
+    if plan.observe.profile is None:
+        return
+    on = ", ".join(step.name for step in chosen if profile.goes_on(step))
+    again = ", ".join(step.name for step in chosen if not profile.goes_on(step))
+    seconds = f"{plan.observe.profile.seconds:g} s"
+    if on:
+        yield f"profiles: each arm goes on for {seconds} after {on}"
+    if again:
+        yield f"profiles: each arm repeats {again} in an extra run after the block"
 
 
 def of_comparing(plan: Plan) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from dbdyno.analysis.compare import (
@@ -18,11 +19,13 @@ from dbdyno.analysis.compare import (
     differences,
     duet,
     find,
+    functions,
     golden_copies,
     host_changes,
     looks,
     pairing,
     step_cells,
+    subsystems,
     suspects,
     sweeps,
     validity,
@@ -63,6 +66,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     minutes = cost_to_decide.minutes_per_block(its, copies, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     rows = duet.checked(step_cells.rows(plan, arms, runs), solos, arms, plan, host, aims)
+    rows = functions.with_profiles(rows, partial(subsystems.of_arm, plan))
     written = lost.usable(results.looks)
     prior = lost.usable(results.prior)
     commits = lost.usable(results.commits) or ()

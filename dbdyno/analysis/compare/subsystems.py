@@ -1,0 +1,107 @@
+"""Which subsystem of a server a function belongs to: by how its name begins, a table per engine.
+
+A family's table is `subsystems.toml` in its folder of dbdyno/engine; a plan adds its own
+(docs/profiles.md).
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+
+from dbdyno.model import Json
+from dbdyno.model.engine import recorded
+from dbdyno.model.profile import Stack
+
+FILE = "subsystems.toml"
+BINARY = "@"
+"""Stands before a binary's name, in frames as in tables."""
+OTHER = "other"
+"""The subsystem of samples of which no table knows anything."""
+
+_CLONE = re.compile(
+    r"(\.(isra|part|constprop|cold|lto_priv|llvm|localalias)(\.\d+)*|@@?\w[\w.]*)+$"
+)
+"""What compilers and linkers add to a function's name; it differs between two builds."""
+_DEMANGLED = re.compile(r"( \[clone [^]]*\])+$")
+
+Part = tuple[str, str]
+"""A function and its binary."""
+
+
+def part_of(frame: str) -> Part:
+    """The function and the binary of a frame, without what compilers add to a name.
+
+    `heap_fetch.isra.0@postgres` is `heap_fetch` of `postgres`; of C++ the parameters go, so that a
+    function is the same in two versions that differ in those.
+    """
+    name, _, binary = frame.rpartition(BINARY)
+    name = _CLONE.sub("", _DEMANGLED.sub("", name)) or name
+    return _without_parameters(name), binary
+
+
+def _without_parameters(name: str) -> str:
+    """`row_search_mvcc(unsigned char*, long) const` is `row_search_mvcc`."""
+    bare = name.removesuffix(" const")
+    if not bare.endswith(")"):
+        return name
+    depth = 0
+    for place in range(len(bare) - 1, 0, -1):
+        depth += {")": 1, "(": -1}.get(bare[place], 0)
+        if depth == 0:
+            return bare[:place]
+    return name
+
+
+class Subsystems:
+    """A table of beginnings; it keeps what it has looked up."""
+
+    def __init__(self, tables: Iterable[Mapping[str, Sequence[str]]]) -> None:
+        """Later tables go before earlier ones where they have the same beginning."""
+        self._by_beginning: dict[str, str] = {}
+        self.names: tuple[str, ...] = ()
+        for table in tables:
+            self.names = tuple(dict.fromkeys((*self.names, *table)))
+            for name, beginnings in table.items():
+                self._by_beginning |= dict.fromkeys(beginnings, name)
+        self._longest = max(map(len, self._by_beginning), default=0)
+        self._known: dict[Part, str | None] = {}
+
+    def of(self, part: Part) -> str | None:
+        """The subsystem of a function; None where the table has nothing that fits."""
+        if part not in self._known:
+            name, binary = part
+            self._known[part] = self._longest_of(BINARY + binary) or self._longest_of(name)
+        return self._known[part]
+
+    def _longest_of(self, text: str) -> str | None:
+        for length in range(min(len(text), self._longest), 0, -1):
+            found = self._by_beginning.get(text[:length])
+            if found is not None:
+                return found
+        return None
+
+    def of_stack(self, parts: Sequence[Part]) -> str:
+        """The subsystem of a sample: of the innermost of its functions that the table knows."""
+        return next(filter(None, map(self.of, reversed(parts))), OTHER)
+
+
+def of_arm(plan: Json, arm: str) -> Subsystems:
+    """The table of an arm's engine, with what the plan adds."""
+    its: Json = next((one for one in plan["arms"] if one["name"] == arm), {})
+    family = recorded(str(its.get("engine", "fake"))).family
+    own = (plan.get("observe") or {}).get("subsystems") or {}
+    return Subsystems((_shipped(family), own))
+
+
+def _shipped(family: str) -> dict[str, list[str]]:
+    """The table in a family's folder; an engine may have none."""
+    file = resources.files("dbdyno").joinpath("engine", family, FILE)
+    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+def parts_of(stack: Stack) -> list[Part]:
+    """The functions of a call stack from its root, without the owner of the process."""
+    return [part_of(frame) for frame in stack[1:]]

@@ -1,0 +1,310 @@
+"""What functions and subsystems of the server cost for an operation, of each profiled step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dbdyno.model import StepComparison
+from dbdyno.model.headlines import kind_of
+from dbdyno.model.profile import NO_SYMBOL, Difference, FunctionCost, Profile, ProfileComparison
+from dbdyno.report import number
+from dbdyno.report.colors import ARROWS, Tone
+from dbdyno.report.parts import Cell, Column, Finding, Group, Row, Section, Subject, Table, Text
+
+ROWS_MAX = 20
+"""So many functions have a row of their own, beside those without a symbol; the rest have one."""
+TOLD_MAX = 5
+"""So many functions are told in a sentence."""
+LESS, MORE = "surely less;", "surely more, beyond chance among all rows tested."
+COLORS = f"Green: {LESS} red: {MORE}"
+MS_MIN, S_MIN = 1e4, 1e7
+"""Microseconds of an operation from which on its parts are in milliseconds, and in seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """How the costs of one comparison are written, so that a column adds up."""
+
+    unit: str
+    divisor: float
+    digits: int
+    one: str  # what the costs are for: "query"
+
+    @classmethod
+    def of(cls, step: StepComparison, compared: ProfileComparison) -> Form:
+        """The form that fits the CPU of an operation."""
+        most = max(compared.base_us, compared.arm_us)
+        unit, divisor = (
+            ("s", 1e6) if most >= S_MIN else ("ms", 1e3) if most >= MS_MIN else ("µs", 1)
+        )
+        digits = min(number.digits_alike([most / divisor], 9) + 1, 4)
+        return cls(unit=unit, divisor=divisor, digits=digits, one=kind_of(step.headline).unit)
+
+    def figure(self, us: float) -> str:
+        """A cost: 0.92."""
+        return number.number(us / self.divisor, self.digits)
+
+    def more(self, us: float) -> str:
+        """A change with its sign: +0.92."""
+        return number.difference(us / self.divisor, 0.0, self.digits)
+
+
+# --- Sentences -------------------------------------------------------------------------------
+
+
+def changed(step: StepComparison, compared: ProfileComparison) -> str:
+    """The functions whose cost surely changed, in a sentence; empty where none did."""
+    found = [one for one in compared.functions if one.found]
+    if not found:
+        return ""
+    form = Form.of(step, compared)
+    first, *others = found[:TOLD_MAX]
+    words = [_changed(first, form, first=True), *(_changed(one, form) for one in others)]
+    more = f"; and {len(found) - TOLD_MAX} more functions" if len(found) > TOLD_MAX else ""
+    return number.unbroken(f"{compared.arm}: {'; '.join(words)}{more}.")
+
+
+def _changed(cost: FunctionCost, form: Form, *, first: bool = False) -> str:
+    """`_bt_compare` 0.92 µs more CPU per query [0.51, 1.33]."""
+    change = cost.change
+    of = " CPU" if first else ""
+    size = (
+        f"{form.figure(abs(change.value))} {form.unit} {'more' if change.value > 0 else 'less'}{of}"
+    )
+    return f"{_called(cost)} {size}{f' per {form.one}' if first else ''}{_ends(change, form)}"
+
+
+def _called(cost: FunctionCost) -> str:
+    if cost.name == NO_SYMBOL:
+        return f"what has no symbol in {cost.binary}"
+    return f"`{cost.name}`"
+
+
+def _ends(change: Difference, form: Form) -> str:
+    """The interval in the direction that the change has: ` [0.51, 1.33]`."""
+    if change.low is None or change.high is None:
+        return ""
+    sign = 1 if change.value > 0 else -1
+    low, high = sorted(sign * end for end in (change.low, change.high))
+    return f" [{form.figure(low)}, {form.figure(high)}]"
+
+
+def _said(step: StepComparison, prefix: str) -> Iterable[Text]:
+    """What is told of the arms; with one block nothing can be."""
+    judged = [one for one in step.profiles if one.arm != one.base and one.blocks > 1]
+    if judged:
+        none = "no function changed more than chance explains."
+        items = (changed(step, one) or f"{one.arm}: {none}" for one in judged)
+        yield Text(
+            name=f"{prefix}-functions-changed",
+            title="Functions whose cost changed",
+            items=tuple(Finding(text=text) for text in items),
+        )
+
+
+# --- Tables ----------------------------------------------------------------------------------
+
+
+def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
+    """Subsystems, then functions, of each arm beside the base."""
+    for compared in step.profiles:
+        form = Form.of(step, compared)
+        beside = compared.arm != compared.base
+        about = f", {compared.arm} beside {compared.base}" if beside else f", {compared.arm}"
+        name = f"{prefix}-{compared.arm}" if beside else prefix
+        arm = compared.arm if beside else None
+        yield Table(
+            name=f"{name}-subsystems",
+            title=f"CPU of a {form.one} by subsystem{about}",
+            columns=_columns(compared, form, "subsystem"),
+            rows=(
+                *(_row(one, compared, form) for one in compared.subsystems),
+                _sum(compared, form),
+            ),
+            colors=COLORS,
+            arrows=f"{ARROWS['faster']}: {LESS} {ARROWS['slower']}: {MORE}",
+            narrow="figures",
+            arm=arm,
+        )
+        yield Table(
+            name=f"{name}-functions",
+            title=f"CPU of a {form.one} by function{about}",
+            columns=_columns(compared, form, "function"),
+            rows=tuple(_function_rows(compared, form)),
+            note=" ".join(_note(step, compared, form)),
+            colors=COLORS,
+            arrows=f"{ARROWS['faster']}: {LESS} {ARROWS['slower']}: {MORE}",
+            narrow="figures",
+            arm=arm,
+        )
+
+
+def _columns(compared: ProfileComparison, form: Form, what: str) -> tuple[Column, ...]:
+    arms = dict.fromkeys((compared.base, compared.arm))
+    beside = len(arms) > 1
+
+    def figures(group: str) -> Iterable[Column]:
+        yield from (Column(text=arm, group=group) for arm in arms)
+        if beside:
+            yield Column(text="change", group=group)
+
+    words = (what,) if what == "subsystem" else (what, "subsystem", "binary")
+    return (
+        *(Column(text=text, left=True) for text in words),
+        *figures(f"{form.unit} by itself"),
+        *figures("with what it calls"),
+    )
+
+
+def _function_rows(compared: ProfileComparison, form: Form) -> Iterable[Row]:
+    """The surest changes, what has no symbol, all other functions together, and their sum."""
+    costly = [one for one in compared.functions if one.base_us or one.arm_us]
+    surest = [one for one in costly if one.name != NO_SYMBOL][:ROWS_MAX]
+    unknown = [one for one in costly if one.name == NO_SYMBOL]
+    shown = (*surest, *unknown)
+    rest = [one for one in costly if one not in shown]
+    yield from (_row(one, compared, form, function=True) for one in shown)
+    if rest:
+        own = [sum(one.base_us for one in rest), sum(one.arm_us for one in rest)]
+        words = f"{len(rest)} other functions"
+        yield _total(words, compared, form, (own[0], own[1]), width=3)
+    yield _sum(compared, form, width=3, tone="total")
+
+
+def _row(
+    cost: FunctionCost, compared: ProfileComparison, form: Form, *, function: bool = False
+) -> Row:
+    beside = compared.arm != compared.base
+    named = "no symbol" if cost.name == NO_SYMBOL else cost.name
+    words = (named, cost.subsystem, cost.binary) if function else (named,)
+    own = (cost.base_us, cost.arm_us) if beside else (cost.base_us,)
+    whole = (cost.base_inclusive_us, cost.arm_inclusive_us) if beside else (cost.base_inclusive_us,)
+    return Row(
+        cells=(
+            *(Cell(text=text) for text in words),
+            *(Cell(text=form.figure(value)) for value in own),
+            *((_change(cost.change, form, _tone(cost)),) if beside else ()),
+            *(Cell(text=form.figure(value)) for value in whole),
+            *((_change(cost.inclusive_change, form, ""),) if beside else ()),
+        )
+    )
+
+
+def _tone(cost: FunctionCost) -> Tone:
+    """Colour is given to what is told from chance, and to nothing else."""
+    if not cost.found:
+        return ""
+    return "slower" if cost.change.value > 0 else "faster"
+
+
+def _change(change: Difference, form: Form, tone: Tone) -> Cell:
+    if change.low is None or change.high is None:
+        return Cell(text=form.more(change.value), tone=tone)
+    ends = " to ".join(form.figure(end) for end in (change.low, change.high))
+    return Cell(text=form.more(change.value), detail=ends, tone=tone)
+
+
+def _sum(compared: ProfileComparison, form: Form, *, width: int = 1, tone: Tone = "total") -> Row:
+    own = (compared.base_us, compared.arm_us)
+    return _total("the whole server", compared, form, own, width=width, tone=tone)
+
+
+def _total(  # noqa: PLR0913 (a row's words, figures and look)
+    words: str,
+    compared: ProfileComparison,
+    form: Form,
+    own: tuple[float, float],
+    *,
+    width: int,
+    tone: Tone = "",
+) -> Row:
+    """A row of what has no figures with what it calls; `width`: its columns of words."""
+    beside = compared.arm != compared.base
+    empty = (Cell(text=""),)
+    figures = (Cell(text=form.figure(value), tone=tone) for value in (own if beside else own[:1]))
+    change = (Cell(text=form.more(own[1] - own[0]), tone=tone),) if beside else ()
+    return Row(
+        cells=(
+            Cell(text=words, tone=tone),
+            *empty * (width - 1),
+            *figures,
+            *change,
+            *empty * (3 if beside else 1),
+        )
+    )
+
+
+# --- Notes -----------------------------------------------------------------------------------
+
+
+def _note(step: StepComparison, compared: ProfileComparison, form: Form) -> Iterable[str]:
+    """How the figures come about, from how many samples, and what profiling cost."""
+    profiles = _profiles(step, compared)
+    events = sorted({one.event for one in profiles})
+    hertz = sorted({one.hertz for one in profiles})
+    yield (
+        f"{compared.samples:,} samples ({', '.join(events)}, "
+        f"{' and '.join(map(str, hertz))} a second) in {number.blocks(compared.blocks)}; a "
+        f"function's share of them, times the server's CPU for a {form.one} in the judged window."
+    )
+    if compared.arm != compared.base and compared.blocks > 1:
+        yield ("Smaller: the 95 % interval. Changes are exploratory and part of no verdict.")
+    yield from _cost_of_profiling(compared, form)
+    lost = sum(one.lost for one in profiles)
+    if lost:
+        yield f"perf lost {lost:,} further samples."
+    yield from _without_symbols(profiles)
+
+
+def _profiles(step: StepComparison, compared: ProfileComparison) -> list[Profile]:
+    arms = (compared.base, compared.arm)
+    runs = [run for result in step.cells if result.arm in arms for run in result.runs]
+    return [run.profile for run in runs if run.profile is not None]
+
+
+def _cost_of_profiling(compared: ProfileComparison, form: Form) -> Iterable[str]:
+    """What an operation cost more in the profiled windows than in the judged ones."""
+    both = {
+        compared.base: (compared.base_us, compared.base_window_us),
+        compared.arm: (compared.arm_us, compared.arm_window_us),
+    }
+    words = [
+        f"{number.change(window_us / judged_us)} in {arm}"
+        for arm, (judged_us, window_us) in both.items()
+        if window_us is not None
+    ]
+    if words:
+        yield (
+            f"CPU of a {form.one} in the profiled windows beside the judged ones: "
+            f"{', '.join(words)}."
+        )
+
+
+def _without_symbols(profiles: Sequence[Profile]) -> Iterable[str]:
+    """Which binaries have no symbols, and how much of the samples that concerns."""
+    samples = sum(one.samples for one in profiles)
+    found: dict[str, int] = {}
+    for one in profiles:
+        for binary, count in one.without_symbols.items():
+            found[binary] = found.get(binary, 0) + count
+    if found and samples:
+        most = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        words = (f"{binary} ({number.number(100 * n / samples, 1)} %)" for binary, n in most)
+        yield f"Samples in binaries without symbols: {', '.join(words)}."
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    if not subject.step.profiles:
+        return
+    yield Group(
+        name=f"{subject.anchor}-functions-part",
+        title="",
+        parts=(*_said(subject.step, subject.anchor), *tables(subject.step, subject.anchor)),
+        level="detail",
+        entry="functions",
+        fold="CPU by function",
+    )
+
+
+SECTION = Section("step", _parts)

@@ -1,0 +1,197 @@
+"""CPU per operation by function: sums, changes by block, what is told from chance."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dbdyno.model import StepRun
+from dbdyno.model.profile import FunctionCost, ProfileComparison
+from function_builder import comparison, profile, profiled, stack, step
+from run_builder import failed
+
+COMPARE = stack("IndexNext", "_bt_search", "_bt_compare")
+SEARCH = stack("IndexNext", "_bt_search")
+SEND = stack("internal_flush", "send@libc.so.6", "sock_sendmsg@[kernel]")
+PARSE = stack("raw_parser")
+
+
+def cost(found: ProfileComparison, name: str) -> FunctionCost:
+    return next(one for one in found.functions if one.name == name)
+
+
+def subsystem(found: ProfileComparison, name: str) -> FunctionCost:
+    return next(one for one in found.subsystems if one.name == name)
+
+
+def pair(block: int, more: int = 0) -> tuple[StepRun, StepRun]:
+    """Both arms of a block; the new one compares more, and its operations cost that much more."""
+    old = {COMPARE: 400, SEARCH: 100, SEND: 300, PARSE: 200}
+    new = {**old, COMPARE: 400 + more}
+    return profiled("old", block, 100.0, old), profiled("new", block, 100.0 + more / 10, new)
+
+
+def test_functions_add_up_to_the_cpu_of_an_operation() -> None:
+    found = comparison(*pair(1), *pair(2, more=50), *pair(3, more=100))
+    for parts in (found.functions, found.subsystems):
+        assert sum(one.base_us for one in parts) == pytest.approx(found.base_us)
+        assert sum(one.arm_us for one in parts) == pytest.approx(found.arm_us)
+    assert found.base_us == pytest.approx(100.0)
+    assert found.arm_us == pytest.approx((100 + 105 + 110) / 3)
+    assert found.samples == 6_150
+    for stacks, us in ((found.base_stacks, found.base_us), (found.arm_stacks, found.arm_us)):
+        assert sum(stacks.values()) == pytest.approx(us)
+
+
+def test_a_function_costs_its_share_of_the_judged_cpu_and_not_of_the_profiled() -> None:
+    found = cost(comparison(*pair(1), *pair(2)), "_bt_compare")
+    assert found.base_us == pytest.approx(40.0)
+    assert found.base_inclusive_us == pytest.approx(40.0)
+    caller = cost(comparison(*pair(1), *pair(2)), "_bt_search")
+    assert caller.base_us == pytest.approx(10.0)
+    assert caller.base_inclusive_us == pytest.approx(50.0)
+
+
+def test_recursion_counts_a_function_once() -> None:
+    nested = {stack("ExecProcNode", "ExecAgg", "ExecProcNode", "ExecAgg"): 50, PARSE: 50}
+    found = comparison(profiled("old", 1, 10.0, nested), profiled("new", 1, 10.0, nested))
+    assert cost(found, "ExecAgg").base_inclusive_us == pytest.approx(5.0)
+
+
+def test_a_change_is_the_mean_difference_of_the_blocks() -> None:
+    found = cost(comparison(*pair(1, 30), *pair(2, 50), *pair(3, 70)), "_bt_compare")
+    assert found.change.value == pytest.approx(5.0)
+    assert found.change.blocks == 3
+    low, high = found.change.low, found.change.high
+    assert low is not None and high is not None and low < 5.0 < high
+    assert high - 5.0 == pytest.approx(5.0 - low)
+
+
+def test_one_block_has_no_interval_and_nothing_is_found() -> None:
+    found = cost(comparison(*pair(1, 300)), "_bt_compare")
+    assert found.change.value == pytest.approx(30.0)
+    assert (found.change.low, found.change.high, found.p, found.found) == (None, None, None, False)
+
+
+def test_equal_counts_of_few_samples_are_no_certainty() -> None:
+    """Five samples against four in every block scatter nowhere, and yet say nothing."""
+    rare = stack("heap_prune_chain")
+
+    def block(number: int) -> tuple[StepRun, StepRun]:
+        return (
+            profiled("old", number, 100.0, {COMPARE: 996, rare: 4}),
+            profiled("new", number, 100.0, {COMPARE: 995, rare: 5}),
+        )
+
+    found = cost(comparison(*block(1), *block(2), *block(3)), "heap_prune_chain")
+    assert found.p is not None and found.p > 0.5
+    assert found.change.low is not None and found.change.low < 0.0
+
+
+def test_too_few_samples_are_not_tested() -> None:
+    rare = stack("heap_prune_chain")
+    runs = [
+        profiled(arm, block, 100.0, {COMPARE: 998, rare: 2})
+        for arm in ("old", "new")
+        for block in (1, 2)
+    ]
+    found = cost(comparison(*runs), "heap_prune_chain")
+    assert found.p is None and not found.found
+
+
+def drawn(planted: float, seed: int, blocks: int = 6) -> ProfileComparison:
+    """Some 80 functions, one of which costs so much more in the new arm: samples are drawn."""
+    draw, chance = random.Random(seed), np.random.default_rng(seed)
+    weights = [1 / (place + 2) for place in range(80)]
+    names = [stack(f"function_{place}") for place in range(80)]
+    runs = []
+    for block in range(1, blocks + 1):
+        for arm in ("old", "new"):
+            us = [50 * w / sum(weights) * math.exp(draw.gauss(0, 0.02)) for w in weights]
+            us[40] += 50 * planted if arm == "new" else 0.0
+            counts = chance.multinomial(900, [one / sum(us) for one in us]).tolist()
+            runs.append(profiled(arm, block, sum(us), dict(zip(names, counts, strict=True))))
+    return comparison(*runs)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_three_percent_more_in_one_function_stand_first(seed: int) -> None:
+    first = drawn(0.03, seed).functions[0]
+    assert first.name == "function_40" and first.found
+    assert first.change.low is not None and first.change.high is not None
+    assert first.change.low < 1.5 < first.change.high
+
+
+def test_where_nothing_changed_next_to_nothing_is_found() -> None:
+    false = [one.name for seed in range(20) for one in drawn(0.0, seed).functions if one.found]
+    assert len(false) <= 1
+
+
+# --- What is compared ------------------------------------------------------------------------
+
+
+def test_a_function_is_one_whatever_compilers_add_to_its_name() -> None:
+    old = {stack("heap_fetch.isra.0"): 60, stack("row_sel(char*, long) const"): 40}
+    new = {stack("heap_fetch.part.1"): 50, stack("row_sel(char*)"): 50}
+    found = comparison(profiled("old", 1, 10.0, old), profiled("new", 1, 10.0, new))
+    assert cost(found, "heap_fetch").change.value == pytest.approx(-1.0)
+    assert cost(found, "row_sel").change.value == pytest.approx(1.0)
+
+
+def test_what_has_no_symbol_is_a_row_of_its_binary() -> None:
+    stacks = {stack("?"): 30, stack("?@libz.so.1"): 20, PARSE: 50}
+    found = comparison(profiled("old", 1, 10.0, stacks), profiled("new", 1, 10.0, stacks))
+    unknown = {one.binary: one.base_us for one in found.functions if one.name == "?"}
+    assert unknown == {"postgres": pytest.approx(3.0), "libz.so.1": pytest.approx(2.0)}
+
+
+def test_runs_without_a_profile_or_that_failed_are_in_no_block() -> None:
+    old, new = pair(1)
+    lost, bare = pair(2), pair(3)
+    found = step(
+        old, new, lost[0], failed(lost[1]), bare[0], replace(bare[1], profile=None)
+    ).profiles
+    assert [one.blocks for one in found] == [1]
+    assert step(old, replace(new, profile=profile({}))).profiles == ()
+
+
+def test_an_arm_alone_has_its_costs_without_changes() -> None:
+    (found,) = step(pair(1)[0], pair(2)[0], arms=("old",)).profiles
+    assert (found.arm, found.base, found.blocks, found.samples) == ("old", "old", 2, 2_000)
+    assert found.functions[0].name == "_bt_compare"
+    assert found.functions[0].p is None and found.functions[0].change.low is None
+
+
+# --- Subsystems ------------------------------------------------------------------------------
+
+
+def test_a_sample_belongs_to_the_innermost_function_that_the_table_knows() -> None:
+    stacks = {stack("_bt_compare", "memcmp@libc.so.6"): 30, stack("?"): 20, SEND: 50}
+    found = comparison(profiled("old", 1, 10.0, stacks), profiled("new", 1, 10.0, stacks))
+    assert {one.name: one.base_us for one in found.subsystems} == {
+        "session": pytest.approx(2.0),
+        "network": 0.0,
+        "indexes": pytest.approx(3.0),
+        "kernel": pytest.approx(5.0),
+    }
+    assert subsystem(found, "network").base_inclusive_us == pytest.approx(5.0)
+    assert cost(found, "memcmp").subsystem == ""
+    assert cost(found, "sock_sendmsg").subsystem == "kernel"
+
+
+def test_what_no_table_knows_is_other() -> None:
+    stacks = {("background:writer", "start@extension.so"): 10}
+    found = comparison(profiled("old", 1, 10.0, stacks), profiled("new", 1, 10.0, stacks))
+    assert [one.name for one in found.subsystems] == ["other"]
+
+
+def test_a_plan_adds_subsystems_that_go_before_the_shipped_ones() -> None:
+    stacks = {COMPARE: 50, stack("run@my_extension.so"): 50}
+    own = {"comparisons": ["_bt_compare"], "mine": ["@my_extension"]}
+    found = comparison(profiled("old", 1, 10.0, stacks), profiled("new", 1, 10.0, stacks), **own)
+    assert subsystem(found, "comparisons").base_us == pytest.approx(5.0)
+    assert subsystem(found, "mine").base_us == pytest.approx(5.0)

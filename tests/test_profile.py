@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from dbdyno.analysis.step.json_codec import from_plain, to_plain
 from dbdyno.model import Json, Plan, ProfileWish, StepRun
 from dbdyno.model.error import PlanError, ResultError
 from dbdyno.model.profile import Stack
+from dbdyno.run.check.plan_record import observe_json
 from dbdyno.store import Results, StepFolder, profile
 
 PLAN = """
@@ -60,6 +62,28 @@ def test_a_plan_asks_for_profiles() -> None:
     assert observe.profile == ProfileWish(seconds=2.5, hertz=49, steps=("qr100",))
     assert observe.waits_s == 0.05
     assert observe.profile.wants("qr100") and not observe.profile.wants("qp100")
+
+
+def test_a_plan_adds_subsystems() -> None:
+    own = 'subsystems = { mine = ["@my.so", "my_"] }'
+    made = parse(f"profile = {{}}\n{own}").observe
+    assert made.subsystems == {"mine": ("@my.so", "my_")}
+    assert observe_json(made)["subsystems"] == {"mine": ("@my.so", "my_")}
+    assert "subsystems" not in observe_json(parse("profile = {}").observe)
+
+
+@pytest.mark.parametrize(
+    ("observe", "message"),
+    [
+        ('subsystems = { mine = ["my_"] }', "`observe.subsystems`: needs `profile`"),
+        ("profile = {}\nsubsystems = { mine = [] }", "`observe.subsystems.mine`: needs a name and"),
+        ('profile = {}\nsubsystems = { mine = ["@"] }', "`observe.subsystems.mine`: '@' begins"),
+        ('profile = {}\nsubsystems = { mine = "my_" }', "`observe.subsystems.mine`: must be"),
+    ],
+)
+def test_subsystems_that_say_nothing_are_refused(observe: str, message: str) -> None:
+    with pytest.raises(PlanError, match=re.escape(message)):
+        parse(observe)
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,8 @@ class Observe:
     waits_s: float | None = None  # so often sessions are sampled for what they wait for; None: not
     waits_sessions: bool = False  # whether each sample keeps every session
     profile: ProfileWish | None = None  # None: no profiles
+    # By name how their functions' names begin; beside those that are shipped for the engine.
+    subsystems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 HookMoment = Literal["before-run", "after-run", "before-step", "after-step"]

@@ -6,13 +6,14 @@ from collections.abc import Collection
 
 from dbdyno.model import Plan, ProfileWish
 from dbdyno.model.document import suggestion
-from dbdyno.plan.schema import ProfileForm, refusal
+from dbdyno.plan.schema import ObserveForm, ProfileForm, refusal
 
 SECONDS_MIN, SECONDS_MAX = 1.0, 600.0
 """A window's length: below, too few samples say where time goes; above, a step is meant."""
 HERTZ_MIN, HERTZ_MAX = 1, 4_999
 """Above, samples are a load of their own."""
 KEY = "observe.profile"
+KEY_SUBSYSTEMS = "observe.subsystems"
 
 
 def wish(form: ProfileForm | None, source: str) -> ProfileWish | None:
@@ -29,6 +30,21 @@ def wish(form: ProfileForm | None, source: str) -> ProfileWish | None:
         raise refusal(source, f"{KEY}.steps", "is empty; name a step, or remove the key")
     steps = None if form.steps is None else tuple(form.steps)
     return ProfileWish(seconds=float(form.seconds), hertz=form.hertz, steps=steps)
+
+
+def subsystems(form: ObserveForm, source: str) -> dict[str, tuple[str, ...]]:
+    """The subsystems that a plan adds, by name how their functions begin. Raises PlanError."""
+    for name, beginnings in form.subsystems.items():
+        key = f"{KEY_SUBSYSTEMS}.{name}"
+        if form.profile is None:
+            raise refusal(source, KEY_SUBSYSTEMS, "needs `profile`; write it beside the table")
+        if not name or not beginnings:
+            raise refusal(source, key, 'needs a name and a list, such as mine = ["my_", "@my.so"]')
+        for beginning in beginnings:
+            if not beginning.removeprefix("@"):
+                sentence = f"{beginning!r} begins every name; write how some functions begin"
+                raise refusal(source, key, sentence)
+    return {name: tuple(beginnings) for name, beginnings in form.subsystems.items()}
 
 
 def check(plan: Plan, steps: Collection[str], source: str) -> None:

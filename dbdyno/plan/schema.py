@@ -161,6 +161,7 @@ class ObserveForm(Form):
     waits: str | None = None
     waits_sessions: bool = Observe.waits_sessions
     profile: ProfileForm | None = None
+    subsystems: dict[str, list[str]] = Field(default_factory=dict)
 
 
 class VerdictForm(Form):

@@ -7,6 +7,7 @@ PlanError in one line that names file, key and remedy.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import get_args
 
 from dbdyno.model import Observe, Placement, Schedule, Void
@@ -75,12 +76,14 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
 
 def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
     """The samples that are taken of servers."""
-    wish = profile.wish(form.profile, source)
+    profiles = Observe(
+        profile=profile.wish(form.profile, source), subsystems=profile.subsystems(form, source)
+    )
     if form.waits is None:
         if form.waits_sessions:
             sentence = 'needs `waits`, which says how often; write waits = "50ms" beside it'
             raise refusal(source, "observe.waits_sessions", sentence)
-        return Observe(profile=wish)
+        return profiles
     match = TIME.fullmatch(form.waits)
     if match is None:
         sentence = f'{form.waits!r} is not a duration; write it as "50ms" or "1s"'
@@ -94,7 +97,7 @@ def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
             f'waits cannot be sampled with interleave = "{interleave}"; remove it, or use "step"'
         )
         raise refusal(source, "observe.waits", sentence)
-    return Observe(waits_s=waits_s, waits_sessions=form.waits_sessions, profile=wish)
+    return replace(profiles, waits_s=waits_s, waits_sessions=form.waits_sessions)
 
 
 def aims(form: VerdictForm, source: str) -> Aims:

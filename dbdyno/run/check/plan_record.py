@@ -40,7 +40,7 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
 
 def observe_json(observe: Observe) -> Json:
     """The samples taken of servers; newer keys only if they are wanted: older folders lack them."""
-    return said(asdict(observe), Observe, ("waits_sessions", "profile"))
+    return said(asdict(observe), Observe(), ("waits_sessions", "profile", "subsystems"))
 
 
 def between(plan: Plan) -> Json:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dbdyno.analysis.compare import arms_and_blocks, functions, step_cells, subsystems
+from dbdyno.analysis.compare import arms_and_blocks, functions, step_cells
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.model.profile import Profile, ProfileComparison, Stack
 from run_builder import plan_of, run
@@ -50,7 +50,7 @@ def step(*runs: StepRun, arms: Sequence[str] = ("old", "new"), **own: list[str])
     plan["observe"] = {"subsystems": own}
     its = arms_and_blocks.arms(plan, None)
     rows = step_cells.rows(plan, its, sorted(runs, key=lambda one: one.block))
-    (row,) = functions.with_profiles(rows, lambda arm: subsystems.of_arm(plan, arm))
+    (row,) = functions.with_profiles(rows, plan)
     return row.step
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from dbdyno.analysis.compare import (
@@ -25,7 +24,6 @@ from dbdyno.analysis.compare import (
     looks,
     pairing,
     step_cells,
-    subsystems,
     suspects,
     sweeps,
     validity,
@@ -66,7 +64,6 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     minutes = cost_to_decide.minutes_per_block(its, copies, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     rows = duet.checked(step_cells.rows(plan, arms, runs), solos, arms, plan, host, aims)
-    rows = functions.with_profiles(rows, partial(subsystems.of_arm, plan))
     written = lost.usable(results.looks)
     prior = lost.usable(results.prior)
     commits = lost.usable(results.commits) or ()
@@ -77,7 +74,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         minutes=minutes,
         blocks_each=arms_and_blocks.blocks_each(plan),
     )
-    found = conclusions.conclude(rows, arms, rules)
+    found = conclusions.conclude(functions.with_profiles(rows, plan), arms, rules)
     looked = min((sights[arm].looked for arm in arms.shown[1:]), key=_far, default=None)
     return Comparison(
         title=_title(plan, arms.shown),

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
 from dbdyno.analysis.compare.step_cells import Row
-from dbdyno.analysis.compare.subsystems import BINARY, OTHER, Part, Subsystems, part_of
-from dbdyno.model import StepRun
+from dbdyno.analysis.compare.subsystems import BINARY, OTHER, Part, Subsystems, of_arm, part_of
+from dbdyno.model import Json, StepRun
 from dbdyno.model.profile import (
     NO_SYMBOL,
     Difference,
@@ -71,9 +71,9 @@ class _Pair:
     arm: _Seen
 
 
-def with_profiles(rows: Sequence[Row], tables: Tables) -> tuple[Row, ...]:
+def with_profiles(rows: Sequence[Row], plan: Json) -> tuple[Row, ...]:
     """The rows, with the profiles of each step side by side."""
-    tables = cache(tables)
+    tables = cache(partial(of_arm, plan))
     return tuple(
         replace(row, step=replace(row.step, profiles=compared(row, tables))) for row in rows
     )

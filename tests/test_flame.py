@@ -66,6 +66,20 @@ def test_a_stack_too_cheap_for_a_nanosecond_in_both_arms_is_left_out() -> None:
     assert set(flame.graph(step, step.profiles[0]).costs) == {SCAN}
 
 
+def test_many_stacks_of_one_sample_add_up_to_what_they_cost_together() -> None:
+    alike = {
+        (ROOT, f"f{place % 7}@postgres", f"g{place}@postgres"): 0.0404 for place in range(1000)
+    }
+    (step,) = (one for one in profiled(profile(alike, alike)).steps if one.profiles)
+    costs = flame.graph(step, step.profiles[0]).costs
+    assert sum(arm for _, arm in costs.values()) == 40_400
+    assert {base - arm for base, arm in costs.values()} == {0}
+    lines = flame.folded(alike, 10).splitlines()
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in lines) == 4_040
+    caller = [line for line in lines if line.startswith(f"{ROOT};f3@postgres;")]
+    assert abs(sum(int(line.rsplit(" ", 1)[1]) for line in caller) - 143 * 4.04) <= 1
+
+
 @pytest.mark.parametrize(
     ("cost_us", "scale"), [(0.5, 1), (1_000.0, 1), (1_000.1, 10), (40_000.0, 100), (7e6, 10_000)]
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from itertools import accumulate, pairwise
 
 from dbdyno.model import StepComparison
 from dbdyno.model.flame import FlameGraph
@@ -42,15 +43,19 @@ def _paired(
     base: Mapping[Stack, float], arm: Mapping[Stack, float]
 ) -> dict[Stack, tuple[int, int]]:
     """Nanoseconds of the stacks of either; what rounds to none in both is left out."""
-    pairs = {
-        stack: (_ns(base.get(stack, 0.0)), _ns(arm.get(stack, 0.0)))
-        for stack in sorted(base.keys() | arm.keys())
-    }
-    return {stack: pair for stack, pair in pairs.items() if any(pair)}
+    stacks = sorted(base.keys() | arm.keys())
+    pairs = zip(_whole(base, stacks, 1), _whole(arm, stacks, 1), strict=True)
+    return {stack: pair for stack, pair in zip(stacks, pairs, strict=True) if any(pair)}
 
 
-def _ns(microseconds: float) -> int:
-    return round(microseconds * NS_PER_US)
+def _whole(costs: Mapping[Stack, float], stacks: Iterable[Stack], scale_ns: int) -> list[int]:
+    """The costs in units of `scale_ns`, rounded so that every sum of neighbours is right to one.
+
+    Each stack by itself would be wrong in the same direction: most have one sample, and cost alike.
+    """
+    scaled = (costs.get(stack, 0.0) * NS_PER_US / scale_ns for stack in stacks)
+    ends = (round(end) for end in accumulate(scaled, initial=0.0))
+    return [end - start for start, end in pairwise(ends)]
 
 
 # --- For other viewers -----------------------------------------------------------------------
@@ -64,8 +69,9 @@ def scale(*stacks: Mapping[Stack, float]) -> int:
 
 def folded(stacks: Mapping[Stack, float], scale_ns: int) -> str:
     """Lines of `caller;callee COUNT`, each count so many nanoseconds for each operation."""
-    counts = ((stack, round(cost * NS_PER_US / scale_ns)) for stack, cost in stacks.items())
-    return "".join(f"{';'.join(stack)} {count}\n" for stack, count in sorted(counts) if count)
+    ordered = sorted(stacks)
+    counts = zip(ordered, _whole(stacks, ordered, scale_ns), strict=True)
+    return "".join(f"{';'.join(stack)} {count}\n" for stack, count in counts if count)
 
 
 def speedscope(title: str, profiles: Mapping[str, Mapping[Stack, float]]) -> str:

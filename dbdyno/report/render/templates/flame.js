@@ -1,7 +1,8 @@
 // A flame graph is unpacked when its fold opens, into a frame of its own: it has its own script,
 // style and names. Its script keeps zoom and search in the address, which such a frame has not.
+// Its title is the fold's summary.
 const flame_head = '<!doctype html><meta name="color-scheme" content="light dark">'
-  + "<style>body { margin: 0; } body > svg { display: block; width: 100%; }</style>"
+  + "<style>body { margin: 0; } body > svg { display: block; width: 100%; } #title { display: none; }</style>"
   + "<script>history.replaceState = () => {};<\/script>";
 
 async function flame_svg(fold) {

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare.suspects import source_name, suspects, with_suspects
+from dbdyno.analysis.compare.suspects import LEADING_MAX, source_name, suspects, with_suspects
 from dbdyno.builds import Build, cache, touched
 from dbdyno.builds.source import Source
 from dbdyno.model import StepComparison
@@ -336,16 +336,27 @@ def test_only_changes_that_were_found_are_suspect() -> None:
     sure, unsure = cost("ExecScan", 0.9), cost("sort", 2.0, found=False, p=0.4)
     nameless = cost(NO_SYMBOL, 3.0)
     found = suspects(profile(unsure, nameless, sure), BETWEEN)
-    assert found.tested
+    assert found.sure
     assert [one.function.name for one in found.functions] == ["ExecScan"]
 
 
 def test_of_one_block_the_largest_changes_are_taken() -> None:
     many = [cost(f"f{size}", size / 10, found=False, p=None) for size in range(20)]
     found = suspects(profile(*many, cost("fewer", -5.0, found=False, p=None)), BETWEEN)
-    assert not found.tested
+    assert not found.sure
     assert [one.function.name for one in found.functions][:2] == ["fewer", "f19"]
-    assert len(found.functions) == 10
+    assert len(found.functions) == LEADING_MAX
+
+
+def test_where_no_change_is_sure_those_that_lead_are_taken_in_their_order() -> None:
+    leads, follows = (
+        cost("sort", 0.1, found=False, p=0.2),
+        cost("ExecScan", 2.0, found=False, p=0.4),
+    )
+    untested = cost("rare", 3.0, found=False, p=None)
+    found = suspects(profile(leads, follows, untested), BETWEEN)
+    assert not found.sure
+    assert [one.function.name for one in found.functions] == ["sort", "ExecScan"]
 
 
 @pytest.mark.parametrize(
@@ -385,7 +396,11 @@ def test_the_report_names_functions_with_their_commits() -> None:
 def test_without_changes_it_says_so_and_without_commits_nothing() -> None:
     (step,) = with_suspects([step_of(cost("ExecScan", 0.9, found=False))], [BETWEEN])
     (found,) = section.findings(step)
-    assert found.text.endswith("; no function's cost surely changed.")
+    assert found.text.endswith(
+        "; no function's cost surely changed; those that lead, which may be chance, are listed."
+    )
+    (empty,) = section.findings(*with_suspects([step_of()], [BETWEEN]))
+    assert empty.text.endswith("; no function's cost surely changed.")
     (bare,) = with_suspects([step_of(cost("ExecScan", 0.9))], [])
     assert list(section.findings(bare)) == []
 

@@ -48,5 +48,5 @@ class Suspects:
     """The functions of a step whose cost changed, by how surely it did."""
 
     between: CommitsBetween
-    tested: bool  # whether changes are told from 0, and not the largest of a single block
+    sure: bool  # whether their cost surely changed; else it is not told from chance
     functions: tuple[Suspect, ...]

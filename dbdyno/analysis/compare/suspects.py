@@ -15,8 +15,8 @@ from dbdyno.model.profile import NO_SYMBOL, FunctionCost, ProfileComparison
 from dbdyno.model.suspects import CommitBetween, CommitsBetween, Suspect, Suspects
 
 KERNEL = "[kernel]"
-LARGEST_MAX = 10
-"""So many functions of a single block, of which nothing can be told but the size."""
+LEADING_MAX = 5
+"""So many functions are taken where no change is sure: the list says where to look, not more."""
 
 
 def with_suspects(
@@ -59,22 +59,21 @@ def _of(known: Sequence[CommitsBetween], arm: str, base: str) -> CommitsBetween 
 
 
 def suspects(profile: ProfileComparison, between: CommitsBetween) -> Suspects:
-    """The functions whose cost changed, as sure as in the profile, with the commits for each.
+    """The functions whose cost surely changed, with the commits for each.
 
-    With one block nothing tells a change from chance: the largest ones are taken.
+    Where none did, the first ones by their p; of one block, which has none, the largest changes.
     """
     own = [one for one in profile.functions if one.binary != KERNEL and one.name != NO_SYMBOL]
-    tested = any(one.p is not None for one in own)
-    if tested:
-        changed = [one for one in own if one.found]
-    else:
-        changed = sorted(own, key=lambda one: -abs(one.change.value))[:LARGEST_MAX]
+    found = [one for one in own if one.found]
+    leading = sorted(own, key=lambda one: -abs(one.change.value))
+    if any(one.p is not None for one in own):
+        leading = [one for one in own if one.p is not None]
     sizes = {one.commit: sum(map(len, one.touched.values())) for one in between.commits}
     smallest = sorted(between.commits, key=lambda one: (sizes[one.commit], -one.unix_s))
     return Suspects(
         between=between,
-        tested=tested,
-        functions=tuple(_suspect(one, between, smallest) for one in changed),
+        sure=bool(found),
+        functions=tuple(_suspect(one, between, smallest) for one in found or leading[:LEADING_MAX]),
     )
 
 

@@ -42,16 +42,14 @@ def _between(found: Suspects) -> str:
         f" {its.base_commit[:SHORT_DIGITS]} ({its.base}) and {its.arm_commit[:SHORT_DIGITS]}"
     )
     text += f" ({its.missing})" if its.missing else ""
-    if not found.functions:
-        return f"{text}; no function's cost surely changed."
+    if not found.sure:
+        leading = "; those that lead, which may be chance, are listed" if found.functions else ""
+        return f"{text}; no function's cost surely changed{leading}."
     touched = sum(bool(one.touched) for one in found.functions)
-    which = (
-        f"{len(found.functions)} functions whose cost surely changed"
-        if found.tested
-        else f"the {len(found.functions)} functions with the largest changes, which one block "
-        "cannot tell from chance,"
+    return (
+        f"{text}; of {len(found.functions)} functions whose cost surely changed {touched}"
+        f" {'was' if touched == 1 else 'were'} touched."
     )
-    return f"{text}; of {which} {touched} {'was' if touched == 1 else 'were'} touched."
 
 
 def _listed(suspect: Suspect, one: str) -> str:

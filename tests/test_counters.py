@@ -14,6 +14,7 @@ from dbdyno.analysis.step import counters
 from dbdyno.model.metric.counter import COUNTER, INSTRUCTIONS
 from dbdyno.model.profile import Profile
 from dbdyno.model.verdict import Aims
+from dbdyno.report.section import metrics, why
 
 COUNTED = {
     "instructions:u": 9_000_000.0,
@@ -93,3 +94,28 @@ def test_without_counters_there_is_no_witness():
     assert INSTRUCTIONS in cell.costs
     costs = {name: one for name, one in cell.costs.items() if name != INSTRUCTIONS}
     assert witness.words(replace(cell, costs=costs), "query", Aims()) == ""
+
+
+@pytest.mark.parametrize("factor", [1.0, 1 / 1.1])
+def test_the_report_names_the_witness_beside_any_verdict(factor: float):
+    step = changed(qps=factor)
+    base, cell = step.cells
+    assert cell.verdict is not None
+    said = replace(cell, verdict=replace(cell.verdict, witness="2.0 % more instructions per query"))
+    (finding,) = why.findings(replace(step, cells=(base, said)))
+    assert "witness, which decides nothing: 2.0" in finding.text.replace("\u00a0", " ")
+    assert list(why.findings(step)) == []
+
+
+def test_the_report_says_in_one_line_why_there_are_no_hardware_counters():
+    step = changed()
+    profile = replace(a_profile({}), no_counters="this host counts no hardware events")
+
+    def note(profile: Profile | None) -> str:
+        base, cell = step.cells
+        runs = tuple(replace(run, profile=profile) for run in cell.runs)
+        profiled = replace(step, cells=(base, replace(cell, runs=runs)))
+        return [table.note for table in metrics.tables(profiled, "old", "p")][-1]
+
+    assert note(profile).startswith("Without instructions, cycles and misses: this host counts no")
+    assert note(a_profile(COUNTED)) == note(None) == ""

@@ -158,7 +158,15 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
         joins=f"{prefix}-cost",
         columns=columns,
         rows=rows,
+        note=_uncounted(step),
     )
+
+
+def _uncounted(step: StepComparison) -> str:
+    """Why profiled arms have no instructions, cycles and misses; nothing where they have them."""
+    profiles = (run.profile for result in step.cells for run in result.runs)
+    reasons = {one.no_counters: None for one in profiles if one is not None and one.no_counters}
+    return f"Without instructions, cycles and misses: {'; '.join(reasons)}." if reasons else ""
 
 
 def _group(name: str) -> str:

@@ -20,6 +20,7 @@ from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.report import json_document
 from result_builder import build, plant
 from result_planted import Planted
+from test_functions import drawn
 from test_report_noise_budget import BUDGET
 from verdict_builder import (
     CPU,
@@ -41,6 +42,10 @@ JUDGEMENT = (
     " stood_still base_stood_still p_still"
 )
 LOOK = "blocks share confidence ratio low high"
+PART = (
+    "name binary subsystem base_us arm_us change base_inclusive_us arm_inclusive_us "
+    "inclusive_change p found"
+)
 FORM = {
     "": "format dyno title label plan base arms ghost blocks aims looks design calibration overall "
     "steps across sweeps warnings void_blocks incomplete",
@@ -58,9 +63,17 @@ FORM = {
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "overall.look": LOOK,
     "steps": "workload ordinal step group headline base_values arms limited notices duet "
-    "attributions told",
+    "attributions profiles told",
     "design": "kind base arm factors levels",
     "design.factors": "name base arm",
+    "steps.profiles": "base arm samples base_us arm_us base_window_us arm_window_us "
+    "subsystems functions",
+    "steps.profiles.subsystems": PART,
+    "steps.profiles.subsystems.change": "value low high blocks",
+    "steps.profiles.subsystems.inclusive_change": "value low high blocks",
+    "steps.profiles.functions": PART,
+    "steps.profiles.functions.change": "value low high blocks",
+    "steps.profiles.functions.inclusive_change": "value low high blocks",
     "steps.attributions": "metric whole effects interactions remainder",
     "steps.attributions.whole": "blocks ratio low high",
     "steps.attributions.effects": "factors blocks ratio low high q found aliases partly",
@@ -152,7 +165,9 @@ def whole(made: Comparison) -> Comparison:
     made = with_judgements(made, "l.i2", lambda one: at_look(one, 0.93, 0.89, 0.97))
     first, *others = made.steps
     cells = (replace(cell, runs=tuple(map(telling, cell.runs))) for cell in first.cells)
-    first = replace(first, cells=tuple(cells), attributions=(ATTRIBUTION,))
+    first = replace(
+        first, cells=tuple(cells), attributions=(ATTRIBUTION,), profiles=(drawn(0.1, 1),)
+    )
     made = replace(made, steps=(first, *others), design=DESIGN)
     return replace(
         explained(made, {"l.i2": "7.0 % slower [6.5, 7.6]"}),

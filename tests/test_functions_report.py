@@ -95,8 +95,8 @@ def test_the_rows_of_a_table_add_up_to_the_last() -> None:
         *parts, whole = (float(row.cells[at].text) for row in table.rows)
         assert abs(sum(parts) - whole) < 0.005 * len(parts)
     words = [row.cells[0].text for row in tables(its)["w-01-new-functions"].rows]
-    assert words[-3:] == ["no symbol", "20 other functions", "the whole server"]
-    assert len(words) == functions.ROWS_MAX + 3
+    assert words[-3:] == ["no symbol", "10 other functions", "the whole server"]
+    assert len(words) == functions.ROWS_MAX + functions.DEAREST_MAX + 3
 
 
 def test_an_arm_alone_has_no_columns_of_changes() -> None:

@@ -17,6 +17,7 @@ from dbdyno.model import Across, Cell, Comparison, Json, Ratio, StepComparison
 from dbdyno.model.attribution import Attribution, Effect
 from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
+from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.verdict import Explanation, Judgement, Overall
 from dbdyno.report import known
@@ -99,6 +100,7 @@ def _step(step: StepComparison) -> Json:
         "notices": step.notices,
         "duet": asdict(step.duet) if step.duet else None,
         "attributions": [_attribution(one) for one in step.attributions],
+        "profiles": [_profile(one) for one in step.profiles],
         "told": {cell.arm: told for cell in step.cells if (told := _told(cell))},
     }
 
@@ -121,6 +123,21 @@ def _effect(one: Effect) -> Json:
         "found": one.found,
         "aliases": one.aliases,
         "partly": one.partly,
+    }
+
+
+def _profile(one: ProfileComparison) -> Json:
+    """An arm's CPU by subsystem, and the functions whose cost changed beyond chance."""
+    return {
+        "base": one.base,
+        "arm": one.arm,
+        "samples": one.samples,
+        "base_us": one.base_us,
+        "arm_us": one.arm_us,
+        "base_window_us": one.base_window_us,
+        "arm_window_us": one.arm_window_us,
+        "subsystems": [asdict(part) for part in one.subsystems],
+        "functions": [asdict(part) for part in one.functions if part.found],
     }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbdyno.model import StepComparison
 from dbdyno.model.headlines import kind_of
@@ -13,7 +14,10 @@ from dbdyno.report.colors import ARROWS, Tone
 from dbdyno.report.parts import Cell, Column, Finding, Group, Row, Section, Subject, Table, Text
 
 ROWS_MAX = 20
-"""So many functions have a row of their own, beside those without a symbol; the rest have one."""
+"""So many functions have a row of their own, the surest changes first."""
+DEAREST_MAX = 10
+"""So many of the others have one, too."""
+SUREST, DEAREST = "surest changes", "others, the dearest first"
 TOLD_MAX = 5
 """So many functions are told in a sentence."""
 LESS, MORE = "surely less;", "surely more, beyond chance among all rows tested."
@@ -158,18 +162,25 @@ def _columns(compared: ProfileComparison, form: Form, what: str) -> tuple[Column
 
 
 def _function_rows(compared: ProfileComparison, form: Form) -> Iterable[Row]:
-    """The surest changes, what has no symbol, all other functions together, and their sum."""
+    """The surest changes, the dearest and unknown of the others, the rest of them, and their sum.
+
+    An arm alone has no changes: its functions are sorted by what they cost.
+    """
     costly = [one for one in compared.functions if one.base_us or one.arm_us]
-    surest = [one for one in costly if one.name != NO_SYMBOL][:ROWS_MAX]
+    named = [one for one in costly if one.name != NO_SYMBOL]
     unknown = [one for one in costly if one.name == NO_SYMBOL]
-    shown = (*surest, *unknown)
-    rest = [one for one in costly if one not in shown]
-    yield from (_row(one, compared, form, function=True) for one in shown)
+    surest, others = named[:ROWS_MAX], named[ROWS_MAX:]
+    others.sort(key=lambda one: -max(one.base_us, one.arm_us))
+    beside, rest = (*others[:DEAREST_MAX], *unknown), others[DEAREST_MAX:]
+    first, second = ("", "") if compared.arm == compared.base else (SUREST, DEAREST)
+    for group, costs in ((first, surest), (second, beside)):
+        for one in costs:
+            yield replace(_row(one, compared, form, function=True), group=group)
     if rest:
-        own = [sum(one.base_us for one in rest), sum(one.arm_us for one in rest)]
-        words = f"{len(rest)} other functions"
-        yield _total(words, compared, form, (own[0], own[1]), width=3)
-    yield _sum(compared, form, width=3, tone="total")
+        own = (math.fsum(one.base_us for one in rest), math.fsum(one.arm_us for one in rest))
+        row = _total(f"{len(rest)} other functions", compared, form, own, width=3)
+        yield replace(row, group=second)
+    yield replace(_sum(compared, form, width=3), group=second and "all")
 
 
 def _row(

@@ -202,6 +202,19 @@ def test_the_two_arms_stay_as_they_are_and_a_preset_stays_where_it_can() -> None
     assert [arm.name for arm in plan.arms] == ["old", "old+jit", "old+fsync", "new"]
 
 
+def test_arms_are_named_by_what_is_changed_in_them() -> None:
+    names = [arm.name for arm in made(*many(3)).arms]
+    assert names[:4] == ["old", "old+s0", "old+s1", "old+s0+s1"]
+    long = ", ".join(f"a_setting_with_a_long_name{number} = 1" for number in range(4))
+    texts = 'version = "17"', f'version = "17"\nsettings = {{ {long} }}'
+    named = [arm.name for arm in made(*texts).arms]
+    assert named[1:3] == [
+        "old+a_setting_with_a_long_name0",
+        "old..a_setting_with_a_long_name1",
+    ]
+    assert [arm.name for arm in made(*texts, kind="screening").arms][2] == "old+mix02"
+
+
 # --- The plan --------------------------------------------------------------------------------
 
 

@@ -162,9 +162,15 @@ def _with_settings(arm: Arm, wanted: Mapping[str, str], sides: Sides) -> Arm:
 def _name(
     sides: Sides, factors: Sequence[Exchange], row: Sequence[int], taken: Mapping[str, object]
 ) -> str:
-    """The base's name with what is changed; with a number where that is long."""
+    """The base's name with what is changed: `pg17+jit+work_mem`; with a number where that is long.
+
+    One at a time `pg17..jit` has all up to that factor.
+    """
     changed = [one.name.split("+")[0] for one, level in zip(factors, row, strict=True) if level]
-    name = ODD.sub("-", "+".join([sides.base.name, *changed]))
-    if len(name) <= NAME_MAX and name not in (sides.arm.name, *taken):
-        return name
+    texts = ["+".join([sides.base.name, *changed])]
+    if all(row[: len(changed)]):
+        texts.append(f"{sides.base.name}..{changed[-1]}")
+    for name in (ODD.sub("-", text) for text in texts):
+        if len(name) <= NAME_MAX and name not in (sides.arm.name, *taken):
+            return name
     return f"{sides.base.name[: NAME_MAX - 6]}+mix{len(taken):02}"

@@ -182,7 +182,15 @@ def test_the_sentence_names_several_or_says_that_none_is_told() -> None:
     )
     of = design("screening", 9)
     said = sentence(of, logs(of, [0.0] * 9, blocks=3))
-    assert "no factor's effect is told from none: " in said and "and 5 more as little" in said
+    assert "no factor's effect is told from none: " in said and "and 5 more" in said
+
+
+def test_the_sentence_is_of_cpu_where_throughput_tells_nothing() -> None:
+    of = design("factorial", 2)
+    quiet, loud = (told(of, logs(of, [effect, 0.0])) for effect in (0.0, 0.1))
+    assert not any(one.found for one in quiet.effects)
+    assert section.surest([quiet, loud]) is loud
+    assert section.surest([quiet, quiet]) is quiet
 
 
 def test_the_table_has_the_whole_each_factor_and_what_is_left() -> None:

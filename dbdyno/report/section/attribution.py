@@ -29,6 +29,11 @@ BY_DESIGN: Mapping[DesignKind, str] = {
 """How effects are to be read."""
 
 
+def surest(found: Sequence[Attribution]) -> Attribution:
+    """The first metric that tells a factor's effect from none; where none does, the headline's."""
+    return next((one for one in found if any(its.found for its in one.effects)), found[0])
+
+
 def sentence(step: StepComparison, told: Attribution) -> str:
     """What each factor has of the whole change, the surest named as such."""
     known = [one for one in told.effects if one.change is not None]
@@ -43,7 +48,7 @@ def _shares(known: Sequence[Effect]) -> str:
     if not known:
         return "no block has the arms that tell the factors apart"
     named = [_has(one) for one in others[:NAMED_MAX]]
-    more = f" and {len(others) - NAMED_MAX} more as little" if len(others) > NAMED_MAX else ""
+    more = f" and {len(others) - NAMED_MAX} more" if len(others) > NAMED_MAX else ""
     if len(found) == 1 and others:
         (rest,) = found
         return f"{', '.join(named)}{more}, `{_name(rest)}` the rest: {_amount(rest)}"
@@ -205,7 +210,7 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
         name="attributed",
         title="Which factor",
         level="brief",
-        items=tuple(Finding(text=sentence(step, step.attributions[0])) for step in steps),
+        items=tuple(Finding(text=sentence(step, surest(step.attributions))) for step in steps),
     )
     yield table(steps, design)
     yield levels(design)

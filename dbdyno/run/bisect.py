@@ -6,6 +6,7 @@ measured. What was tested is kept after each test, so that a search that goes on
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -264,9 +265,10 @@ def standing(search: Bisection, index: int) -> str:
     assert found is not None, "there is a test"
     likely = "no change" if found.first is None else commit_words(search.question, found.first)
     by = "CPU" if search.question.by == "cpu" else "throughput"
+    change = math.expm1(one.log_ratio)
     return (
-        f"{commit_words(search.question, index)}: {by} {100 * one.log_ratio:+.1f} % "
-        f"± {100 * one.se:.1f} in {one.blocks} blocks; most probable: {likely}, "
+        f"{commit_words(search.question, index)}: {by} {100 * change:+.1f} % "
+        f"± {100 * one.se * (1 + change):.1f} in {one.blocks} blocks; most probable: {likely}, "
         f"{100 * found.probability:.0f} %"
     )
 

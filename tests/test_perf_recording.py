@@ -34,9 +34,10 @@ int main(int count, char **words) {
 @pytest.fixture(scope="module")
 def perf() -> Perf:
     """The perf of this host."""
-    if shutil.which("perf") is None:
-        pytest.skip("no perf here: apt-get install linux-perf")
-    return find()
+    try:
+        return find()
+    except HostError as error:
+        pytest.skip(str(error))
 
 
 def compiled(folder: Path, *flags: str) -> Path:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import subprocess
-import tarfile
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,8 +117,8 @@ def make(tarball: Path, folder: Path, wish: Wish) -> tuple[str, ...]:
 def _unpack(tarball: Path, folder: Path) -> None:
     """Puts what the tarball's one folder holds into a folder that is not there yet, or empty."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as place, tarfile.open(tarball) as archive:
-        archive.extractall(place, filter="data")
+    with tempfile.TemporaryDirectory(dir=folder.parent) as place:
+        subprocess.run(["tar", "-xf", tarball, "-C", place], check=True)
         (top,) = Path(place).iterdir()
         top.rename(folder)
 

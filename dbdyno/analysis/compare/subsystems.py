@@ -13,7 +13,6 @@ from importlib import resources
 
 from dbdyno.model import Json
 from dbdyno.model.engine import recorded
-from dbdyno.model.profile import Stack
 
 FILE = "subsystems.toml"
 BINARY = "@"
@@ -100,8 +99,3 @@ def _shipped(family: str) -> dict[str, list[str]]:
     """The table in a family's folder; an engine may have none."""
     file = resources.files("dbdyno").joinpath("engine", family, FILE)
     return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-
-
-def parts_of(stack: Stack) -> list[Part]:
-    """The functions of a call stack from its root, without the owner of the process."""
-    return [part_of(frame) for frame in stack[1:]]

@@ -6,7 +6,6 @@ data or its callers; compilers put functions into others of their file, whose co
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -68,8 +67,9 @@ def suspects(profile: ProfileComparison, between: CommitsBetween) -> Suspects:
     leading = sorted(own, key=lambda one: -abs(one.change.value))
     if any(one.p is not None for one in own):
         leading = [one for one in own if one.p is not None]
-    sizes = {one.commit: sum(map(len, one.touched.values())) for one in between.commits}
-    smallest = sorted(between.commits, key=lambda one: (sizes[one.commit], -one.unix_s))
+    smallest = sorted(
+        between.commits, key=lambda one: (sum(map(len, one.touched.values())), -one.unix_s)
+    )
     return Suspects(
         between=between,
         sure=bool(found),
@@ -81,17 +81,9 @@ def _suspect(
     function: FunctionCost, between: CommitsBetween, commits: Sequence[CommitBetween]
 ) -> Suspect:
     """A function with its commits; those that touch few functions say more and come first."""
-    name = source_name(function.name)
+    name = function.name
     touched = [one for one in commits if any(name in names for names in one.touched.values())]
     files = {file for file, names in between.defined.items() if name in names}
     files |= {file for one in touched for file, names in one.touched.items() if name in names}
     beside = [one for one in commits if one not in touched and files & one.touched.keys()]
     return Suspect(function=function, touched=tuple(touched), beside=tuple(beside))
-
-
-def source_name(symbol: str) -> str:
-    """A symbol's name as the source has it: without parameters and what a compiler appended.
-
-    `ExecScan.constprop.0` is ExecScan, `JOIN::optimize(bool)` is JOIN::optimize.
-    """
-    return re.split(r"[.(@]", symbol, maxsplit=1)[0]

@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dbdyno.analysis.step import assemble
+from dbdyno.analysis.step import assemble, evidence
 from dbdyno.analysis.step.level_changes import EDGE_S
+from dbdyno.analysis.step.role_seconds import full_seconds
+from dbdyno.analysis.step.second_values import second_values
 from dbdyno.model import Json, StepComparison, StepRun
 from dbdyno.model.level_change import Event, LevelChange, Moved
 from dbdyno.report.section import level_changes as section
@@ -20,6 +22,7 @@ from result_planted import MONO_NS, SECOND_NS, Planted, plant
 from run_builder import concluded, plan_of, run
 from test_analysis import change, change_lines, step_folder
 from test_fairness import without
+from test_waits import sample, write
 
 Numbers = npt.NDArray[np.float64]
 SEED = 8
@@ -164,6 +167,18 @@ def test_a_window_without_readings_has_changes_and_nothing_beside_them(tmp_path:
     change_lines(folder.path / "host.jsonl", lambda lines: lines[:1])
     (found,) = assemble.step_run(folder).level_changes
     assert (found.at_s, found.moved) == (CHANGED_S, ())
+
+
+def test_pages_are_not_known_before_the_first_sample_and_after_the_last(tmp_path: Path) -> None:
+    folder = step_folder(tmp_path, "qr100")
+    moments_s = [second + 0.5 for second in range(11)]
+    write(folder.path, *(sample(at_s) | {"blocks": [100 * at_s, 0]} for at_s in moments_s))
+    found = evidence.read(folder)
+    ticks = full_seconds(found, "query")
+    values = second_values(found, ticks, np.full(len(ticks), 5_000.0))
+    (pages,) = [one.values for one in values if one.name == "pages_per_op"]
+    assert np.flatnonzero(np.isfinite(pages)).tolist() == list(range(1, 10))
+    assert pages[1:10] == pytest.approx(np.full(9, 0.02))
 
 
 # --- In the report -------------------------------------------------------------------------------

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from dbdyno.analysis.step import raw_files, waits
-from dbdyno.analysis.step.evidence import HELPERS, NS_PER_US, Evidence
+from dbdyno.analysis.step.evidence import HELPERS, NS_PER_US, US_PER_S, Evidence
 from dbdyno.analysis.step.raw_files import NS_PER_S, Tick
 from dbdyno.analysis.step.role_seconds import full_seconds
 from dbdyno.model import Json
@@ -91,8 +92,7 @@ def _costs(evidence: Evidence, by_second: BySecond, rates: Numbers) -> Iterator[
 
 
 def _per_operation(name: str, spent: Numbers, rates: Numbers, *, least: float) -> SecondValues:
-    """What was spent by second, of each operation; NaN in seconds without one."""
-    values = np.divide(spent, rates, out=np.full(len(rates), np.nan), where=rates > 0)
+    values = _quotient(spent, rates)
     return SecondValues(name=name, values=values, least=least, share=COST_SHARE_MIN)
 
 
@@ -102,11 +102,11 @@ def _of_owners(evidence: Evidence, by_second: BySecond) -> Iterator[SecondValues
     for owner in owners:
         if owner.startswith(("background:", "lab")) and owner not in HELPERS:
             # An owner that was not there yet had spent nothing.
-            spent = by_second(lambda one, owner=owner: _spent_us(one, [owner]))  # type: ignore[misc]
+            spent = by_second(partial(_spent_us, owners=[owner]))
             if spent is not None:
                 yield _of_a_core(f"cpu.{owner}", spent)
     busy = by_second(_sum_of([("host", "cpu_us", part) for part in BUSY]))
-    known = by_second(lambda one: _spent_us(one, owners))
+    known = by_second(partial(_spent_us, owners=owners))
     if busy is not None and known is not None:
         yield _of_a_core("cpu.rest", busy - known)
 
@@ -117,7 +117,7 @@ def _spent_us(reading: Json, owners: Sequence[str]) -> float:
 
 
 def _of_a_core(name: str, spent_us: Numbers) -> SecondValues:
-    return SecondValues(name=name, values=spent_us / 1e6 * 100, least=1.0)
+    return SecondValues(name=name, values=spent_us / US_PER_S * 100, least=1.0)
 
 
 def _of_machine(by_second: BySecond) -> Iterator[SecondValues]:
@@ -125,8 +125,7 @@ def _of_machine(by_second: BySecond) -> Iterator[SecondValues]:
     stolen = by_second(_sum_of([("host", "cpu_us", "steal")]))
     whole = by_second(_sum_of([("host", "cpu_us", part) for part in CPU_STATES]))
     if stolen is not None and whole is not None:
-        share = np.divide(100 * stolen, whole, out=np.full(len(whole), np.nan), where=whole > 0)
-        yield SecondValues(name="steal", values=share, least=0.5)
+        yield SecondValues(name="steal", values=_quotient(100 * stolen, whole), least=0.5)
     swapped = by_second(_sum_of([("host", "swap_pages", way) for way in ("in", "out")]))
     if swapped is not None:
         yield SecondValues(name="swap", values=swapped, least=10.0)
@@ -139,8 +138,7 @@ def _of_machine(by_second: BySecond) -> Iterator[SecondValues]:
             if moved is not None:
                 yield SecondValues(name=f"{device}.{way}_mbps", values=moved / MB, least=0.5)
             if took_ms is not None and count is not None:
-                each = np.full(len(count), np.nan)
-                np.divide(took_ms, count, out=each, where=count > 0)
+                each = _quotient(took_ms, count)
                 yield SecondValues(name=f"{device}.{way}_ms", values=each, least=0.05)
 
 
@@ -178,23 +176,16 @@ def _of_waits(evidence: Evidence, ends: Numbers) -> Iterator[SecondValues]:
             if kind != "CPU":
                 seen[f"wait.{kind}: {event}" if event else f"wait.{kind}"][place] += sessions
     for name, sessions in sorted(seen.items()):
-        each = np.full(len(ends), np.nan)
-        np.divide(sessions, samples, out=each, where=samples > 0)
-        yield SecondValues(name=name, values=each, least=0.1)
+        yield SecondValues(name=name, values=_quotient(sessions, samples), least=0.1)
 
 
 def _pages(
     evidence: Evidence, begins: Numbers, ends: Numbers, rates: Numbers
 ) -> Iterator[SecondValues]:
     """Pages that the server read from outside of its cache, where samples of waits tell them."""
-    told = [
-        (at_s, line["blocks"][0])
-        for at_s, line in waits.within(evidence.waits, evidence.load)
-        if line.get("blocks") is not None
-    ]
+    told = waits.told_blocks(evidence)
     if len(told) > 1:
-        at_s, read = zip(*told, strict=True)
-        moved = _growth(begins, ends, at_s, read)
+        moved = _growth(begins, ends, [at_s for at_s, _ in told], [read for _, (read, _) in told])
         if moved is not None:
             yield _per_operation("pages_per_op", moved, rates, least=0.001)
 
@@ -202,6 +193,19 @@ def _pages(
 def _growth(
     begins: Numbers, ends: Numbers, at_s: Sequence[float], counts: Sequence[float]
 ) -> Numbers | None:
-    """A counter's growth by second, even between its readings; None where it was set back."""
-    moved: Numbers = np.subtract(np.interp(ends, at_s, counts), np.interp(begins, at_s, counts))
-    return moved / (ends - begins) if (moved >= 0).all() else None
+    """A counter's growth by second, even between its readings; None where it was set back.
+
+    NaN before the first reading and after the last: a sampler that ended saw nothing stand still.
+    """
+    first, last = (
+        np.interp(moments, at_s, counts, left=np.nan, right=np.nan) for moments in (begins, ends)
+    )
+    moved: Numbers = np.subtract(last, first)
+    return None if (moved < 0).any() else moved / (ends - begins)
+
+
+def _quotient(amounts: Numbers, counts: Numbers) -> Numbers:
+    """The amounts by the counts; NaN in seconds that count nothing."""
+    none = np.full(len(counts), np.nan)
+    found: Numbers = np.divide(amounts, counts, out=none, where=counts > 0)
+    return found

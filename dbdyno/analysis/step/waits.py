@@ -67,11 +67,7 @@ def blocks(evidence: Evidence) -> dict[str, Series]:
     By the samples that read the counters; x is the later one's moment. Counters that were set back
     in between leave a gap.
     """
-    told = [
-        (at_s, line["blocks"])
-        for at_s, line in within(evidence.waits, evidence.load)
-        if line.get("blocks") is not None
-    ]
+    told = told_blocks(evidence)
     found: dict[str, Series] = {}
     for place, name in enumerate(BLOCKS):
         points = [
@@ -83,6 +79,15 @@ def blocks(evidence: Evidence) -> dict[str, Series]:
         if points:
             found[name] = Series(x_s=tuple(x for x, _ in points), y=tuple(y for _, y in points))
     return found
+
+
+def told_blocks(evidence: Evidence) -> list[tuple[float, tuple[int, int]]]:
+    """The counters of BLOCKS by active second, from the samples of the window that read them."""
+    return [
+        (at_s, line["blocks"])
+        for at_s, line in within(evidence.waits, evidence.load)
+        if line.get("blocks") is not None
+    ]
 
 
 def loads(lines: Sequence[Json]) -> tuple[WaitLoad, ...]:

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import sysconfig
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -246,6 +247,19 @@ def test_the_files_lie_by_workload_step_and_arms(result: Path, tmp_path: Path) -
         "pg18-beside-pg17/pg18.speedscope.json",
         "pg18-beside-pg17/pg18.svg",
     ]
+
+
+def test_an_arm_alone_is_beside_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = profiled(replace(profile(ARM, ARM), base="pg18"))
+    monkeypatch.setattr(exporting.compare, "load", lambda folder, base=None: alone)
+    found = exporting.files([tmp_path], tmp_path / "out", drawn)
+    assert sorted("/".join(path.parts[-2:]) for path in found) == [
+        "pg18/pg18-1ns.folded.txt",
+        "pg18/pg18.speedscope.json",
+        "pg18/pg18.svg",
+    ]
+    (step,) = (one for one in alone.steps if one.profiles)
+    assert flame.graph(step, step.profiles[0]).title == "pg18"
 
 
 def test_several_results_have_a_folder_each(result: Path, tmp_path: Path) -> None:

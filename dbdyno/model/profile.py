@@ -53,7 +53,7 @@ class FunctionCost:
     base_inclusive_us: float  # with the functions that it calls
     arm_inclusive_us: float
     inclusive_change: Difference
-    p: float | None = None  # adjusted over all functions of the step; None with one block
+    p: float | None = None  # adjusted over the functions of the comparison; None: not tested
     found: bool = False  # whether the change is told from 0 after that adjustment
 
 
@@ -73,3 +73,13 @@ class ProfileComparison:
     subsystems: tuple[FunctionCost, ...]  # in the order of the engine's table
     base_stacks: Mapping[Stack, float]  # mean microseconds for each operation by call stack
     arm_stacks: Mapping[Stack, float]
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is one arm, which stands beside itself."""
+        return self.arm == self.base
+
+    @property
+    def title(self) -> str:
+        """`pg18 beside pg17`, or `pg18`."""
+        return self.arm if self.alone else f"{self.arm} beside {self.base}"

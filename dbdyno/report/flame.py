@@ -21,7 +21,7 @@ SPEEDSCOPE_SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 def graph(step: StepComparison, profile: ProfileComparison) -> FlameGraph:
     """The arm's flame graph, coloured by what changed since the base."""
     costs = _paired(profile.base_stacks, profile.arm_stacks)
-    return _graph(step, f"{profile.arm} beside {profile.base}", costs)
+    return _graph(step, profile.title, costs)
 
 
 def base_graph(step: StepComparison, profile: ProfileComparison) -> FlameGraph:

@@ -45,20 +45,20 @@ def _step_name(step: StepComparison) -> str:
 
 
 def _pair(profile: ProfileComparison) -> str:
-    return f"{safe_name(profile.arm)}-beside-{safe_name(profile.base)}"
+    return "-beside-".join(map(safe_name, dict.fromkeys((profile.arm, profile.base))))
 
 
 def _files(step: StepComparison, profile: ProfileComparison, draw: Draw) -> Mapping[str, bytes]:
     """The files of an arm beside the base in a step, by name."""
-    arm, base = safe_name(profile.arm), safe_name(profile.base)
     scale = flame.scale(profile.base_stacks, profile.arm_stacks)
-    graph = flame.graph(step, profile)
-    both = {profile.base: profile.base_stacks, profile.arm: profile.arm_stacks}
-    texts = {
-        f"{arm}.svg": draw(graph),
-        f"{base}.svg": draw(flame.base_graph(step, profile)),
-        f"{arm}-{scale}ns.folded.txt": flame.folded(profile.arm_stacks, scale),
-        f"{base}-{scale}ns.folded.txt": flame.folded(profile.base_stacks, scale),
-        f"{arm}.speedscope.json": flame.speedscope(f"{graph.title}, {step.step}", both),
+    sides = {
+        profile.base: (flame.base_graph(step, profile), profile.base_stacks),
+        profile.arm: (flame.graph(step, profile), profile.arm_stacks),
     }
+    both = {name: stacks for name, (_, stacks) in sides.items()}
+    whole = flame.speedscope(f"{profile.title}, {step.step}", both)
+    texts = {f"{safe_name(profile.arm)}.speedscope.json": whole}
+    for name, (graph, stacks) in sides.items():
+        texts[f"{safe_name(name)}.svg"] = draw(graph)
+        texts[f"{safe_name(name)}-{scale}ns.folded.txt"] = flame.folded(stacks, scale)
     return {name: text.encode() for name, text in texts.items()}

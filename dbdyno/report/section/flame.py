@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dbdyno.model.headlines import kind_of
+from dbdyno.model.profile import ProfileComparison
 from dbdyno.report import flame
 from dbdyno.report.parts import Flame, Group, Section, Subject
 
@@ -15,7 +16,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
     graphs = tuple(
         Flame(
             name=f"{name}-{place}",
-            title=f"Flame graph of {profile.arm} beside {profile.base}",
+            title=f"Flame graph of {profile.title}",
             arm=profile.arm,
             graph=flame.graph(step, profile),
         )
@@ -27,19 +28,25 @@ def _parts(subject: Subject) -> Iterable[Group]:
             name=name,
             title="Flame graphs",
             parts=graphs,
-            note=_note(kind_of(step.headline).unit, step.profiles[0].base),
+            note=" ".join(_note(kind_of(step.headline).unit, step.profiles[0])),
             entry="flame graphs",
         )
 
 
-def _note(unit: str, base: str) -> str:
-    return (
+def _note(unit: str, profile: ProfileComparison) -> Iterable[str]:
+    yield (
         f"A frame is as wide as its share of the CPU that the server spends for each {unit}, with "
-        f"what it calls. Red: by itself it costs more than in {base}; blue: less; the second "
-        "percentage is that change as a share of the whole. Colours show differences of means, "
-        "sure or not. Click to zoom, Ctrl-F to search by a regular expression. "
-        f"`dyno export --flame` also draws {base}'s own graph, with what only {base} calls."
+        "what it calls."
     )
+    base = profile.base
+    if not profile.alone:
+        yield (
+            f"Red: by itself it costs more than in {base}; blue: less; the second percentage is "
+            "that change as a share of the whole. Colours show differences of means, sure or not."
+        )
+    yield "Click to zoom, Ctrl-F to search by a regular expression."
+    if not profile.alone:
+        yield f"`dyno export --flame` also draws {base}'s own graph, with what only {base} calls."
 
 
 SECTION = Section("step", _parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,7 @@ TOLD_MAX = 5
 """So many functions are told in a sentence."""
 LESS, MORE = "surely less;", "surely more, beyond chance among all rows tested."
 COLORS = f"Green: {LESS} red: {MORE}"
+MARKS = f"{ARROWS['faster']}: {LESS} {ARROWS['slower']}: {MORE}"
 MS_MIN, S_MIN = 1e4, 1e7
 """Microseconds of an operation from which on its parts are in milliseconds, and in seconds."""
 
@@ -34,6 +36,7 @@ class Form:
     divisor: float
     digits: int
     one: str  # what the costs are for: "query"
+    beside: bool  # whether there are two arms, and changes
 
     @classmethod
     def of(cls, step: StepComparison, compared: ProfileComparison) -> Form:
@@ -43,7 +46,8 @@ class Form:
             ("s", 1e6) if most >= S_MIN else ("ms", 1e3) if most >= MS_MIN else ("µs", 1)
         )
         digits = min(number.digits_alike([most / divisor], 9) + 1, 4)
-        return cls(unit=unit, divisor=divisor, digits=digits, one=kind_of(step.headline).unit)
+        one = kind_of(step.headline).unit
+        return cls(unit=unit, divisor=divisor, digits=digits, one=one, beside=not compared.alone)
 
     def figure(self, us: float) -> str:
         """A cost: 0.92."""
@@ -96,7 +100,7 @@ def _ends(change: Difference, form: Form) -> str:
 
 def _said(step: StepComparison, prefix: str) -> Iterable[Text]:
     """What is told of the arms; with one block nothing can be."""
-    judged = [one for one in step.profiles if one.arm != one.base and one.blocks > 1]
+    judged = [one for one in step.profiles if not one.alone and one.blocks > 1]
     if judged:
         none = "no function changed more than chance explains."
         items = (changed(step, one) or f"{one.arm}: {none}" for one in judged)
@@ -114,31 +118,29 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     """Subsystems, then functions, of each arm beside the base."""
     for compared in step.profiles:
         form = Form.of(step, compared)
-        beside = compared.arm != compared.base
-        about = f", {compared.arm} beside {compared.base}" if beside else f", {compared.arm}"
-        name = f"{prefix}-{compared.arm}" if beside else prefix
-        arm = compared.arm if beside else None
+        name = f"{prefix}-{compared.arm}" if form.beside else prefix
+        arm = compared.arm if form.beside else None
         yield Table(
             name=f"{name}-subsystems",
-            title=f"CPU of a {form.one} by subsystem{about}",
+            title=f"CPU of a {form.one} by subsystem, {compared.title}",
             columns=_columns(compared, form, "subsystem"),
             rows=(
-                *(_row(one, compared, form) for one in compared.subsystems),
-                _sum(compared, form),
+                *(_row(one, form) for one in compared.subsystems),
+                _sum(compared, form, width=1),
             ),
             colors=COLORS,
-            arrows=f"{ARROWS['faster']}: {LESS} {ARROWS['slower']}: {MORE}",
+            arrows=MARKS,
             narrow="figures",
             arm=arm,
         )
         yield Table(
             name=f"{name}-functions",
-            title=f"CPU of a {form.one} by function{about}",
+            title=f"CPU of a {form.one} by function, {compared.title}",
             columns=_columns(compared, form, "function"),
             rows=tuple(_function_rows(compared, form)),
             note=" ".join(_note(step, compared, form)),
             colors=COLORS,
-            arrows=f"{ARROWS['faster']}: {LESS} {ARROWS['slower']}: {MORE}",
+            arrows=MARKS,
             narrow="figures",
             arm=arm,
         )
@@ -146,11 +148,10 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
 
 def _columns(compared: ProfileComparison, form: Form, what: str) -> tuple[Column, ...]:
     arms = dict.fromkeys((compared.base, compared.arm))
-    beside = len(arms) > 1
 
     def figures(group: str) -> Iterable[Column]:
         yield from (Column(text=arm, group=group) for arm in arms)
-        if beside:
+        if form.beside:
             yield Column(text="change", group=group)
 
     words = (what,) if what == "subsystem" else (what, "subsystem", "binary")
@@ -172,32 +173,30 @@ def _function_rows(compared: ProfileComparison, form: Form) -> Iterable[Row]:
     surest, others = named[:ROWS_MAX], named[ROWS_MAX:]
     others.sort(key=lambda one: -max(one.base_us, one.arm_us))
     beside, rest = (*others[:DEAREST_MAX], *unknown), others[DEAREST_MAX:]
-    first, second = ("", "") if compared.arm == compared.base else (SUREST, DEAREST)
+    first, second = (SUREST, DEAREST) if form.beside else ("", "")
     for group, costs in ((first, surest), (second, beside)):
         for one in costs:
-            yield replace(_row(one, compared, form, function=True), group=group)
+            yield replace(_row(one, form, function=True), group=group)
     if rest:
         own = (math.fsum(one.base_us for one in rest), math.fsum(one.arm_us for one in rest))
-        row = _total(f"{len(rest)} other functions", compared, form, own, width=3)
+        row = _total(f"{len(rest)} other functions", form, own, width=3)
         yield replace(row, group=second)
     yield replace(_sum(compared, form, width=3), group=second and "all")
 
 
-def _row(
-    cost: FunctionCost, compared: ProfileComparison, form: Form, *, function: bool = False
-) -> Row:
-    beside = compared.arm != compared.base
+def _row(cost: FunctionCost, form: Form, *, function: bool = False) -> Row:
     named = "no symbol" if cost.name == NO_SYMBOL else cost.name
     words = (named, cost.subsystem, cost.binary) if function else (named,)
-    own = (cost.base_us, cost.arm_us) if beside else (cost.base_us,)
-    whole = (cost.base_inclusive_us, cost.arm_inclusive_us) if beside else (cost.base_inclusive_us,)
+    own = (cost.base_us, cost.arm_us) if form.beside else (cost.base_us,)
+    both = (cost.base_inclusive_us, cost.arm_inclusive_us)
+    whole = both if form.beside else both[:1]
     return Row(
         cells=(
             *(Cell(text=text) for text in words),
             *(Cell(text=form.figure(value)) for value in own),
-            *((_change(cost.change, form, _tone(cost)),) if beside else ()),
+            *((_change(cost.change, form, _tone(cost)),) if form.beside else ()),
             *(Cell(text=form.figure(value)) for value in whole),
-            *((_change(cost.inclusive_change, form, ""),) if beside else ()),
+            *((_change(cost.inclusive_change, form, ""),) if form.beside else ()),
         )
     )
 
@@ -216,32 +215,25 @@ def _change(change: Difference, form: Form, tone: Tone) -> Cell:
     return Cell(text=form.more(change.value), detail=ends, tone=tone)
 
 
-def _sum(compared: ProfileComparison, form: Form, *, width: int = 1, tone: Tone = "total") -> Row:
+def _sum(compared: ProfileComparison, form: Form, *, width: int) -> Row:
     own = (compared.base_us, compared.arm_us)
-    return _total("the whole server", compared, form, own, width=width, tone=tone)
+    return _total("the whole server", form, own, width=width, tone="total")
 
 
-def _total(  # noqa: PLR0913 (a row's words, figures and look)
-    words: str,
-    compared: ProfileComparison,
-    form: Form,
-    own: tuple[float, float],
-    *,
-    width: int,
-    tone: Tone = "",
-) -> Row:
+def _total(words: str, form: Form, own: tuple[float, float], *, width: int, tone: Tone = "") -> Row:
     """A row of what has no figures with what it calls; `width`: its columns of words."""
-    beside = compared.arm != compared.base
     empty = (Cell(text=""),)
-    figures = (Cell(text=form.figure(value), tone=tone) for value in (own if beside else own[:1]))
-    change = (Cell(text=form.more(own[1] - own[0]), tone=tone),) if beside else ()
+    figures = (
+        Cell(text=form.figure(value), tone=tone) for value in (own if form.beside else own[:1])
+    )
+    change = (Cell(text=form.more(own[1] - own[0]), tone=tone),) if form.beside else ()
     return Row(
         cells=(
             Cell(text=words, tone=tone),
             *empty * (width - 1),
             *figures,
             *change,
-            *empty * (3 if beside else 1),
+            *empty * (3 if form.beside else 1),
         )
     )
 
@@ -259,8 +251,8 @@ def _note(step: StepComparison, compared: ProfileComparison, form: Form) -> Iter
         f"{' and '.join(map(str, hertz))} a second) in {number.blocks(compared.blocks)}; a "
         f"function's share of them, times the server's CPU for a {form.one} in the judged window."
     )
-    if compared.arm != compared.base and compared.blocks > 1:
-        yield ("Smaller: the 95 % interval. Changes are exploratory and part of no verdict.")
+    if form.beside and compared.blocks > 1:
+        yield "Smaller: the 95 % interval. Changes are exploratory and part of no verdict."
     yield from _cost_of_profiling(compared, form)
     lost = sum(one.lost for one in profiles)
     if lost:
@@ -295,13 +287,14 @@ def _cost_of_profiling(compared: ProfileComparison, form: Form) -> Iterable[str]
 def _without_symbols(profiles: Sequence[Profile]) -> Iterable[str]:
     """Which binaries have no symbols, and how much of the samples that concerns."""
     samples = sum(one.samples for one in profiles)
-    found: dict[str, int] = {}
+    found: Counter[str] = Counter()
     for one in profiles:
-        for binary, count in one.without_symbols.items():
-            found[binary] = found.get(binary, 0) + count
-    if found and samples:
-        most = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-        words = (f"{binary} ({number.number(100 * n / samples, 1)} %)" for binary, n in most)
+        found.update(one.without_symbols)
+    if found:
+        words = (
+            f"{binary} ({number.number(100 * n / samples, 1)} %)"
+            for binary, n in found.most_common()
+        )
         yield f"Samples in binaries without symbols: {', '.join(words)}."
 
 

@@ -374,9 +374,9 @@ def test_the_report_names_functions_with_their_commits() -> None:
         " cost surely changed 1 was touched."
     )
     assert [item.text for item in found.items] == [
-        "`ExecScan`, +0.900 µs per query [0.700, 1.100]: touched by 0000000000 (Recheck quals),"
+        "`ExecScan`, +0.90 µs per query [0.70, 1.10]: touched by 0000000000 (Recheck quals),"
         " 0000000000 (Indent everything); its file by 0000000000 (Fetch twice)",
-        "`memcpy`, −0.300 µs per query [−0.500, −0.100]: no commit touched its file",
+        "`memcpy`, −0.30 µs per query [−0.50, −0.10]: no commit touched its file",
     ]
 
 

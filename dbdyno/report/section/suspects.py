@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import StepComparison
-from dbdyno.model.headlines import kind_of
 from dbdyno.model.profile import FunctionCost
 from dbdyno.model.suspects import CommitBetween, Suspect, Suspects
 from dbdyno.report import number
 from dbdyno.report.parts import Finding, Section, Subject, Text
+from dbdyno.report.section.functions import Form
 
 FUNCTIONS_MAX = 15
 """So many functions are listed, the surest; the others are counted."""
@@ -26,8 +26,9 @@ CAUTION = (
 
 def findings(step: StepComparison) -> Iterable[Finding]:
     """A finding for each arm whose commits are known, with the functions whose cost changed."""
+    forms = {one.arm: Form.of(step, one) for one in step.profiles}
     for one in step.suspects:
-        listed = [_listed(its, kind_of(step.headline).unit) for its in one.functions]
+        listed = [_listed(its, forms[one.between.arm]) for its in one.functions]
         more = len(listed) - FUNCTIONS_MAX
         items = [Finding(text=number.unbroken(text)) for text in listed[:FUNCTIONS_MAX]]
         items += [Finding(text=f"{more} more functions")] if more > 0 else []
@@ -52,23 +53,22 @@ def _between(found: Suspects) -> str:
     )
 
 
-def _listed(suspect: Suspect, one: str) -> str:
+def _listed(suspect: Suspect, form: Form) -> str:
     """`ExecScan, +0.90 µs per query [0.52, 1.28]: touched by 3f2a91c0de (Recheck quals)`."""
     said = []
     if suspect.touched:
         said.append(f"touched by {_commits(suspect.touched)}")
     if suspect.beside:
         said.append(f"its file by {_commits(suspect.beside)}")
-    return f"{_cost(suspect.function, one)}: {'; '.join(said) or 'no commit touched its file'}"
+    return f"{_cost(suspect.function, form)}: {'; '.join(said) or 'no commit touched its file'}"
 
 
-def _cost(function: FunctionCost, one: str) -> str:
+def _cost(function: FunctionCost, form: Form) -> str:
     change = function.change
-    digits = max(number.digits_alike([change.value], 3), 2)
-    ends = [number.number(end, digits) for end in (change.low, change.high) if end is not None]
+    ends = [form.figure(end) for end in (change.low, change.high) if end is not None]
     interval = f" [{', '.join(ends)}]" if ends else ""
-    size = number.difference(change.value, 0.0, digits)
-    return f"`{function.name}`, {size} µs per {one}{interval}"
+    size = f"{form.more(change.value)} {form.unit}"
+    return f"`{function.name}`, {size} per {form.one}{interval}"
 
 
 def _commits(commits: Sequence[CommitBetween]) -> str:

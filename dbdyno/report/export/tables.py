@@ -272,7 +272,7 @@ TABLES: tuple[Table, ...] = (
         more_us   | number  | µs | mean difference within blocks, arm less base
         low_us    | number  | µs | lower end of its 95 % interval; null with one block
         high_us   | number  | µs | upper end of its 95 % interval
-        q         | number  | | p of no change, adjusted over the step; null: too few samples
+        q         | number  | | p of no change, adjusted within step and arm; null: not tested
         base_whole_us | number | µs | CPU per operation with what it calls, the base's mean
         arm_whole_us  | number | µs | the same of the arm
         more_whole_us | number | µs | mean difference within blocks, arm less base

@@ -103,6 +103,18 @@ def test_too_few_samples_are_not_tested() -> None:
     assert found.p is None and not found.found
 
 
+def test_functions_that_cost_less_than_a_thousandth_are_not_tested() -> None:
+    def rare(samples: int) -> FunctionCost:
+        counts = {COMPARE: 20_000 - samples, stack("heap_prune_chain"): samples}
+        runs = [
+            profiled(arm, block, 100.0, counts) for arm in ("old", "new") for block in (1, 2, 3)
+        ]
+        return cost(comparison(*runs), "heap_prune_chain")
+
+    assert rare(19).p is None
+    assert rare(21).p is not None
+
+
 def drawn(planted: float, seed: int, blocks: int = 6) -> ProfileComparison:
     """Some 80 functions, one of which costs so much more in the new arm: samples are drawn."""
     draw, chance = random.Random(seed), np.random.default_rng(seed)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from statistics import fmean
 
 import numpy as np
 
@@ -34,6 +35,9 @@ WHOLE_SERVER = "whole_server_cpu_per_op"
 TESTED_MIN = 10
 """Samples that a part has in both arms and all blocks to be tested: with fewer nothing can be told,
 and the number says nothing of which arm has them (independent filtering, Bourgon et al. 2010)."""
+TESTED_SHARE_MIN = 0.001
+"""Of all samples of both arms, for the same: what costs less cannot have changed by two tenths of a
+percent of the CPU, and each part that is tested makes the others less sure."""
 LEVEL = 0.05
 
 UNKNOWN = (NO_SYMBOL, NO_SYMBOL)
@@ -86,14 +90,14 @@ def compared(row: Row, tables: Tables) -> tuple[ProfileComparison, ...]:
     """
     base, *others = row.step.cells
     if not others:
-        seen = [_seen(run, tables(base.arm)) for run in base.runs]
+        seen = [_seen(run, tables) for run in base.runs]
         pairs = [_Pair(base=one, arm=one) for one in seen if one is not None]
         return (_comparison(pairs, tables),) if pairs else ()
     known: dict[int, _Seen | None] = {}
 
     def once(run: StepRun) -> _Seen | None:
         if id(run) not in known:
-            known[id(run)] = _seen(run, tables(run.arm))
+            known[id(run)] = _seen(run, tables)
         return known[id(run)]
 
     found = []
@@ -110,11 +114,12 @@ def compared(row: Row, tables: Tables) -> tuple[ProfileComparison, ...]:
 # --- The samples of a run --------------------------------------------------------------------
 
 
-def _seen(run: StepRun, table: Subsystems) -> _Seen | None:
+def _seen(run: StepRun, tables: Tables) -> _Seen | None:
     """The samples of a run; None where nothing was sampled or its cost is not known."""
     profile, cost = run.profile, run.metrics.get(WHOLE_SERVER)
     if profile is None or not profile.samples or not cost or run.ending.status != "ok":
         return None
+    table = tables(run.arm)
     functions, subsystems = (_Tally(own=Counter(), whole=Counter()) for _ in range(2))
     stacks: Counter[Stack] = Counter()
     part = cache(part_of)
@@ -159,8 +164,8 @@ def _comparison(pairs: Sequence[_Pair], tables: Tables) -> ProfileComparison:
         arm=arm[0].run.arm,
         base=base[0].run.arm,
         blocks=len(pairs),
-        base_us=_mean(seen.cost for seen in base),
-        arm_us=_mean(seen.cost for seen in arm),
+        base_us=fmean(seen.cost for seen in base),
+        arm_us=fmean(seen.cost for seen in arm),
         base_window_us=_window_us(base),
         arm_window_us=_window_us(arm),
         samples=sum(seen.profile.samples for seen in different),
@@ -234,7 +239,8 @@ def _changes(pairs: Sequence[_Pair], base: Side, arm: Side) -> list[Change]:
 def _adjusted(sides: tuple[Side, Side], its: Sequence[Change]) -> list[float | None]:
     """The q value of each part that has samples enough to be tested (Benjamini & Hochberg)."""
     seen = sides[0].counts.sum(axis=1) + sides[1].counts.sum(axis=1)
-    tested = [at for at, one in enumerate(its) if seen[at] >= TESTED_MIN and one.p is not None]
+    enough = max(TESTED_MIN, TESTED_SHARE_MIN * sum(side.samples.sum() for side in sides))
+    tested = [at for at, one in enumerate(its) if seen[at] >= enough and one.p is not None]
     qs = adjusted([p for at in tested if (p := its[at].p) is not None])
     by_place = dict(zip(tested, qs, strict=True))
     return [by_place.get(at) for at in range(len(its))]
@@ -248,11 +254,6 @@ def _difference(change: Change, blocks: int) -> Difference:
     return Difference(value=change.value, low=change.low, high=change.high, blocks=blocks)
 
 
-def _mean(values: Iterable[float]) -> float:
-    found = list(values)
-    return sum(found) / len(found)
-
-
 def _window_us(seen: Sequence[_Seen]) -> float | None:
     """CPU for each operation in the profiled windows; None where one of them does not tell."""
     found = [
@@ -260,7 +261,7 @@ def _window_us(seen: Sequence[_Seen]) -> float | None:
         for one in seen
         if one.profile.cpu_us is not None and one.profile.operations
     ]
-    return _mean(found) if len(found) == len(seen) else None
+    return fmean(found) if len(found) == len(seen) else None
 
 
 def _mean_stacks(seen: Sequence[_Seen]) -> dict[Stack, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -177,9 +178,10 @@ def test_a_profile_that_failed_is_a_warning(step: StepFolder) -> None:
     assert profile.read_stacks(step.path / profile.FOLDER / "stacks.gz") == {}
 
 
-def test_a_damaged_profile_is_left_out(step: StepFolder) -> None:
+@pytest.mark.parametrize("damage", [lambda it: it[:-20], lambda it: it[:10] + b"\xff" * 9])
+def test_a_damaged_profile_is_left_out(step: StepFolder, damage: Callable[[bytes], bytes]) -> None:
     path = step.path / profile.FOLDER / "stacks.gz"
-    path.write_bytes(path.read_bytes()[:-20])
+    path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ResultError, match=r"stacks\.gz: cannot be read"):
         profile.read_stacks(path)
     run = assemble.step_run(step)

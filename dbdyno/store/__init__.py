@@ -8,14 +8,7 @@ from __future__ import annotations
 
 from dbdyno.store.derived_cache import Files, Shelf, code_version
 from dbdyno.store.file import Lines, read_json, read_lines, write_json
-from dbdyno.store.folder import (
-    BlockFolder,
-    BlockState,
-    RunFolder,
-    StepFolder,
-    Took,
-    safe_name,
-)
+from dbdyno.store.folder import BlockFolder, BlockState, RunFolder, StepFolder, Took, safe_name
 from dbdyno.store.results import FORMAT, Results
 
 __all__ = [

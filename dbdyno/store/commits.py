@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import zlib
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import orjson
 
-from dbdyno.model.error import ResultError
-from dbdyno.model.form import Natural, misfit
+from dbdyno.model.form import Natural
 from dbdyno.model.suspects import CommitBetween, CommitsBetween
-from dbdyno.store.file import REMEDY, write_atomically
+from dbdyno.store.file import read_json_if_there, write_atomically
 
 FUNCTIONS = {"*": [str]}
 FORM = {
@@ -38,15 +36,9 @@ def write(path: Path, found: Sequence[CommitsBetween]) -> None:
 
 def read(path: Path) -> tuple[CommitsBetween, ...]:
     """The pairs of builds that the file tells of; none without it. Raises ResultError."""
-    try:
-        found = orjson.loads(gzip.decompress(path.read_bytes()))
-    except FileNotFoundError:
+    found = read_json_if_there(path, FORM)
+    if found is None:
         return ()
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise ResultError(f"{path}: cannot be read ({error}); {REMEDY}") from error
-    wrong = misfit(found, FORM)
-    if wrong is not None:
-        raise ResultError(f"{path}: {wrong}; {REMEDY}, or use the version of dyno that wrote it")
     return tuple(
         CommitsBetween(
             arm=one["arm"],

@@ -7,8 +7,10 @@ interruption leaves behind: a last line that is cut off.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -107,13 +109,11 @@ def read_json(path: Path, form: Any = None) -> Json:
 
 def read_json_if_there(path: Path, form: Any = None) -> Json | None:
     """The object in `path`, None where there is no file. Raises ResultError where it is damaged."""
-    try:
-        content = path.read_bytes()
-        value = orjson.loads(content)
-    except FileNotFoundError:
+    content = read_if_there(path)
+    if content is None:
         return None
-    except OSError as error:
-        raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        value = orjson.loads(content)
     except ValueError as error:
         what = f"is not JSON ({error})" if content else "is empty"
         raise ResultError(f"{path}: {what}; {REMEDY}") from error
@@ -122,6 +122,27 @@ def read_json_if_there(path: Path, form: Any = None) -> Json | None:
         raise ResultError(f"{path}: {found}; {REMEDY}, or use the version of dyno that wrote it")
     assert isinstance(value, dict)
     return value
+
+
+def read_if_there(path: Path) -> bytes | None:
+    """The content of `path`, unpacked if its name ends in `.gz`; None where there is no file.
+
+    Raises ResultError where it cannot be read or unpacked.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
+    if path.suffix != ".gz":
+        return content
+    try:
+        if not content:  # which gzip takes for packed nothing
+            raise EOFError("it is empty")
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ResultError(f"{path}: cannot be read: {error}; {REMEDY}") from error
 
 
 def read_lines(path: Path) -> Iterator[Json]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
 from dbdyno.model.profile import Stack
-from dbdyno.store.file import REMEDY, sync_folder, write_atomically, write_json
+from dbdyno.store.file import REMEDY, read_if_there, sync_folder, write_atomically, write_json
 
 FOLDER = "profile"
 FACTS = "profile.json"
@@ -48,12 +48,7 @@ def _name(part: str) -> str:
 
 def read_stacks(path: Path) -> dict[Stack, int]:
     """How often each call stack was seen; nothing without a file. Raises ResultError."""
-    try:
-        text = gzip.decompress(path.read_bytes()).decode()
-    except FileNotFoundError:
-        return {}
-    except (OSError, EOFError, ValueError) as error:
-        raise ResultError(f"{path}: cannot be read: {error}; {REMEDY}") from error
+    text = (read_if_there(path) or b"").decode(errors="replace")
     found: dict[Stack, int] = {}
     for number, line in enumerate(filter(None, text.split("\n")), start=1):
         stack, _, count = line.rpartition(" ")

@@ -12,6 +12,7 @@ import pytest
 import read_steps
 from dbdyno import plan
 from dbdyno.analysis.step import assemble
+from dbdyno.engine.fake import FakeServer
 from dbdyno.host import perf
 from dbdyno.host.perf import Perf
 from dbdyno.model import Plan, Step
@@ -134,6 +135,26 @@ def test_a_block_is_complete_before_a_profile_can_be_interrupted(
         walked(made(tmp_path, three=True), tmp_path)
     (block,) = Results.open(tmp_path / "profiles").blocks()
     assert block.state == "done" and block.took() is not None
+
+
+def test_after_a_server_that_dies_in_a_further_window_its_steps_are_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(*_: object) -> str:
+        monkeypatch.setattr(FakeServer, "failure", lambda _: "the server of arm a ended")
+        return "not profiled"
+
+    monkeypatch.setattr("dbdyno.run.profile.further", dies)
+    outcome = blocks.run(made(tmp_path), tmp_path, wait=True)
+    (block,) = Results.open(outcome.folder).blocks()
+    reasons = {
+        run.arm: [(step.failed() or {}).get("reason", "ok") for step in run.steps()]
+        for run in block.runs()
+    }
+    skipped = ["state unknown after one profile"] * 3
+    # The other one ends well: what a server has survived before a window is not the window's.
+    assert sorted(reasons.values()) == sorted([["ok"] * 5, ["ok", "ok", *skipped]])
+    assert (block.state, outcome.failed) == ("done", 3)
 
 
 def steps_of(of: Plan) -> tuple[Step, ...]:

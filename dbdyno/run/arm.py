@@ -239,7 +239,7 @@ class Run:
         self.lab.watch.end(said, alarm=not well)
         if well and not self.lab.plan.schedule.together:
             self.profile(step)
-        if well and self.point is not None and step.ordinal == self.point.step.ordinal:
+        if well and self.able and self.point and step.ordinal == self.point.step.ordinal:
             self.keep(self.point)
 
     def run_step(self, step: Step) -> tuple[bool, str]:
@@ -268,7 +268,10 @@ class Run:
         leg = profile.leg(self.use.title, profile.window(step, wish))
         self.lab.watch.begin(self.title(leg.step), leg)
         folder, bench = self.place(step)
+        before = self.server.failure()
         self.lab.watch.end(profile.further(step, wish, bench, folder, self.lab.watch.rate))
+        if self.server.failure() != before:  # what later steps would find is no longer the same
+            self.failed_step = leg.step
 
     def search(self, step: Step, done: Json) -> str:
         """Searches the highest rate where the plan wants it; what was found in words."""

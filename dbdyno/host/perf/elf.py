@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 MAGIC = b"\x7fELF"
@@ -41,8 +42,8 @@ class Binary:
 def read(path: Path) -> Binary | None:
     """What the binary tells; None where it cannot be read, or is no ELF file of 64 bits."""
     try:
-        data = path.read_bytes()
-        return _told(data)
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            return _told(data)
     except (OSError, struct.error, ValueError):
         return None
 
@@ -54,7 +55,7 @@ class _Section:
     size: int
 
 
-def _told(data: bytes) -> Binary | None:
+def _told(data: mmap) -> Binary | None:
     if data[:6] != MAGIC + bytes((WIDE, LITTLE)):
         return None
     sections = _sections(data)
@@ -66,7 +67,7 @@ def _told(data: bytes) -> Binary | None:
     )
 
 
-def _sections(data: bytes) -> dict[str, _Section]:
+def _sections(data: mmap) -> dict[str, _Section]:
     (start,) = struct.unpack_from("<Q", data, 0x28)
     entry_bytes, count, names_at = struct.unpack_from("<HHH", data, 0x3A)
     headers = [struct.unpack_from("<IIQQQQ", data, start + at * entry_bytes) for at in range(count)]
@@ -75,13 +76,13 @@ def _sections(data: bytes) -> dict[str, _Section]:
     names = headers[names_at][4]
     found = {}
     for name, _type, _flags, address, offset, size in headers:
-        end = data.index(b"\0", names + name)
+        end = data.find(b"\0", names + name)
         label = data[names + name : end].decode(errors="replace")
         found[label] = _Section(address=address, offset=offset, size=size)
     return found
 
 
-def _build_id(data: bytes, note: _Section | None) -> str | None:
+def _build_id(data: mmap, note: _Section | None) -> str | None:
     if note is None:
         return None
     name_bytes, id_bytes = struct.unpack_from("<II", data, note.offset)
@@ -95,7 +96,7 @@ def _has_debug_file(build_id: str | None) -> bool:
     return (DEBUG_FILES / build_id[:2] / f"{build_id[2:]}.debug").exists()
 
 
-def _keeps_frames(data: bytes, sections: dict[str, _Section]) -> bool | None:
+def _keeps_frames(data: mmap, sections: dict[str, _Section]) -> bool | None:
     (machine,) = struct.unpack_from("<H", data, 0x12)
     table, text = sections.get(".eh_frame_hdr"), sections.get(".text")
     if table is None or text is None or machine not in (X86_64, AARCH64):

@@ -31,7 +31,7 @@ SAMPLED_S = 60.0
 """A longer window is sampled as much more seldom as it is longer: as many samples say as much."""
 NS_PER_S = 1e9
 LASTS_MAX = 2.0
-"""A window that lasts so many times as long as the judged one is sampled no further."""
+"""A window that lasts so many times as long as the judged one, and ENDING_S, has no profile."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,9 +48,11 @@ class Effect:
 
     factors: tuple[str, ...]  # one; of an interaction two
     change: Ratio | None  # None: no block has all arms that tell it
-    q: float | None = None  # over all effects of the step; None with one block
+    q: float | None = None  # over all effects of the metric in the step; None with one block
     found: bool = False  # whether it is told from 1 after that adjustment
-    aliases: tuple[tuple[str, str], ...] = ()  # interactions that are in it, too, in full
+    aliases: tuple[
+        tuple[str, str], ...
+    ] = ()  # half of each is in it; of an interaction: in one sum with it
     partly: float = 0.0  # the largest share of any other interaction in it
 
 

@@ -1,6 +1,6 @@
 """Which factor makes two arms differ: effects by contrasts within blocks, with their intervals.
 
-Exploratory: a step's effects and interactions are a family of their own, adjusted together, and no
+Exploratory: the effects and interactions of a metric in a step are a family of their own, and no
 verdict uses them. docs/attribute.md tells how to read them.
 """
 
@@ -94,42 +94,42 @@ def attribution(
     names = [factor.name for factor in design.factors]
     whole = factorial.whole(design.base, design.arm)
     remainder = factorial.remainder(whole, [one.weights for one in effects])
-    its = [*effects, *interactions]
-    values = [tuple(factorial.by_block(one.weights, logs).values()) for one in its]
-    found = _judged([_effect(one, logs, names) for one in its], values)
+    contrasts = [*effects, *interactions]
+    values = [_values(one.weights, logs) for one in contrasts]
+    found = tuple(
+        Effect(
+            factors=tuple(names[place] for place in one.factors),
+            change=_ratio(its),
+            q=q,
+            found=q is not None and q <= FALSE_SHARE_MAX,
+            aliases=tuple((names[first], names[second]) for first, second in one.aliases),
+            partly=one.partly,
+        )
+        for one, its, q in zip(contrasts, values, _qs(values), strict=True)
+    )
     return Attribution(
         metric=metric,
-        whole=_ratio(whole, logs),
-        effects=tuple(found[: len(effects)]),
-        interactions=tuple(found[len(effects) :]),
-        remainder=_ratio(remainder, logs),
+        whole=_ratio(_values(whole, logs)),
+        effects=found[: len(effects)],
+        interactions=found[len(effects) :],
+        remainder=_ratio(_values(remainder, logs)),
     )
 
 
-def _effect(one: Contrast, logs: Logs, names: Sequence[str]) -> Effect:
-    return Effect(
-        factors=tuple(names[place] for place in one.factors),
-        change=_ratio(one.weights, logs),
-        aliases=tuple((names[first], names[second]) for first, second in one.aliases),
-        partly=one.partly,
-    )
+def _values(weights: Weights, logs: Logs) -> tuple[float, ...]:
+    """The contrast of each block that has all its arms."""
+    return tuple(factorial.by_block(weights, logs).values())
 
 
-def _judged(found: Sequence[Effect], values: Sequence[Sequence[float]]) -> list[Effect]:
-    """The effects with their q values, of all that have a p."""
+def _qs(values: Sequence[Sequence[float]]) -> list[float | None]:
+    """The q of each contrast; None where fewer than two blocks have it."""
     ps = [significance.t_p(its) for its in values]
-    known = [p for p in ps if p is not None]
-    qs = iter(significance.adjusted(known))
-    judged = [None if p is None else next(qs) for p in ps]
-    return [
-        replace(one, q=q, found=q is not None and q <= FALSE_SHARE_MAX)
-        for one, q in zip(found, judged, strict=True)
-    ]
+    qs = iter(significance.adjusted([p for p in ps if p is not None]))
+    return [None if p is None else next(qs) for p in ps]
 
 
-def _ratio(weights: Weights, logs: Logs) -> Ratio | None:
-    """The mean over the blocks that have all arms, as a ratio with its interval."""
-    values = tuple(factorial.by_block(weights, logs).values())
+def _ratio(values: Sequence[float]) -> Ratio | None:
+    """Their mean as a ratio with its interval; None of none."""
     if not values:
         return None
     its = interval.log_interval(values)

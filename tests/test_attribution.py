@@ -20,8 +20,8 @@ from dbdyno.cli import attribute
 from dbdyno.model import Comparison
 from dbdyno.model.attribution import Attribution, Design, DesignKind, Factor
 from dbdyno.model.error import DynoError
-from dbdyno.report import page
-from dbdyno.report.parts import Table
+from dbdyno.report import page, table_layout
+from dbdyno.report.parts import Table, Text
 from dbdyno.report.render import html, markdown
 from dbdyno.report.section import attribution as section
 from dbdyno.stats import factorial
@@ -200,15 +200,43 @@ def test_the_table_has_the_whole_each_factor_and_what_is_left() -> None:
     rows = [[cell.text for cell in row.cells] for row in tables[0].rows]
     names = [row[0] for row in rows]
     assert names[:5] == ["whole", "s0", "s1", "s2", "s3"]
-    assert [row[1] for row in rows[:2]] == ["", "off → on"]
+    (_, values) = [part for part in section.parts(made) if isinstance(part, Text)]
+    assert [one.text for one in values.items][:2] == ["s0: off → on", "s1: off → on"]
     assert {"s0 × s1", "s2 × s3"} <= set(names), names
     assert [row.cells[0].text for row in tables[1].rows] == list(of.levels)
+
+
+def test_the_figures_of_long_names_fit_a_terminal_in_one_piece() -> None:
+    of = design("one at a time", 4)
+    of = replace(
+        of, factors=(replace(of.factors[0], name="vacuum_buffer_usage_limit"), *of.factors[1:])
+    )
+    found = told(of, logs(of, [-0.12, 0, 0, 0]))
+    made = shown(of, found)
+    both = replace(made.steps[0], attributions=(found, replace(found, metric="cpu_per_op")))
+    assert table_layout.total(section.table([both], of)) <= 80
+
+
+def test_each_figure_stands_under_its_own_metric() -> None:
+    of = design("factorial", 2)
+    found = told(of, logs(of, [0.1, 0]))
+    step = shown(of, found).steps[0]
+    load = replace(step, attributions=(replace(found, metric="seconds"),))
+    table = section.table([step, load], of)
+    assert [column.text for column in table.columns] == ["factor", "throughput", "time"]
+    assert [bool(cell.text) for cell in table.rows[-1].cells] == [True, False, True]
+
+
+def test_a_single_factor_has_no_rest_where_a_remainder_is_left() -> None:
+    of = design("screening", 7)
+    said = sentence(of, logs(of, [-0.12, *[0.0] * 6]))
+    assert "the rest" not in said and "; not told from none: " in said
 
 
 @pytest.mark.parametrize("kind", ROWS)
 def test_the_table_says_how_its_design_is_read(kind: DesignKind) -> None:
     of = design(kind, 3)
-    (_, table, _) = section.parts(shown(of, told(of, logs(of, [0.1, 0, 0]))))
+    (_, table, *_) = section.parts(shown(of, told(of, logs(of, [0.1, 0, 0]))))
     assert isinstance(table, Table)
     assert table.note.startswith(section.BY_DESIGN[kind])
 
@@ -222,7 +250,7 @@ def test_every_format_shows_the_factors() -> None:
 
 def test_a_screening_names_what_could_be_meant_instead() -> None:
     of = design("screening", 7)
-    (_, table, _) = section.parts(shown(of, told(of, logs(of, [0.1] * 7))))
+    (_, table, *_) = section.parts(shown(of, told(of, logs(of, [0.1] * 7))))
     assert isinstance(table, Table)
     assert table.columns[-1].text == "or"
     row = next(row for row in table.rows if row.cells[0].text == "s0")

@@ -10,6 +10,7 @@ from dbdyno.model.attribution import Attribution, Design, DesignKind, Effect
 from dbdyno.model.metric.primary import called
 from dbdyno.report import cells, number
 from dbdyno.report.parts import AnyPart, Cell, Column, Finding, Row, Section, Subject, Table, Text
+from dbdyno.report.table_layout import without_blank
 
 NAMED_MAX = 4
 """So many factors without an effect that is told are named in a sentence, the others counted."""
@@ -36,20 +37,20 @@ def surest(found: Sequence[Attribution]) -> Attribution:
 
 def sentence(step: StepComparison, told: Attribution) -> str:
     """What each factor has of the whole change, the surest named as such."""
-    known = [one for one in told.effects if one.change is not None]
     whole = "" if told.whole is None else f"of {called(told.metric)}'s {_change(told.whole)}, "
-    return f"{step.step}: {whole}{_shares(known)}."
+    return f"{step.step}: {whole}{_shares(told)}."
 
 
-def _shares(known: Sequence[Effect]) -> str:
+def _shares(told: Attribution) -> str:
     """The effects in words: `a has +0.1 % […], b the rest, −12.1 % […]`."""
-    found = sorted((one for one in known if one.found), key=_size, reverse=True)
-    others = sorted((one for one in known if not one.found), key=_size, reverse=True)
+    known = sorted((one for one in told.effects if one.change is not None), key=_size, reverse=True)
+    found = [one for one in known if one.found]
+    others = [one for one in known if not one.found]
     if not known:
         return "no block has the arms that tell the factors apart"
     named = [_has(one) for one in others[:NAMED_MAX]]
     more = f" and {len(others) - NAMED_MAX} more" if len(others) > NAMED_MAX else ""
-    if len(found) == 1 and others:
+    if len(found) == 1 and others and told.remainder is None:
         (rest,) = found
         return f"{', '.join(named)}{more}, `{_name(rest)}` the rest: {_amount(rest)}"
     if not found:
@@ -84,77 +85,61 @@ def _name(one: Effect) -> str:
 
 def table(steps: Sequence[StepComparison], design: Design) -> Table:
     """A row for each factor of each step, and for what is of no single factor."""
-    values = {one.name: f"{one.base} → {one.arm}" for one in design.factors}
-    columns = max((len(step.attributions) for step in steps), default=1)
-    metrics = next(
-        [called(one.metric) for one in step.attributions]
-        for step in steps
-        if len(step.attributions) == columns
-    )
+    attributions = [one for step in steps for one in step.attributions]
+    metrics = tuple(dict.fromkeys(called(one.metric) for one in attributions))
     several = len({step.workload for step in steps}) > 1
-    rows = [
+    blocks = max((one.whole.blocks for one in attributions if one.whole is not None), default=0)
+    rows = (
         row
         for step in steps
-        for row in _rows(
-            step, values, columns, f"{step.workload} {step.step}" if several else step.step
+        for row in _rows(step, metrics, f"{step.workload} {step.step}" if several else step.step)
+    )
+    return without_blank(
+        Table(
+            name="attribution",
+            title=f"What makes {design.arm} differ from {design.base}",
+            level="brief",
+            entry="factors",
+            columns=(
+                Column(text="factor", left=True),
+                *(Column(text=metric) for metric in metrics),
+                Column(text="or", left=True),
+            ),
+            rows=tuple(rows),
+            note=cells.sentences(
+                BY_DESIGN[design.kind],
+                "The remainder is what the effects lack of the whole."
+                if any(one.remainder for one in attributions)
+                else "",
+                f"With 95 % t intervals of {number.blocks(blocks)}." if blocks > 1 else "",
+                f"{TOLD}: told from none; at most 5 % of these are expected to be none. "
+                "Exploratory: no verdict uses them."
+                if blocks > 1
+                else "One block has no intervals.",
+            ),
         )
-    ]
-    aliased = any(row.cells[-1].text for row in rows)
-    blocks = max(
-        (one.whole.blocks for step in steps for one in step.attributions if one.whole is not None),
-        default=0,
-    )
-    return Table(
-        name="attribution",
-        title=f"What makes {design.arm} differ from {design.base}",
-        level="brief",
-        entry="factors",
-        columns=(
-            Column(text="factor", left=True),
-            Column(text="values", left=True),
-            *(Column(text=metric) for metric in metrics),
-            *((Column(text="or", left=True),) if aliased else ()),
-        ),
-        rows=tuple(rows if aliased else map(_without_last, rows)),
-        note=cells.sentences(
-            BY_DESIGN[design.kind],
-            "The remainder is what the effects lack of the whole."
-            if any(one.remainder for step in steps for one in step.attributions)
-            else "",
-            f"With 95 % t intervals of {number.blocks(blocks)}." if blocks > 1 else "",
-            f"{TOLD}: told from none; of these 5 % are expected to be false. Exploratory: no "
-            "verdict uses them."
-            if blocks > 1
-            else "One block has no intervals.",
-        ),
     )
 
 
-def _without_last(row: Row) -> Row:
-    return Row(cells=row.cells[:-1], group=row.group)
-
-
-def _rows(
-    step: StepComparison, values: Mapping[str, str], columns: int, group: str
-) -> Iterable[Row]:
+def _rows(step: StepComparison, metrics: Sequence[str], group: str) -> Iterable[Row]:
     """The whole, each factor, each interaction, and what is left."""
-    its = step.attributions
+    figures = {called(one.metric): _figures(one) for one in step.attributions}
+    first = step.attributions[0]
+    aliases = {_name(one): _aliases(one) for one in (*first.effects, *first.interactions)}
+    for name in dict.fromkeys(name for its in figures.values() for name in its):
+        its = (figures.get(metric, {}).get(name, Cell(text="")) for metric in metrics)
+        texts = (Cell(text=name), *its, Cell(text=aliases.get(name, "")))
+        yield Row(cells=texts, group=group)
 
-    def row(name: str, value: str, figures: Sequence[Cell], aliases: str = "") -> Row:
-        blank = [Cell(text="")] * (columns - len(figures))
-        texts = (Cell(text=name), Cell(text=value), *figures, *blank, Cell(text=aliases))
-        return Row(cells=texts, group=group)
 
-    yield row("whole", "", [_cell(one.whole) for one in its])
-    for effects in zip(*(one.effects for one in its), strict=True):
-        first = effects[0]
-        figures = [_cell(one.change, found=one.found) for one in effects]
-        yield row(_name(first), values[first.factors[0]], figures, _aliases(first))
-    for effects in zip(*(one.interactions for one in its), strict=True):
-        figures = [_cell(one.change, found=one.found) for one in effects]
-        yield row(_name(effects[0]), "interaction", figures, _aliases(effects[0]))
-    if any(one.remainder for one in its):
-        yield row("remainder", "", [_cell(one.remainder) for one in its])
+def _figures(one: Attribution) -> dict[str, Cell]:
+    """The figures of a metric by the heading of their row."""
+    effects = (*one.effects, *one.interactions)
+    return {
+        "whole": _cell(one.whole),
+        **{_name(its): _cell(its.change, found=its.found) for its in effects},
+        **({"remainder": _cell(one.remainder)} if one.remainder else {}),
+    }
 
 
 def _cell(ratio: Ratio | None, *, found: bool = False) -> Cell:
@@ -173,7 +158,17 @@ def _aliases(one: Effect) -> str:
     names = [f" {number.TIMES} ".join(pair) for pair in one.aliases]
     if names:
         return number.few(names, ALIASES_MAX)
-    return f"up to {one.partly:.0%} of any interaction".replace("%", " %") if one.partly else ""
+    return f"up to {100 * one.partly:.0f} % of any interaction" if one.partly else ""
+
+
+def factors(design: Design) -> Text:
+    """The values of each factor, which beside the figures would not fit a terminal."""
+    return Text(
+        name="factors",
+        title=f"Factors, from {design.base} to {design.arm}",
+        level="brief",
+        items=tuple(Finding(text=f"{one.name}: {one.base} → {one.arm}") for one in design.factors),
+    )
 
 
 def levels(design: Design) -> Table:
@@ -201,7 +196,7 @@ def levels(design: Design) -> Table:
 
 
 def parts(comparison: Comparison) -> Iterable[AnyPart]:
-    """Sentences, then figures, then the design; nothing without one."""
+    """Sentences, figures, what the factors are, the design; nothing without one."""
     design = comparison.design
     steps = [step for step in comparison.steps if step.attributions]
     if design is None or not steps:
@@ -213,6 +208,7 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
         items=tuple(Finding(text=sentence(step, surest(step.attributions))) for step in steps),
     )
     yield table(steps, design)
+    yield factors(design)
     yield levels(design)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbdyno.cli.exit_status import DONE, FAILED, say
-from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, PlanFile, Quiet, Wait
+from dbdyno.cli.options import RESULTS, AsJson, Base, DryRun, Out, PlanFile, Quiet, Wait
 from dbdyno.model.error import DynoError, PlanError
 
 if TYPE_CHECKING:
@@ -27,12 +27,6 @@ DESIGNS: dict[str, DesignKind] = {
 NAME_MAX = 60
 TakenApart = Annotated[
     str, typer.Option("--arm", metavar="NAME", help="The arm whose change is taken apart.")
-]
-ComparedWith = Annotated[
-    str | None,
-    typer.Option(
-        "--base", metavar="NAME", help="The arm it is compared with. Default: the plan's base."
-    ),
 ]
 Kind = Annotated[
     str | None,
@@ -101,7 +95,7 @@ class Asked:
 def attribute(
     plan_file: PlanFile,
     arm: TakenApart,
-    base: ComparedWith = None,
+    base: Base = None,
     design: Kind = None,
     fold: Fold = False,
     together: Together = None,
@@ -118,8 +112,9 @@ def attribute(
     dyno writes a plan whose arms mix what the two arms differ in, runs it, and prints the effect of
     each factor with its interval. The same command goes on with an interrupted run.
     """
-    from dbdyno.cli import measuring
+    from dbdyno.cli import measuring, race
     from dbdyno.host.lock import HostLock
+    from dbdyno.report.section import attribution
 
     asked = Asked(
         plan_file=plan_file,
@@ -141,11 +136,17 @@ def attribute(
             print(text)  # noqa: T201
         measuring.show_outlook(plan, as_json=as_json)
         return
-    keep(asked.path, text)
+    race.keep(asked.path, text)
     if not quiet:
         say(f"plan: {asked.path}")
     outcome = measuring.measure(plan, out, wait, quiet=quiet)
-    show(outcome.folder, quiet=quiet, as_json=as_json)
+    measuring.show_results(
+        outcome.folder,
+        outcome.folder / race.REPORT,
+        quiet=quiet,
+        as_json=as_json,
+        only=attribution.parts,
+    )
     raise typer.Exit(FAILED if outcome.failed else DONE)
 
 
@@ -182,7 +183,7 @@ def made(asked: Asked) -> str:
     from dbdyno import plan as plans
     from dbdyno.plan import attribute as attributes
 
-    whole = plans.load(asked.plan_file)
+    whole = plans.load(asked.plan_file, arms_max=None)  # two of them are enough
     names = [one.name for one in whole.arms if one.same_as is None]
     base = arm_of(whole, asked.base or whole.base, names, "--base")
     arm = arm_of(whole, asked.arm, names, "--arm")
@@ -251,37 +252,3 @@ def remedy(plan: Plan, said: str) -> str:
     if refused is None or names[-1] == refused:
         return ""
     return f"; or exchange it with another factor: --together {refused},{names[-1]}"
-
-
-def show(folder: Path, *, quiet: bool, as_json: bool) -> None:
-    """Writes the report, and prints what of it tells the factors apart."""
-    from rich.console import Console
-
-    from dbdyno.analysis import compare as analysis
-    from dbdyno.report import json_document, page, write
-    from dbdyno.report.render import html, terminal
-    from dbdyno.report.section import attribution
-
-    comparison = analysis.load(folder)
-    view = page.make(comparison)
-    if as_json:
-        print(json_document.render(comparison))  # noqa: T201
-    else:
-        told = replace(view, parts=tuple(attribution.parts(comparison)))
-        terminal.print_page(told, Console())
-    report = folder / "report.html"
-    write.publish({report: html.render(view).encode()})
-    if not quiet:
-        say(f"report: {report}")
-
-
-def keep(path: Path, text: str) -> None:
-    """Writes the plan's file, where it is not there yet. Raises DynoError."""
-    if path.exists():
-        return
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise DynoError(
-            f"{path}: cannot be written: {error.strerror}; name another file by --file"
-        ) from None

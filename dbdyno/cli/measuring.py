@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,8 @@ from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, PlanFile, Quiet, Wa
 from dbdyno.model import Plan
 
 if TYPE_CHECKING:
+    from dbdyno.model import Comparison
+    from dbdyno.report.parts import AnyPart
     from dbdyno.run.blocks import Outcome
 
 
@@ -236,11 +239,22 @@ def measure(plan: Plan, out: Path, wait: bool, *, quiet: bool = False) -> Outcom
         raise typer.Exit(INTERRUPTED) from None
 
 
-def show_results(folder: Path, html: Path | None, *, quiet: bool, as_json: bool) -> None:
-    """Prints the tables of `folder` and writes the report where `html` names a file."""
+def show_results(
+    folder: Path,
+    html: Path | None,
+    *,
+    quiet: bool,
+    as_json: bool,
+    only: Callable[[Comparison], Iterable[AnyPart]] | None = None,
+) -> None:
+    """Prints the tables of `folder` and writes the report where `html` names a file.
+
+    `only`: prints these parts and warnings; the whole page where there are none.
+    """
     from dbdyno.analysis import compare as analysis
     from dbdyno.host import flame
     from dbdyno.report import json_document, page, write
+    from dbdyno.report.parts import Callout
     from dbdyno.report.render import html as as_html
     from dbdyno.report.render import terminal
 
@@ -249,7 +263,10 @@ def show_results(folder: Path, html: Path | None, *, quiet: bool, as_json: bool)
     if as_json:
         print(json_document.render(comparison))  # noqa: T201
     else:
-        terminal.print_page(view, Console())
+        told = tuple(only(comparison)) if only is not None else ()
+        if told:
+            told += tuple(part for part in view.parts if isinstance(part, Callout))
+        terminal.print_page(replace(view, parts=told or view.parts), Console())
     if html is not None:
         write.publish({html: as_html.render(view, draw=flame.draw).encode()})
     if quiet:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dbdyno import plan as plans
 from dbdyno.model import Plan
-from dbdyno.model.attribution import Design
+from dbdyno.model.attribution import Design, DesignKind
 from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import attribute as attributes
-from dbdyno.plan.attribute import Exchange, Sides, Wish
+from dbdyno.plan.attribute import Exchange, Sides
 
 HOST = Capacity(cores=8, memory_bytes=32 << 30, free_disk_bytes=500 << 30)
 NUMBERS = {"16": 160010, "17": 170006, "18": 180001}
@@ -38,10 +37,10 @@ def factors(base: str, arm: str, *together: list[str]) -> dict[str, tuple[str, s
     return {one.name: one.values for one in attributes.exchanges(sides(base, arm), together)}
 
 
-def made(base: str, arm: str, *, rest: str = WORKLOAD, **wish: Any) -> Plan:
+def made(base: str, arm: str, *, rest: str = WORKLOAD, kind: DesignKind | None = None) -> Plan:
     """The plan of the design, read back from its text."""
     its = sides(base, arm)
-    design, arms = attributes.designed(its, attributes.exchanges(its), Wish(**wish))
+    design, arms = attributes.designed(its, attributes.exchanges(its), kind)
     of = attributes.Source(plan=source(base, arm, rest), command="dyno attribute mine.toml")
     return plans.parse(attributes.text_of(of, design, arms), FILE.with_name("made.toml"))
 
@@ -112,7 +111,7 @@ def test_factors_are_joined_by_their_names() -> None:
 
 def test_factors_that_are_joined_are_exchanged_at_once() -> None:
     its = sides('version = "17"', 'version = "17"\nsettings = { a = 1, b = 2, c = 3 }')
-    design, arms = attributes.designed(its, attributes.exchanges(its, [["a", "c"]]), Wish())
+    design, arms = attributes.designed(its, attributes.exchanges(its, [["a", "c"]]))
     assert [dict(arm.settings) for arm in arms] == [
         {},
         {"b": "2"},
@@ -154,9 +153,10 @@ def test_the_design_follows_from_the_number_of_factors(count: int, kind: str, ar
 
 
 def test_another_design_is_asked_for() -> None:
-    assert design_of(made(*many(5), kind="folded", fold=True)).kind == "folded"
-    assert len(design_of(made(*many(5), kind="folded", fold=True)).levels) == 16
+    assert design_of(made(*many(5), kind="folded")).kind == "folded"
+    assert len(design_of(made(*many(5), kind="folded")).levels) == 16
     assert design_of(made(*many(3), kind="one at a time")).kind == "one at a time"
+    assert design_of(made(*many(3), kind="screening")).kind == "factorial", "the same arms"
     with pytest.raises(PlanError, match="differ in 4 factors, and this design takes 3 at most"):
         made(*many(4), kind="factorial")
 
@@ -309,7 +309,7 @@ def test_a_design_that_tells_nothing_is_refused(was: str, now: str, said: str) -
 
 def test_the_text_is_toml_that_says_by_what_it_was_made() -> None:
     its = sides(*many(2))
-    design, arms = attributes.designed(its, attributes.exchanges(its), Wish())
+    design, arms = attributes.designed(its, attributes.exchanges(its))
     of = attributes.Source(plan=source(*many(2)), command="dyno attribute x.toml", blocks=4)
     text = attributes.text_of(of, design, arms)
     assert text.startswith("# Made by: dyno attribute x.toml\n")

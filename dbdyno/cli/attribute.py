@@ -190,13 +190,11 @@ def made(asked: Asked) -> str:
     if base.name == arm.name:
         raise DynoError(f"--arm: `{arm.name}` is the base itself; name another by --base")
     words = [[word.strip() for word in one.split(",")] for one in asked.together]
-    wish = attributes.Wish(
-        kind="folded" if asked.fold else DESIGNS.get(asked.design or ""), fold=asked.fold
-    )
+    kind: DesignKind | None = "folded" if asked.fold else DESIGNS.get(asked.design or "")
     try:
         attributes.refuse(base, arm)
         sides = looked_at(replace(whole, base=base.name, arms=(base, arm)))
-        design, arms = attributes.designed(sides, attributes.exchanges(sides, words), wish)
+        design, arms = attributes.designed(sides, attributes.exchanges(sides, words), kind)
         source = attributes.Source(plan=whole, command=asked.command, blocks=asked.blocks)
         return attributes.text_of(source, design, arms)
     except DynoError as error:
@@ -246,9 +244,12 @@ def checked(text: str, path: Path, out: Path) -> Plan:
 
 def remedy(plan: Plan, said: str) -> str:
     """What to do where a mixed arm's server refuses a setting that one of the two arms has."""
+    from dbdyno.plan.attribute.factor import BUILD, SERVER, VERSION
+
     factors = () if plan.attribution is None else plan.attribution.factors
     names = [one.name.partition("+")[0] for one in factors]
+    program = next((name for name in reversed(names) if name in (VERSION, BUILD, SERVER)), None)
     refused = next((name for name in names if f".settings.{name}: " in said), None)
-    if refused is None or names[-1] == refused:
+    if refused is None or program is None:
         return ""
-    return f"; or exchange it with another factor: --together {refused},{names[-1]}"
+    return f"; or exchange it with the server: --together {refused},{program}"

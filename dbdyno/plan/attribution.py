@@ -8,7 +8,6 @@ from dbdyno.model.attribution import Design, Factor
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import PlanError
 from dbdyno.plan.schema import AttributeForm, refusal
-from dbdyno.stats import factorial
 
 FACTORS_MIN = 2
 LEVELS = (0, 1)
@@ -18,6 +17,8 @@ def design_of(form: AttributeForm | None, arms: Sequence[str], source: str) -> D
     """The design; None where the plan has none. Raises PlanError if it cannot tell its factors."""
     if form is None:
         return None
+    from dbdyno.stats import factorial  # numpy, which other plans need not wait for
+
     for key, name in (("base", form.base), ("arm", form.arm)):
         if name not in form.levels:
             raise _refusal(source, key, f"`{name}` has no line in `attribute.levels`; add it")

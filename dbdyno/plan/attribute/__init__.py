@@ -5,7 +5,7 @@ Nothing here looks at the host: what is known of it is handed over.
 
 from __future__ import annotations
 
-from dbdyno.plan.attribute.design import Wish, designed
+from dbdyno.plan.attribute.design import designed
 from dbdyno.plan.attribute.factor import Exchange, Sides, exchanges, refuse
 from dbdyno.plan.attribute.text import MADE_BY, Source, text_of
 
@@ -14,7 +14,6 @@ __all__ = [
     "Exchange",
     "Sides",
     "Source",
-    "Wish",
     "designed",
     "exchanges",
     "refuse",

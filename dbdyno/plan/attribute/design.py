@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from dbdyno.engine.preset import config_file
@@ -24,17 +24,14 @@ TABLES = (SETTINGS, "environment", "fake")
 """Keys of an arm that are tables, whose keys are exchanged one by one."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wish:
-    """The design that is asked for."""
+def designed(
+    sides: Sides, found: Sequence[Exchange], wanted: DesignKind | None = None
+) -> tuple[Design, tuple[Arm, ...]]:
+    """The design, and its arms, the base first; of this kind, or by the number of factors.
 
-    kind: DesignKind | None = None  # None: by the number of factors
-    fold: bool = False  # a screening with its mirror
-
-
-def designed(sides: Sides, found: Sequence[Exchange], wish: Wish) -> tuple[Design, tuple[Arm, ...]]:
-    """The design, and its arms, the base first. Raises PlanError where there is none."""
-    kind = _kind(len(_with_bound(found)), wish)
+    Raises PlanError where there is none.
+    """
+    kind = _kind(len(_with_bound(found)), wanted)
     factors = _in_order(found) if kind == "one at a time" else _with_bound(found)
     _refuse(kind, factors, sides)
     rows = _rows(kind, len(factors))
@@ -56,13 +53,11 @@ def designed(sides: Sides, found: Sequence[Exchange], wish: Wish) -> tuple[Desig
     return design, tuple(arms)
 
 
-def _kind(factors: int, wish: Wish) -> DesignKind:
-    if wish.kind is not None:
-        return wish.kind
-    if wish.fold:
-        return "folded"
-    if factors <= FULL_MAX:
-        return "factorial"
+def _kind(factors: int, wanted: DesignKind | None) -> DesignKind:
+    if factors <= FULL_MAX and wanted != "one at a time":
+        return "factorial"  # a screening of so few has all combinations, too
+    if wanted is not None:
+        return wanted
     return "one at a time" if factors <= ONE_AT_A_TIME_MAX else "screening"
 
 

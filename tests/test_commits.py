@@ -43,6 +43,12 @@ def test_a_merge_is_one_commit(repository: Path):
     assert [one.subject for one in found] == ["commit 2", "commit 3", "merged"]
 
 
+def test_commits_that_lack_the_good_one_are_left_out(repository: Path):
+    git(repository, "merge", "--quiet", "--no-ff", "--message", "merged", "other")
+    found = commits.between(repository, "other", "main")
+    assert [one.subject for one in found] == ["beside", "merged"]
+
+
 @pytest.mark.parametrize(
     ("good", "bad", "said"),
     [

@@ -9,7 +9,6 @@ from dbdyno.model.bisection import SHORT_DIGITS, Commit
 from dbdyno.model.error import ServerError
 
 COMMITS_MAX = 100_000
-SEPARATOR = "\x1f"
 
 
 def checkout(written: str) -> Path:
@@ -32,8 +31,8 @@ def checkout(written: str) -> Path:
 def between(folder: Path, good: str, bad: str) -> tuple[Commit, ...]:
     """The commits from `good` to `bad`, both with them, along first parents.
 
-    A merge is one commit: all that it brings. Raises ServerError: an unknown ref, or `good` is no
-    ancestor of `bad`.
+    A merge is one commit: all that it brings. Those that `good` is no ancestor of are left out.
+    Raises ServerError: an unknown ref, or `good` is no ancestor of `bad`.
     """
     first, last = _commit(folder, good, "--good"), _commit(folder, bad, "--bad")
     if first == last:
@@ -51,10 +50,13 @@ def between(folder: Path, good: str, bad: str) -> tuple[Commit, ...]:
             f"--good {good} is no ancestor of --bad {bad}: they part at "
             f"{common[:SHORT_DIGITS]}: name that one, if it is good"
         )
-    listed = ["log", "--first-parent", "--reverse", f"--format=%H{SEPARATOR}%s"]
-    said = source.ask([*listed, f"{first}..{last}"], folder, must=True)
-    zero = source.ask(["log", "-1", f"--format=%H{SEPARATOR}%s", first], folder, must=True)
-    found = [line.partition(SEPARATOR) for line in [zero, *said.splitlines()]]
+    inside = ["rev-list", "--ancestry-path", f"{first}..{last}"]
+    after = set(source.ask(inside, folder, must=True).split())
+    listed = ["log", "--first-parent", "--reverse", "--format=%H %s", f"{first}..{last}"]
+    lines = source.ask(listed, folder, must=True).split("\n")
+    zero = source.ask(["log", "-1", "--format=%H %s", first], folder, must=True)
+    words = [line.partition(" ") for line in lines]
+    found = [zero.partition(" "), *(one for one in words if one[0] in after)]
     if len(found) > COMMITS_MAX:
         raise ServerError(f"--good {good}: {len(found):,} commits: at most {COMMITS_MAX:,}")
     return tuple(Commit(sha=sha, subject=subject) for sha, _, subject in found)

@@ -126,9 +126,7 @@ class BisectionFolder:
 
 def document(search: Bisection) -> Json:
     """A search as bisect.json has it."""
-    written: dict[str, Any] = asdict(search)
-    skipped = {str(index): why for index, why in search.skipped.items()}
-    return {"format": FORMAT, **written, "skipped": skipped}
+    return {"format": FORMAT, **asdict(search)}
 
 
 def _question(found: Json) -> Question:

@@ -162,7 +162,7 @@ def test_the_answer_names_the_commit_its_size_and_its_probability():
 def test_an_open_search_names_its_suspects_and_how_it_goes_on():
     said = sentences(searched({20: -0.031, 10: 0.001}))
     assert any(one.startswith("Suspects, 95 % together: ") for one in said)
-    assert said[-1] == "The search ended before one answer was sure: the same command goes on."
+    assert said[-1].startswith("The search ended before one answer was sure: the same command")
 
 
 def test_no_change_is_an_answer():

@@ -64,7 +64,10 @@ def answer(search: Bisection, found: Found | None, chances: Sequence[float]) -> 
     for order, one in enumerate((found, *found.more_changes)):
         yield from of_change(search, one, further=order > 0)
     if not all(one.sure for one in (found, *found.more_changes)):
-        yield "The search ended before one answer was sure: the same command goes on."
+        yield (
+            "The search ended before one answer was sure: the same command with more --minutes "
+            "goes on, unless no further test would help."
+        )
     if not found.sure and chances[-1] >= LIKELY:
         yield f"That no commit changed {by} is {percent(chances[-1])} probable."
 

@@ -95,7 +95,7 @@ def searched(kind: Kind, draw: np.random.Generator) -> Search:
         if index is None:
             break
         at = zip(truth, changes, strict=True)
-        level = own[index] + sum(size for place, size in at if place <= index)
+        level = own[index] - own[0] + sum(size for place, size in at if place <= index)
         tests.append(_tested(kind, index, float(level), draw))
         now = bisection.found(kind.commits, tests)
         standing.append((now.probability, now.first == (truth[0] if truth else None)))

@@ -33,7 +33,7 @@ FOLDER = "worktrees"
 STATE = "state.json"
 NAME_DIGITS = 12
 KEY_DIGITS = 8
-GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
+GIT = ("git", "-c", "core.hooksPath=/dev/null")
 """A checkout for a build runs none of the repository's hooks."""
 
 
@@ -52,7 +52,12 @@ class Worktree:
     @property
     def root(self) -> Path:
         """The folder of the worktree and of what belongs to it."""
-        parts = {"repository": str(self.repository), "engine": self.engine} | self._made_with
+        parts = {
+            "repository": str(self.repository),
+            "engine": self.engine,
+            "flags": self.flags.words,
+            "options": [*self.options, *self.method.again],
+        }
         return (self.cache or place.cache_root()) / FOLDER / built.key_of(parts)
 
     @property

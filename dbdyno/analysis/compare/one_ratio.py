@@ -29,7 +29,7 @@ def log_ratio(comparison: Comparison, step: str, arm: str, by: str) -> tuple[flo
     if found is None or found.sd is None or found.ratio <= 0:
         raise ServerError(
             f"step `{step}` has no ratio to the good commit in {comparison.blocks} blocks"
-            + failure(comparison)
+            + _failure(comparison)
         )
     return math.log(found.ratio), found.sd / math.sqrt(found.blocks), found.blocks
 
@@ -40,7 +40,7 @@ def _judgement(cell: Cell, by: str) -> Judgement | None:
     return next((one for one in every if is_cpu(one.metric) == (by == "cpu")), None)
 
 
-def failure(comparison: Comparison) -> str:
+def _failure(comparison: Comparison) -> str:
     """The first failure of any arm in any step, with a colon before it; nothing: none failed."""
     for step in comparison.steps:
         for cell in step.cells:

@@ -55,6 +55,13 @@ all: ; touch pg_prewarm.control
 install: all
 	cp pg_prewarm.control $(DESTDIR)$(prefix)/share/
 """
+SETTINGS = (
+    "user.name=a",
+    "user.email=a@b.invalid",
+    "init.defaultBranch=main",
+    "commit.gpgsign=false",
+    "tag.gpgsign=false",
+)
 
 
 def make(folder: Path, version: str = "18.6", check: str = "", work: str = "true") -> Path:
@@ -78,16 +85,24 @@ def tarball(tree: Path) -> Path:
 
 def git(folder: Path, *arguments: str) -> str:
     """Runs git there, as somebody."""
-    person = ["-c", "user.name=a", "-c", "user.email=a@b.invalid", "-c", "init.defaultBranch=main"]
-    command = ["git", *person, "-C", str(folder), *arguments]
+    settings = [word for one in SETTINGS for word in ("-c", one)]
+    command = ["git", *settings, "-C", str(folder), *arguments]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return done.stdout.strip()
+
+
+def commit(folder: Path, subject: str, *files: tuple[str, str]) -> str:
+    """Writes files, each by its name, and commits all that is changed; the commit's digits."""
+    for name, text in files:
+        (folder / name).write_text(text)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", subject)
+    return git(folder, "rev-parse", "HEAD")
 
 
 def checkout(tree: Path) -> Path:
     """The tree as a git checkout with a commit and a tag."""
     git(tree, "init", "--quiet")
-    git(tree, "add", "--all")
-    git(tree, "commit", "--quiet", "--message", "first")
+    commit(tree, "first")
     git(tree, "tag", "--annotate", "--message", "x", "REL_18_6")
     return tree

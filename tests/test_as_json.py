@@ -18,9 +18,9 @@ from dbdyno.model import Across, Comparison, Json, Ratio, StepRun, ToldMetric
 from dbdyno.model.attribution import Attribution, Design, Effect, Factor
 from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.report import json_document
+from profile_builder import beside, cost
 from result_builder import build, plant
 from result_planted import Planted
-from test_functions import drawn
 from test_report_noise_budget import BUDGET
 from verdict_builder import (
     CPU,
@@ -148,6 +148,7 @@ ATTRIBUTION = Attribution(
     interactions=(),
     remainder=None,
 )
+PROFILE = beside(cost("_bt_compare", 0.9), subsystems=(cost("indexes", 0.9),))
 
 
 def whole(made: Comparison) -> Comparison:
@@ -165,9 +166,7 @@ def whole(made: Comparison) -> Comparison:
     made = with_judgements(made, "l.i2", lambda one: at_look(one, 0.93, 0.89, 0.97))
     first, *others = made.steps
     cells = (replace(cell, runs=tuple(map(telling, cell.runs))) for cell in first.cells)
-    first = replace(
-        first, cells=tuple(cells), attributions=(ATTRIBUTION,), profiles=(drawn(0.1, 1),)
-    )
+    first = replace(first, cells=tuple(cells), attributions=(ATTRIBUTION,), profiles=(PROFILE,))
     made = replace(made, steps=(first, *others), design=DESIGN)
     return replace(
         explained(made, {"l.i2": "7.0 % slower [6.5, 7.6]"}),

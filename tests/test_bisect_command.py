@@ -19,7 +19,7 @@ from dbdyno.model.error import DynoError
 from dbdyno.report import bisection as report
 from dbdyno.report.render import html, markdown
 from dbdyno.run import bisect as runner
-from fake_source import git
+from fake_source import commit, git
 
 
 @pytest.fixture(name="repository")
@@ -29,12 +29,15 @@ def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(steadiness, "scatter", lambda scratch, program: 0.05)
     tree = fake_source.checkout(fake_source.make(tmp_path / "source", version="12.1"))
     git(tree, "tag", "old")
-    configure = tree / "configure"
     for version in ("16.2", "17.3", "18.6"):
-        configure.write_text(re.sub(r"VERSION='.*'", f"VERSION='{version}'", configure.read_text()))
-        git(tree, "commit", "--quiet", "--all", "--message", version)
+        commit(tree, version, ("configure", of_version(tree, version)))
         git(tree, "tag", f"v{version}")
     return tree
+
+
+def of_version(tree: Path, version: str) -> str:
+    """The configure that says this version."""
+    return re.sub(r"VERSION='.*'", f"VERSION='{version}'", (tree / "configure").read_text())
 
 
 def asked(repository: Path | str, **more: object) -> Asked:
@@ -97,20 +100,16 @@ def test_what_cannot_be_searched_is_one_line_before_anything_is_built(
 
 
 def test_a_version_that_dyno_does_not_build_is_refused(tmp_path: Path, repository: Path):
-    text = (repository / "configure").read_text()
-    (repository / "configure").write_text(re.sub(r"VERSION='.*'", "VERSION='11.3'", text))
-    git(repository, "commit", "--quiet", "--all", "--message", "older")
+    commit(repository, "older", ("configure", of_version(repository, "11.3")))
     said = refused(tmp_path, asked(repository, good="v18.6"))
     assert "is PostgreSQL 11.3: 12 is the oldest that is built" in said
 
 
 def test_a_checkout_of_something_else_is_refused(tmp_path: Path, repository: Path):
     git(repository, "rm", "--quiet", "configure")
-    git(repository, "commit", "--quiet", "--message", "gone")
+    commit(repository, "gone")
     git(repository, "tag", "gone")
-    (repository / "file").touch()
-    git(repository, "add", "file")
-    git(repository, "commit", "--quiet", "--message", "more")
+    commit(repository, "more", ("file", ""))
     said = refused(tmp_path, asked(repository, good="gone"))
     assert "is no source of PostgreSQL, MySQL, MariaDB" in said
 

@@ -8,24 +8,19 @@ import pytest
 
 from dbdyno.builds import commits
 from dbdyno.model.error import ServerError
-from fake_source import git
+from fake_source import commit, git
 
 
 @pytest.fixture(name="repository")
 def _repository(tmp_path: Path) -> Path:
     """Four commits on main; a branch of one commit leaves after the second."""
     folder = tmp_path / "source"
-    folder.mkdir()
-    git(folder, "init", "--quiet")
+    git(tmp_path, "init", "--quiet", folder.name)
     for number in range(4):
-        (folder / "file").write_text(f"{number}\n")
-        git(folder, "add", "--all")
-        git(folder, "commit", "--quiet", "--message", f"commit {number}")
+        commit(folder, f"commit {number}", ("file", f"{number}\n"))
         git(folder, "tag", f"c{number}")
     git(folder, "checkout", "--quiet", "-b", "other", "c1")
-    (folder / "more").write_text("x")
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--message", "beside")
+    commit(folder, "beside", ("more", "x"))
     git(folder, "checkout", "--quiet", "main")
     return folder
 

@@ -15,6 +15,7 @@ from dbdyno.model.metric.counter import COUNTER, INSTRUCTIONS
 from dbdyno.model.profile import Profile
 from dbdyno.model.verdict import Aims
 from dbdyno.report.section import metrics, why
+from profile_builder import profile
 
 COUNTED = {
     "instructions:u": 9_000_000.0,
@@ -26,22 +27,8 @@ COUNTED = {
 }
 
 
-def a_profile(counted: dict[str, float], operations: float | None = 1000.0) -> Profile:
-    return Profile(
-        seconds=10.0,
-        event="cycles",
-        hertz=99,
-        call_graph="fp",
-        samples=0,
-        lost=0,
-        stacks={},
-        operations=operations,
-        counters=counted,
-    )
-
-
 def test_counters_are_told_for_each_operation_user_code_and_the_kernel_apart():
-    found = counters.metrics(a_profile(COUNTED))
+    found = counters.metrics(profile({}, counters=COUNTED))
     told = {name: value for name, value in found.items() if value is not None}
     assert told == {
         "instructions_per_op": 9000.0,
@@ -56,12 +43,13 @@ def test_counters_are_told_for_each_operation_user_code_and_the_kernel_apart():
 def test_every_metric_of_counters_is_there_without_a_profile_or_operations():
     names = [row.name for row in COUNTER]
     assert counters.metrics(None) == dict.fromkeys(names)
-    of_none = counters.metrics(a_profile({"instructions:u": 5.0}, operations=0.0))
+    of_none = counters.metrics(profile({}, counters={"instructions:u": 5.0}, operations=0.0))
     assert of_none == dict.fromkeys(names)
 
 
 def test_faults_of_user_code_alone_stand_where_the_kernel_may_not_be_counted():
-    assert counters.metrics(a_profile({"page-faults:u": 20.0}))["page_faults_per_op"] == 0.02
+    found = counters.metrics(profile({}, counters={"page-faults:u": 20.0}))
+    assert found["page_faults_per_op"] == 0.02
 
 
 SLOWER = {"qps": 1 / 1.1, "connection_us_per_op": 1.1, "server_cpu_per_op": 1.1}
@@ -109,13 +97,13 @@ def test_the_report_names_the_witness_beside_any_verdict(factor: float):
 
 def test_the_report_says_in_one_line_why_there_are_no_hardware_counters():
     step = changed()
-    profile = replace(a_profile({}), no_counters="this host counts no hardware events")
+    missing = profile({}, no_counters="this host counts no hardware events")
 
-    def note(profile: Profile | None) -> str:
+    def note(of: Profile | None) -> str:
         base, cell = step.cells
-        runs = tuple(replace(run, profile=profile) for run in cell.runs)
+        runs = tuple(replace(run, profile=of) for run in cell.runs)
         profiled = replace(step, cells=(base, replace(cell, runs=runs)))
         return [table.note for table in metrics.tables(profiled, "old", "p")][-1]
 
-    assert note(profile).startswith("Without instructions, cycles and misses: this host counts no")
-    assert note(a_profile(COUNTED)) == note(None) == ""
+    assert note(missing).startswith("Without instructions, cycles and misses: this host counts no")
+    assert note(profile({}, counters=COUNTED)) == note(None) == ""

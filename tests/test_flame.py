@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import sysconfig
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,11 +20,22 @@ from dbdyno.cli import app
 from dbdyno.host import flame as program
 from dbdyno.model.error import DynoError, ExportError
 from dbdyno.model.flame import FlameGraph
+from dbdyno.model.profile import ProfileComparison
 from dbdyno.report import flame, page
 from dbdyno.report.export import flames as exporting
 from dbdyno.report.parts import Flame, flat
 from dbdyno.report.render import flames, html, markdown, terminal
-from profile_builder import ARM, BASE, COMPARE, GONE, ROOT, SCAN, many_stacks, profile, profiled
+from profile_builder import (
+    ARM,
+    BASE,
+    COMPARE,
+    GONE,
+    OWNER,
+    SCAN,
+    comparison,
+    many_stacks,
+    of_stacks,
+)
 
 INSTALLED = Path(sysconfig.get_path("scripts")) / program.NAME
 needs_program = pytest.mark.skipif(
@@ -31,10 +43,10 @@ needs_program = pytest.mark.skipif(
 )
 
 
-def graph() -> FlameGraph:
-    """The graph of pg18 in qr100."""
-    (step,) = (one for one in profiled().steps if one.profiles)
-    return flame.graph(step, step.profiles[0])
+def graph(*profiles: ProfileComparison, of: Callable[..., FlameGraph] = flame.graph) -> FlameGraph:
+    """The graph of the first profile: of pg18 in qr100, unless another is given."""
+    (step,) = (one for one in comparison(*profiles).steps if one.profiles)
+    return of(step, step.profiles[0])
 
 
 def drawn(graph: FlameGraph) -> str:
@@ -54,30 +66,27 @@ def test_costs_are_whole_nanoseconds_of_both_arms_for_each_operation() -> None:
 
 
 def test_the_bases_own_graph_has_what_only_the_base_calls() -> None:
-    (step,) = (one for one in profiled().steps if one.profiles)
-    made = flame.base_graph(step, step.profiles[0])
+    made = graph(of=flame.base_graph)
     assert made.title == "pg17 beside pg18"
     assert made.costs[GONE] == (0, 400)
 
 
 def test_a_stack_too_cheap_for_a_nanosecond_in_both_arms_is_left_out() -> None:
-    tiny = (ROOT, "tiny@postgres")
-    comparison = profiled(profile({SCAN: 1.0, tiny: 0.0004}, {SCAN: 1.0, tiny: 0.0003}))
-    (step,) = (one for one in comparison.steps if one.profiles)
-    assert set(flame.graph(step, step.profiles[0]).costs) == {SCAN}
+    tiny = (OWNER, "tiny@postgres")
+    made = graph(of_stacks({SCAN: 1.0, tiny: 0.0004}, {SCAN: 1.0, tiny: 0.0003}))
+    assert set(made.costs) == {SCAN}
 
 
 def test_many_stacks_of_one_sample_add_up_to_what_they_cost_together() -> None:
     alike = {
-        (ROOT, f"f{place % 7}@postgres", f"g{place}@postgres"): 0.0404 for place in range(1000)
+        (OWNER, f"f{place % 7}@postgres", f"g{place}@postgres"): 0.0404 for place in range(1000)
     }
-    (step,) = (one for one in profiled(profile(alike, alike)).steps if one.profiles)
-    costs = flame.graph(step, step.profiles[0]).costs
+    costs = graph(of_stacks(alike, alike)).costs
     assert sum(arm for _, arm in costs.values()) == 40_400
     assert {base - arm for base, arm in costs.values()} == {0}
     lines = flame.folded(alike, 10).splitlines()
     assert sum(int(line.rsplit(" ", 1)[1]) for line in lines) == 4_040
-    caller = [line for line in lines if line.startswith(f"{ROOT};f3@postgres;")]
+    caller = [line for line in lines if line.startswith(f"{OWNER};f3@postgres;")]
     assert abs(sum(int(line.rsplit(" ", 1)[1]) for line in caller) - 143 * 4.04) <= 1
 
 
@@ -128,9 +137,8 @@ def test_the_program_draws_widths_and_changes(monkeypatch: pytest.MonkeyPatch) -
 @needs_program
 def test_names_of_others_stay_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DYNO_FLAME", raising=False)
-    evil = (ROOT, "</script><script>alert(1)</script>@x", "operator<<@x", "tab\there 5@x")
-    (step,) = (one for one in profiled(profile({evil: 1.0}, {evil: 2.0})).steps if one.profiles)
-    svg = program.draw(flame.graph(step, step.profiles[0]))
+    evil = (OWNER, "</script><script>alert(1)</script>@x", "operator<<@x", "tab\there 5@x")
+    svg = program.draw(graph(of_stacks({evil: 1.0}, {evil: 2.0})))
     assert "alert(1)&lt;/script&gt;" in svg and "<script>alert" not in svg
     assert "tab?here 5@x" in svg
 
@@ -169,7 +177,7 @@ def test_a_missing_program_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_profiled_step_has_a_flame_graph_of_each_arm_and_others_have_none() -> None:
-    made = page.make(profiled(profile(), profile(name="pg19")))
+    made = page.make(comparison(of_stacks(), of_stacks(name="pg19")))
     by_step = {
         step.title: [part for part in flat(step.parts) if isinstance(part, Flame)]
         for step in report_parts.steps(made)
@@ -179,7 +187,7 @@ def test_a_profiled_step_has_a_flame_graph_of_each_arm_and_others_have_none() ->
 
 
 def test_html_holds_the_graph_packed_in_a_fold_of_its_arm() -> None:
-    text = html.render(page.make(profiled()), draw=drawn)
+    text = html.render(page.make(comparison()), draw=drawn)
     (found,) = [line for line in text.splitlines() if line.startswith("<details class=")]
     assert '<details class="flame of-1"' in found
     data = found.split('data-flame="')[1].split('"')[0]
@@ -190,20 +198,20 @@ def test_html_says_why_a_graph_is_missing() -> None:
     def missing(_: FlameGraph) -> str:
         raise DynoError("`dyno-flame` is not installed: tried `/x`")
 
-    text = html.render(page.make(profiled()), draw=missing)
+    text = html.render(page.make(comparison()), draw=missing)
     assert "Not drawn: `dyno-flame` is not installed: tried `/x`." in text
     assert "data-flame=" not in text.split("<script")[0]
 
 
 def test_html_without_what_draws_says_what_does() -> None:
-    text = html.render(page.make(profiled()))
+    text = html.render(page.make(comparison()))
     assert "`dyno export RESULT --flame FOLDER` draws it" in text
 
 
 def test_graphs_that_would_fill_the_page_are_left_out_and_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made = page.make(profiled(profile(), profile(name="pg19")))
+    made = page.make(comparison(of_stacks(), of_stacks(name="pg19")))
     found = [part for part in flat(made.parts) if isinstance(part, Flame)]
     one = len(flames.flames(found, drawn)[found[0].name].data)
     monkeypatch.setattr(flames, "BYTES_MAX", one)
@@ -213,7 +221,7 @@ def test_graphs_that_would_fill_the_page_are_left_out_and_said(
 
 
 def test_a_post_and_the_terminal_say_what_draws_it() -> None:
-    made = page.make(profiled())
+    made = page.make(comparison())
     line = "Flame graph of pg18 beside pg17: `dyno export RESULT --flame FOLDER` draws it."
     assert line in markdown.render(made)
     console = Console(file=io.StringIO(), width=200)
@@ -228,7 +236,7 @@ def test_a_post_and_the_terminal_say_what_draws_it() -> None:
 @pytest.fixture
 def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder whose result is the profiled one."""
-    monkeypatch.setattr(exporting.compare, "load", lambda folder, base=None: profiled())
+    monkeypatch.setattr(exporting.compare, "load", lambda folder, base=None: comparison())
     folder = tmp_path / "demo"
     folder.mkdir()
     return folder
@@ -291,7 +299,7 @@ def test_the_command_writes_the_files(result: Path, tmp_path: Path) -> None:
 def test_a_result_without_profiles_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bare = profiled(profile(), step="no such step")
+    bare = comparison(of_stacks(), step="no such step")
     monkeypatch.setattr(exporting.compare, "load", lambda folder, base=None: bare)
     with pytest.raises(ExportError, match="no step was profiled in two arms"):
         exporting.files([tmp_path], tmp_path / "out", drawn)
@@ -301,7 +309,7 @@ def test_a_result_without_profiles_is_one_line(
 @needs_program
 def test_a_graph_of_many_stacks_is_small_on_a_page() -> None:
     stacks = many_stacks(4_000)
-    made = page.make(profiled(profile(stacks, many_stacks(4_000, seed=2) | stacks)))
+    made = page.make(comparison(of_stacks(stacks, many_stacks(4_000, seed=2) | stacks)))
     (found,) = [part for part in flat(made.parts) if isinstance(part, Flame)]
     packed = flames.flames([found], program.draw)[found.name]
     assert 1_000 < len(packed.data) < 100_000

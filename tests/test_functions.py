@@ -11,13 +11,18 @@ import pytest
 
 from dbdyno.model import StepRun
 from dbdyno.model.profile import FunctionCost, ProfileComparison
-from function_builder import comparison, profile, profiled, stack, step
+from profile_builder import (
+    COMPARE,
+    PARSE,
+    SEND,
+    compared,
+    pair,
+    profile,
+    profiled,
+    stack,
+    step,
+)
 from run_builder import failed
-
-COMPARE = stack("IndexNext", "_bt_search", "_bt_compare")
-SEARCH = stack("IndexNext", "_bt_search")
-SEND = stack("internal_flush", "send@libc.so.6", "sock_sendmsg@[kernel]")
-PARSE = stack("raw_parser")
 
 
 def cost(found: ProfileComparison, name: str) -> FunctionCost:
@@ -28,15 +33,8 @@ def subsystem(found: ProfileComparison, name: str) -> FunctionCost:
     return next(one for one in found.subsystems if one.name == name)
 
 
-def pair(block: int, more: int = 0) -> tuple[StepRun, StepRun]:
-    """Both arms of a block; the new one compares more, and its operations cost that much more."""
-    old = {COMPARE: 400, SEARCH: 100, SEND: 300, PARSE: 200}
-    new = {**old, COMPARE: 400 + more}
-    return profiled("old", block, 100.0, old), profiled("new", block, 100.0 + more / 10, new)
-
-
 def test_functions_add_up_to_the_cpu_of_an_operation() -> None:
-    found = comparison(*pair(1), *pair(2, more=50), *pair(3, more=100))
+    found = compared(*pair(1), *pair(2, more=50), *pair(3, more=100))
     for parts in (found.functions, found.subsystems):
         assert sum(one.base_us for one in parts) == pytest.approx(found.base_us)
         assert sum(one.arm_us for one in parts) == pytest.approx(found.arm_us)
@@ -48,22 +46,22 @@ def test_functions_add_up_to_the_cpu_of_an_operation() -> None:
 
 
 def test_a_function_costs_its_share_of_the_judged_cpu_and_not_of_the_profiled() -> None:
-    found = cost(comparison(*pair(1), *pair(2)), "_bt_compare")
+    found = cost(compared(*pair(1), *pair(2)), "_bt_compare")
     assert found.base_us == pytest.approx(40.0)
     assert found.base_inclusive_us == pytest.approx(40.0)
-    caller = cost(comparison(*pair(1), *pair(2)), "_bt_search")
+    caller = cost(compared(*pair(1), *pair(2)), "_bt_search")
     assert caller.base_us == pytest.approx(10.0)
     assert caller.base_inclusive_us == pytest.approx(50.0)
 
 
 def test_recursion_counts_a_function_once() -> None:
     nested = {stack("ExecProcNode", "ExecAgg", "ExecProcNode", "ExecAgg"): 50, PARSE: 50}
-    found = comparison(profiled("old", 1, 10.0, nested), profiled("new", 1, 10.0, nested))
+    found = compared(profiled("old", 1, 10.0, nested), profiled("new", 1, 10.0, nested))
     assert cost(found, "ExecAgg").base_inclusive_us == pytest.approx(5.0)
 
 
 def test_a_change_is_the_mean_difference_of_the_blocks() -> None:
-    found = cost(comparison(*pair(1, 30), *pair(2, 50), *pair(3, 70)), "_bt_compare")
+    found = cost(compared(*pair(1, 30), *pair(2, 50), *pair(3, 70)), "_bt_compare")
     assert found.change.value == pytest.approx(5.0)
     assert found.change.blocks == 3
     low, high = found.change.low, found.change.high
@@ -72,7 +70,7 @@ def test_a_change_is_the_mean_difference_of_the_blocks() -> None:
 
 
 def test_one_block_has_no_interval_and_nothing_is_found() -> None:
-    found = cost(comparison(*pair(1, 300)), "_bt_compare")
+    found = cost(compared(*pair(1, 300)), "_bt_compare")
     assert found.change.value == pytest.approx(30.0)
     assert (found.change.low, found.change.high, found.p, found.found) == (None, None, None, False)
 
@@ -87,7 +85,7 @@ def test_equal_counts_of_few_samples_are_no_certainty() -> None:
             profiled("new", number, 100.0, {COMPARE: 995, rare: 5}),
         )
 
-    found = cost(comparison(*block(1), *block(2), *block(3)), "heap_prune_chain")
+    found = cost(compared(*block(1), *block(2), *block(3)), "heap_prune_chain")
     assert found.p is not None and found.p > 0.5
     assert found.change.low is not None and found.change.low < 0.0
 
@@ -99,7 +97,7 @@ def test_too_few_samples_are_not_tested() -> None:
         for arm in ("old", "new")
         for block in (1, 2)
     ]
-    found = cost(comparison(*runs), "heap_prune_chain")
+    found = cost(compared(*runs), "heap_prune_chain")
     assert found.p is None and not found.found
 
 
@@ -127,7 +125,7 @@ def drawn(planted: float, seed: int, blocks: int = 6) -> ProfileComparison:
             us[40] += 50 * planted if arm == "new" else 0.0
             counts = chance.multinomial(900, [one / sum(us) for one in us]).tolist()
             runs.append(profiled(arm, block, sum(us), dict(zip(names, counts, strict=True))))
-    return comparison(*runs)
+    return compared(*runs)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -149,14 +147,14 @@ def test_where_nothing_changed_next_to_nothing_is_found() -> None:
 def test_a_function_is_one_whatever_compilers_add_to_its_name() -> None:
     old = {stack("heap_fetch.isra.0"): 60, stack("row_sel(char*, long) const"): 40}
     new = {stack("heap_fetch.part.1"): 50, stack("row_sel(char*)"): 50}
-    found = comparison(profiled("old", 1, 10.0, old), profiled("new", 1, 10.0, new))
+    found = compared(profiled("old", 1, 10.0, old), profiled("new", 1, 10.0, new))
     assert cost(found, "heap_fetch").change.value == pytest.approx(-1.0)
     assert cost(found, "row_sel").change.value == pytest.approx(1.0)
 
 
 def test_what_has_no_symbol_is_a_row_of_its_binary() -> None:
     stacks = {stack("?"): 30, stack("?@libz.so.1"): 20, PARSE: 50}
-    found = comparison(profiled("old", 1, 10.0, stacks), profiled("new", 1, 10.0, stacks))
+    found = compared(profiled("old", 1, 10.0, stacks), profiled("new", 1, 10.0, stacks))
     unknown = {one.binary: one.base_us for one in found.functions if one.name == "?"}
     assert unknown == {"postgres": pytest.approx(3.0), "libz.so.1": pytest.approx(2.0)}
 
@@ -183,7 +181,7 @@ def test_an_arm_alone_has_its_costs_without_changes() -> None:
 
 def test_a_sample_belongs_to_the_innermost_function_that_the_table_knows() -> None:
     stacks = {stack("_bt_compare", "memcmp@libc.so.6"): 30, stack("?"): 20, SEND: 50}
-    found = comparison(profiled("old", 1, 10.0, stacks), profiled("new", 1, 10.0, stacks))
+    found = compared(profiled("old", 1, 10.0, stacks), profiled("new", 1, 10.0, stacks))
     assert {one.name: one.base_us for one in found.subsystems} == {
         "session": pytest.approx(2.0),
         "network": 0.0,
@@ -197,13 +195,13 @@ def test_a_sample_belongs_to_the_innermost_function_that_the_table_knows() -> No
 
 def test_what_no_table_knows_is_other() -> None:
     stacks = {("background:writer", "start@extension.so"): 10}
-    found = comparison(profiled("old", 1, 10.0, stacks), profiled("new", 1, 10.0, stacks))
+    found = compared(profiled("old", 1, 10.0, stacks), profiled("new", 1, 10.0, stacks))
     assert [one.name for one in found.subsystems] == ["other"]
 
 
 def test_a_plan_adds_subsystems_that_go_before_the_shipped_ones() -> None:
     stacks = {COMPARE: 50, stack("run@my_extension.so"): 50}
     own = {"comparisons": ["_bt_compare"], "mine": ["@my_extension"]}
-    found = comparison(profiled("old", 1, 10.0, stacks), profiled("new", 1, 10.0, stacks), **own)
+    found = compared(profiled("old", 1, 10.0, stacks), profiled("new", 1, 10.0, stacks), **own)
     assert subsystem(found, "comparisons").base_us == pytest.approx(5.0)
     assert subsystem(found, "mine").base_us == pytest.approx(5.0)

@@ -9,52 +9,26 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from comparison_builder import comparison
 from dbdyno.model import StepComparison
-from dbdyno.model.profile import Difference, FunctionCost, ProfileComparison
+from dbdyno.model.profile import ProfileComparison
 from dbdyno.report import page
 from dbdyno.report.export.function_rows import functions as functions_exported
 from dbdyno.report.export.tables import by_name
 from dbdyno.report.parts import Table, Text, flat
 from dbdyno.report.render import terminal
 from dbdyno.report.section import functions
-from function_builder import profile, profiled, stack, step
+from profile_builder import (
+    COMPARE,
+    beside,
+    comparison,
+    cost,
+    pair,
+    profile,
+    profiled,
+    stack,
+    step,
+)
 from run_builder import run
-from test_functions import COMPARE, pair
-
-
-def cost(name: str, more: float, *, found: bool = True) -> FunctionCost:
-    change = Difference(value=more, low=more - 0.4, high=more + 0.4, blocks=6)
-    return FunctionCost(
-        name=name,
-        binary="postgres",
-        subsystem="indexes",
-        base_us=5.0,
-        arm_us=5.0 + more,
-        change=change,
-        base_inclusive_us=6.0,
-        arm_inclusive_us=6.0 + more,
-        inclusive_change=change,
-        p=0.001 if found else 0.8,
-        found=found,
-    )
-
-
-def compared(*costs: FunctionCost, us: float = 44.0) -> ProfileComparison:
-    return ProfileComparison(
-        arm="new",
-        base="old",
-        blocks=6,
-        base_us=us,
-        arm_us=us + sum(one.change.value for one in costs),
-        base_window_us=us * 1.012,
-        arm_window_us=None,
-        samples=9_000,
-        functions=costs,
-        subsystems=(),
-        base_stacks={},
-        arm_stacks={},
-    )
 
 
 def shown(found: ProfileComparison) -> StepComparison:
@@ -63,23 +37,23 @@ def shown(found: ProfileComparison) -> StepComparison:
 
 
 def test_changed_functions_are_told_with_their_intervals() -> None:
-    found = compared(
+    found = beside(
         cost("_bt_compare", 0.9), cost("ExecInitExpr", -0.4), cost("f", 0.1, found=False)
     )
     assert functions.changed(shown(found), found) == (
-        "new: `_bt_compare` 0.90 µs more CPU per query [0.50, 1.30]; "
-        "`ExecInitExpr` 0.40 µs less [0.00, 0.80]."
+        "new: `_bt_compare` 0.90 µs more CPU per query [0.70, 1.10]; "
+        "`ExecInitExpr` 0.40 µs less [0.20, 0.60]."
     )
-    assert functions.changed(shown(found), compared(cost("f", 0.1, found=False))) == ""
+    assert functions.changed(shown(found), beside(cost("f", 0.1, found=False))) == ""
 
 
 def test_many_changed_functions_are_counted() -> None:
-    found = compared(*(cost(f"f{place}", 1.0) for place in range(8)))
+    found = beside(*(cost(f"f{place}", 1.0) for place in range(8)))
     assert functions.changed(shown(found), found).endswith("; and 3 more functions.")
 
 
 def test_long_operations_are_told_in_milliseconds() -> None:
-    found = compared(cost("ExecScan", 2_500.0), us=44_000.0)
+    found = beside(cost("ExecScan", 2_500.0), us=44_000.0)
     assert "`ExecScan` 2.50 ms more CPU per query" in functions.changed(shown(found), found)
 
 
@@ -119,21 +93,14 @@ def test_the_note_tells_samples_losses_symbols_and_what_profiling_cost() -> None
     assert "beside the judged ones: +5.0 % in old, +5.0 % in new." in note
 
 
-def made(*profiles: ProfileComparison) -> page.Page:
-    """A page whose first measured step has these profiles."""
-    whole = comparison(arms=("old", "new"))
-    first, *others = whole.steps
-    return page.make(replace(whole, steps=(replace(first, profiles=profiles), *others)))
-
-
 def said(shown: page.Page, name: str) -> list[str]:
     texts = (one for one in flat(shown.parts) if isinstance(one, Text) and one.name.endswith(name))
     return [item.text for text in texts for item in text.items]
 
 
 def test_changed_functions_are_told_in_brief_and_in_their_step() -> None:
-    shown = made(compared(cost("_bt_compare", 0.9)))
-    words = "`_bt_compare` 0.90 µs more CPU per row [0.50, 1.30]."
+    shown = page.make(comparison(beside(cost("_bt_compare", 0.9)), step="l.i0"))
+    words = "`_bt_compare` 0.90 µs more CPU per row [0.70, 1.10]."
     assert said(shown, "-overview-functions") == [f"l.i0, new: {words}"]
     assert said(shown, "-functions-changed") == [f"new: {words}"]
     console = Console(file=io.StringIO(), width=100)
@@ -142,15 +109,15 @@ def test_changed_functions_are_told_in_brief_and_in_their_step() -> None:
 
 
 def test_where_no_function_changed_only_the_step_says_so() -> None:
-    shown = made(compared(cost("f", 0.1, found=False)))
+    shown = page.make(comparison(beside(cost("f", 0.1, found=False)), step="l.i0"))
     assert said(shown, "-overview-functions") == []
     assert said(shown, "-functions-changed") == [
         "new: no function changed more than chance explains."
     ]
 
 
-def test_a_step_without_profiles_has_no_section() -> None:
-    assert not [one for one in flat(made().parts) if one.name.endswith("-functions")]
+def test_a_step_without_profiles_has_no_section(shown: page.Page) -> None:
+    assert not [one for one in flat(shown.parts) if one.name.endswith("-functions")]
 
 
 def test_an_export_has_a_row_for_each_function_and_subsystem() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import fake_source
 import planted_commits
 from fake_source import git
 from planted_commits import FILES, GUILTY_FILE, Wish
@@ -29,10 +30,7 @@ def tarball(tmp_path: Path) -> Path:
         path = tree / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(SCAN if name == GUILTY_FILE else f"/* {name} */\n")
-    packed = tmp_path / "postgresql-18.6.tar.gz"
-    with tarfile.open(packed, "w:gz") as archive:
-        archive.add(tree, arcname=tree.name)
-    return packed
+    return fake_source.tarball(tree)
 
 
 def changed(folder: Path, commit: str) -> list[str]:

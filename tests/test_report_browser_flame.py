@@ -13,7 +13,7 @@ from browser import Browser, Tab, chromium
 from dbdyno.host import flame as program
 from dbdyno.report import page
 from dbdyno.report.render import html
-from profile_builder import ARM, BASE, many_stacks, profile, profiled
+from profile_builder import ARM, BASE, comparison, many_stacks, of_stacks
 
 SAVED_S_MAX = 60.0
 FOLD = "document.querySelector('details.flame')"
@@ -35,8 +35,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report with the graphs of two arms, the first with stacks of known cost among many."""
     rest = many_stacks(400)
-    known = profile(BASE | rest, ARM | rest)
-    made = page.make(profiled(known, profile(name="pg19")))
+    known = of_stacks(BASE | rest, ARM | rest)
+    made = page.make(comparison(known, of_stacks(name="pg19")))
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(html.render(made, draw=program.draw), encoding="utf-8")
     return path
@@ -106,9 +106,9 @@ def test_a_click_zooms_and_another_shows_the_whole_again(tab: Tab) -> None:
 
 
 def test_a_search_marks_functions_and_says_their_share(tab: Tab) -> None:
-    tab.run(f"{FOLD}.querySelector('iframe').contentWindow.search('^secure_write')")
+    tab.run(f"{FOLD}.querySelector('iframe').contentWindow.search('^internal_flush')")
     found = tab.run(f"{INSIDE}.getElementById('matched').textContent")
-    assert found == f"Matched: {width(tab, 'secure_write'):.1f}%"
+    assert found == f"Matched: {width(tab, 'internal_flush'):.1f}%"
 
 
 def test_what_costs_more_is_red_and_what_costs_less_blue(tab: Tab) -> None:
@@ -120,7 +120,7 @@ def test_what_costs_more_is_red_and_what_costs_less_blue(tab: Tab) -> None:
 
     red, green, blue = color("_bt_compare@postgres")
     assert red == 255 and green == blue < 250
-    red, green, blue = color("?@[kernel]")
+    red, green, blue = color("sock_sendmsg@[kernel]")
     assert blue == 255 and red == green < 250
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +15,13 @@ from dbdyno.builds import Build, cache, touched
 from dbdyno.builds.source import Source
 from dbdyno.model import StepComparison
 from dbdyno.model.error import ResultError
-from dbdyno.model.profile import NO_SYMBOL, Difference, FunctionCost, ProfileComparison
+from dbdyno.model.profile import NO_SYMBOL, FunctionCost
 from dbdyno.model.suspects import CommitBetween, CommitsBetween
 from dbdyno.report.section import suspects as section
 from dbdyno.run import commits
 from dbdyno.store import Results
+from fake_source import commit, git
+from profile_builder import beside, cost
 from result_builder import build, make_plan
 from run_builder import concluded, plan_of, run
 
@@ -41,53 +42,29 @@ retry:
 """
 
 
-class Repository:
-    """A git repository of a few lines of C."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir()
-        self.git("init", "--quiet", "--initial-branch=main")
-
-    def git(self, *arguments: str) -> str:
-        author = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-        return subprocess.run(
-            ["git", *author, *arguments],
-            cwd=self.folder,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.strip()
-
-    def commit(self, subject: str, **files: str) -> str:
-        """Writes files, `scan_c` is scan.c, and commits them."""
-        for name, text in files.items():
-            (self.folder / name.replace("_", ".")).write_text(text)
-        self.git("add", "--all")
-        self.git("commit", "--quiet", f"--message={subject}")
-        return self.git("rev-parse", "HEAD")
-
-    def source(self, commit: str) -> Source:
-        return Source(kind="git", origin=str(self.folder), identity=f"commit:{commit}")
-
-
 BURNS = SCAN.replace("    found += Exec", "    found += 0; /* work */\n    found += Exec")
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
+def repository(tmp_path: Path) -> Path:
     """Four commits: the first, one in ExecScan, one in words alone, one in another file."""
-    made = Repository(tmp_path / "source")
-    made.commit("first", scan_c=SCAN, sort_c="int\nsort(int a)\n{\n    return a;\n}\n")
-    made.commit("Burn in scans", scan_c=BURNS)
-    made.commit("Words", README="words")
-    made.commit("Sort more", sort_c="int\nsort(int a)\n{\n    return a + 1;\n}\n")
-    return made
+    git(tmp_path, "init", "--quiet", "source")
+    folder = tmp_path / "source"
+    first = "int\nsort(int a)\n{\n    return a;\n}\n"
+    commit(folder, "first", ("scan.c", SCAN), ("sort.c", first))
+    commit(folder, "Burn in scans", ("scan.c", BURNS))
+    commit(folder, "Words", ("README", "words"))
+    commit(folder, "Sort more", ("sort.c", first.replace("return a", "return a + 1")))
+    return folder
 
 
-def ends(repository: Repository) -> tuple[str, str]:
-    first, *_, last = repository.git("rev-list", "--reverse", "HEAD").split()
+def ends(repository: Path) -> tuple[str, str]:
+    first, *_, last = git(repository, "rev-list", "--reverse", "HEAD").split()
     return first, last
+
+
+def source(repository: Path, at: str) -> Source:
+    return Source(kind="git", origin=str(repository), identity=f"commit:{at}")
 
 
 # --- What git tells -------------------------------------------------------------------------------
@@ -118,11 +95,11 @@ def test_a_functions_beginning_is_told_from_other_lines(line: str, name: str | N
 
 
 def test_commits_have_the_functions_that_they_touched_and_words_have_none(
-    repository: Repository,
+    repository: Path,
 ) -> None:
     """The label before the change in ExecScan is no function, and README is no code."""
     first, last = ends(repository)
-    found = touched.between(repository.folder, arm=("new", last), base=("old", first))
+    found = touched.between(repository, arm=("new", last), base=("old", first))
     assert [(one.subject, one.of, one.touched) for one in found.commits] == [
         ("Sort more", "arm", {"sort.c": ("sort",)}),
         ("Burn in scans", "arm", {"scan.c": ("ExecScan",)}),
@@ -131,22 +108,22 @@ def test_commits_have_the_functions_that_they_touched_and_words_have_none(
     assert found.missing is None
 
 
-def test_a_function_that_is_added_or_goes_away_is_touched(repository: Repository) -> None:
+def test_a_function_that_is_added_or_goes_away_is_touched(repository: Path) -> None:
     first, _ = ends(repository)
     more = BURNS + "\nint\nExecReScan(int node)\n{\n    return -node;\n}\n"
-    repository.commit("Add", scan_c=more)
-    repository.git("rm", "--quiet", "sort.c")
-    last = repository.commit("Remove")
-    found = touched.between(repository.folder, arm=("new", last), base=("old", first))
+    commit(repository, "Add", ("scan.c", more))
+    git(repository, "rm", "--quiet", "sort.c")
+    last = commit(repository, "Remove")
+    found = touched.between(repository, arm=("new", last), base=("old", first))
     assert found.commits[0].touched == {"sort.c": ("sort",)}
     assert "ExecReScan" in found.commits[1].touched["scan.c"]
 
 
-def test_commits_of_the_base_alone_are_told_as_such(repository: Repository) -> None:
+def test_commits_of_the_base_alone_are_told_as_such(repository: Path) -> None:
     first, last = ends(repository)
-    repository.git("checkout", "--quiet", "-b", "old", first)
-    older = repository.commit("Backport", sort_c="int\nsort(int a)\n{\n    return -a;\n}\n")
-    found = touched.between(repository.folder, arm=("new", last), base=("old", older))
+    git(repository, "checkout", "--quiet", "-b", "old", first)
+    older = commit(repository, "Backport", ("sort.c", "int\nsort(int a)\n{\n    return -a;\n}\n"))
+    found = touched.between(repository, arm=("new", last), base=("old", older))
     assert {one.subject: one.of for one in found.commits} == {
         "Backport": "base",
         "Burn in scans": "arm",
@@ -171,25 +148,25 @@ def test_lines_of_a_patch_that_look_like_its_heads_are_lines() -> None:
     assert found.touched == {"one.c": ("first", "second")}
 
 
-def test_what_is_added_after_a_function_touches_none(repository: Repository) -> None:
+def test_what_is_added_after_a_function_touches_none(repository: Path) -> None:
     first, _ = ends(repository)
     after = "\n/*\n * A note.\n */\n#define NOTE 1\n"
-    last = repository.commit("Note", scan_c=BURNS + after)
-    found = touched.between(repository.folder, arm=("new", last), base=("old", first))
+    last = commit(repository, "Note", ("scan.c", BURNS + after))
+    found = touched.between(repository, arm=("new", last), base=("old", first))
     assert found.commits[0].touched == {"scan.c": ()}
 
 
-def test_a_change_that_spans_two_functions_touches_both(repository: Repository) -> None:
+def test_a_change_that_spans_two_functions_touches_both(repository: Path) -> None:
     first, _ = ends(repository)
     both = BURNS.replace("return node", "return -node").replace("return found", "return -found")
-    last = repository.commit("Both", scan_c=both)
-    found = touched.between(repository.folder, arm=("new", last), base=("old", first))
+    last = commit(repository, "Both", ("scan.c", both))
+    found = touched.between(repository, arm=("new", last), base=("old", first))
     assert found.commits[0].touched == {"scan.c": ("ExecScanFetch", "ExecScan")}
 
 
-def test_what_git_cannot_tell_is_said_in_one_line(repository: Repository, tmp_path: Path) -> None:
+def test_what_git_cannot_tell_is_said_in_one_line(repository: Path, tmp_path: Path) -> None:
     first, _ = ends(repository)
-    found = touched.between(repository.folder, arm=("new", "f" * 40), base=("old", first))
+    found = touched.between(repository, arm=("new", "f" * 40), base=("old", first))
     assert found.commits == () and found.missing is not None
     assert found.missing.startswith("git: ") and "\n" not in found.missing
     gone = touched.between(tmp_path / "gone", arm=("new", first), base=("old", first))
@@ -223,38 +200,38 @@ def kept(tmp_path: Path, sources: Mapping[str, Source], said: list[str]) -> Resu
 
 
 def test_a_result_keeps_the_commits_between_builds_of_one_repository(
-    repository: Repository, tmp_path: Path
+    repository: Path, tmp_path: Path
 ) -> None:
     first, last = ends(repository)
     tarball = Source(kind="tarball", origin="/x.tar", identity="sha256:00")
     said: list[str] = []
-    sources = {"old": repository.source(first), "new": repository.source(last), "tar": tarball}
+    sources = {"old": source(repository, first), "new": source(repository, last), "tar": tarball}
     results = kept(tmp_path, sources, said)
     (found,) = results.commits()
     assert (found.arm, found.base, len(found.commits)) == ("new", "old", 2)
-    assert found == touched.between(repository.folder, arm=("new", last), base=("old", first))
+    assert found == touched.between(repository, arm=("new", last), base=("old", first))
     assert said == ["commits: 2 commits with code between the builds of old and new"]
     commits.keep(make_plan("example", tuple(sources), 1), builds(tmp_path, sources), results, print)
     assert results.commits() == (found,)
 
 
 def test_builds_of_one_commit_and_of_a_checkout_that_is_gone_have_no_file(
-    repository: Repository, tmp_path: Path
+    repository: Path, tmp_path: Path
 ) -> None:
     first, last = ends(repository)
     gone = Source(kind="git", origin=str(tmp_path / "gone"), identity=f"commit:{last}")
-    same = {"old": repository.source(first), "new": repository.source(first)}
+    same = {"old": source(repository, first), "new": source(repository, first)}
     results = kept(tmp_path, same, [])
     assert results.commits() == ()
     assert touched.repository(gone, replace(gone, identity=f"commit:{first}")) is None
-    assert touched.repository(gone, repository.source(first)) == repository.folder
+    assert touched.repository(gone, source(repository, first)) == repository
 
 
-def test_changes_that_are_in_no_commit_are_said(repository: Repository, tmp_path: Path) -> None:
+def test_changes_that_are_in_no_commit_are_said(repository: Path, tmp_path: Path) -> None:
     first, last = ends(repository)
     identity = f"commit:{last} with changes sha256:00"
-    changed = replace(repository.source(last), kind="git with changes", identity=identity)
-    results = kept(tmp_path, {"old": repository.source(first), "new": changed}, [])
+    changed = replace(source(repository, last), kind="git with changes", identity=identity)
+    results = kept(tmp_path, {"old": source(repository, first), "new": changed}, [])
     (found,) = results.commits()
     assert found.missing == "new with changes that are in no commit"
 
@@ -272,48 +249,14 @@ def test_a_damaged_file_is_one_warning(tmp_path: Path, content: bytes) -> None:
 # --- Joined with costs ----------------------------------------------------------------------------
 
 
-def cost(name: str, change: float, *, found: bool = True, p: float | None = 0.01) -> FunctionCost:
-    difference = Difference(value=change, low=change - 0.2, high=change + 0.2, blocks=4)
-    return FunctionCost(
-        name=name,
-        binary="postgres",
-        subsystem="executor",
-        base_us=1.0,
-        arm_us=1.0 + change,
-        change=difference,
-        base_inclusive_us=1.0,
-        arm_inclusive_us=1.0 + change,
-        inclusive_change=difference,
-        p=p,
-        found=found,
-    )
-
-
-def profile(*functions: FunctionCost) -> ProfileComparison:
-    return ProfileComparison(
-        arm="new",
-        base="old",
-        blocks=4,
-        base_us=10.0,
-        arm_us=11.0,
-        base_window_us=None,
-        arm_window_us=None,
-        samples=1_000,
-        functions=functions,
-        subsystems=(),
-        base_stacks={},
-        arm_stacks={},
-    )
-
-
-def commit(subject: str, at: int, **names: Sequence[str]) -> CommitBetween:
+def between(subject: str, at: int, **names: Sequence[str]) -> CommitBetween:
     its = {file.replace("_", "."): tuple(one) for file, one in names.items()}
     return CommitBetween(commit=f"{at:040x}", unix_s=at, subject=subject, of="arm", touched=its)
 
 
-WIDE = commit("Indent everything", 3, scan_c=("ExecScan", "ExecScanFetch"), sort_c=("sort",))
-SCANS = commit("Recheck quals", 2, scan_c=("ExecScan",))
-FETCH = commit("Fetch twice", 1, scan_c=("ExecScanFetch",))
+WIDE = between("Indent everything", 3, scan_c=("ExecScan", "ExecScanFetch"), sort_c=("sort",))
+SCANS = between("Recheck quals", 2, scan_c=("ExecScan",))
+FETCH = between("Fetch twice", 1, scan_c=("ExecScanFetch",))
 BETWEEN = CommitsBetween(
     arm="new",
     base="old",
@@ -325,7 +268,7 @@ BETWEEN = CommitsBetween(
 
 
 def test_commits_that_touched_least_come_first_and_those_of_the_file_beside_them() -> None:
-    found = suspects(profile(cost("ExecScan", 0.9), cost("memcpy", 0.1)), BETWEEN)
+    found = suspects(beside(cost("ExecScan", 0.9), cost("memcpy", 0.1)), BETWEEN)
     scan, copy = found.functions
     assert [one.subject for one in scan.touched] == ["Recheck quals", "Indent everything"]
     assert [one.subject for one in scan.beside] == ["Fetch twice"]
@@ -335,14 +278,14 @@ def test_commits_that_touched_least_come_first_and_those_of_the_file_beside_them
 def test_only_changes_that_were_found_are_suspect() -> None:
     sure, unsure = cost("ExecScan", 0.9), cost("sort", 2.0, found=False, p=0.4)
     nameless = cost(NO_SYMBOL, 3.0)
-    found = suspects(profile(unsure, nameless, sure), BETWEEN)
+    found = suspects(beside(unsure, nameless, sure), BETWEEN)
     assert found.sure
     assert [one.function.name for one in found.functions] == ["ExecScan"]
 
 
 def test_of_one_block_the_largest_changes_are_taken() -> None:
     many = [cost(f"f{size}", size / 10, found=False, p=None) for size in range(20)]
-    found = suspects(profile(*many, cost("fewer", -5.0, found=False, p=None)), BETWEEN)
+    found = suspects(beside(*many, cost("fewer", -5.0, found=False, p=None)), BETWEEN)
     assert not found.sure
     assert [one.function.name for one in found.functions][:2] == ["fewer", "f19"]
     assert len(found.functions) == LEADING_MAX
@@ -354,7 +297,7 @@ def test_where_no_change_is_sure_those_that_lead_are_taken_in_their_order() -> N
         cost("ExecScan", 2.0, found=False, p=0.4),
     )
     untested = cost("rare", 3.0, found=False, p=None)
-    found = suspects(profile(leads, follows, untested), BETWEEN)
+    found = suspects(beside(leads, follows, untested), BETWEEN)
     assert not found.sure
     assert [one.function.name for one in found.functions] == ["sort", "ExecScan"]
 
@@ -363,7 +306,7 @@ def step_of(*functions: FunctionCost) -> StepComparison:
     runs = [run(arm, block, 9_000.0) for arm in ("old", "new") for block in (1, 2)]
     (step,) = concluded(runs, plan_of(("old", "new"))).steps
     assert isinstance(step, StepComparison)
-    return replace(step, profiles=(profile(*functions),))
+    return replace(step, profiles=(beside(*functions),))
 
 
 def test_the_report_names_functions_with_their_commits() -> None:
@@ -393,7 +336,7 @@ def test_without_changes_it_says_so_and_without_commits_nothing() -> None:
 
 
 def test_another_base_sees_the_same_commits_from_the_other_side() -> None:
-    turned = replace(profile(cost("ExecScan", 0.9)), arm="old", base="new")
+    turned = replace(beside(cost("ExecScan", 0.9)), arm="old", base="new")
     (step,) = with_suspects([replace(step_of(), profiles=(turned,))], [BETWEEN])
     (found,) = step.suspects
     assert (found.between.arm_commit, found.between.base_commit) == ("b" * 40, "a" * 40)

@@ -13,7 +13,7 @@ from dbdyno.builds import cache as built
 from dbdyno.builds.flags import Flags
 from dbdyno.builds.worktree import STATE, Worktree
 from dbdyno.model.error import HostError, ServerError
-from fake_source import git
+from fake_source import commit, git
 
 METHOD = engine.of("postgres").method()
 
@@ -24,13 +24,6 @@ def a_repository(tmp_path: Path, work: str = "true") -> Path:
         tmp_path / "source", check="echo x >> configured", work=f"echo x >> made; {work}"
     )
     return fake_source.checkout(tree)
-
-
-def commit(repository: Path, name: str, text: str) -> str:
-    (repository / name).write_text(text)
-    git(repository, "add", "--all")
-    git(repository, "commit", "--quiet", "--message", f"{name}: {text}")
-    return git(repository, "rev-parse", "HEAD")
 
 
 def head(repository: Path) -> str:
@@ -57,7 +50,7 @@ def test_commits_are_built_one_from_the_other_and_kept(tmp_path: Path):
     repository = a_repository(tmp_path)
     first = head(repository)
     makefile = (repository / "Makefile").read_text()
-    second = commit(repository, "Makefile", makefile.replace("18.6", "18.7"))
+    second = commit(repository, "more", ("Makefile", makefile.replace("18.6", "18.7")))
     worktree = a_worktree(repository, tmp_path)
     folders = [worktree.build(one, quiet) for one in (first, second)]
     texts = [(one / "bin" / "postgres").read_text() for one in folders]
@@ -95,7 +88,7 @@ def test_a_commit_that_changes_configure_is_configured_again(tmp_path: Path):
     worktree = a_worktree(repository, tmp_path)
     worktree.build(head(repository), quiet)
     configure = (repository / "configure").read_text()
-    worktree.build(commit(repository, "configure", configure + "# new\n"), quiet)
+    worktree.build(commit(repository, "more", ("configure", configure + "# new\n")), quiet)
     assert runs(worktree, "configured") == 2
 
 
@@ -104,7 +97,7 @@ def test_what_does_not_build_from_what_is_there_is_built_from_nothing(tmp_path: 
     worktree = a_worktree(repository, tmp_path)
     worktree.build(head(repository), quiet)
     said: list[str] = []
-    worktree.build(commit(repository, "note", "x"), said.append)
+    worktree.build(commit(repository, "more", ("note", "x")), said.append)
     assert any("once more, from nothing" in one for one in said)
     assert (runs(worktree, "configured"), runs(worktree, "made")) == (1, 2)
 
@@ -113,11 +106,11 @@ def test_a_commit_that_does_not_build_says_why_and_the_next_one_builds(tmp_path:
     repository = a_repository(tmp_path, work="test ! -e broken")
     worktree = a_worktree(repository, tmp_path)
     worktree.build(head(repository), quiet)
-    bad = commit(repository, "broken", "x")
+    bad = commit(repository, "more", ("broken", "x"))
     with pytest.raises(ServerError, match=r"compile failed: .*; see "):
         worktree.build(bad, quiet)
     git(repository, "rm", "--quiet", "broken")
-    good = commit(repository, "note", "x")
+    good = commit(repository, "more", ("note", "x"))
     assert (worktree.build(good, quiet) / "bin" / "postgres").is_file()
     assert not (built.root(tmp_path / "cache") / worktree.wish(bad).name).exists()
 
@@ -127,7 +120,7 @@ def test_objects_of_a_making_that_was_killed_are_not_trusted(tmp_path: Path):
     worktree = a_worktree(repository, tmp_path)
     worktree.build(head(repository), quiet)
     (worktree.root / STATE).unlink()  # as while it compiles
-    worktree.build(commit(repository, "note", "x"), quiet)
+    worktree.build(commit(repository, "more", ("note", "x")), quiet)
     assert runs(worktree, "made") == 2
     assert json.loads((worktree.root / STATE).read_text()) == {"commit": head(repository)}
 
@@ -136,7 +129,7 @@ def test_a_source_says_its_version_at_a_commit(tmp_path: Path):
     repository = a_repository(tmp_path)
     first = head(repository)
     configure = (repository / "configure").read_text()
-    second = commit(repository, "configure", configure.replace("18.6", "19devel"))
+    second = commit(repository, "more", ("configure", configure.replace("18.6", "19devel")))
     worktree = a_worktree(repository, tmp_path)
     assert [worktree.version(one) for one in (first, second)] == ["18.6", "19devel"]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,14 @@ import pytest
 from dbdyno.host import process
 from dbdyno.host.perf import Folded, Perf, Recording, call_graph_of, elf, find, image_of
 from dbdyno.model.error import HostError
+from server_place import within
 
-SECONDS = 1.0
+SECONDS = 0.3
+"""Of CPU time, in which a process is sampled some sixty times, however busy the host is."""
 HERTZ = 199
-KILL = ((signal.SIGKILL, 5.0),)
+WAIT_S_MAX = 60.0
+USER, SYSTEM = 11, 12
+"""Positions of the CPU time in what `process.stat` gives (proc(5): fields 14 and 15)."""
 SOURCE = """
 #include <unistd.h>
 volatile unsigned long sum;
@@ -63,18 +68,41 @@ def unframed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("unframed"), "-fomit-frame-pointer")
 
 
+@contextmanager
+def running(*words: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that reads from us; it and its children end with the test, also if that fails."""
+    with subprocess.Popen(words, stdin=subprocess.PIPE, text=True) as begun:
+        try:
+            yield begun
+        finally:
+            for pid in (*process.children(begun.pid), begun.pid):
+                os.kill(pid, signal.SIGKILL)
+
+
 @pytest.fixture
 def busy(framed: Path) -> Iterator[int]:
     """The pid of a process that does nothing but burn CPU."""
-    with subprocess.Popen([framed]) as running:
-        yield running.pid
-        running.kill()
+    with running(framed) as begun:
+        yield begun.pid
+
+
+def cpu_s(pid: int) -> float:
+    """The CPU time that a process has had."""
+    fields = process.stat(pid)
+    assert fields is not None, "it runs on"
+    return (int(fields[USER]) + int(fields[SYSTEM])) / os.sysconf("SC_CLK_TCK")
+
+
+def burn(*pids: int) -> None:
+    """Waits until each process has had SECONDS of CPU time more, and what a tick may hide."""
+    wanted = {pid: cpu_s(pid) + SECONDS + 0.02 for pid in pids}
+    assert within(WAIT_S_MAX, lambda: all(cpu_s(pid) >= s for pid, s in wanted.items()))
 
 
 def recorded(perf: Perf, pids: list[int], folder: Path, call_graph: str = "fp") -> Folded:
     recording = Recording(perf, pids, folder, HERTZ, call_graph, 30.0)
     recording.start()
-    time.sleep(SECONDS)
+    burn(pids[-1])
     recording.stop()
     return recording.fold(lambda tid: "role:client" if tid in pids else "exited")
 
@@ -107,29 +135,24 @@ def test_stacks_of_a_build_without_frame_pointers_are_followed_by_its_tables(
     perf: Perf, unframed: Path, tmp_path: Path
 ):
     assert call_graph_of(unframed, perf) != "fp"
-    with subprocess.Popen([unframed]) as running:
-        folded = recorded(perf, [running.pid], tmp_path, "dwarf")
-        running.kill()
+    with running(unframed) as begun:
+        folded = recorded(perf, [begun.pid], tmp_path, "dwarf")
     stack, _count = max(folded.stacks.items(), key=lambda item: item[1])
     assert stack[-3:] == ("main@busy", "calls@busy", "burns@busy")
 
 
 def test_children_that_come_later_are_sampled_too(perf: Perf, framed: Path, tmp_path: Path):
     starter = 'read line; exec "$0" more'
-    with subprocess.Popen(
-        ["sh", "-c", starter, framed], stdin=subprocess.PIPE, text=True
-    ) as running:
-        recording = Recording(perf, [running.pid], tmp_path, HERTZ, "fp", 30.0)
+    with running("sh", "-c", starter, framed) as begun:
+        recording = Recording(perf, [begun.pid], tmp_path, HERTZ, "fp", 30.0)
         recording.start()
-        assert running.stdin is not None
-        running.stdin.write("go\n")
-        running.stdin.flush()
-        while not (children := process.children(running.pid)):
-            time.sleep(0.01)
-        time.sleep(SECONDS)
+        assert begun.stdin is not None
+        begun.stdin.write("go\n")
+        begun.stdin.flush()
+        assert within(WAIT_S_MAX, lambda: process.children(begun.pid))
+        children = process.children(begun.pid)
+        burn(*children, begun.pid)
         recording.stop()
-        for pid in (*children, running.pid):
-            process.end(pid, process.start_ticks(pid) or 0, KILL)
     folded = recording.fold(lambda tid: "child" if tid in children else "parent")
     assert {stack[0] for stack in folded.stacks} == {"child", "parent"}
 
@@ -140,9 +163,8 @@ def test_a_stripped_binary_is_said_to_have_no_symbols(perf: Perf, framed: Path, 
     told = elf.read(stripped)
     assert told is not None
     assert told.symbols is False
-    with subprocess.Popen([stripped]) as running:
-        folded = recorded(perf, [running.pid], tmp_path)
-        running.kill()
+    with running(stripped) as begun:
+        folded = recorded(perf, [begun.pid], tmp_path)
     assert folded.binaries[0].symbols is False
     assert max(folded.stacks, key=lambda stack: folded.stacks[stack])[-1] == "?@stripped"
 

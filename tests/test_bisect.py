@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from bisect_question import QUESTION
-from dbdyno.host import lock
 from dbdyno.model import Plan
 from dbdyno.model.bisection import Bisection
 from dbdyno.model.error import HostError, PlanError, ResultError, ServerError
@@ -20,11 +19,6 @@ from dbdyno.plan import bisect as plans
 from dbdyno.run import bisect
 from dbdyno.run.bisect import BLOCKS_FIRST, BLOCKS_MORE, Searching
 from dbdyno.store.bisection import BisectionFolder
-
-
-@pytest.fixture(autouse=True)
-def _lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "default_path", lambda: tmp_path / "dyno.lock")
 
 
 @dataclass

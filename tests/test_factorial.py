@@ -114,10 +114,11 @@ def test_of_three_factors_what_only_all_three_add_is_the_remainder() -> None:
 @pytest.mark.parametrize("factors", [4, 7, 9, 17, 23])
 def test_an_alias_is_an_interaction_of_which_half_moves_an_effect(factors: int) -> None:
     levels = named(factorial.screening(factors))
-    for place, one in enumerate(factorial.effects(levels)):
-        assert all(place not in pair for pair in one.aliases)
-        for pair in itertools.combinations(range(factors), 2):
-            logs = planted(levels, [0.0] * factors, {pair: 0.4})
+    effects = factorial.effects(levels)
+    assert all(place not in pair for place, one in enumerate(effects) for pair in one.aliases)
+    for pair in itertools.combinations(range(factors), 2):
+        logs = planted(levels, [0.0] * factors, {pair: 0.4})
+        for place, one in enumerate(effects):
             # What two add is also half of an effect of each, as a mean over the other's levels.
             own = 0.2 if place in pair else 0.0
             moved = abs(told(one, logs) - own)

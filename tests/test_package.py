@@ -161,8 +161,9 @@ def test_the_source_distribution_holds_what_a_wheel_is_built_from(tmp_path: Path
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     needed = {"dbdyno.data/scripts/dyno", "Cargo.toml", "Cargo.lock", "pyproject.toml", "LICENSE"}
-    needed |= {path.relative_to(ROOT).as_posix() for path in ROOT.glob("loadgen/src/**/*.rs")}
-    needed |= {path.relative_to(ROOT).as_posix() for path in ROOT.glob("fetch/src/**/*.rs")}
+    for crate in ("loadgen", "fetch", "flame"):
+        sources = (ROOT / crate / "src").rglob("*.rs")
+        needed |= {path.relative_to(ROOT).as_posix() for path in sources}
     assert needed | data_files() <= names
 
 

@@ -18,6 +18,7 @@ from dbdyno.model.error import HostError, PlanError, ResultError, ServerError
 from dbdyno.plan import bisect as plans
 from dbdyno.run import bisect
 from dbdyno.run.bisect import BLOCKS_FIRST, BLOCKS_MORE, Searching
+from dbdyno.stats.interval import mean_and_sd
 from dbdyno.store.bisection import BisectionFolder
 
 
@@ -67,9 +68,8 @@ class Lab:
         level = sum(size for place, size in self.at.items() if place <= index)
         draw = random.Random(f"{self.seed} {index}")
         values = [draw.gauss(level, self.noise) for _ in range(plan.schedule.blocks)]
-        mean = sum(values) / len(values)
-        variance = sum((one - mean) ** 2 for one in values) / (len(values) - 1)
-        return mean, math.sqrt(variance / len(values)), len(values)
+        mean, sd = mean_and_sd(values)
+        return mean, (sd or 0.0) / math.sqrt(len(values)), len(values)
 
     @property
     def tested(self) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -36,15 +35,10 @@ def parsed(text: str) -> Plan:
     return plan.parse(text, Path("/plans/p.toml"))
 
 
-@pytest.fixture
-def no_perf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A host without perf, nor any other program."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    yield
-
-
-@pytest.mark.usefixtures("no_perf")
-def test_without_perf_the_plan_is_refused_in_one_line_that_names_its_file():
+def test_without_perf_the_plan_is_refused_in_one_line_that_names_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", str(tmp_path))  # nor any other program
     with pytest.raises(HostError, match=r"^/plans/p\.toml: `perf` is not installed: ") as error:
         preflight.prepare(parsed(PLAN))
     assert "\n" not in str(error.value)

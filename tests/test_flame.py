@@ -258,7 +258,7 @@ def test_the_files_lie_by_workload_step_and_arms(result: Path, tmp_path: Path) -
 
 
 def test_an_arm_alone_is_beside_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = profiled(replace(profile(ARM, ARM), base="pg18"))
+    alone = comparison(replace(of_stacks(ARM, ARM), base="pg18"))
     monkeypatch.setattr(exporting.compare, "load", lambda folder, base=None: alone)
     found = exporting.files([tmp_path], tmp_path / "out", drawn)
     assert sorted("/".join(path.parts[-2:]) for path in found) == [

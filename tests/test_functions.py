@@ -107,7 +107,7 @@ def test_functions_that_cost_less_than_a_thousandth_are_not_tested() -> None:
         runs = [
             profiled(arm, block, 100.0, counts) for arm in ("old", "new") for block in (1, 2, 3)
         ]
-        return cost(comparison(*runs), "heap_prune_chain")
+        return cost(compared(*runs), "heap_prune_chain")
 
     assert rare(19).p is None
     assert rare(21).p is not None

@@ -6,12 +6,11 @@ Nothing here looks at the host: what is known of it is handed over.
 from __future__ import annotations
 
 from dbdyno.plan.attribute.design import designed
-from dbdyno.plan.attribute.factor import Exchange, Sides, exchanges, refuse
+from dbdyno.plan.attribute.factor import Sides, exchanges, refuse
 from dbdyno.plan.attribute.text import MADE_BY, Source, text_of
 
 __all__ = [
     "MADE_BY",
-    "Exchange",
     "Sides",
     "Source",
     "designed",

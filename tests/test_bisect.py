@@ -224,6 +224,33 @@ def test_a_step_of_the_usual_workload_stands_for_both():
     assert plans.step_of("sysbench", ["scan"], "postgres") == ("sysbench", "scan")
 
 
+@dataclass
+class Tree:
+    """A worktree whose source is one engine's."""
+
+    engine: str
+    source: str
+
+    def version(self, commit: str) -> str:
+        if self.engine != self.source:
+            raise ServerError(f"is no source of {self.engine}")
+        return "9.7.0"
+
+
+def test_flags_are_refused_by_the_engine_only_if_the_source_is_of_no_other() -> None:
+    def engine_of(source: str) -> object:
+        def worktree_of(engine: str) -> Tree:
+            if engine == "postgres":
+                raise ServerError("postgres has no recipe `rel`")
+            return Tree(engine, source)
+
+        return bisect.engine_of(worktree_of, "a" * 40, Path("source"))  # type: ignore[arg-type]
+
+    assert engine_of("mysql") == (Tree("mysql", "mysql"), "9.7.0")
+    with pytest.raises(ServerError, match="has no recipe `rel`"):
+        engine_of("postgres")
+
+
 def test_several_measured_steps_are_refused_with_their_names():
     with pytest.raises(PlanError, match=r"--steps: name the one step .* `point-query\.pre`, .*"):
         plans.step_of("sysbench", [], "postgres")

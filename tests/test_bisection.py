@@ -58,6 +58,18 @@ def test_the_posterior_is_a_distribution_and_the_next_test_halves_it() -> None:
     assert bisection.next_test(20, [told(20, -0.03)]) == 10
 
 
+def test_a_commit_that_has_had_its_blocks_is_left_for_its_neighbours() -> None:
+    tests = [told(20, -0.03)]
+    assert bisection.next_test(20, tests, spent={10}) in (9, 11)
+    assert bisection.next_test(20, tests, spent=range(1, 21)) is None
+
+
+def test_one_test_that_is_far_off_hides_no_smaller_change() -> None:
+    tests = [told(20, -0.03), told(15, -0.03), told(10, 0.0), told(18, -0.5)]
+    chances = bisection.posterior(20, tests)
+    assert math.fsum(chances[10:15]) > 0.8
+
+
 def test_a_clear_step_is_found_with_its_size() -> None:
     tests = [told(20, -0.03), told(10, 0.0), told(15, -0.03)]
     tests += [told(12, 0.0), told(13, -0.03)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dbdyno.run.bisect import BLOCKS_ASKED_MAX
 from dbdyno.stats import bisection
 from dbdyno.stats.bisection import LAYOUT_SD, Found, Test
 from dbdyno.stats.interval import mean_and_sd
@@ -28,6 +30,8 @@ END = "<!-- made by tools/simulated_searches.py: end -->"
 SEARCHES = 200
 BLOCKS = 4
 """Blocks of a test, as `dyno bisect` has them."""
+BUSY_SD = 0.042
+"""Of a block's CPU per operation in a real search, whose host had noisy neighbours."""
 TESTS_MAX = 100
 """A search of more tests is given up: nobody has the time."""
 BINS = (0.0, 0.5, 0.8, 0.95, 1.0)
@@ -70,6 +74,8 @@ KINDS = (
     Kind(words="3 %, noise of throughput", sd=MEASURED_SD[0]),
     Kind(words="none, noise of throughput", change=0.0, sd=MEASURED_SD[0]),
     Kind(words="3 %, a quiet host", sd=0.005),
+    Kind(words="3 %, a busy host", sd=BUSY_SD),
+    Kind(words="6 %, a busy host", change=-0.06, sd=BUSY_SD),
     Kind(words="3 % among 200 commits", commits=200),
     Kind(words="4 %, and later 6 %", change=-0.04, second=-0.06),
     Kind(words="3 %, a tenth of tests off by 2 %", disturbed=0.1),
@@ -91,7 +97,9 @@ def searched(kind: Kind, draw: np.random.Generator) -> Search:
     tests: list[Test] = []
     standing = []
     while len(tests) < TESTS_MAX:
-        index = bisection.next_test(kind.commits, tests)
+        blocks = Counter(one.index for one in tests)
+        spent = {one for one, times in blocks.items() if times * BLOCKS >= BLOCKS_ASKED_MAX}
+        index = bisection.next_test(kind.commits, tests, spent=spent)
         if index is None:
             break
         at = zip(truth, changes, strict=True)

@@ -30,7 +30,7 @@ from dbdyno.store.bisection import BisectionFolder
 BLOCKS_FIRST, BLOCKS_MORE = 4, 4
 """Blocks of a commit's first test, and of each further one; even, as two mirror each other."""
 BLOCKS_ASKED_MAX = 60
-"""A commit of which so many blocks were asked has no more to say."""
+"""A commit of which so many blocks were asked is tested no more; others may be."""
 LOCK = "dyno bisect: build"
 Say = Callable[[str], None]
 Measured = tuple[float, float, int]
@@ -55,15 +55,23 @@ def engine_of(
 ) -> tuple[Worktree, str]:
     """The engine whose source a repository is, by a worktree of it, and the version at a commit.
 
-    Raises ServerError where it is of none.
+    Raises ServerError where it is of none, and what `worktree_of` raises of an engine whose flags
+    are not as they are asked for, unless it is another's source.
     """
     said = ""
+    refused: ServerError | None = None
     for name in having("source"):
-        worktree = worktree_of(name)
+        try:
+            worktree = worktree_of(name)
+        except ServerError as error:
+            refused = refused or error
+            continue
         try:
             return worktree, worktree.version(commit)
         except ServerError as error:
             said = said or str(error)
+    if refused is not None:
+        raise refused
     names = ", ".join(engines.of(name).traits.product for name in having("source"))
     raise ServerError(f"SOURCE `{repository}` is no source of {names}: {said}")
 
@@ -132,13 +140,13 @@ def search(search: Bisection, at: Searching) -> Bisection:
 def next_index(search: Bisection) -> int | None:
     """The commit to test next; None where the answer is sure, or gets no surer."""
     question = search.question
-    index = stats.next_test(
-        question.last, of_stats(search), search.skipped.keys(), smallest=question.smallest
+    return stats.next_test(
+        question.last,
+        of_stats(search),
+        search.skipped.keys(),
+        smallest=question.smallest,
+        spent={one.index for one in search.tests if one.asked >= BLOCKS_ASKED_MAX},
     )
-    there = {one.index: one for one in search.tests}
-    if index in there and there[index].asked >= BLOCKS_ASKED_MAX:
-        return None
-    return index
 
 
 def of_stats(search: Bisection) -> list[stats.Test]:

@@ -33,7 +33,7 @@ CHANGES_MAX = 4
 SMALLEST = 0.01
 """A log ratio under it is no change that is searched, if nobody says another."""
 SMALLEST_SHARE = 0.25
-"""Nor is one that is under this share of the largest: the search is for what made that."""
+"""Nor is one that is under this share of the bad commit's: the search is for what made that."""
 LARGEST = 7.0
 """The log ratio of the largest change, a thousandfold; smaller ones are as probable in logs."""
 LAYOUT_SD = 0.002
@@ -63,12 +63,12 @@ class Test:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What the tests say about one change; `sure` where more tests would not be worth it."""
+    """What the tests say about one change."""
 
     first: int | None  # the most probable commit; None: more likely than not there is no change
     probability: float  # that it is this commit; of None, that there is none
     suspects: tuple[int, ...]  # commits that together have SURE, with that of no change; in order
-    sure: bool  # whether no commit that could be tested stands beside it
+    sure: bool  # whether the answer has SURE, with commits before it that cannot be tested
     size: Interval | None  # ratio of the level after it to the one before; None without a test
     more_changes: tuple[Found, ...] = ()  # in the order of commits
 
@@ -87,7 +87,7 @@ def posterior(
     ValueError of tests that no search can have.
     """
     _check(n, tests, skipped)
-    return next(_changes(n, _measured(tests, smallest)))
+    return next(_changes(n, _measured(n, tests, smallest)))
 
 
 def next_test(
@@ -96,21 +96,23 @@ def next_test(
     skipped: Collection[int] = (),
     *,
     smallest: float = SMALLEST,
+    spent: Collection[int] = (),
 ) -> int | None:
     """The commit to test next, perhaps again; None: the answer is sure, or gets no surer.
 
     The bad commit first, then the one that halves the probability of the first change, then of
-    the second, as long as there is more likely one than not. Arguments as of `posterior`.
+    the second, as long as there is more likely one than not. `spent`: commits that are tested no
+    more. Other arguments as of `posterior`.
     """
     _check(n, tests, skipped)
     if not tests:
         return n
-    measured = _measured(tests, smallest)
+    measured = _measured(n, tests, smallest)
     for order, chances in enumerate(_changes(n, measured)):
         if order > 0 and chances[-1] > 1 - FURTHER:
             return None
         if not _settled(chances, skipped):
-            return _halving(chances, measured.exhausted.union(skipped))
+            return _halving(chances, measured.exhausted.union(skipped, spent))
         if chances[-1] >= SURE:
             return None
     return None
@@ -125,7 +127,7 @@ def found(
 ) -> Found:
     """The answer so far: the first change, and those after it. Arguments as of `posterior`."""
     _check(n, tests, skipped)
-    measured = _measured(tests, smallest)
+    measured = _measured(n, tests, smallest)
     told: list[Found] = []
     for order, chances in enumerate(_changes(n, measured)):
         if order > 0 and chances[-1] > 1 - FURTHER:
@@ -170,7 +172,7 @@ class _Measured:
     levels: tuple[_Level, ...]
     freedom: int
     variance: float  # of a block's log ratio
-    smallest: float
+    smallest: float  # log ratio from which on a change is one that is searched
 
     @property
     def exhausted(self) -> frozenset[int]:
@@ -180,7 +182,7 @@ class _Measured:
         )
 
 
-def _measured(tests: Sequence[Test], smallest: float) -> _Measured:
+def _measured(n: int, tests: Sequence[Test], smallest: float) -> _Measured:
     """The tests of each commit together; the variance of a block is pooled over all of them."""
     freedom = sum(one.blocks - 1 for one in tests)
     squares = math.fsum((one.blocks - 1) * one.blocks * one.se**2 for one in tests)
@@ -197,15 +199,22 @@ def _measured(tests: Sequence[Test], smallest: float) -> _Measured:
                 blocks=blocks,
             )
         )
-    return _Measured(levels=tuple(levels), freedom=freedom, variance=variance, smallest=smallest)
+    of_bad = max((abs(one.log_ratio) for one in levels if one.index == n), default=0.0)
+    return _Measured(
+        levels=tuple(levels),
+        freedom=freedom,
+        variance=variance,
+        smallest=max(smallest, SMALLEST_SHARE * of_bad),
+    )
 
 
 def _changes(n: int, measured: _Measured) -> Iterator[tuple[float, ...]]:
     """Where the first change is, then the second, …: by commit, and last that there is none.
 
     A hidden Markov chain along the tested commits (Fearnhead 2006, doi:10.1007/s11222-006-8450-8):
-    the level begins at 0 and may jump once between two tested commits. Sums up all ways to do so:
-    forward for each number of jumps, backward once, as all jumps after the first are alike.
+    the level begins at 0, give or take the layout of the good build, which all tests share, and may
+    jump once between two tested commits. Sums up all ways to do so: forward for each number of
+    jumps, backward once, as all jumps after the first are alike.
     """
     ends = [0, *(one.index for one in measured.levels), n]
     gaps = [after - before for before, after in pairwise(ends)]  # the last is not tested
@@ -214,8 +223,8 @@ def _changes(n: int, measured: _Measured) -> Iterator[tuple[float, ...]]:
     grid, jump = _grid(measured)
     likely = [_likely(one, grid, measured.freedom) for one in measured.levels]
     later = _backward(likely, more[:-1], jump)
-    start = np.zeros(GRID)
-    start[GRID // 2] = 1.0  # level 0
+    start = np.exp(-((grid / LAYOUT_SD) ** 2) / 2)
+    start /= start.sum()
     before = _forward(start, [0.0 * start] * len(likely), likely, shares)
     total = 0.0
     for order in range(CHANGES_MAX):
@@ -245,11 +254,10 @@ def _grid(measured: _Measured) -> tuple[Numbers, Numbers]:
     most = max((abs(one.log_ratio) for one in measured.levels), default=0.0)
     width = max((one.width for one in measured.levels), default=LAYOUT_SD)
     grid = np.linspace(-most - REACH * width, most + REACH * width, GRID)
-    smallest = max(measured.smallest, SMALLEST_SHARE * most)
     apart = np.abs(np.subtract.outer(grid, grid))
-    allowed = (apart >= smallest) & (apart <= LARGEST)
+    allowed = (apart >= measured.smallest) & (apart <= LARGEST)
     step = float(grid[1] - grid[0])
-    density = 1 / (2 * math.log(LARGEST / smallest)) / np.where(allowed, apart, 1.0)
+    density = 1 / (2 * math.log(LARGEST / measured.smallest)) / np.where(allowed, apart, 1.0)
     return grid, np.where(allowed, density * step, 0.0)
 
 
@@ -335,14 +343,14 @@ def _suspects(chances: Sequence[float]) -> tuple[int, ...]:
 def _size(measured: _Measured, start: int, own: tuple[int, int], end: int) -> Interval | None:
     """The level from the last suspect up to the next change, over that since the one before.
 
-    Before the first change the level is that of the good commit, 1.
+    Before the first change the level is that of the good commit, 1 with the layout of its build.
     """
     after = [one for one in measured.levels if own[1] <= one.index < end]
     before = [one for one in measured.levels if start <= one.index < own[0]] if start else []
     if not after or (start and not before):
         return None
     log_after, variance_after = _mean(after)
-    log_before, variance_before = _mean(before) if before else (0.0, 0.0)
+    log_before, variance_before = _mean(before) if before else (0.0, LAYOUT_SD**2)
     log = log_after - log_before
     reach = t_quantile(0.975, measured.freedom) * math.sqrt(variance_after + variance_before)
     return Interval(

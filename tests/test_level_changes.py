@@ -172,7 +172,7 @@ def test_a_window_without_readings_has_changes_and_nothing_beside_them(tmp_path:
 def test_pages_are_not_known_before_the_first_sample_and_after_the_last(tmp_path: Path) -> None:
     folder = step_folder(tmp_path, "qr100")
     moments_s = [second + 0.5 for second in range(11)]
-    write(folder.path, *(sample(at_s) | {"blocks": [100 * at_s, 0]} for at_s in moments_s))
+    write(folder.path, *(sample(at_s) | {"blocks": [round(100 * at_s), 0]} for at_s in moments_s))
     found = evidence.read(folder)
     ticks = full_seconds(found, "query")
     values = second_values(found, ticks, np.full(len(ticks), 5_000.0))

@@ -136,6 +136,7 @@ STEP = {
     "ordinal": int,
     "name": str,
     "measured": bool,
+    "solo?": bool,
     "headline?": (
         None,
         {
@@ -158,7 +159,7 @@ JOB = {
     "statements?": [{"name": str, "pieces?": list, "rows?": (None, *NUMBER)}],
     "programs?": [{"name": str, "code": [Code]}],
     "roles?": [{"name": str, "per": str, "connections": Natural, "pace": Pace}],
-    "stop?": {"seconds": (None, *NUMBER)},
+    "stop?": {"seconds": (None, *NUMBER), "warmup_s?": (None, *NUMBER)},
 }
 DONE = {
     "canary?": (None, dict),

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from dbdyno.model import Comparison, Ratio, StepComparison
 from dbdyno.model.attribution import Attribution, Design, DesignKind, Effect
 from dbdyno.model.metric.primary import called
 from dbdyno.report import cells, number
 from dbdyno.report.parts import AnyPart, Cell, Column, Finding, Row, Section, Subject, Table, Text
-from dbdyno.report.table_layout import without_blank
 
 NAMED_MAX = 4
 """So many factors without an effect that is told are named in a sentence, the others counted."""
 ALIASES_MAX = 3
+ALIASED: Collection[DesignKind] = ("screening", "folded")
+"""Designs that need a list of what is in which effect; of others the table's note says all."""
 TOLD = "*"
 BY_DESIGN: Mapping[DesignKind, str] = {
     "one at a time": "Each effect is that of changing the factor after those above it; "
     "interactions are in it.",
     "factorial": "Effects are means over both values of every other factor. An interaction is what "
     "one factor adds to the effect of another.",
-    "screening": "Effects are means over balanced arms. Half of each interaction under “or” is in "
-    "the effect, too; a folded-over design parts them (`--fold`).",
+    "screening": "Effects are means over balanced arms. Half of each interaction that is listed "
+    "below is in the effect, too; a folded-over design parts them (`--fold`).",
     "folded": "Effects are means over balanced arms, and no interaction of two is in them. An "
-    "interaction is what one factor adds to the effect of another; of those in a line only the sum "
-    "is known.",
+    "interaction is what one factor adds to the effect of another; of those listed together only "
+    "the sum is known.",
 }
 """How effects are to be read."""
 
@@ -94,42 +95,33 @@ def table(steps: Sequence[StepComparison], design: Design) -> Table:
         for step in steps
         for row in _rows(step, metrics, f"{step.workload} {step.step}" if several else step.step)
     )
-    return without_blank(
-        Table(
-            name="attribution",
-            title=f"What makes {design.arm} differ from {design.base}",
-            level="brief",
-            entry="factors",
-            columns=(
-                Column(text="factor", left=True),
-                *(Column(text=metric) for metric in metrics),
-                Column(text="or", left=True),
-            ),
-            rows=tuple(rows),
-            note=cells.sentences(
-                BY_DESIGN[design.kind],
-                "The remainder is what the effects lack of the whole."
-                if any(one.remainder for one in attributions)
-                else "",
-                f"With 95 % t intervals of {number.blocks(blocks)}." if blocks > 1 else "",
-                f"{TOLD}: told from none; at most 5 % of these are expected to be none. "
-                "Exploratory: no verdict uses them."
-                if blocks > 1
-                else "One block has no intervals.",
-            ),
-        )
+    return Table(
+        name="attribution",
+        title=f"What makes {design.arm} differ from {design.base}",
+        level="brief",
+        entry="factors",
+        columns=(Column(text="factor", left=True), *(Column(text=metric) for metric in metrics)),
+        rows=tuple(rows),
+        note=cells.sentences(
+            BY_DESIGN[design.kind],
+            "The remainder is what the effects lack of the whole."
+            if any(one.remainder for one in attributions)
+            else "",
+            f"With 95 % t intervals of {number.blocks(blocks)}." if blocks > 1 else "",
+            f"{TOLD}: told from none; at most 5 % of these are expected to be none. "
+            "Exploratory: no verdict uses them."
+            if blocks > 1
+            else "One block has no intervals.",
+        ),
     )
 
 
 def _rows(step: StepComparison, metrics: Sequence[str], group: str) -> Iterable[Row]:
     """The whole, each factor, each interaction, and what is left."""
     figures = {called(one.metric): _figures(one) for one in step.attributions}
-    first = step.attributions[0]
-    aliases = {_name(one): _aliases(one) for one in (*first.effects, *first.interactions)}
     for name in dict.fromkeys(name for its in figures.values() for name in its):
         its = (figures.get(metric, {}).get(name, Cell(text="")) for metric in metrics)
-        texts = (Cell(text=name), *its, Cell(text=aliases.get(name, "")))
-        yield Row(cells=texts, group=group)
+        yield Row(cells=(Cell(text=name), *its), group=group)
 
 
 def _figures(one: Attribution) -> dict[str, Cell]:
@@ -171,6 +163,20 @@ def factors(design: Design) -> Text:
     )
 
 
+def aliased(of: Attribution) -> Text:
+    """What the same arms tell with an effect, a line each."""
+    effects = (*of.effects, *of.interactions)
+    known = {_name(one): also for one in effects if (also := _aliases(one))}
+    if len(known) > 1 and len({*known.values()}) == 1:
+        known = {"each": also for also in known.values()}
+    return Text(
+        name="aliases",
+        title="Also in these effects",
+        level="brief",
+        items=tuple(Finding(text=f"{name}: {also}") for name, also in known.items()),
+    )
+
+
 def levels(design: Design) -> Table:
     """Which arm has which factor as in the arm that is taken apart."""
     return Table(
@@ -196,7 +202,7 @@ def levels(design: Design) -> Table:
 
 
 def parts(comparison: Comparison) -> Iterable[AnyPart]:
-    """Sentences, figures, what the factors are, the design; nothing without one."""
+    """Sentences, figures, what else is in them, the factors, the design; nothing without one."""
     design = comparison.design
     steps = [step for step in comparison.steps if step.attributions]
     if design is None or not steps:
@@ -208,6 +214,8 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
         items=tuple(Finding(text=sentence(step, surest(step.attributions))) for step in steps),
     )
     yield table(steps, design)
+    if (also := aliased(steps[0].attributions[0])).items and design.kind in ALIASED:
+        yield also
     yield factors(design)
     yield levels(design)
 

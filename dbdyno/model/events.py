@@ -68,6 +68,7 @@ PART = {
     "empty?": (None, Natural),
     "retries?": (None, Natural),
     "retried?": (None, Natural),
+    "errors?": (None, {"*": Natural}),
     "failed?": (None, {"*": Natural}),
     "skipped?": (None, Natural),
     "over_limit?": (None, Natural),

@@ -167,8 +167,9 @@ def aliased(of: Attribution) -> Text:
     """What the same arms tell with an effect, a line each."""
     effects = (*of.effects, *of.interactions)
     known = {_name(one): also for one in effects if (also := _aliases(one))}
-    if len(known) > 1 and len({*known.values()}) == 1:
-        known = {"each": also for also in known.values()}
+    also, *others = {*known.values()} or {""}
+    if len(known) > 1 and not others:
+        known = {"each": also}
     return Text(
         name="aliases",
         title="Also in these effects",

@@ -16,6 +16,7 @@ QUESTION = Question(
     options=(),
     workload="sysbench",
     step="point-query",
+    metric="qps",
     config=("x10a", "x10b"),
     by="throughput",
     smallest=0.01,

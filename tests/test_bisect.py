@@ -251,6 +251,21 @@ def test_flags_are_refused_by_the_engine_only_if_the_source_is_of_no_other() -> 
         engine_of("postgres")
 
 
+@pytest.mark.parametrize(
+    ("workload", "step", "by", "compared"),
+    [
+        ("sysbench", "point-query", "throughput", "throughput"),
+        ("sysbench", "point-query", "cpu", "CPU per operation"),
+        ("cbc", "select-r", "throughput", "time"),
+    ],
+)
+def test_what_is_compared_is_named_by_the_steps_headline(
+    workload: str, step: str, by: str, compared: str
+) -> None:
+    metric = plans.measured(workload, (step,), "postgres")[step]
+    assert replace(QUESTION, metric=metric, by=by).compared == compared
+
+
 def test_several_measured_steps_are_refused_with_their_names():
     with pytest.raises(PlanError, match=r"--steps: name the one step .* `point-query\.pre`, .*"):
         plans.step_of("sysbench", [], "postgres")

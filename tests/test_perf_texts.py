@@ -133,6 +133,7 @@ def test_user_code_and_the_kernel_are_counted_apart_where_both_may_be():
 
 def test_a_host_without_hardware_events_says_so():
     assert counters.why_none({"instructions:u": 5.0}) is None
+    assert "counts nothing" in str(counters.why_none({}))
     assert "hardware events" in str(counters.why_none({"instructions:u": None, "task-clock": 1.0}))
 
 

@@ -254,6 +254,7 @@ def question_of(asked: Asked, worktree: Worktree, found: tuple[Commit, ...]) -> 
         options=worktree.options,
         workload=workload,
         step=step,
+        metric=plans.measured(workload, (step,), worktree.engine)[step],
         config=tuple(race.listed(asked.config)) or CONFIGS,
         by=asked.by,
         smallest=math.log1p(asked.smallest / 100),

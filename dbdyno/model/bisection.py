@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dbdyno.model.metric.primary import called
 from dbdyno.model.size import Capacity
 
 SHORT_DIGITS = 10
@@ -35,12 +36,18 @@ class Question:
     options: tuple[str, ...]  # of configure or cmake
     workload: str
     step: str  # the measured one
+    metric: str  # its headline
     config: tuple[str, ...]  # presets: each side takes the first for its version
-    by: str  # what tells good from bad: "throughput" or "cpu"
+    by: str  # what tells good from bad: "throughput", that is the headline, or "cpu"
     smallest: float  # the log ratio from which on a change is one
     minutes: float  # of one test, by which steps and tables are sized
     host: Capacity
     scatter: float | None  # of fixed work on the host, as a share
+
+    @property
+    def compared(self) -> str:
+        """What tells good from bad, in words."""
+        return "CPU per operation" if self.by == "cpu" else called(self.metric)
 
     @property
     def last(self) -> int:

@@ -108,7 +108,7 @@ def step_of(name: str, steps: Sequence[str], engine: str) -> tuple[str, str]:
     """
     if not steps and name not in workload.names() and name in measured(DEFAULT, (), engine):
         return DEFAULT, name
-    found = measured(name, steps, engine)
+    found = list(measured(name, steps, engine))
     if len(found) != 1:
         listed = ", ".join(f"`{one}`" for one in found[:SHOWN_MAX])
         more = f" and {len(found) - SHOWN_MAX} more" if len(found) > SHOWN_MAX else ""
@@ -119,9 +119,13 @@ def step_of(name: str, steps: Sequence[str], engine: str) -> tuple[str, str]:
     return name, found[0]
 
 
-def measured(name: str, steps: Sequence[str], engine: str) -> list[str]:
-    """The measured steps of a workload, without those that only bring its tables."""
+def measured(name: str, steps: Sequence[str], engine: str) -> dict[str, str]:
+    """The headlines of a workload's measured steps, without those that only bring its tables."""
     use = WorkloadUse(name=name, steps=tuple(steps) or None)
     its = expanded(use, engine, NO_FILE)
     brought = workload.brought(use, its)
-    return [step.name for step in its if step.measured and step.name not in brought]
+    return {
+        step.name: step.headline.metric
+        for step in its
+        if step.measured and step.headline is not None and step.name not in brought
+    }

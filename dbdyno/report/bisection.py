@@ -18,7 +18,6 @@ SUBJECT_MAX = 60
 SUSPECTS_MAX = 8
 LIKELY = 0.005
 """Less than this is shown as nothing."""
-BY = {"cpu": "CPU per operation", "throughput": "throughput"}
 
 
 def page(search: Bisection, found: Found | None, chances: Sequence[float]) -> Page:
@@ -49,7 +48,7 @@ def page(search: Bisection, found: Found | None, chances: Sequence[float]) -> Pa
 
 def answer(search: Bisection, found: Found | None, chances: Sequence[float]) -> Iterator[str]:
     """The answer in sentences."""
-    question, by = search.question, BY[search.question.by]
+    question, by = search.question, search.question.compared
     if found is None:
         yield "No commit is tested yet."
         return
@@ -81,7 +80,7 @@ def of_change(search: Bisection, found: Found, *, further: bool) -> Iterator[str
     size = "" if found.size is None else " by " + changes(found.size)
     again = "Further on, commit" if further else "Commit"
     yield (
-        f"{again} {commit.short} “{short(commit.subject)}” changed {BY[question.by]}{size}: "
+        f"{again} {commit.short} “{short(commit.subject)}” changed {question.compared}{size}: "
         f"{percent(found.probability)} probable."
     )
     others = [index for index in found.suspects if index != found.first]
@@ -124,7 +123,7 @@ def commits(search: Bisection, found: Found | None, chances: Sequence[float]) ->
         columns=(
             Column(text="", left=False),
             Column(text="commit", left=True),
-            Column(text=f"{BY[question.by]}"),
+            Column(text=question.compared),
             Column(text="blocks"),
             Column(text="probable", title="that this commit is the first that changed it"),
             Column(text="subject", left=True),

@@ -272,10 +272,10 @@ def standing(search: Bisection, index: int) -> str:
     found = found_by(search)
     assert found is not None, "there is a test"
     likely = "no change" if found.first is None else commit_words(search.question, found.first)
-    by = "CPU" if search.question.by == "cpu" else "throughput"
     change = math.expm1(one.log_ratio)
     return (
-        f"{commit_words(search.question, index)}: {by} {100 * change:+.1f} % "
+        f"{commit_words(search.question, index)}: "
+        f"{search.question.compared} {100 * change:+.1f} % "
         f"± {100 * one.se * (1 + change):.1f} in {one.blocks} blocks; most probable: {likely}, "
         f"{100 * found.probability:.0f} %"
     )

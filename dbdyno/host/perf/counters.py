@@ -63,6 +63,8 @@ def read(text: str) -> dict[str, float | None]:
 
 def why_none(counted: Mapping[str, float | None]) -> str | None:
     """Why hardware events are missing, from a trial of all events; None: they are there."""
+    if not counted:
+        return "`perf stat` counts nothing on this host"
     if counted.get(PINNED) is not None:
         return None
     return "this host counts no hardware events, as most virtual machines"

@@ -188,6 +188,18 @@ def test_what_perf_refuses_is_said_in_one_line(perf: Perf, busy: int, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_load_that_outlasts_perf_is_said_to_take_too_long(
+    perf: Perf, busy: int, tmp_path: Path
+) -> None:
+    recording = Recording(perf, [busy], tmp_path, HERTZ, "fp", 1.0)
+    recording.start()
+    begun = [told._process for told in recording._running]
+    assert within(WAIT_S_MAX, lambda: all(one.poll() is not None for one in begun))
+    with pytest.raises(HostError, match="took longer than the 1 s foreseen"):
+        recording.stop()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_binary_of_a_process_is_the_one_that_it_runs(framed: Path, busy: int):
     assert image_of(busy) == framed
 

@@ -168,14 +168,17 @@ class Recording:
         kept = ["-N", "-o", str(self._folder / "perf.data")]
         until = ["--", "sleep", f"{self._seconds_max:.0f}"]
         record = ["record", *sampling, *stacks, *kept, *pids, *until]
-        self._running.append(_Told(perf.program, record, self._folder))
+        lasts_s = self._seconds_max
+        self._running.append(_Told(perf.program, record, self._folder, lasts_s))
         if perf.counters:
             events = ["-x", ",", "-e", counters.as_asked(perf.counters)]
             # With a command to wait for, as above, it would go on until that ends.
             until = ["--timeout", f"{self._seconds_max * 1000:.0f}"]
             output = ["-o", str(self._folder / "counters")]
             self._running.append(
-                _Told(perf.program, ["stat", *events, *output, *pids, *until], self._folder)
+                _Told(
+                    perf.program, ["stat", *events, *output, *pids, *until], self._folder, lasts_s
+                )
             )
         else:
             (self._folder / "counters").touch()
@@ -219,8 +222,12 @@ class Recording:
 class _Told:
     """A perf that begins and ends to count when it is told, by its option `--control`."""
 
-    def __init__(self, program: Path, words: Sequence[str], folder: Path) -> None:
+    def __init__(
+        self, program: Path, words: Sequence[str], folder: Path, lasts_s: float
+    ) -> None:  # it ends by itself after `lasts_s`
         self._name = f"perf {words[0]}"
+        self._lasts_s = lasts_s
+        self._begun_s = time.monotonic()
         orders, answers = folder / f"{words[0]}-orders", folder / f"{words[0]}-answers"
         for pipe in (orders, answers):
             pipe.unlink(missing_ok=True)
@@ -249,6 +256,8 @@ class _Told:
                 os.read(self._answers, 64)
                 return
             if self._process.poll() is not None:
+                if time.monotonic() - self._begun_s >= self._lasts_s:
+                    raise HostError(f"the load took longer than the {self._lasts_s:.0f} s foreseen")
                 complaint = first_words(self._complaints.read_text(errors="replace"))
                 raise HostError(f"`{self._name}` ended: {complaint}")
         raise HostError(f"`{self._name}` did not answer `{order}` within {ANSWER_S_MAX:.0f} s")

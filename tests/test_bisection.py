@@ -58,12 +58,6 @@ def test_the_posterior_is_a_distribution_and_the_next_test_halves_it() -> None:
     assert bisection.next_test(20, [told(20, -0.03)]) == 10
 
 
-def test_a_commit_that_has_had_its_blocks_is_left_for_its_neighbours() -> None:
-    tests = [told(20, -0.03)]
-    assert bisection.next_test(20, tests, spent={10}) in (9, 11)
-    assert bisection.next_test(20, tests, spent=range(1, 21)) is None
-
-
 def test_one_test_that_is_far_off_hides_no_smaller_change() -> None:
     tests = [told(20, -0.03), told(15, -0.03), told(10, 0.0), told(18, -0.5)]
     chances = bisection.posterior(20, tests)

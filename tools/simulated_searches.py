@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-from dbdyno.run.bisect import BLOCKS_ASKED_MAX
 from dbdyno.stats import bisection
 from dbdyno.stats.bisection import LAYOUT_SD, Found, Test
 from dbdyno.stats.interval import mean_and_sd
@@ -32,8 +30,8 @@ BLOCKS = 4
 """Blocks of a test, as `dyno bisect` has them."""
 BUSY_SD = 0.042
 """Of a block's CPU per operation in a real search, whose host had noisy neighbours."""
-TESTS_MAX = 100
-"""A search of more tests is given up: nobody has the time."""
+TESTS_MAX = 60
+"""So many tests of 3 minutes have the 180 minutes of a search; it ends as unsure then."""
 BINS = (0.0, 0.5, 0.8, 0.95, 1.0)
 """Of the probability that an answer gives itself."""
 
@@ -97,9 +95,7 @@ def searched(kind: Kind, draw: np.random.Generator) -> Search:
     tests: list[Test] = []
     standing = []
     while len(tests) < TESTS_MAX:
-        blocks = Counter(one.index for one in tests)
-        spent = {one for one, times in blocks.items() if times * BLOCKS >= BLOCKS_ASKED_MAX}
-        index = bisection.next_test(kind.commits, tests, spent=spent)
+        index = bisection.next_test(kind.commits, tests)
         if index is None:
             break
         at = zip(truth, changes, strict=True)

@@ -29,8 +29,6 @@ from dbdyno.store.bisection import BisectionFolder
 
 BLOCKS_FIRST, BLOCKS_MORE = 4, 4
 """Blocks of a commit's first test, and of each further one; even, as two mirror each other."""
-BLOCKS_ASKED_MAX = 60
-"""A commit of which so many blocks were asked is tested no more; others may be."""
 LOCK = "dyno bisect: build"
 Say = Callable[[str], None]
 Measured = tuple[float, float, int]
@@ -145,7 +143,6 @@ def next_index(search: Bisection) -> int | None:
         of_stats(search),
         search.skipped.keys(),
         smallest=question.smallest,
-        spent={one.index for one in search.tests if one.asked >= BLOCKS_ASKED_MAX},
     )
 
 
@@ -274,8 +271,7 @@ def standing(search: Bisection, index: int) -> str:
     likely = "no change" if found.first is None else commit_words(search.question, found.first)
     change = math.expm1(one.log_ratio)
     return (
-        f"{commit_words(search.question, index)}: "
-        f"{search.question.compared} {100 * change:+.1f} % "
+        f"{commit_words(search.question, index)}: {search.question.compared} {100 * change:+.1f} % "
         f"± {100 * one.se * (1 + change):.1f} in {one.blocks} blocks; most probable: {likely}, "
         f"{100 * found.probability:.0f} %"
     )

@@ -96,13 +96,11 @@ def next_test(
     skipped: Collection[int] = (),
     *,
     smallest: float = SMALLEST,
-    spent: Collection[int] = (),
 ) -> int | None:
     """The commit to test next, perhaps again; None: the answer is sure, or gets no surer.
 
     The bad commit first, then the one that halves the probability of the first change, then of
-    the second, as long as there is more likely one than not. `spent`: commits that are tested no
-    more. Other arguments as of `posterior`.
+    the second, as long as there is more likely one than not. Arguments as of `posterior`.
     """
     _check(n, tests, skipped)
     if not tests:
@@ -112,7 +110,7 @@ def next_test(
         if order > 0 and chances[-1] > 1 - FURTHER:
             return None
         if not _settled(chances, skipped):
-            return _halving(chances, measured.exhausted.union(skipped, spent))
+            return _halving(chances, measured.exhausted.union(skipped))
         if chances[-1] >= SURE:
             return None
     return None

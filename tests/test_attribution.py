@@ -308,6 +308,7 @@ def test_the_command_runs_the_mixed_arms_and_names_the_factor(
         ({"design": "factorail"}, "--design: no `factorail`; did you mean `factorial`"),
         ({"design": "factorial", "fold": True}, "--fold: only a screening has a mirror"),
         ({"blocks": 0}, "--blocks: must be at least 1"),
+        ({"file": Path("elsewhere.toml")}, "--file elsewhere.toml: must lie in "),
         ({"base": "odl"}, "--base: .* has no arm `odl`; did you mean `old`"),
         ({"base": "new"}, "--arm: `new` is the base itself"),
         ({"together": ["jitter,rows"]}, "--together: no factor `rows`"),

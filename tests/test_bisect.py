@@ -16,6 +16,8 @@ from dbdyno.model import Plan
 from dbdyno.model.bisection import Bisection
 from dbdyno.model.error import HostError, PlanError, ResultError, ServerError
 from dbdyno.plan import bisect as plans
+from dbdyno.plan import parse
+from dbdyno.plan.bisect import Side
 from dbdyno.run import bisect
 from dbdyno.run.bisect import BLOCKS_FIRST, BLOCKS_MORE, Searching
 from dbdyno.stats.interval import mean_and_sd
@@ -220,8 +222,35 @@ def test_a_damaged_file_of_a_search_is_one_line(tmp_path: Path):
 
 
 def test_a_step_of_the_usual_workload_stands_for_both():
-    assert plans.step_of("point-query", [], "postgres") == ("sysbench", "point-query")
-    assert plans.step_of("sysbench", ["scan"], "postgres") == ("sysbench", "scan")
+    for asked, step in ((("point-query", []), "point-query"), (("sysbench", ["scan"]), "scan")):
+        workload, its = plans.step_of(*asked, "postgres")
+        assert (workload, its.name) == ("sysbench", step)
+
+
+@pytest.mark.parametrize(
+    ("step", "by", "shares"),
+    [("point-query", "cpu", True), ("point-query", "throughput", False), ("insert", "cpu", False)],
+)
+def test_one_client_and_the_server_share_a_processor_where_cpu_of_reads_is_compared(
+    step: str, by: str, shares: bool
+) -> None:
+    _, its = plans.step_of(step, [], "postgres")
+    assert plans.shares_processor(its, by) is shares
+
+
+def test_the_plan_of_a_test_pins_both_to_the_processor_and_has_one_client(tmp_path: Path) -> None:
+    sides = [Side(build="a", version="18.6"), Side(build="b", version="18.6")]
+    many = replace(QUESTION.host, cores=16)
+    question = replace(QUESTION, by="cpu", processor=7, host=many)
+    file = tmp_path / "test.toml"
+    made = parse(plans.text(question, sides, index=20, blocks=4, at=file), file)
+    assert (made.placement.server_cpus, made.placement.generator_cpus) == ("7", "7")
+    assert made.workloads[0].parameters["clients"] == 1
+    assert made.schedule.interleave == "slice"
+    apart = replace(question, by="throughput", processor=None)
+    made = parse(plans.text(apart, sides, index=20, blocks=4, at=file), file)
+    assert made.placement.server_cpus is None
+    assert made.workloads[0].parameters["clients"] == 12
 
 
 @dataclass
@@ -262,8 +291,9 @@ def test_flags_are_refused_by_the_engine_only_if_the_source_is_of_no_other() -> 
 def test_what_is_compared_is_named_by_the_steps_headline(
     workload: str, step: str, by: str, compared: str
 ) -> None:
-    metric = plans.measured(workload, (step,), "postgres")[step]
-    assert replace(QUESTION, metric=metric, by=by).compared == compared
+    headline = plans.measured(workload, (step,), "postgres")[step].headline
+    assert headline is not None
+    assert replace(QUESTION, metric=headline.metric, by=by).compared == compared
 
 
 def test_several_measured_steps_are_refused_with_their_names():

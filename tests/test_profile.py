@@ -100,7 +100,11 @@ def test_subsystems_that_say_nothing_are_refused(observe: str, message: str) -> 
         ("profile = { steps = [] }", "key `observe.profile.steps`: is empty; name a step, or"),
         (
             'profile = { steps = ["qr10"] }',
-            "key `observe.profile.steps`: no step `qr10`; did you mean `qr100`?",
+            "key `observe.profile.steps`: no measured step `qr10`; did you mean `qr100`?",
+        ),
+        (
+            'profile = { steps = ["cleanup"] }',
+            "key `observe.profile.steps`: no measured step `cleanup`; there are",
         ),
     ],
 )

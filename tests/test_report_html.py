@@ -93,6 +93,11 @@ def test_words_from_outside_are_never_markup(shown: Page) -> None:
     assert entities.escape(evil) in made
 
 
+def test_what_stands_between_backticks_is_code(shown: Page) -> None:
+    made = html.render(report_parts.warned(shown, "key `a<b` is `wrong"))
+    assert "key <code>a&lt;b</code> is `wrong" in made
+
+
 @pytest.mark.parametrize("words", ["{charts}", "<charts>"])
 def test_words_from_outside_are_never_the_place_of_the_charts(shown: Page, words: str) -> None:
     made = html.render(replace(report_parts.warned(shown, words), label=words))

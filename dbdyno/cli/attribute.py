@@ -52,7 +52,7 @@ PlanToBe = Annotated[
     typer.Option(
         "--file",
         metavar="PLAN.toml",
-        help="Write the new plan there. Default: beside the other one.",
+        help="Call the new plan so, beside the other one. Default: by the arm.",
         dir_okay=False,
     ),
 ]
@@ -158,6 +158,11 @@ def refuse(asked: Asked) -> None:
         raise DynoError(f"--design: no `{asked.design}`; {suggestion(asked.design, DESIGNS)}")
     if asked.fold and asked.design not in (None, "screening"):
         raise DynoError(f"--fold: only a screening has a mirror; remove --design {asked.design}")
+    folder = asked.plan_file.parent.resolve()
+    if asked.path.parent.resolve() != folder:
+        raise DynoError(
+            f"--file {asked.path}: must lie in {folder}, as paths in both plans are relative to it"
+        )
     if asked.blocks is not None and asked.blocks < 1:
         raise DynoError(f"--blocks: must be at least 1, not {asked.blocks}")
 

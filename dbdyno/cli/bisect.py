@@ -244,6 +244,7 @@ def question_of(asked: Asked, worktree: Worktree, found: tuple[Commit, ...]) -> 
     if "/" in name or name.endswith(".toml"):
         name = str(Path(name).expanduser().absolute())
     workload, step = plans.step_of(name, race.listed(asked.steps), worktree.engine)
+    assert step.headline is not None, "only such steps are measured"
     scratch = Path(tempfile.gettempdir())
     return Question(
         command=asked.command,
@@ -253,14 +254,15 @@ def question_of(asked: Asked, worktree: Worktree, found: tuple[Commit, ...]) -> 
         flags=worktree.flags.words,
         options=worktree.options,
         workload=workload,
-        step=step,
-        metric=plans.measured(workload, (step,), worktree.engine)[step],
+        step=step.name,
+        metric=step.headline.metric,
         config=tuple(race.listed(asked.config)) or CONFIGS,
         by=asked.by,
         smallest=math.log1p(asked.smallest / 100),
         minutes=plans.minutes_of_test(asked.minutes),
         host=capacity.here(race.nearest(place.data_root())),
         scatter=steadiness.scatter(scratch, program.find("dyno-loadgen")),
+        processor=capacity.last() if plans.shares_processor(step, asked.by) else None,
     )
 
 

@@ -40,6 +40,11 @@ def cores() -> int:
     return min(there, math.ceil(limit)) if isinstance(limit, int | float) else there
 
 
+def last() -> int:
+    """The last of the processors that we may use; the kernel gives the first ones more to do."""
+    return max(os.sched_getaffinity(0))
+
+
 def cpus_of(text: str) -> set[int]:
     """The processors that a list such as `0-3,8` names."""
     found: set[int] = set()

@@ -43,6 +43,7 @@ class Question:
     minutes: float  # of one test, by which steps and tables are sized
     host: Capacity
     scatter: float | None  # of fixed work on the host, as a share
+    processor: int | None = None  # that one client and the server share; None: as the host likes
 
     @property
     def compared(self) -> str:

@@ -102,7 +102,7 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
     _check_elsewhere(plan, uses, source)
     steps = _check_workloads(plan, uses, source)
     hook.check_steps(plan.hooks, steps, source)
-    profile.check(plan, steps, source)
+    profile.check(plan, [name for name, measured in steps.items() if measured], source)
     return plan
 
 
@@ -203,16 +203,20 @@ def _check_writes(use: WorkloadUse, rest: Sequence[Step]) -> None:
             )
 
 
-def _check_workloads(plan: Plan, uses: _Uses, source: str) -> list[str]:
-    """Each workload expands for each arm, and each has a folder of its own; the steps' names."""
+def _check_workloads(plan: Plan, uses: _Uses, source: str) -> dict[str, bool]:
+    """Each workload expands for each arm, and each has a folder of its own.
+
+    Returns by a step's name whether it is measured.
+    """
     folders: dict[str, str] = {}
-    names: dict[str, None] = {}
+    measured: dict[str, bool] = {}
     for key, use in uses:
         try:
             loaded = workload.used(use, plan.path)
             for name, release in dict.fromkeys((a.engine, version.release(a)) for a in plan.arms):
                 steps = _expand(loaded, use, name, release)
-                names |= dict.fromkeys(steps)
+                for step in steps.values():
+                    measured[step.name] = measured.get(step.name, False) or step.measured
                 _check_save(use, tuple(steps), name, f"{source}: key `{key}")
                 if use.p99_below_us is not None:
                     find.check(use.p99_below_us, plan.schedule, tuple(steps.values()), use.save)
@@ -228,7 +232,7 @@ def _check_workloads(plan: Plan, uses: _Uses, source: str) -> list[str]:
             sentence = f"`{loaded.name}` is listed twice; a plan uses each workload once"
             raise refusal(source, key, sentence)
         folders[loaded.name] = use.name
-    return list(names)
+    return measured
 
 
 def _check_save(use: WorkloadUse, names: Sequence[str], name: str, where: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dbdyno import workload
 from dbdyno.engine import preset
-from dbdyno.model import WorkloadUse
+from dbdyno.model import Step, WorkloadUse
 from dbdyno.model.bisection import Question
 from dbdyno.model.error import PlanError
 from dbdyno.model.version import NUMBER, Version
@@ -72,8 +72,11 @@ def text(question: Question, sides: Sequence[Side], *, index: int, blocks: int, 
         workload=question.workload,
         steps=(question.step,),
         blocks=blocks,
+        processor=question.processor,
     )
-    return text_of(race, at, question.host, question.scatter)
+    # Two servers on one processor take turns even on a quiet host: it costs nothing there.
+    scatter = question.scatter if question.processor is None else None
+    return text_of(race, at, question.host, scatter)
 
 
 def config_for(question: Question, side: Side) -> str | None:
@@ -101,31 +104,41 @@ def of(question: Question, side: Side) -> Version:
     return series(question.engine, number[0])
 
 
-def step_of(name: str, steps: Sequence[str], engine: str) -> tuple[str, str]:
+def step_of(name: str, steps: Sequence[str], engine: str) -> tuple[str, Step]:
     """The workload and the one measured step of it by which commits are told apart.
 
     A step of the usual workload may stand for both. Raises PlanError, WorkloadError.
     """
-    if not steps and name not in workload.names() and name in measured(DEFAULT, (), engine):
-        return DEFAULT, name
-    found = list(measured(name, steps, engine))
+    if not steps and name not in workload.names():
+        usual = measured(DEFAULT, (), engine)
+        if name in usual:
+            return DEFAULT, usual[name]
+    found = measured(name, steps, engine)
     if len(found) != 1:
-        listed = ", ".join(f"`{one}`" for one in found[:SHOWN_MAX])
+        listed = ", ".join(f"`{one}`" for one in [*found][:SHOWN_MAX])
         more = f" and {len(found) - SHOWN_MAX} more" if len(found) > SHOWN_MAX else ""
         raise PlanError(
             f"--steps: name the one step that got slower: `{name}` measures "
             f"{listed or 'none'}{more}"
         )
-    return name, found[0]
+    return name, next(iter(found.values()))
 
 
-def measured(name: str, steps: Sequence[str], engine: str) -> dict[str, str]:
-    """The headlines of a workload's measured steps, without those that only bring its tables."""
+def shares_processor(step: Step, by: str) -> bool:
+    """Whether one client and the server are to share a processor in the tests of a step.
+
+    So it is where the server's CPU is compared, and nothing of the server writes meanwhile.
+    """
+    return by == "cpu" and not step.writes
+
+
+def measured(name: str, steps: Sequence[str], engine: str) -> dict[str, Step]:
+    """The measured steps of a workload by name, without those that only bring its tables."""
     use = WorkloadUse(name=name, steps=tuple(steps) or None)
     its = expanded(use, engine, NO_FILE)
     brought = workload.brought(use, its)
     return {
-        step.name: step.headline.metric
+        step.name: step
         for step in its
         if step.measured and step.headline is not None and step.name not in brought
     }

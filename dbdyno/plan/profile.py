@@ -48,7 +48,7 @@ def subsystems(form: ObserveForm, source: str) -> dict[str, tuple[str, ...]]:
 
 
 def check(plan: Plan, steps: Collection[str], source: str) -> None:
-    """Raises PlanError where a server or a step cannot be profiled; `steps`: names of them all."""
+    """Raises PlanError where a server or a step cannot be profiled; `steps`: the measured ones."""
     profile = plan.observe.profile
     if profile is None:
         return
@@ -58,4 +58,6 @@ def check(plan: Plan, steps: Collection[str], source: str) -> None:
             raise refusal(source, KEY, f"{sentence}; remove the key")
     for step in profile.steps or ():
         if step not in steps:
-            raise refusal(source, f"{KEY}.steps", f"no step `{step}`; {suggestion(step, steps)}")
+            raise refusal(
+                source, f"{KEY}.steps", f"no measured step `{step}`; {suggestion(step, steps)}"
+            )

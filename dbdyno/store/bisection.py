@@ -48,6 +48,7 @@ FORM = {
         "minutes": NUMBER,
         "host": {"cores": Natural, "memory_bytes": Natural},
         "scatter": (*NUMBER, None),
+        "processor?": (Natural, None),
     },
     "tests": [TEST],
     "skipped": {"*": str},
@@ -55,7 +56,7 @@ FORM = {
     "build_s": NUMBER,
     "test_s": NUMBER,
 }
-FREE = ("command", "minutes", "host", "scatter")
+FREE = ("command", "minutes", "host", "scatter", "processor")
 """Of a question: what a search keeps from its first command, whatever a later one says."""
 
 

@@ -122,9 +122,8 @@ def _seen(run: StepRun, tables: Tables) -> _Seen | None:
     table = tables(run.arm)
     functions, subsystems = (_Tally(own=Counter(), whole=Counter()) for _ in range(2))
     stacks: Counter[Stack] = Counter()
-    part = cache(part_of)
     for (owner, *frames), count in profile.stacks.items():
-        parts = [part(frame) for frame in frames] or [UNKNOWN]
+        parts = [part_of(frame) for frame in frames] or [UNKNOWN]
         innermost = table.of_stack(parts)
         known = {innermost, *filter(None, map(table.of, parts))}
         _count(functions, parts[-1], set(parts), count)

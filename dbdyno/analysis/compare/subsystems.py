@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib import resources
 
 from dbdyno.model import Json
@@ -30,6 +31,7 @@ Part = tuple[str, str]
 """A function and its binary."""
 
 
+@cache
 def part_of(frame: str) -> Part:
     """The function and the binary of a frame, without what compilers add to a name.
 
@@ -95,6 +97,7 @@ def of_arm(plan: Json, arm: str) -> Subsystems:
     return Subsystems((_shipped(family), own))
 
 
+@cache
 def _shipped(family: str) -> dict[str, list[str]]:
     """The table in a family's folder; an engine may have none."""
     file = resources.files("dbdyno").joinpath("engine", family, FILE)

@@ -168,18 +168,14 @@ class Recording:
         kept = ["-N", "-o", str(self._folder / "perf.data")]
         until = ["--", "sleep", f"{self._seconds_max:.0f}"]
         record = ["record", *sampling, *stacks, *kept, *pids, *until]
-        lasts_s = self._seconds_max
-        self._running.append(_Told(perf.program, record, self._folder, lasts_s))
+        self._running.append(_Told(perf.program, record, self._folder, self._seconds_max))
         if perf.counters:
             events = ["-x", ",", "-e", counters.as_asked(perf.counters)]
             # With a command to wait for, as above, it would go on until that ends.
             until = ["--timeout", f"{self._seconds_max * 1000:.0f}"]
             output = ["-o", str(self._folder / "counters")]
-            self._running.append(
-                _Told(
-                    perf.program, ["stat", *events, *output, *pids, *until], self._folder, lasts_s
-                )
-            )
+            stat = ["stat", *events, *output, *pids, *until]
+            self._running.append(_Told(perf.program, stat, self._folder, self._seconds_max))
         else:
             (self._folder / "counters").touch()
         for told in self._running:
@@ -220,11 +216,12 @@ class Recording:
 
 
 class _Told:
-    """A perf that begins and ends to count when it is told, by its option `--control`."""
+    """A perf that begins and ends to count when it is told, by its option `--control`.
 
-    def __init__(
-        self, program: Path, words: Sequence[str], folder: Path, lasts_s: float
-    ) -> None:  # it ends by itself after `lasts_s`
+    It ends by itself after `lasts_s` seconds.
+    """
+
+    def __init__(self, program: Path, words: Sequence[str], folder: Path, lasts_s: float) -> None:
         self._name = f"perf {words[0]}"
         self._lasts_s = lasts_s
         self._begun_s = time.monotonic()

@@ -46,6 +46,7 @@ class Race:
     steps: tuple[str, ...] = ()
     pgbench: tuple[str, ...] = ()
     blocks: int | None = None  # no race, but a test of so many blocks; None: until decided
+    processor: int | None = None  # that one client and the server share; None: as the host likes
 
 
 def name_of(sides: Sequence[Contender]) -> str:
@@ -74,6 +75,7 @@ def text_of(race: Race, plan: Path, host: Capacity, scatter: float | None) -> st
         *(line for side in race.sides for line in of_side(side, sizes)),
         *of_workload(race, use, way),
         *of_parameters(parameters),
+        *of_placement(race),
         *of_schedule(race, way, host),
     ]
     return "\n".join(lines) + "\n"
@@ -93,7 +95,8 @@ def use_of(race: Race) -> WorkloadUse:
 
 def parameters_of(names: Mapping[str, object], sizes: Sizes, race: Race) -> dict[str, object]:
     """The parameters of the workload that a race sets, as far as it has them."""
-    found: dict[str, object] = {"clients": sizes.clients, **sizes.amounts}
+    clients = sizes.clients if race.processor is None else 1
+    found: dict[str, object] = {"clients": clients, **sizes.amounts}
     if "rows_i1" in names:
         found |= of_inserts(int(sizes.amounts["rows"]), race)
     found |= {
@@ -195,6 +198,17 @@ COMMENTS = {
     "warmup_s": "before them",
     "write_seconds": "of the steps that write",
 }
+
+
+def of_placement(race: Race) -> Iterator[str]:
+    """The processor that client and server share, if they do."""
+    if race.processor is None:
+        return
+    yield ""
+    yield "# On one processor none has to wake another, which scatters most (docs/bisect.md)."
+    for table in ("server", "generator"):
+        yield f"[{table}]"
+        yield f'cpus = "{race.processor}"'
 
 
 def of_schedule(race: Race, way: Course, host: Capacity) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -33,6 +34,7 @@ from dbdyno.report.render import flames, picture
 
 if TYPE_CHECKING:
     import jinja2
+    import markupsafe
 
 BYTES_MAX = 5_000_000
 POINTS_MIN = 60  # of one arm in one chart
@@ -48,6 +50,7 @@ SCRIPTS = (
     "save.js",
     "flame.js",
 )  # one module, in this order
+_CODE = re.compile("`([^`\n]+)`")
 _PLACE = "<charts>"
 """Where the charts' data goes once it is known how much there is room for.
 
@@ -197,7 +200,7 @@ def environment(*folders: Path) -> jinja2.Environment:
     environment.filters["contents"] = contents
     environment.filters["arranged"] = arranged
     environment.filters["kind"] = kind
-    environment.filters["unbroken"] = number.unbroken
+    environment.filters["prose"] = prose
     environment.filters["standing"] = standing
     return environment
 
@@ -206,6 +209,14 @@ def embed(value: object) -> str:
     """A value as JSON that may stand inside a script element."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def prose(text: str) -> markupsafe.Markup:
+    """A sentence whose numbers keep their units; what stands between backticks is code."""
+    from markupsafe import Markup
+
+    escaped = escape(number.unbroken(text))
+    return Markup(_CODE.sub(r"<code>\1</code>", escaped))
 
 
 def standing(table: Table) -> Table:

@@ -167,9 +167,8 @@ def aliased(of: Attribution) -> Text:
     """What the same arms tell with an effect, a line each."""
     effects = (*of.effects, *of.interactions)
     known = {_name(one): also for one in effects if (also := _aliases(one))}
-    also, *others = {*known.values()} or {""}
-    if len(known) > 1 and not others:
-        known = {"each": also}
+    if len(known) > 1 and len(alike := {*known.values()}) == 1:
+        known = {"each": alike.pop()}
     return Text(
         name="aliases",
         title="Also in these effects",

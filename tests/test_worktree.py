@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,14 @@ def test_a_source_says_its_version_at_a_commit(tmp_path: Path):
     second = commit(repository, "more", ("configure", configure.replace("18.6", "19devel")))
     worktree = a_worktree(repository, tmp_path)
     assert [worktree.version(one) for one in (first, second)] == ["18.6", "19devel"]
+
+
+def test_a_checkout_that_was_made_anew_at_its_path_gets_a_worktree_of_its_own(tmp_path: Path):
+    worktree = a_worktree(a_repository(tmp_path), tmp_path)
+    worktree.build(head(worktree.repository), quiet)
+    shutil.rmtree(worktree.repository)
+    second = commit(a_repository(tmp_path), "another", ("file", ""))
+    assert worktree.build(second, quiet).is_dir()
 
 
 def test_what_git_cannot_check_out_is_the_hosts_failure(tmp_path: Path):

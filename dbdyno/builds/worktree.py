@@ -184,9 +184,17 @@ class Worktree:
     def _keep_state(self, commit: str) -> None:
         (self.root / STATE).write_text(json.dumps({"commit": commit}) + "\n")
 
+    def _is_known(self) -> bool:
+        """Whether the tree is there, and the repository knows it: another may lie at its path."""
+        try:
+            told = (self.tree / ".git").read_text()
+        except FileNotFoundError:
+            return False
+        return Path(told.removeprefix("gitdir:").strip()).is_dir()
+
     def _check_out(self, commit: str, log: BuildLog) -> None:
         """Puts the commit into the tree, and leaves what was compiled there."""
-        if not (self.tree / ".git").exists():
+        if not self._is_known():
             shutil.rmtree(self.root, ignore_errors=True)
             try:
                 self.root.mkdir(parents=True)

@@ -14,7 +14,8 @@ from dbdyno.stats.interval import Interval, t_quantile
 
 ROWS_MAX = 60
 """Longer searches show only commits that were tested or skipped, and suspects."""
-SUBJECT_MAX = 60
+SUBJECT_MAX = 36
+"""Of characters, so that a commit is a line of 80; pages show the whole one on hover."""
 SUSPECTS_MAX = 8
 LIKELY = 0.005
 """Less than this is shown as nothing."""
@@ -112,7 +113,10 @@ def commits(search: Bisection, found: Found | None, chances: Sequence[float]) ->
         or index in (0, question.last)
         or index in suspects | tests.keys() | search.skipped.keys()
     ]
-    note = "Changes are relative to the good commit, with 95 % intervals by the test's own blocks."
+    note = (
+        f"Changes of {question.compared} are relative to the good commit, with 95 % intervals by "
+        "the test's own blocks."
+    )
     if len(kept) < len(question.commits):
         note += f" {len(question.commits) - len(kept):,} other commits are not listed."
     return Table(
@@ -123,7 +127,7 @@ def commits(search: Bisection, found: Found | None, chances: Sequence[float]) ->
         columns=(
             Column(text="", left=False),
             Column(text="commit", left=True),
-            Column(text=question.compared),
+            Column(text="change"),
             Column(text="blocks"),
             Column(text="probable", title="that this commit is the first that changed it"),
             Column(text="subject", left=True),

@@ -20,6 +20,9 @@ OWN_LEVEL = "-O2"
 """What --lto and --march are added to where no --cflags are: the level of a source's own flags."""
 OWN = "the source's own"
 """What is said of flags that nobody named."""
+ALIGNED = "-falign-functions=64"
+"""Each function begins a cache line, so that an edit in one leaves the others as they lay: the
+Linux kernel has CONFIG_DEBUG_FORCE_FUNCTION_ALIGN_64B for the same purpose."""
 NATIVE = "-march=native -mtune=native"
 
 
@@ -77,6 +80,11 @@ def choose(
     text = " ".join(part for part in parts if part)
     _refuse_unsplit(text)
     return replace(recipes.own, cflags=text)
+
+
+def aligned(flags: Flags) -> Flags:
+    """The same flags for builds that are to differ in their source alone, and not in alignment."""
+    return replace(flags, recipe=None, cflags=f"{flags.cflags or OWN_LEVEL} {ALIGNED}")
 
 
 def named(recipes: Recipes, recipe: str, where: str = "--recipe") -> Flags:

@@ -217,7 +217,7 @@ def begin(asked: Asked, out: Path) -> Begun:
             repository=repository,
             engine=engine,
             method=engines.of(engine).method(),
-            flags=chosen,
+            flags=chosen if asked.cflags is not None else flags.aligned(chosen),
             options=options,
             jobs=asked.jobs or capacity.cores(),
         )

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import typer
 
+import dbdyno
 from comparison_builder import comparison
 from dbdyno import plan
 from dbdyno.analysis import compare
@@ -295,6 +296,10 @@ def test_the_command_runs_the_mixed_arms_and_names_the_factor(
     folder = tmp_path / "results" / made.stem
     assert set(compare.load(folder).arms) == {"old", "new", "old+default_us", "old+jitter"}
     assert (folder / "report.html").is_file()
+    effects = dbdyno.read(folder).effects
+    told = effects[effects.metric == "qps"].set_index(["kind", "factor"])
+    assert told.ratio["effect", "default_us"] == pytest.approx(1 / 1.1, abs=0.02)
+    assert {kind for kind, _ in told.index} == {"whole", "effect", "interaction"}
     before = made.read_text()
     assert asked(tmp_path, capsys) == said, "the same command goes on, with nothing left to do"
     assert made.read_text() == before

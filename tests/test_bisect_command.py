@@ -72,6 +72,21 @@ def test_a_search_that_can_go_builds_nothing_yet(tmp_path: Path, repository: Pat
     assert not built.root(tmp_path / "cache").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        ({}, "-O2 -falign-functions=64"),
+        ({"recipe": "o2nofp"}, "-O2 -fno-omit-frame-pointer -falign-functions=64"),
+        ({"cflags": "-O3"}, "-O3"),
+    ],
+)
+def test_functions_are_aligned_unless_flags_are_given(
+    tmp_path: Path, repository: Path, words: dict, flags: str
+):
+    begun = bisect.begin(asked(repository, **words), tmp_path / "results")
+    assert begun.search.question.flags == flags
+
+
 def test_a_checkout_with_changes_is_refused(tmp_path: Path, repository: Path):
     (repository / "configure").write_text("changed")
     assert "a changed file (configure)" in refused(tmp_path, asked(repository))

@@ -29,7 +29,7 @@ SEARCHES = 200
 BLOCKS = 4
 """Blocks of a test, as `dyno bisect` has them."""
 BUSY_SD = 0.042
-"""Of a block's CPU per operation in a real search, whose host had noisy neighbours."""
+"""Of a block's CPU per operation in a search on two processors, with noisy neighbours."""
 TESTS_MAX = 60
 """So many tests of 3 minutes have the 180 minutes of a search; it ends as unsure then."""
 BINS = (0.0, 0.5, 0.8, 0.95, 1.0)

@@ -10,7 +10,7 @@ from dbdyno.model import Across, Cell, Json, Ratio, ResponseTimes, StepCompariso
 from dbdyno.model.metric import state
 from dbdyno.model.verdict import LookResult
 from dbdyno.report import known
-from dbdyno.report.export import function_rows, sweep_rows
+from dbdyno.report.export import effect_rows, function_rows, sweep_rows
 from dbdyno.report.export.source import Place, Source, started
 from dbdyno.report.export.tables import by_name
 
@@ -53,6 +53,8 @@ def facts(source: Source) -> Rows:
         yield "peaks", source.key | row
     for row in function_rows.functions(comparison):
         yield "functions", source.key | row
+    for row in effect_rows.effects(comparison):
+        yield "effects", source.key | row
     for notice in comparison.warnings:
         nowhere = dict.fromkeys(("workload", "ordinal", "step"))
         yield "notices", source.key | nowhere | {"notice": notice}

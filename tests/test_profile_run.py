@@ -176,7 +176,7 @@ def test_an_extra_run_goes_to_the_last_wanted_step(tmp_path: Path) -> None:
 
 def test_the_time_of_profiles_is_said_before(tmp_path: Path) -> None:
     of = made(tmp_path, three=True)
-    without = made(tmp_path, ("seconds = 2", "steps = ['two']"), three=True)
+    without = made(tmp_path, ("profile = { seconds = 2 }", ""), three=True)
     prepared = preflight.prepare(of)
     lines = list(dry_run.of_profiles(of, prepared))
     assert lines == [

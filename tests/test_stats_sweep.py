@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dbdyno.stats import interval, sweep
 
 CURVES = st.dictionaries(
-    st.integers(1, 512), st.floats(0, 1e6, allow_nan=False), min_size=1, max_size=8
+    st.integers(1, 512), st.just(0.0) | st.floats(1e-6, 1e6), min_size=1, max_size=8
 ).filter(lambda curve: max(curve.values()) > 0)
 
 

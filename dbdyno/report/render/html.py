@@ -34,7 +34,6 @@ from dbdyno.report.render import flames, picture
 
 if TYPE_CHECKING:
     import jinja2
-    import markupsafe
 
 BYTES_MAX = 5_000_000
 POINTS_MIN = 60  # of one arm in one chart
@@ -211,12 +210,9 @@ def embed(value: object) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def prose(text: str) -> markupsafe.Markup:
-    """A sentence whose numbers keep their units; what stands between backticks is code."""
-    from markupsafe import Markup
-
-    escaped = escape(number.unbroken(text))
-    return Markup(_CODE.sub(r"<code>\1</code>", escaped))
+def prose(text: str) -> str:
+    """A sentence as HTML, whose numbers keep their units; between backticks is code."""
+    return _CODE.sub(r"<code>\1</code>", escape(number.unbroken(text)))
 
 
 def standing(table: Table) -> Table:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.model import Json
-from dbdyno.workload.schema import (
+from dbdyno.workload.maker_schema import (
     Bates,
     Exponential,
     Gaussian,

@@ -12,7 +12,7 @@ from dbdyno.model.document import suggestion
 from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.model.headlines import HEADLINES
 from dbdyno.model.job import table_names
-from dbdyno.workload import asked, job, parameter, schema, step_selection, sweep
+from dbdyno.workload import asked, job, maker_schema, parameter, schema, step_selection, sweep
 from dbdyno.workload.file import KEEP, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 from dbdyno.workload.step_selection import Draft, Given
@@ -357,7 +357,7 @@ def _check_role(name: str, made: job.Made, scope: Scope) -> None:
         raise scope.at("role").error(f"no role `{name}`; {suggestion(name, made.kinds)}")
 
 
-def _optional(written: schema.Number | None, scope: Scope) -> float | None:
+def _optional(written: maker_schema.Number | None, scope: Scope) -> float | None:
     return None if written is None else float(scope.number(written, low=0))
 
 

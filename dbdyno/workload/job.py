@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dbdyno.model import Json
 from dbdyno.model.document import suggestion
-from dbdyno.workload import program, role, schema, tables
+from dbdyno.workload import maker_schema, program, role, schema, tables
 from dbdyno.workload.job_content import Content
 from dbdyno.workload.scope import Scope, for_table
 from dbdyno.workload.value import MAKERS
@@ -299,7 +299,7 @@ def _column(name: str, column: schema.Column, content: Content, scope: Scope, ro
     elif column.row is not None:
         number = content.add_row(content.free_name(name), column.row)
     else:
-        maker = schema.Maker.model_validate({given[0]: getattr(column, given[0])})
+        maker = maker_schema.Maker.model_validate({given[0]: getattr(column, given[0])})
         own = content.free_name(name)
         number = content.add_value(own, maker, scope, math.ceil(rows / each))
     default = COLUMN_TYPES.get(content.values[number]["format"], "int4")

@@ -13,7 +13,8 @@ from typing import NamedTuple, TypeVar
 from dbdyno.model import Json
 from dbdyno.model.document import suggestion
 from dbdyno.workload import distribution, explain_literals, sending, sql
-from dbdyno.workload.schema import Cursor, Maker, Sleep, Statement, Transaction, WorkloadFile
+from dbdyno.workload.maker_schema import Maker
+from dbdyno.workload.schema import Cursor, Sleep, Statement, Transaction, WorkloadFile
 from dbdyno.workload.scope import TABLE_MARK, Scope
 from dbdyno.workload.script.files import StepScripts
 from dbdyno.workload.tables import names

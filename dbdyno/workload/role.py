@@ -9,7 +9,7 @@ from fractions import Fraction
 from dbdyno.model import Json
 from dbdyno.model.document import suggestion
 from dbdyno.model.engine import Traits
-from dbdyno.workload import schema
+from dbdyno.workload import maker_schema, schema
 from dbdyno.workload.expression import names_of
 from dbdyno.workload.job_content import Content
 from dbdyno.workload.scope import Scope
@@ -127,7 +127,7 @@ def _weights(role: schema.Role, content: Content, scope: Scope) -> list[_Chosen]
     return [(one, weight, place) for one, weight in chosen.items() if weight]
 
 
-def _nothing(weights: Mapping[str, schema.Number], scope: Scope) -> str:
+def _nothing(weights: Mapping[str, maker_schema.Number], scope: Scope) -> str:
     """Why a role has nothing to choose from, and the parameters to look at."""
     names = sorted({n for w in weights.values() if isinstance(w, str) for n in names_of(w)})
     values = " or ".join(f"`{name}`, which is {scope.names[name]!r}" for name in names)

@@ -14,7 +14,7 @@ from typing import Any
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.sweep import named
-from dbdyno.workload import parameter, schema, sweep
+from dbdyno.workload import maker_schema, parameter, schema, sweep
 from dbdyno.workload.expression import Value
 from dbdyno.workload.file import NAME, Workload
 from dbdyno.workload.scope import Scope
@@ -118,13 +118,13 @@ def _swept(plain: Draft, lists: sweep.Lists, given: Given, workload: Workload) -
         yield replace(draft, name=named(plain.base, values), values=values)
 
 
-def _items(key: str, written: str | list[schema.Number], scope: Scope) -> list[Value]:
+def _items(key: str, written: str | list[maker_schema.Number], scope: Scope) -> list[Value]:
     if key in scope.names:
         raise scope.error("is a parameter's name, too; use another word")
     return _list(written, scope)
 
 
-def _list(written: str | list[schema.Number], scope: Scope) -> list[Value]:
+def _list(written: str | list[maker_schema.Number], scope: Scope) -> list[Value]:
     items = scope.value(written) if isinstance(written, str) else scope.value(list(written))
     if not isinstance(items, list):
         raise scope.error(f"must be a list or the name of one in braces, not {items!r}")

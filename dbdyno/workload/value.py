@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from dbdyno.model import Json
 from dbdyno.workload import distribution
-from dbdyno.workload.schema import Maker, Permutation, Text
-from dbdyno.workload.schema import Sequence as Counted
+from dbdyno.workload.maker_schema import Maker, Permutation, Text
+from dbdyno.workload.maker_schema import Sequence as Counted
 from dbdyno.workload.scope import Scope
 
 SCOPES = ("item", "statement", "transaction")

@@ -464,7 +464,8 @@ def test_another_text_has_another_hash(tmp_path: Path) -> None:
 def test_the_reference_of_workload_files_names_every_key() -> None:
     reference = (ROOT / "docs" / "workload.md").read_text()
     forms = (
-        schema.WorkloadFile, schema.Table, schema.Fill, schema.Column, maker_schema.Maker, maker_schema.Text,
+        schema.WorkloadFile, schema.Table, schema.Fill, schema.Column, maker_schema.Maker,
+        maker_schema.Text,
         schema.Cursor, schema.Statement, schema.Transaction, schema.Repetition, schema.Repeated,
         schema.Sleep, schema.StepSet, schema.Step, schema.Role, schema.Pace, schema.Stop,
         schema.OnError, schema.Part, schema.Headline, schema.Query, schema.Told, schema.Right,

@@ -9,6 +9,8 @@ from typing import Any
 from dbdyno.engine.interface import Client, Moment, WaitSampler, Write, part_of
 from dbdyno.engine.snapshot import Subject
 from dbdyno.model import Address, Arm, Json, Observe
+from dbdyno.model.error import ServerError
+from dbdyno.model.job import server_json
 
 
 class BySql(ABC):
@@ -37,8 +39,21 @@ class BySql(ABC):
         """Runs SQL for set-up (engine.interface.Server)."""
 
     def job_part(self, job: Json) -> Json:
-        """The `engine`, `server` and `fake` of a step's job (contract/README.md)."""
-        return part_of(self.engine, self.address())
+        """The `engine`, `server` and `endpoints` of a step's job (contract/README.md)."""
+        part, there = part_of(self.engine, self.address()), self.endpoints()
+        wanted = {role["endpoint"]: role["name"] for role in job["roles"] if "endpoint" in role}
+        for name, role in wanted.items():
+            if name not in there:
+                raise ServerError(
+                    f"arm {self.name}: role `{role}` connects to `{name}`, which has not joined yet"
+                )
+        if not wanted:
+            return part
+        return part | {"endpoints": {name: server_json(there[name]) for name in wanted}}
+
+    @abstractmethod
+    def endpoints(self) -> dict[str, Address]:
+        """Where roles can connect beside `address` (engine.interface.Server)."""
 
     def warm_up(self, how: str | Sequence[str]) -> Json:
         """Reads all tables and indexes, or these; `warm` of done.json."""

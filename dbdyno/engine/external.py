@@ -105,6 +105,11 @@ class ExternalServer(BySql, Unseen):
         """Its address, as the DSN says."""
         return self._address
 
+    def endpoints(self) -> dict[str, Address]:
+        """The places of the arm's further DSNs, by name."""
+        return {name: dsn.address(replace(self._arm, dsn=text))
+                for name, text in self._arm.endpoints.items()}  # fmt: skip
+
     def execute(
         self, *statements: str, database: str | None = None, limit_s: float = 600.0
     ) -> list[tuple[Any, ...]]:

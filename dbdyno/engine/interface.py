@@ -285,6 +285,10 @@ class Server(Protocol):
         """The server's first process; None when it does not run."""
 
     @property
+    def standby_pids(self) -> tuple[int, ...]:
+        """The first processes of its standbys that run."""
+
+    @property
     def data_dir(self) -> Path | None:
         """The data directory; None where there is none."""
 
@@ -333,6 +337,21 @@ class Server(Protocol):
 
     def remove(self) -> None:
         """Removes data directory and sockets; the log stays."""
+
+    def join_standbys(self) -> list[Json]:
+        """Makes the arm's standbys that are not there yet; how long each took. Raises ServerError.
+
+        For each `standby` (its name), `copy_s` and `answer_s`.
+        """
+
+    def endpoints(self) -> dict[str, Address]:
+        """Where roles can connect beside `address`, by name: standbys that have joined, a DSN's."""
+
+    def lag(self) -> list[Json]:
+        """How far standbys are behind: `standby`, `seconds` and `bytes` of each that has joined.
+
+        Both are None where nothing is streamed to it. Raises ServerError.
+        """
 
     def failure(self) -> str | None:
         """None while the server is well; else what happened, in a sentence."""

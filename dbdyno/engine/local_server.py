@@ -24,7 +24,7 @@ from dbdyno.host.observe import device as devices
 from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.place import Place
-from dbdyno.model import Arm, Json
+from dbdyno.model import Address, Arm, Json
 from dbdyno.model.error import PlanError, ServerError
 
 LOOK_EVERY_S = 0.02
@@ -39,9 +39,11 @@ REFUSED = re.compile(r"object '([^']+)' from LD_PRELOAD cannot be preloaded \(([
 class Home:
     """The folders, the process and the log of one server. Errors name the arm, in one line."""
 
-    def __init__(self, arm: Arm, build: Build, place: Place, *, programs: Path) -> None:
+    def __init__(
+        self, arm: Arm, build: Build, place: Place, *, programs: Path, log_name: str | None = None
+    ) -> None:
         """Describes it; nothing is made or started yet. `programs`: where what runs lies."""
-        self.log_path = place.log_dir / f"{build.engine}.log"
+        self.log_path = place.log_dir / (log_name or f"{build.engine}.log")
         self.folder = place.data_root / arm.name
         self.wal_folder = place.wal_root / arm.name if place.wal_root else None
         self.socket_dir = place.socket_dir(arm.name)
@@ -314,6 +316,23 @@ class LocalServer(BySql):
         """The sampler that reads /proc into `path`."""
         wal = None if self._home.wal_dir is None else devices.find(self._home.wal_dir)
         return Sampler(path, device=device, wal_device=wal, server=self, foreign=foreign)
+
+    @property
+    def standby_pids(self) -> tuple[int, ...]:
+        """None without standbys."""
+        return ()
+
+    def join_standbys(self) -> list[Json]:
+        """None: only a PostgreSQL has standbys here."""
+        return []
+
+    def lag(self) -> list[Json]:
+        """None without standbys."""
+        return []
+
+    def endpoints(self) -> dict[str, Address]:
+        """None beside its address."""
+        return {}
 
     def remove(self) -> None:
         """Removes data directory, logs of the engine and socket; the server's own log stays."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dbdyno.engine import golden
-from dbdyno.model import Json
+from dbdyno.model import Address, Json
 
 
 class Unseen:
@@ -16,6 +16,7 @@ class Unseen:
     log_path: Path | None = None
     postmaster_pid: int | None = None
     departures: tuple[str, ...] = ()
+    standby_pids: tuple[int, ...] = ()
 
     @property
     def identity(self) -> Json:
@@ -38,6 +39,18 @@ class Unseen:
 
     def remove(self) -> None:
         """There is nothing of it to remove."""
+
+    def join_standbys(self) -> list[Json]:
+        """None: the lab makes none there."""
+        return []
+
+    def lag(self) -> list[Json]:
+        """None: who follows it elsewhere is not the lab's to ask."""
+        return []
+
+    def endpoints(self) -> dict[str, Address]:
+        """None beside its address."""
+        return {}
 
     def failure(self) -> str | None:
         """None: what goes wrong with it shows as errors of the step."""

@@ -28,10 +28,13 @@ Capability = Literal[
     "presets",  # published settings are known of it
     "prebuilt",  # builds of it are brought
     "source",  # it is compiled from source
+    "standby",  # the lab can make it streaming standbys
     "release",  # its official source is brought by version
 ]
 Protocol = Literal["simple", "extended", "prepared", "execute"]
-OURS = frozenset[Capability]({"made", "kept", "presets", "prebuilt", "source", "release"})
+OURS = frozenset[Capability](
+    {"made", "kept", "presets", "prebuilt", "source", "release", "standby"}
+)
 """The capabilities that a `dsn` takes away from any engine."""
 
 

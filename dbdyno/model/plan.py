@@ -34,6 +34,8 @@ class Arm:
     dsn: str | None = None  # of a server that runs elsewhere, without a password
     password: Password | None = None  # of `dsn`
     allow_drop: bool = False  # of `dsn`: whether tables go that dyno did not make
+    standby: int = 0  # streaming standbys of a server that the lab makes
+    endpoints: Mapping[str, str] = field(default_factory=dict)  # of `dsn`: further ones by name
     config: str | None = None  # a preset's name with its tags, such as "x10a", or a file's path
     config_text: str | None = None  # what stands in that file; None: `config` is a preset
     memory: str | None = None  # what a preset is sized for, such as "4GB"; None: the host's
@@ -43,6 +45,17 @@ class Arm:
     fake: Mapping[str, Any] = field(default_factory=dict)  # the job's `fake`, engine "fake" only
     same_as: str | None = None  # the base's name: this arm is a double of it, measured beside it
     shown: bool = True  # False: a double that is no arm of its own, but the base once more
+
+    @property
+    def endpoint_names(self) -> tuple[str, ...]:
+        """What its roles can connect to beside the server: its standbys, a DSN's endpoints."""
+        numbers = range(1, self.standby + 1)
+        return (*(standby_name(number) for number in numbers), *self.endpoints)
+
+
+def standby_name(number: int) -> str:
+    """The endpoint of an arm's standby of this number, from 1: `standby`, `standby2` …"""
+    return "standby" if number == 1 else f"standby{number}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,17 +149,19 @@ class Observe:
     subsystems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-HookMoment = Literal["before-run", "after-run", "before-step", "after-step"]
-"""When a hook runs; never while a window is open."""
+HookMoment = Literal["before-run", "after-run", "before-step", "after-step", "during-step"]
+"""When a hook runs; only the last one while a window is open."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hook:
-    """A command, or SQL, that a plan wants between what is measured."""
+    """A command, SQL or a standby that joins, between what is measured or at a time in a window."""
 
     when: HookMoment
     command: tuple[str, ...] | None = None  # a program and its arguments
     sql: tuple[str, ...] = ()  # statements, sent to the arm's server
+    joins: bool = False  # whether the arm's standbys are made, which it has none of before
+    at_s: float | None = None  # "during-step": so long after the window's opening
     arms: tuple[str, ...] | None = None  # only these; None: all
     steps: tuple[str, ...] | None = None  # only these; None: all
 

@@ -7,7 +7,7 @@ each arm. Checks that need the machine (is there room, can the server be brought
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dbdyno import workload
@@ -102,6 +102,8 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
     _check_elsewhere(plan, uses, source)
     steps = _check_workloads(plan, uses, source)
     hook.check_steps(plan.hooks, steps, source)
+    hook.check_together(plan.hooks, plan.schedule, source)
+    hook.check_joins(plan.hooks, plan.arms, source)
     profile.check(plan, [name for name, measured in steps.items() if measured], source)
     return plan
 
@@ -215,6 +217,7 @@ def _check_workloads(plan: Plan, uses: _Uses, source: str) -> dict[str, bool]:
             loaded = workload.used(use, plan.path)
             for name, release in dict.fromkeys((a.engine, version.release(a)) for a in plan.arms):
                 steps = _expand(loaded, use, name, release)
+                _check_endpoints(plan.arms, steps.values())
                 for step in steps.values():
                     measured[step.name] = measured.get(step.name, False) or step.measured
                 _check_save(use, tuple(steps), name, f"{source}: key `{key}")
@@ -233,6 +236,19 @@ def _check_workloads(plan: Plan, uses: _Uses, source: str) -> dict[str, bool]:
             raise refusal(source, key, sentence)
         folders[loaded.name] = use.name
     return measured
+
+
+def _check_endpoints(arms: Iterable[Arm], steps: Iterable[Step]) -> None:
+    """An arm at least has each endpoint that roles connect to; others leave such steps out."""
+    there = {name for arm in arms for name in arm.endpoint_names}
+    for step in steps:
+        for role in step.job["roles"]:
+            if role.get("endpoint") not in (None, *there):
+                raise WorkloadError(
+                    f"step `{step.name}`: role `{role['name']}` connects to "
+                    f"`{role['endpoint']}`, which no arm has; add `standby = 1` to an arm, or "
+                    "`endpoints` beside its `dsn`"
+                )
 
 
 def _check_save(use: WorkloadUse, names: Sequence[str], name: str, where: str) -> None:

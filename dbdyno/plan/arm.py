@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ from dbdyno.workload.file import NAME
 ORIGINS = ("version", "base_dir", "build", "dsn")
 """The keys that name a server; an arm has one of them, or a version that a recipe builds."""
 BY_RECIPE = ["version", "build"]
-OF_DSN = ("password", "allow_drop")
+OF_DSN = ("password", "allow_drop", "endpoints")
 """The keys that only a server that runs elsewhere has."""
-NOT_OF_FAKE = (*ORIGINS, *OF_DSN, "config", "memory", "settings", "environment", "memory_max")
-NOT_OF_DSN = ("config", "memory", "settings", "environment", "memory_max")
+NOT_OF_DSN = ("config", "memory", "settings", "environment", "memory_max", "standby")
+NOT_OF_FAKE = (*ORIGINS, *OF_DSN, *NOT_OF_DSN)
 VERSION = re.compile(r"\d+(\.\d+){0,2}")
 MEMORY = re.compile(r"\d+(\.\d+)?\s?(kB|MB|GB|TB)")
 SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
@@ -57,6 +58,8 @@ def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
         dsn=form.dsn,
         password=_password(form.password, path, key, source),
         allow_drop=form.allow_drop,
+        standby=form.standby,
+        endpoints=form.endpoints,
         config=form.config,
         config_text=_config_text(form, path, key, source),
         memory=form.memory,
@@ -65,11 +68,16 @@ def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
         memory_max=form.memory_max,
         fake=_fake(form.fake) if form.fake else {},
     )
+    if arm.standby and "standby" not in engine.of(arm.engine).can:
+        sentence = f"no standby of {arm.engine} can be made here; remove it"
+        raise refusal(source, f"{key}.standby", sentence)
     if arm.dsn is not None:
-        try:
-            dsn.address(arm)
-        except PlanError as reason:
-            raise refusal(source, f"{key}.dsn", str(reason)) from None
+        places = {"dsn": arm.dsn} | {f"endpoints.{one}": to for one, to in arm.endpoints.items()}
+        for where, text in places.items():
+            try:
+                dsn.address(replace(arm, dsn=text))
+            except PlanError as reason:
+                raise refusal(source, f"{key}.{where}", str(reason)) from None
     return arm
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import get_args
 
-from dbdyno.model import Hook, HookMoment
+from dbdyno.model import Arm, Hook, HookMoment, Schedule
 from dbdyno.model.document import suggestion
 from dbdyno.plan.schema import HookForm, refusal
 
+DURING: HookMoment = "during-step"
 MOMENTS: tuple[HookMoment, ...] = get_args(HookMoment)
 
 
@@ -28,13 +29,39 @@ def check_steps(hooks: Iterable[Hook], steps: Collection[str], source: str) -> N
                 raise refusal(source, f"hooks[{number}].steps", sentence)
 
 
+def check_together(hooks: Iterable[Hook], schedule: Schedule, source: str) -> None:
+    """Raises PlanError where a hook has a time in windows that arms share or take turns in."""
+    for number, hook in enumerate(hooks, start=1):
+        if hook.at_s is not None and schedule.interleave in ("slice", "duet"):
+            sentence = f'a window of interleave = "{schedule.interleave}" is not of one arm; '
+            raise refusal(source, f"hooks[{number}].at_s", sentence + 'write "run" or "step"')
+
+
+def check_joins(hooks: Iterable[Hook], arms: Iterable[Arm], source: str) -> None:
+    """Raises PlanError where a standby is to join an arm that has none."""
+    having = {arm.name for arm in arms if arm.standby}
+    for number, hook in enumerate(hooks, start=1):
+        wanted = set(hook.arms or having)
+        lacking = sorted(wanted - having) or ([] if having else ["any arm"])
+        if hook.joins and lacking:
+            sentence = f"{lacking[0]} has no standby that could join; add `standby = 1` to the arm"
+            raise refusal(source, f"hooks[{number}].standby", sentence)
+
+
 def _hook(form: HookForm, key: str, arms: Collection[str], source: str) -> Hook:
     moments = [moment for moment in MOMENTS if moment == form.when]
     if not moments:
         sentence = f"no moment `{form.when}`; {suggestion(form.when, MOMENTS)}"
         raise refusal(source, f"{key}.when", sentence)
-    if (form.command is None) == (form.sql is None):
-        raise refusal(source, key, "needs either `command` or `sql`")
+    if sum(one is not None for one in (form.command, form.sql, form.standby)) != 1:
+        raise refusal(source, key, "needs one of `command`, `sql` and `standby`")
+    if (form.at_s is None) == (form.when == DURING):
+        sentence = (
+            f'say how long after the opening of a window: `at_s = 60` beside when = "{DURING}"'
+            if form.at_s is None
+            else f'is for when = "{DURING}"; remove it, or change `when`'
+        )
+        raise refusal(source, f"{key}.at_s", sentence)
     if form.command is not None and not form.command:
         raise refusal(source, f"{key}.command", "is empty; name a program and its arguments")
     for arm in form.arms or ():
@@ -48,6 +75,8 @@ def _hook(form: HookForm, key: str, arms: Collection[str], source: str) -> Hook:
         when=moments[0],
         command=None if form.command is None else tuple(form.command),
         sql=tuple(sql),
+        joins=form.standby is not None,
+        at_s=None if form.at_s is None else float(form.at_s),
         arms=None if form.arms is None else tuple(form.arms),
         steps=None if form.steps is None else tuple(form.steps),
     )

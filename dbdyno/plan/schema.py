@@ -66,6 +66,8 @@ class ArmForm(Form):
     dsn: str | None = None
     password: PasswordForm | None = None
     allow_drop: bool = False
+    standby: int = Field(default=0, ge=0, le=8)
+    endpoints: dict[str, str] = Field(default_factory=dict)
     config: str | None = None
     memory: str | None = None
     settings: dict[str, Scalar] = Field(default_factory=dict)
@@ -143,6 +145,8 @@ class HookForm(Form):
     when: str
     command: list[str] | None = None
     sql: str | list[str] | None = None
+    standby: Literal["join"] | None = None
+    at_s: float | int | None = Field(default=None, ge=0)
     arms: list[str] | None = None
     steps: list[str] | None = None
 

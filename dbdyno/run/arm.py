@@ -209,6 +209,7 @@ class Run:
             observe=self.lab.plan.observe,
             cpus=self.lab.plan.placement.generator_cpus,
             hooks=self.hooks,
+            lag=bool(self.arm.standby),
             build=None if build is None else build.base_dir,
         )
 
@@ -228,6 +229,8 @@ class Run:
             self.server.create_database(DATABASE)
         else:
             self.server.use_database(DATABASE)
+        if not self.hooks.joins:
+            self.server.join_standbys()
 
     # --- The steps ---
 

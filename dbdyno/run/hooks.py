@@ -1,4 +1,5 @@
-"""Runs a plan's hooks: commands and SQL between what is measured, never while a window is open.
+"""Runs a plan's hooks: commands, SQL and standbys that join, between what is measured or, where
+the plan gives a time, while a window is open.
 
 A command runs as the user that dyno runs as, in the plan's folder, and finds in its environment
 where it is: DYNO_ARM, DYNO_STEP, DYNO_SERVER_PID … (docs/plan.md). Its output is kept.
@@ -6,6 +7,7 @@ where it is: DYNO_ARM, DYNO_STEP, DYNO_SERVER_PID … (docs/plan.md). Its output
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import signal
@@ -49,15 +51,31 @@ class Hooks:
 
         Raises ServerError with the reason where one fails; those after it do not run then.
         """
-        chosen = [one for one in self.hooks if one.when == moment and wanted(one.steps, step)]
-        for hook in chosen:
-            begun_ns = time.monotonic_ns()
-            failure, said = self._go(hook, server, results, step)
-            done: Json = {"when": moment, "mono_ns": begun_ns, "failure": failure, "said": said}
-            done |= {"command": hook.command, "sql": hook.sql}
-            keep(results, done | {"took_us": (time.monotonic_ns() - begun_ns) // 1000})
-            if failure is not None:
-                raise ServerError(f"hook {moment}: {failure}")
+        for hook in self.hooks:
+            if hook.when == moment and wanted(hook.steps, step):
+                self.run_one(hook, server, results, step)
+
+    def timed(self, step: str) -> list[Hook]:
+        """Those that have a time in the window of a step, the first one first."""
+        found = [one for one in self.hooks if one.at_s is not None and wanted(one.steps, step)]
+        return sorted(found, key=lambda one: one.at_s or 0.0)
+
+    @property
+    def joins(self) -> bool:
+        """Whether one of them makes the arm's standbys, which so are not there from the start."""
+        return any(one.joins for one in self.hooks)
+
+    def run_one(self, hook: Hook, server: Server, results: Path, step: str | None) -> None:
+        """Runs one; what it did goes to a file in `results`. Raises ServerError where it fails."""
+        begun_ns = time.monotonic_ns()
+        failure, said = self._go(hook, server, results, step)
+        done: Json = {"when": hook.when, "mono_ns": begun_ns, "failure": failure, "said": said}
+        done |= {"command": hook.command, "sql": hook.sql}
+        if hook.at_s is not None:
+            done["at_s"] = hook.at_s
+        keep(results, done | {"took_us": (time.monotonic_ns() - begun_ns) // 1000})
+        if failure is not None:
+            raise ServerError(f"hook {hook.when}: {failure}")
 
     def _go(
         self, hook: Hook, server: Server, results: Path, step: str | None
@@ -65,6 +83,8 @@ class Hooks:
         """Runs one; why it failed, and what it said."""
         if hook.command is None:
             try:
+                if hook.joins:
+                    return None, json.dumps(server.join_standbys())
                 return None, str(server.execute(*hook.sql, limit_s=HOOK_S_MAX))
             except ServerError as error:
                 return str(error), ""

@@ -46,6 +46,7 @@ class Bench:
     observe: Observe = field(default_factory=Observe)  # of the server while the window is open
     cpus: str | None = None  # the processors of the generator; None: all
     hooks: Hooks | None = None  # what the plan wants before and after the step
+    lag: bool = False  # whether the arm has standbys, whose replay lag is read
     build: Path | None = None  # the folder of the arm's build; None: the lab does not make it
     device: Json | None = None  # what its device did in the run's last such reading, if any was
 

@@ -20,6 +20,7 @@ from dbdyno.model import Headline, Json, Step
 from dbdyno.model.error import ServerError
 from dbdyno.model.job import clients
 from dbdyno.run import driver
+from dbdyno.run.in_window import LagReader, TimedHooks, catch_up
 from dbdyno.run.measurement import Bench, Measurement, StepFailed
 from dbdyno.run.progress import Pulse
 from dbdyno.run.step_progress import Meter, unit
@@ -50,6 +51,8 @@ def measure(
             with (load_of or Load)(measurement) as load:
                 load.run(show)
             measurement.found |= load.outcome()
+            if bench.server.standby_pids:
+                measurement.found["catch_up_s"] = catch_up(bench.server)
             wait_for_statistics([bench.server])
             return measurement.after()
         except (StepFailed, ServerError) as error:
@@ -70,6 +73,8 @@ class Load:
         self._close: Json | None = None
         self._done: Json | None = None
         self._waits: WaitSampler | None = None
+        self._lag: LagReader | None = None
+        self._timed = TimedHooks(self.bench.hooks, self.bench.server, self.folder, self.step.name)
         self._open = False  # whether the window was opened
         self._stack = ExitStack()
 
@@ -80,6 +85,9 @@ class Load:
         store.write_json(self.folder / "job.json", complete)
         with ExitStack() as stack:
             self._waits = self._sample_waits(complete, stack)
+            if self.bench.lag:
+                kept = stack.enter_context(store.Lines(self.folder / "lag.jsonl"))
+                self._lag = LagReader(self.bench.server, kept.write)
             lines = stack.enter_context(store.Lines(self.folder / "events.jsonl"))
             self.generator = stack.enter_context(
                 makes.start(complete, lines.write_raw, self.bench.cpus)
@@ -140,6 +148,9 @@ class Load:
         match event["event"]:
             case "window_open":
                 self.sampler.read("open", event["mono_ns"])
+                self._timed.open()
+                if self._lag is not None:
+                    self._lag.open()
             case "tick":
                 return self._meter.take(event)
             case "window_close":
@@ -147,6 +158,7 @@ class Load:
                 self.sampler.read("close", event["mono_ns"])
                 self.generator.stop()
                 self._end_waits()
+                self._end_lag()
             case "done":
                 self._done = event
         return None
@@ -175,6 +187,13 @@ class Load:
                 f"waits: sampling ended after {self._waits.samples:,}: {self._waits.failure}"
             )
 
+    def _end_lag(self) -> None:
+        """Ends the readings of replay lag; says where they ended early."""
+        if self._lag is not None:
+            self._lag.close()
+            if self._lag.failure is not None:
+                self._warn(f"replay lag: not read any more: {self._lag.failure}")
+
     @property
     def closed(self) -> bool:
         """Whether the window has closed, or the generator ended without one."""
@@ -192,6 +211,7 @@ class Load:
         """
         done, close = self._done, self._close
         assert done is not None
+        self._timed.close()
         if done["status"] != "ok" or close is None:
             if self.bench.server.can("clock"):
                 time.sleep(SERVER_GONE_S)

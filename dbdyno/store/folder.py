@@ -103,6 +103,13 @@ class StepFolder:
             check(path, line, kind)
             yield line
 
+    def lag(self) -> Iterator[Json]:
+        """lag.jsonl, line by line: how far standbys were behind; none without standbys."""
+        path = self.path / "lag.jsonl"
+        for line in read_lines(path):
+            check(path, line, schema.LAG)
+            yield line
+
     def before(self) -> Json | None:
         """before.json: the database's counters and state before the step."""
         return read_json_if_there(self.path / "before.json", schema.SNAPSHOT)

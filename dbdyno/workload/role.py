@@ -151,6 +151,7 @@ def _json(name: str, role: schema.Role, choose: list[Json], content: Content, sc
         "stop": _quota(role.stop, rows, scope.at("stop")),
         "after": list(role.after),
         **_latency_limit(role, scope.at("latency_limit_ms")),
+        **({} if role.endpoint is None else {"endpoint": role.endpoint}),
         "on_error": {
             "retry": _codes(role.on_error.retry, scope.engine),
             "tries": scope.at("on_error", "tries").integer(role.on_error.tries, low=0),

@@ -192,6 +192,7 @@ class Role(Form):
     when: Number = 1
     per: Literal["client", "step"] = "client"
     connections: Number = 1
+    endpoint: str | None = Field(default=None, min_length=1)
     run: str | None = None
     choose: str | dict[str, Number] | None = None
     choice: Literal["random", "deficit"] = "random"

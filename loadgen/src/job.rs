@@ -55,6 +55,9 @@ pub struct Job {
     /// Where the server is; null with the fake engine.
     #[serde(default)]
     pub server: Option<Server>,
+    /// Further servers by name, such as a standby, for the roles that name them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub endpoints: BTreeMap<String, Server>,
     /// The character set of connections; MySQL and MariaDB only.
     #[serde(default, skip_serializing_if = "is_default")]
     pub character_set: CharacterSet,

@@ -53,7 +53,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     derived = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
     copies = golden_copies.read(its, lost)
     together, solos = duet.parted(find.with_searches(derived))
-    runs = pairing.placed(_complete(its, together, copies), arms_and_blocks.orders(its))
+    runs = pairing.placed(_complete(its, together, copies, plan), arms_and_blocks.orders(its))
     servers = _servers(its, arms.planned, derived, lost)
     _blocks_damage(its, lost)
     disturbed = void_blocks.disturbed(its, lost)
@@ -145,13 +145,14 @@ def _title(plan: Json, arms: Sequence[str]) -> str:
 
 
 def _complete(
-    judged: Sequence[BlockFolder], runs: list[StepRun], copies: golden_copies.Kept
+    judged: Sequence[BlockFolder], runs: list[StepRun], copies: golden_copies.Kept, plan: Json
 ) -> list[StepRun]:
     """The runs, with a skipped one for each step that a run of a judged block lacks.
 
     A run that began with a golden copy does not lack the steps before it, nor does a block that
-    was to do only some steps lack the others.
+    was to do only some steps lack the others, nor an arm those that it never does.
     """
+    never = {arm["name"]: arm.get("leaves_out", {}) for arm in plan["arms"]}
     known = {(run.block, run.arm, Where.of(run)) for run in runs}
     examples = {Where.of(run): run for run in runs}
     missing = [
@@ -162,6 +163,7 @@ def _complete(
         for where in examples
         if (block.number, arm, where) not in known
         and where.ordinal > golden_copies.begins_after(copies, (where.workload, block.number, arm))
+        and where.step not in never.get(arm, {}).get(where.workload, ())
         and (only is None or where.step in only.get(where.workload, ()))
     ]
     return sorted([*runs, *missing], key=lambda run: run.block)

@@ -52,6 +52,7 @@ class Evidence:
     histograms: Mapping[tuple[str, str], Histogram]  # response times by role and operation
     services: Mapping[tuple[str, str], Histogram]  # service times; none where nobody counted them
     waits: tuple[Json, ...] = ()  # waits.jsonl of a step that ended well
+    lag: tuple[Json, ...] = ()  # lag.jsonl
     unusable: tuple[str, ...] = ()  # warnings: files without which a part is not known
 
     @property
@@ -251,6 +252,7 @@ def read(folder: StepFolder) -> Evidence:
         histograms=times.response,
         services=times.service,
         waits=waits or (),
+        lag=lost.usable(lambda: tuple(folder.lag())) or (),
         unusable=tuple(
             [f"left out: {line}; figures that need it are missing" for line in lost.lines]
             + [f"of a newer version: {line}" for line in load.unknown]

@@ -13,6 +13,7 @@ from dbdyno.analysis.step import (
     innodb,
     pages,
     raw_files,
+    replay_lag,
     sums,
     time_ledger,
 )
@@ -71,6 +72,7 @@ def metrics(evidence: Evidence, roles: RoleFigures, server: ServerSide) -> dict[
         **sizes(evidence),
         **writes(evidence, server.spans),
         **innodb.metrics(evidence),
+        **replay_lag.metrics(evidence),
         **canary(evidence),
         **counters.metrics(None),  # a profile's, where there is one
     }

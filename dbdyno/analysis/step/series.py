@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dbdyno.analysis.step import client_rates, raw_files, waits
+from dbdyno.analysis.step import client_rates, raw_files, replay_lag, waits
 from dbdyno.analysis.step.evidence import KINDS, Evidence
 from dbdyno.analysis.step.raw_files import Tick
 from dbdyno.model import Json, Series
@@ -28,8 +28,9 @@ def series(evidence: Evidence) -> dict[str, Series]:
     what the headline counts), `KIND.client.N.rate` (of client N, from 0, where there are 2 to 64:
     rows, queries or transactions), `KIND.max_us` (the longest response), `host.cpu_pct`,
     `disk.read_mbps` and `disk.write_mbps` (10^6 bytes), `blocks.read` and `blocks.hit` (pages a
-    second of the server's cache, where waits were sampled). KIND is insert, delete, query, or
-    other: that has the headline's role where it is none of these.
+    second of the server's cache, where waits were sampled), `lag.seconds` and `lag.mb` (10^6 bytes;
+    of a standby). KIND is insert, delete, query, or other: that has the headline's role where it is
+    none of these.
     """
     found: dict[str, Series] = {}
     for kind, roles in _roles(evidence).items():
@@ -46,7 +47,7 @@ def series(evidence: Evidence) -> dict[str, Series]:
             moved = _of_host(evidence, partial(_moved_mbps, f"{way}_bytes"))
             found |= {f"disk.{way}_mbps": moved} if moved.x_s else {}
     found |= waits.blocks(evidence)
-    return found
+    return found | replay_lag.series(evidence)
 
 
 def _roles(evidence: Evidence) -> dict[str, list[str]]:

@@ -24,8 +24,10 @@ from dbdyno.engine.postgres import (
     settings,
 )
 from dbdyno.engine.postgres.client import PostgresClient
+from dbdyno.engine.postgres.standby import Standby, drop_slots
 from dbdyno.engine.settings import Settled
 from dbdyno.host import account, process
+from dbdyno.host.observe.owners import STANDBY
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability
@@ -38,7 +40,6 @@ INCIDENTAL = frozenset({"port", "max_connections", "max_wal_size", "min_wal_size
 """Settings that differ between two plans of the same arm without changing what its data are."""
 INITDB_S_MAX = 300.0
 START_S_MAX = 300.0
-SETTINGS_FILE = "dyno.conf"
 STOP_SIGNALS: process.Signals = (
     (signal.SIGINT, 900.0),  # fast: a checkpoint writes all dirty buffers first
     (signal.SIGQUIT, 20.0),
@@ -59,6 +60,8 @@ class PostgresServer(LocalServer):
         home = Home(arm, build, place, programs=build.program.resolve().parent)
         super().__init__(arm, place, settled, client, home)
         self._leaders: dict[int, int] = {}
+        numbers = range(1, arm.standby + 1)
+        self._standbys = [Standby(arm, number, build, place) for number in numbers]
 
     @property
     def wal_dir(self) -> Path | None:
@@ -119,7 +122,7 @@ class PostgresServer(LocalServer):
             raise ServerError(f"arm {self.name}: initdb failed: {said[-500:]}")
         self._home.times["initdb_s"] = time.monotonic() - begun_s
         with (data / "postgresql.conf").open("a") as main:
-            main.write(f"\ninclude '{SETTINGS_FILE}'\n")
+            main.write(f"\ninclude '{settings.FILE}'\n")
         self._write_settings()
 
     def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
@@ -141,6 +144,7 @@ class PostgresServer(LocalServer):
         `parts` determine the content, `about` are further facts (golden.keep). Raises ServerError
         where it does not shut down in order, HostError where the disk refuses.
         """
+        self.execute(*drop_slots(one.name for one in self._standbys))
         self.stop()
         fingerprint.refuse_unclean(self._home.data_dir)
         return self._home.keep(parts, about)
@@ -163,8 +167,10 @@ class PostgresServer(LocalServer):
         """Shuts the server down with a checkpoint and waits for its end, if it runs.
 
         `crash`: at once, without a checkpoint. A server that does not end in time is ended by
-        force.
+        force. Its standbys end first: a shutdown waits until they have all of the log.
         """
+        for one in self._standbys:
+            one.stop(CRASH_SIGNALS)
         self._home.stop(CRASH_SIGNALS if crash else STOP_SIGNALS)
 
     def failure(self) -> str | None:
@@ -182,7 +188,7 @@ class PostgresServer(LocalServer):
                 self._failure = f"the server of arm {self.name} {log.ending(how, why)}"
             elif found is not None:
                 self._failure = f"the server of arm {self.name} crashed and restarted: {found}"
-        return self._failure
+        return self._failure or next(filter(None, (one.failure() for one in self._standbys)), None)
 
     def facts(self) -> Json:
         """The server's part of server.json in a result; it has to run."""
@@ -197,6 +203,34 @@ class PostgresServer(LocalServer):
         """
         host = "127.0.0.1" if tcp else str(self._home.socket_dir)
         return Address(host=host, port=self._port, user=SUPERUSER, database=self._database)
+
+    # --- Its standbys ---
+
+    def join_standbys(self) -> list[Json]:
+        """Makes the arm's standbys from the running server; how long each took. Raises ServerError.
+
+        Those that are there already stay.
+        """
+        address = self.address()
+        assert address is not None
+        own = replace(address, database=self.own_database)
+        data, values = self._home.data_dir, self._settled.values
+        return [one.join(own, data, values) for one in self._standbys if not one.joined]
+
+    def endpoints(self) -> dict[str, Address]:
+        """The standbys that have joined, by name."""
+        address = self.address()
+        assert address is not None
+        return {one.name: one.address(address) for one in self._standbys if one.joined}
+
+    @property
+    def standby_pids(self) -> tuple[int, ...]:
+        """The first processes of the standbys that run."""
+        return tuple(one.pid for one in self._standbys if one.pid is not None)
+
+    def lag(self) -> list[Json]:
+        """How far each standby that has joined is behind (Standby.lag). Raises ServerError."""
+        return [one.lag() for one in self._standbys if one.joined]
 
     def create_database(self, name: str) -> None:
         """Makes the database anew; `address` and `execute` use it from now on."""
@@ -213,13 +247,19 @@ class PostgresServer(LocalServer):
         pid = self.postmaster_pid
         if pid is None:
             return {}
+        cluster_name = self._settled.values.get("cluster_name", "")
         living = process.children(pid)
         for child in living:
             if child not in self._kinds:
                 self._learn(child)
         self._kinds = {child: self._kinds[child] for child in living if child in self._kinds}
         self._leaders = {child: self._leaders[child] for child in living if child in self._leaders}
-        return {child: self._kinds.get(child, "other") for child in living}
+        of_standbys = {
+            child: f"{STANDBY}{process_kind.kind_of(title, cluster_name) or 'other'}"
+            for one in self._standbys
+            for child, title in one.processes().items()
+        }
+        return {child: self._kinds.get(child, "other") for child in living} | of_standbys
 
     def leaders(self) -> dict[int, int]:
         """Parallel worker -> the backend that leads it, of those that `processes` told last."""
@@ -239,6 +279,12 @@ class PostgresServer(LocalServer):
         leader = process_kind.leader_of(title, cluster_name)
         if leader is not None:
             self._leaders[child] = leader
+
+    def remove(self) -> None:
+        """Removes data directory, logs of the engine and socket, and those of standbys."""
+        for one in self._standbys:
+            one.remove()
+        super().remove()
 
     def _query(self, statement: str) -> list[tuple[Any, ...]]:
         return self.execute(statement)
@@ -263,7 +309,7 @@ class PostgresServer(LocalServer):
             "port": str(self._port),
             "unix_socket_directories": str(self._home.socket_dir),
         }
-        file = self._home.data_dir / SETTINGS_FILE
+        file = self._home.data_dir / settings.FILE
         file.write_text(settings.text_of(values))
         self._place.account.own(file)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -35,6 +35,8 @@ from dbdyno.model.size import Capacity
 
 CHECK_S_MAX = 30.0
 DEFAULT_CONNECTIONS_MAX = 100
+FILE = "dyno.conf"
+"""The settings file that a server's own includes."""
 LAB = {
     "listen_addresses": "127.0.0.1",
     "logging_collector": "off",
@@ -50,6 +52,12 @@ RESERVED = frozenset(LAB) | {
     "include_if_exists",
 }  # fmt: skip
 """Settings that a plan cannot name, because the lab lives by them."""
+FOR_STANDBY: Mapping[str, tuple[Callable[[str], bool], str]] = {
+    "wal_level": (lambda value: value != "minimal", "replica"),
+    "max_wal_senders": (lambda value: value != "0", "10"),
+    "max_replication_slots": (lambda value: value != "0", "10"),
+}
+"""What a primary of standbys needs: whether a value is enough, and what it becomes if not."""
 COMPILED_IN = ("io_uring", "lz4", "zstd")
 """Values that a build has only where it was compiled for them."""
 NAMED = re.compile(r'parameter "([^"]+)"')
@@ -67,10 +75,33 @@ def settle(arm: Arm, version_num: int, host: Capacity, connections: int = 0) -> 
     needed = connections_of(arm.name, arm.settings, connections, DEFAULT_CONNECTIONS_MAX)
     if needed is not None:
         values[CONNECTIONS] = str(needed)
+    if arm.standby:
+        departures += for_standby(arm, values)
     if "shared_buffers" in values:
         cache = Cache("shared_buffers", values["shared_buffers"], "shared_buffers" in arm.settings)
         refuse_too_much_memory(arm.name, cache, host, arm_config.buffer_bytes)
     return Settled(values=values | LAB, preset=preset.values, departures=departures)
+
+
+def for_standby(arm: Arm, values: dict[str, str]) -> tuple[str, ...]:
+    """Makes `values` such that the arm's standbys can follow; how they depart, in sentences.
+
+    Raises PlanError where the plan itself rules standbys out.
+    """
+    said = []
+    for name, (fits, needed) in FOR_STANDBY.items():
+        value = values.get(name)
+        if value is not None and fits(value):
+            continue
+        if name in arm.settings:
+            raise PlanError(
+                f"arms.{arm.name}.settings.{name}: a standby cannot follow with `{value}`: "
+                f'write "{needed}", or remove `standby`'
+            )
+        if value is not None:
+            said.append(f"{name} = {needed}, where the preset has {value}: a standby needs it")
+        values[name] = needed
+    return tuple(said)
 
 
 def read_config(text: str, source: str, version_num: int) -> Settings:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.members import Children, Members, Threads
-from dbdyno.host.observe.owners import EXITED, Ledger, Process
+from dbdyno.host.observe.owners import EXITED, STANDBY, Ledger, Process
 from dbdyno.host.observe.usage import ProcessReader, ProcessReading, counts_nanoseconds
 from dbdyno.model import Json
 
@@ -36,6 +36,10 @@ class ServerProcesses(Protocol):
     @property
     def postmaster_pid(self) -> int | None:
         """The pid of the server's first process; None: nothing runs."""
+
+    @property
+    def standby_pids(self) -> Iterable[int]:
+        """The first processes of its standbys that run."""
 
     def processes(self) -> Mapping[int, str]:
         """The live processes, or threads, and their kinds: "backend", "checkpointer", "purge" …"""
@@ -120,7 +124,7 @@ class Processes:
         pid = self._server.postmaster_pid
         if pid is None:
             return
-        listed = self._members.listed(pid)
+        listed = self._listed(pid)
         new = None if listed is None else listed - self._kinds.keys()
         if new or new is None or self._unsettled:
             kinds = dict.fromkeys(new or (), OTHER) if self._server.threads else {}
@@ -129,6 +133,12 @@ class Processes:
             self._leaders.update(self._server.leaders())
             self._unsettled = kinds.keys() - self._kinds.keys()
             self._kinds.update(kinds)
+
+    def _listed(self, pid: int) -> set[int] | None:
+        """The server's members and its standbys'; None: the kernel has no such list."""
+        found = [self._members.listed(one) for one in (pid, *self._server.standby_pids)]
+        known = [one for one in found if one is not None]
+        return set().union(*known) if len(known) == len(found) else None
 
     def _read_others(self) -> list[Process]:
         """The lab's and the generator's processes."""
@@ -156,7 +166,9 @@ class Processes:
                 continue
             if self._readers[member].first_seen_at_its_end:
                 self._kinds[member] = EXITED
-            apart = self._members.main_ends_apart and self._kinds[member] == self._members.main
+            kind = self._kinds[member]
+            main = self._members.main_ends_apart and kind == self._members.main
+            apart = main or kind.startswith(STANDBY)
             owner = self.owners[member] = self._owner(member)
             start = reading.start_ticks
             found.append(Process(member, start, owner, reading.usage, child=not apart))
@@ -172,6 +184,8 @@ class Processes:
         kind = self._kinds[member]
         if kind == EXITED:
             return EXITED
+        if kind.startswith(STANDBY):
+            return kind
         led = self._roles.get(self._leaders.get(member, 0))
         if led is not None:
             return f"{PARALLEL}{led}"

@@ -14,6 +14,8 @@ from typing import NamedTuple
 from dbdyno.model import Json
 
 EXITED = "exited"
+STANDBY = "standby:"
+"""Before what a standby's process is for: its cost is not the server's."""
 
 
 class Usage(NamedTuple):

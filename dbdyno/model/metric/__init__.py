@@ -18,10 +18,11 @@ from dbdyno.model.metric.debt import DEBT
 from dbdyno.model.metric.published import PUBLISHED
 from dbdyno.model.metric.row import Metric
 from dbdyno.model.metric.service import SERVICE
+from dbdyno.model.metric.standby import STANDBY
 
 __all__ = ["METRICS", "Metric", "by_name", "document", "held", "less_is_better"]
 
-METRICS: tuple[Metric, ...] = (*PUBLISHED, *SERVICE, *COST, *COUNTER, *DEBT)
+METRICS: tuple[Metric, ...] = (*PUBLISHED, *SERVICE, *COST, *COUNTER, *DEBT, *STANDBY)
 
 HELD_SHARE = 0.95
 """Of a target rate, from which on it counts as held (spec insert-benchmark.md 6.3)."""

@@ -32,6 +32,8 @@ _SERIES: dict[str, tuple[str, bool, float]] = {
     "host.cpu_pct": ("CPU of the whole machine, %", False, 1.0),
     "disk.read_mbps": ("Read from the device, MB/s", False, 1.0),
     "disk.write_mbps": ("Written to the device, MB/s", False, 1.0),
+    "lag.seconds": ("Replay lag of the standby, seconds", False, 1.0),
+    "lag.mb": ("Replay lag of the standby, MB", False, 1.0),
     "blocks.read": ("Pages read into the server's cache, per second", False, 1.0),
     "blocks.hit": ("Pages found in the server's cache, per second", False, 1.0),
 }

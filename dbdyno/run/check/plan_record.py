@@ -9,7 +9,18 @@ from dataclasses import asdict
 from dbdyno import __version__, workload
 from dbdyno.builds import cache
 from dbdyno.engine import Build
-from dbdyno.model import Arm, Json, Observe, Placement, Plan, Schedule, Step, Void, WorkloadUse
+from dbdyno.model import (
+    Arm,
+    Hook,
+    Json,
+    Observe,
+    Placement,
+    Plan,
+    Schedule,
+    Step,
+    Void,
+    WorkloadUse,
+)
 from dbdyno.run import driver
 from dbdyno.run.check.preflight import Prepared, load
 
@@ -22,7 +33,10 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
         "seed": plan.seed,
         "base": plan.base,
         "blocks": plan.schedule.blocks,
-        "arms": [arm_json(arm, prepared.builds.get(arm.name)) for arm in plan.arms],
+        "arms": [
+            arm_json(arm, prepared.builds.get(arm.name)) | left_out(arm, prepared)
+            for arm in plan.arms
+        ],
         "workloads": [
             workload_json(plan, use, prepared.steps.get((use.title, plan.base), ()))
             for use in plan.workloads
@@ -58,7 +72,7 @@ def between(plan: Plan) -> Json:
     if plan.attribution is not None:
         found["attribute"] = asdict(plan.attribution)
     if plan.hooks:
-        found["hooks"] = [asdict(hook) for hook in plan.hooks]
+        found["hooks"] = [said(asdict(hook), Hook, ("joins", "at_s")) for hook in plan.hooks]
     return found
 
 
@@ -103,7 +117,21 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
     written["build_name"] = written.pop("build")
     if arm.config_text is not None:
         written["config_sha256"] = hashlib.sha256(arm.config_text.encode()).hexdigest()
-    return said(written, Arm, ("same_as", "shown", "config_text")) | {"build": identity}
+    newer = ("same_as", "shown", "config_text", "standby")
+    if not arm.endpoints:
+        del written["endpoints"]
+    return said(written, Arm, newer) | {"build": identity}
+
+
+def left_out(arm: Arm, prepared: Prepared) -> Json:
+    """`leaves_out`: by workload the steps that other arms do and this one never does."""
+    found: Json = {}
+    for (title, _), steps in prepared.steps.items():
+        own = {step.name for step in prepared.steps[title, arm.name]}
+        lacking = [step.name for step in steps if step.name not in own]
+        if lacking:
+            found[title] = list(dict.fromkeys([*found.get(title, []), *lacking]))
+    return {"leaves_out": found} if found else {}
 
 
 def said(written: Json, default: object, keys: Iterable[str]) -> Json:

@@ -199,7 +199,18 @@ def expand(
         steps=use.steps,
         groups=use.groups,
     )
-    return schedule.with_searches(use, steps)
+    return schedule.with_searches(use, reachable(arm, steps))
+
+
+def reachable(arm: Arm, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps without those of which a role connects to an endpoint that the arm does not have.
+
+    So an arm with a standby and one without can be in one plan.
+    """
+    there = (None, *arm.endpoint_names)
+    return tuple(
+        step for step in steps if all(role.get("endpoint") in there for role in step.job["roles"])
+    )
 
 
 def load(plan: Plan, use: WorkloadUse) -> workload.Workload:

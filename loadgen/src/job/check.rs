@@ -251,10 +251,50 @@ impl Job {
         )
     }
 
+    /// Each endpoint is whole, of the job's engine, and there for each role that names it.
+    fn check_endpoints(&self) -> Check {
+        ensure(
+            self.endpoints.is_empty() || !matches!(self.engine, Engine::Fake),
+            "endpoints",
+            "the engine `fake` has one server; leave them out",
+        )?;
+        for (name, server) in &self.endpoints {
+            let key = format!("endpoints.{name}");
+            server.check().map_err(|error| {
+                let place = error.key.replacen("server", &key, 1);
+                refuse(place, error.problem)
+            })?;
+            ensure(
+                server
+                    .dsn
+                    .as_ref()
+                    .is_none_or(|dsn| dsn.is_mysql == self.engine.is_mysql()),
+                format!("{key}.dsn"),
+                format!(
+                    "is not of the engine `{}`; correct its scheme",
+                    self.engine.name()
+                ),
+            )?;
+        }
+        for (index, role) in self.roles.iter().enumerate() {
+            if let Some(name) = &role.endpoint {
+                ensure(
+                    self.endpoints.contains_key(name),
+                    format!("roles[{index}].endpoint"),
+                    format!(
+                        "`{name}` is none of the job's `endpoints`; add it there, or leave it out"
+                    ),
+                )?;
+            }
+        }
+        Ok(())
+    }
+
     fn check_engine(&self) -> Check {
         if let Some(server) = &self.server {
             server.check()?;
         }
+        self.check_endpoints()?;
         match self.engine {
             Engine::Postgres | Engine::Mysql | Engine::Mariadb => self.check_server(),
             Engine::Fake => ensure(

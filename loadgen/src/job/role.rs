@@ -33,6 +33,9 @@ pub struct Role {
     /// The longest response time that is wanted, in milliseconds; null: none is too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_limit_ms: Option<f64>,
+    /// Which of the job's `endpoints` it connects to; null: the job's `server`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
     /// What follows an error.
     #[serde(default)]
     pub on_error: OnError,

@@ -8,7 +8,7 @@ use crate::program::Compiled;
 use crate::record::TickRecord;
 use crate::session::fake::FakeSessions;
 use crate::session::live::{LiveSessions, monotonic_ns, unix_ahead_ns};
-use crate::session::{Opened, RECONNECTS_AT_ONCE_MAX, Reconnects, Sessions, Target};
+use crate::session::{Opened, RECONNECTS_AT_ONCE_MAX, Reconnects, Sessions, Targets};
 use crate::shared::{Shared, Waker};
 use crate::worker::{Channels, Worker};
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ impl Workers {
         output: &Sender<Output>,
         messages: &Sender<Message>,
     ) -> Result<Self, String> {
-        let targets = Target::of_job(job).map_err(|error| error.to_string())?;
+        let targets = Targets::of_job(job).map_err(|error| error.to_string())?;
         let wakers: Result<Vec<_>, _> = layouts.iter().map(|_| Waker::new()).collect();
         let wakers = wakers.map_err(|error| error.to_string())?;
         let shared = Arc::new(Shared::new(job, layouts, &wakers, unix_ahead_ns()));
@@ -99,7 +99,7 @@ struct Start {
     code: Arc<Compiled>,
     layout: WorkerLayout,
     shared: Arc<Shared>,
-    targets: Option<Arc<[Target]>>,
+    targets: Option<Arc<Targets>>,
     waker: Waker,
     reconnects: Arc<Reconnects>,
     channels: Channels,

@@ -6,7 +6,7 @@ use super::opening::{Purpose, open_one, purposes};
 use super::readable::Readable;
 use super::{
     AnySession, Captured, Command, Opened, ReadBuffer, Ready, Reconnects, Reply, Sent,
-    SessionError, Sessions, Target,
+    SessionError, Sessions, Targets,
 };
 use crate::layout::WorkerLayout;
 use crate::program::Compiled;
@@ -68,7 +68,7 @@ pub struct LiveSessions {
     /// One session that is always busy: its receive waits, which is cheaper than epoll and a receive.
     blocking: bool,
     readable: Readable,
-    targets: Arc<[Target]>,
+    targets: Arc<Targets>,
     code: Arc<Compiled>,
     reconnecting: usize,
     reconnects: Arc<Reconnects>,
@@ -107,7 +107,7 @@ impl LiveSessions {
     pub fn open(
         code: &Arc<Compiled>,
         layout: &WorkerLayout,
-        targets: &Arc<[Target]>,
+        targets: &Arc<Targets>,
         blocking: bool,
         waker: Waker,
         reconnects: &Arc<Reconnects>,
@@ -420,10 +420,14 @@ impl Sessions for LiveSessions {
 
     fn close(&mut self) -> Result<(), SessionError> {
         self.reconnects.clear();
-        let in_flight = self.slots.iter().filter(|slot| slot.in_flight);
-        let sessions = in_flight.filter_map(|slot| slot.session.as_ref());
-        let keys: Vec<_> = sessions.map(AnySession::cancel_key).collect();
-        let outcome = Canceller::new(&self.targets).cancel(&keys);
+        let mut outcome = Ok(());
+        for (place, targets) in self.targets.all() {
+            let in_flight = self.slots.iter().filter(|slot| slot.in_flight);
+            let here = in_flight.filter(|slot| self.targets.place(slot.purpose.role()) == place);
+            let sessions = here.filter_map(|slot| slot.session.as_ref());
+            let keys: Vec<_> = sessions.map(AnySession::cancel_key).collect();
+            outcome = outcome.and(Canceller::new(targets).cancel(&keys));
+        }
         for slot in &mut self.slots {
             if let Some(session) = slot.session.take() {
                 session.close();

@@ -39,7 +39,7 @@ pub use exchange::{Bulk, Incoming, ReadBuffer, Reply, Session};
 pub use password::{Privacy, resolve};
 pub use reconnect::{RECONNECTS_AT_ONCE_MAX, Reconnects};
 pub use results::{Keep, Results};
-pub use target::Target;
+pub use target::{Target, Targets};
 pub use tls::Tls;
 pub use wire::{AnySession, MySqlChoice, Wire};
 

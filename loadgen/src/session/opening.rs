@@ -2,7 +2,7 @@
 
 use super::mysql::MySqlSession;
 use super::postgres::PostgresSession;
-use super::{AnySession, Opened, SessionError, Target};
+use super::{AnySession, Opened, SessionError, Targets};
 use crate::job::Protocol;
 use crate::layout::{Walk, WorkerLayout};
 use crate::program::Compiled;
@@ -21,6 +21,11 @@ pub(super) struct Purpose {
 }
 
 impl Purpose {
+    /// The role's index; none for a probe.
+    pub(super) fn role(&self) -> Option<usize> {
+        self.role
+    }
+
     /// Tells whether the session lasts no longer than an operation.
     pub(super) fn is_for_one_operation(&self, code: &Compiled) -> bool {
         self.role.is_some_and(|role| code.roles[role].connects_each)
@@ -60,14 +65,15 @@ pub(super) fn purposes(layout: &WorkerLayout) -> Vec<Purpose> {
 /// One sentence that names the role and statement.
 pub(super) fn open_one(
     code: &Compiled,
-    targets: &[Target],
+    targets: &Targets,
     purpose: &Purpose,
     deadline: Instant,
 ) -> Result<(AnySession, Opened), String> {
     let timeout = deadline.saturating_duration_since(Instant::now());
     let name = purpose.role.map_or("probe", |role| &code.roles[role].name);
     let in_role = |error: SessionError| format!("role `{name}`: {error}");
-    let mut session = AnySession::connect_any(targets, timeout).map_err(in_role)?;
+    let mut session =
+        AnySession::connect_any(targets.of_role(purpose.role), timeout).map_err(in_role)?;
     session.set_nonblocking().map_err(in_role)?;
     session.limit(Some(deadline));
     let (parameters, thread) = match &mut session {

@@ -88,6 +88,73 @@ impl Target {
     }
 }
 
+/// Where the sessions of each role go: to the job's server, or to the endpoint that the role names.
+#[derive(Debug)]
+pub struct Targets {
+    server: Arc<[Target]>,
+    /// By name.
+    endpoints: Vec<(String, Arc<[Target]>)>,
+    /// By role: the index of its endpoint; none: the server.
+    roles: Vec<Option<usize>>,
+}
+
+impl Targets {
+    /// The places of a job's sessions; none where the job has no server.
+    ///
+    /// # Errors
+    /// As [`Target::all`].
+    pub fn of_job(job: &Job) -> Result<Option<Arc<Self>>, SessionError> {
+        let (Some(server), Some(wire)) = (Target::of_job(job)?, Wire::of(job)) else {
+            return Ok(None);
+        };
+        let endpoints = job.endpoints.iter();
+        let endpoints: Result<Vec<_>, SessionError> = endpoints
+            .map(|(name, endpoint)| Ok((name.clone(), Target::all(endpoint, wire)?)))
+            .collect();
+        let endpoints = endpoints?;
+        let roles = job.roles.iter().map(|role| {
+            let name = role.endpoint.as_ref()?;
+            endpoints.iter().position(|(other, _)| other == name)
+        });
+        let roles = roles.collect();
+        Ok(Some(Arc::new(Self {
+            server,
+            endpoints,
+            roles,
+        })))
+    }
+
+    /// The places of sessions that all go to one server.
+    #[must_use]
+    pub fn of_server(server: Arc<[Target]>) -> Arc<Self> {
+        Arc::new(Self {
+            server,
+            endpoints: Vec::new(),
+            roles: Vec::new(),
+        })
+    }
+
+    /// Where a role's sessions go; those of no role read cursors, from the server.
+    pub(super) fn of_role(&self, role: Option<usize>) -> &[Target] {
+        match self.place(role) {
+            Some(endpoint) => &self.endpoints[endpoint].1,
+            None => &self.server,
+        }
+    }
+
+    /// The index of a role's endpoint; none: the server.
+    pub(super) fn place(&self, role: Option<usize>) -> Option<usize> {
+        role.and_then(|role| self.roles.get(role).copied().flatten())
+    }
+
+    /// All places with their indexes, the server first.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Option<usize>, &[Target])> {
+        let endpoints = self.endpoints.iter().enumerate();
+        let of_endpoints = endpoints.map(|(index, (_, targets))| (Some(index), &**targets));
+        std::iter::once((None, &*self.server)).chain(of_endpoints)
+    }
+}
+
 /// Without the password, which never reaches a log.
 impl fmt::Debug for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

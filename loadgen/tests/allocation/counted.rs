@@ -218,7 +218,7 @@ pub(crate) fn on_server(job: &Job, targets: &Arc<[Target]>, blocking: bool) -> T
     let sessions = LiveSessions::open(
         &stage.code,
         &stage.layout,
-        targets,
+        &Targets::of_server(Arc::clone(targets)),
         blocking,
         stage.waker.clone(),
         &Reconnects::new(1),

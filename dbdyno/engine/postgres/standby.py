@@ -1,0 +1,275 @@
+"""A streaming standby of one of the lab's PostgreSQL servers: made from a running primary, watched.
+
+It is made by the server's own backup functions and a copy of the files (PostgreSQL documentation,
+"Making a Base Backup Using the Low Level API"), because prebuilt servers lack pg_basebackup. A
+replication slot keeps the write-ahead log that the standby still needs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbdyno.builds import Build
+from dbdyno.engine import log
+from dbdyno.engine.local_server import Home, free_port
+from dbdyno.engine.postgres import connection, settings
+from dbdyno.host import account, process
+from dbdyno.host.place import Place
+from dbdyno.model import Address, Arm, Json
+from dbdyno.model.error import HostError, ServerError
+from dbdyno.model.plan import standby_name
+
+if TYPE_CHECKING:
+    import psycopg
+
+COPY_S_MAX = 4 * 3600.0
+JOIN_S_MAX = 600.0
+"""How long a standby may take until it answers, once its files are there."""
+ASK_S_MAX = 5.0
+APPLICATION = "dyno lag"
+NOT_COPIED = frozenset({
+    "postmaster.pid", "postmaster.opts", "backup_label", "tablespace_map",
+    "standby.signal", "recovery.signal", "recovery.conf",
+})  # fmt: skip
+"""Files of the primary alone."""
+LEFT_EMPTY = frozenset({
+    "pg_wal", "pg_xlog", "pg_replslot", "pg_stat_tmp", "pg_dynshmem", "pg_notify", "pg_serial",
+    "pg_snapshots", "pg_subtrans",
+})  # fmt: skip
+"""Folders of which a backup needs no content."""
+VANISHED = "No such file or directory"
+LAG = """
+    SELECT CASE WHEN replayed >= sent THEN 0
+                ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float8 END,
+           pg_{wal}_{lsn}_diff(sent, replayed)::bigint
+    FROM (SELECT latest_end_lsn AS sent, pg_last_{wal}_replay_{lsn}() AS replayed
+          FROM pg_stat_wal_receiver WHERE latest_end_lsn IS NOT NULL) AS streamed
+"""
+"""Seconds since the commit that was replayed last was made, and bytes still to be replayed, up to
+where the primary's log ended when it last sent; no row: nothing is streamed."""
+
+
+class Standby:
+    """One standby of an arm's server. Its methods raise ServerError, in a line that names it."""
+
+    def __init__(self, arm: Arm, number: int, build: Build, place: Place) -> None:
+        """Describes it; nothing is made or started yet."""
+        self.name = standby_name(number)
+        self.build = build
+        self._place = place
+        self._what = f"arm {arm.name}: {self.name}"
+        # No arm's name has `~`.
+        own = replace(arm, name=f"{arm.name}~{self.name}")
+        programs = build.program.resolve().parent
+        self._home = Home(own, build, place, programs=programs, log_name=f"{self.name}.log")
+        self._port = 0
+        self._watched = 0
+        self._failure: str | None = None
+        self._asked: psycopg.Connection[Any] | None = None
+
+    # --- Its making ---
+
+    def join(self, primary: Address, source: Path, values: Mapping[str, str]) -> Json:
+        """Makes it from the running primary and waits until it answers; how long that took.
+
+        `source`: the primary's data directory; `values`: its settings. Raises ServerError,
+        HostError.
+        """
+        begun_s = time.monotonic()
+        self._home.check()
+        self._port = free_port(self._what, 0)
+        data, wal = self._home.make()
+        self._backup(primary, source, data, wal)
+        copied_s = time.monotonic()
+        self._configure(primary, data, values)
+        self._watched, self._failure = self._home.log_position(), None
+        self._home.start([self.build.program, "-D", data])
+        address = self.address(primary)
+        self._home.wait_for_answer(
+            lambda: connection.answers(address),
+            lambda: log.reason(log.read(self._home.log_path, self._watched)),
+            JOIN_S_MAX,
+        )
+        self._home.register()
+        self._asked = self._connected(address)
+        return {
+            "standby": self.name,
+            "copy_s": copied_s - begun_s,
+            "answer_s": time.monotonic() - copied_s,
+        }
+
+    def _backup(self, primary: Address, source: Path, data: Path, wal: Path | None) -> None:
+        """A copy of the primary's files, with the label by which recovery begins."""
+        import psycopg
+
+        try:
+            with closing(connection.connect(primary, "dyno standby", "")) as session:
+                cursor = session.cursor()
+                for statement in [*drop_slots([self.name]), make_slot(self.name)]:
+                    cursor.execute(statement.encode())
+                cursor.execute(self._begin_backup.encode())
+                self._copy(source, data)
+                cursor.execute(self._end_backup.encode())
+                ((_, label, tablespaces),) = cursor.fetchall()
+        except psycopg.Error as error:
+            said = " ".join(str(error).split())
+            raise ServerError(f"{self._what} cannot be made: {said}") from error
+        self._write(data / "backup_label", label)
+        if tablespaces:
+            self._write(data / "tablespace_map", tablespaces)
+        logs = data / ("pg_wal" if self.build.major >= 10 else "pg_xlog")
+        if wal is not None:
+            logs.symlink_to(wal)
+        for folder in (wal or logs, logs / "archive_status"):
+            self._place.account.make_folder(folder)
+
+    def _write(self, file: Path, text: str) -> None:
+        """Writes a file of the server's account."""
+        file.write_text(text)
+        self._place.account.own(file)
+
+    @property
+    def _begin_backup(self) -> str:
+        if self.build.major >= 15:
+            return "SELECT pg_backup_start('dyno', true)"
+        return "SELECT pg_start_backup('dyno', true, false)"
+
+    @property
+    def _end_backup(self) -> str:
+        if self.build.major >= 15:
+            return "SELECT * FROM pg_backup_stop(false)"
+        waits = ", false" if self.build.major >= 10 else ""
+        return f"SELECT * FROM pg_stop_backup(false{waits})"
+
+    def _copy(self, source: Path, data: Path) -> None:
+        """Copies the primary's files while it runs; what goes meanwhile recovery brings back."""
+        entries = {one.name: one for one in source.iterdir() if one.name not in NOT_COPIED}
+        wanted = [one for name, one in entries.items() if name not in LEFT_EMPTY]
+        done = account.run(
+            ["cp", "--archive", "--reflink=auto", "--", *wanted, data],
+            self._place.account,
+            limit_s=COPY_S_MAX,
+            cwd=data.parent,
+            env=self._place.account.options()["env"] | {"LC_ALL": "C"},
+        )
+        lost = [line for line in done.stderr.splitlines() if not line.endswith(VANISHED)]
+        if done.returncode != 0 and lost:
+            raise HostError(f"{self._what} cannot be copied: {lost[0]}: check the disk")
+        for name in entries.keys() & LEFT_EMPTY - {"pg_wal", "pg_xlog"}:
+            self._place.account.make_folder(data / name)
+
+    def _configure(self, primary: Address, data: Path, values: Mapping[str, str]) -> None:
+        told = {
+            "primary_conninfo": f"host={primary.host} port={primary.port} user={primary.user} "
+            f"application_name={self.name}",
+            "primary_slot_name": self.name,
+        }
+        own = dict(values) | {
+            "hot_standby": "on",
+            "port": str(self._port),
+            "unix_socket_directories": str(self._home.socket_dir),
+        }
+        if self.build.major >= 12:
+            own |= told
+            self._write(data / "standby.signal", "")
+        else:
+            text = settings.text_of({"standby_mode": "on"} | told)
+            self._write(data / "recovery.conf", text)
+        self._write(data / settings.FILE, settings.text_of(own))
+
+    # --- While it runs ---
+
+    @property
+    def pid(self) -> int | None:
+        """Its postmaster; None while it does not run."""
+        return self._home.pid
+
+    def processes(self) -> dict[int, str]:
+        """Its processes with their titles, the postmaster first; none while it does not run."""
+        pid = self.pid
+        living = [] if pid is None else [pid, *process.children(pid)]
+        return {one: process.command_line(one) for one in living}
+
+    def address(self, primary: Address) -> Address:
+        """Where it answers, for the user and database of the primary's address."""
+        by_socket = primary.host.startswith("/")
+        host = str(self._home.socket_dir) if by_socket else primary.host
+        return replace(primary, host=host, port=self._port)
+
+    def failure(self) -> str | None:
+        """None while it is well, or not made yet; else what happened, in a sentence that stays."""
+        if self._failure is None and self._home.process is not None:
+            position = self._home.log_position()
+            found = log.crash(log.read(self._home.log_path, self._watched))
+            self._watched = max(self._watched, position - log.TAIL_BYTES_MAX)
+            how = self._home.ended()
+            if how is not None:
+                why = found or log.reason(self._home.log_tail(5), log.BAD_LEVELS)
+                self._failure = f"{self._what} {log.ending(how, why)}"
+            elif found is not None:
+                self._failure = f"{self._what} crashed and restarted: {found}"
+        return self._failure
+
+    def lag(self) -> Json:
+        """How far it is behind: `seconds` and `bytes`, both None where nothing is streamed to it.
+
+        Raises ServerError where it does not answer.
+        """
+        import psycopg
+
+        assert self._asked is not None, "it has joined"
+        modern = self.build.major >= 10
+        text = LAG.format(wal="wal" if modern else "xlog", lsn="lsn" if modern else "location")
+        try:
+            rows = self._asked.execute(text.encode()).fetchall()
+        except psycopg.Error as error:
+            said = " ".join(str(error).split())
+            raise ServerError(f"{self._what} does not tell its lag: {said}") from error
+        seconds, behind = rows[0] if rows else (None, None)
+        return {"standby": self.name, "seconds": seconds, "bytes": behind}
+
+    def _connected(self, address: Address) -> psycopg.Connection[Any]:
+        import psycopg
+
+        try:
+            limit = f"-c statement_timeout={1000 * ASK_S_MAX:g}"
+            return connection.connect(replace(address, database="postgres"), APPLICATION, limit)
+        except psycopg.Error as error:
+            said = " ".join(str(error).split())
+            raise ServerError(f"{self._what} lets nobody in: {said}") from error
+
+    @property
+    def joined(self) -> bool:
+        """Whether it is there and answers."""
+        return self._asked is not None
+
+    def stop(self, signals: process.Signals) -> None:
+        """Ends it, if it runs."""
+        if self._asked is not None:
+            with suppress(Exception):  # it may be gone, and closing asks nothing of it
+                self._asked.close()
+            self._asked = None
+        self._home.stop(signals)
+
+    def remove(self) -> None:
+        """Removes its data; its log stays."""
+        self._home.remove()
+
+
+def make_slot(name: str) -> str:
+    """The statement that makes a standby's replication slot, which keeps the log from now on."""
+    return f"SELECT pg_create_physical_replication_slot('{name}', true)"
+
+
+def drop_slots(names: Iterable[str]) -> list[str]:
+    """Statements that remove the replication slots of standbys that are gone."""
+    return [
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
+        f"WHERE slot_name = '{name}'"
+        for name in names
+    ]

@@ -1,0 +1,126 @@
+"""What a thread does beside a load while a window is open: hooks at their time, replay lag.
+
+Neither asks the measured server anything that the plan does not name: lag is a standby's own word.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from dbdyno.engine import Server
+from dbdyno.model import Json
+from dbdyno.model.error import DynoError, ServerError
+from dbdyno.run.hooks import Hooks
+
+EVERY_S = 1.0
+"""How often standbys are asked how far they are behind."""
+CATCH_UP_S_MAX = 300.0
+"""How long a standby may take after a step until it has replayed the step's changes."""
+LOOK_EVERY_S = 0.1
+
+
+class TimedHooks:
+    """Runs a step's hooks at their times in its window, one after the other.
+
+    A context manager: none runs afterwards. `failure` says why one failed; later ones do not run.
+    """
+
+    def __init__(self, hooks: Hooks | None, server: Server, results: Path, step: str) -> None:
+        self.failure: str | None = None
+        self._hooks, self._server, self._results, self._step = hooks, server, results, step
+        self._due = [] if hooks is None else hooks.timed(step)
+        self._closed = threading.Event()
+        self._mistake: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="hooks", daemon=True)
+
+    def open(self) -> None:
+        """Begins to count: the window has just opened."""
+        if self._due:
+            self._opened_s = time.monotonic()
+            self._thread.start()
+
+    def close(self) -> None:
+        """Waits for the one that runs; those whose time has not come do not run any more.
+
+        Raises ServerError where one failed or was never due: the step was not what the plan says.
+        """
+        self._closed.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        if self._mistake is not None:
+            raise self._mistake
+        if self.failure is None and self._due:
+            self.failure = (
+                f"hook during-step: `at_s = {self._due[0].at_s:g}` is later than the window's end"
+            )
+        if self.failure is not None:
+            raise ServerError(self.failure)
+
+    def _run(self) -> None:
+        assert self._hooks is not None
+        try:
+            while self._due:
+                due_s = self._opened_s + (self._due[0].at_s or 0.0)
+                if self._closed.wait(max(0.0, due_s - time.monotonic())):
+                    return
+                self._hooks.run_one(self._due.pop(0), self._server, self._results, self._step)
+        except DynoError as error:
+            self.failure = str(error)
+        except BaseException as error:  # no fault of the server: for the caller's thread
+            self._mistake = error
+
+
+class LagReader:
+    """Reads each second of a window how far standbys are behind, into lag.jsonl.
+
+    `failure` says why a standby did not answer; nothing is read then any more.
+    """
+
+    def __init__(self, server: Server, write: Callable[[Json], None]) -> None:
+        self.failure: str | None = None
+        self._server, self._write = server, write
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="lag", daemon=True)
+
+    def open(self) -> None:
+        """Begins to read: the window has just opened."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends reading."""
+        self._closed.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        due_s = time.monotonic()
+        try:
+            while not self._closed.wait(max(0.0, due_s - time.monotonic())):
+                for one in self._server.lag():
+                    self._write({"mono_ns": time.monotonic_ns()} | one)
+                due_s += EVERY_S
+        except ServerError as error:
+            self.failure = str(error)
+
+
+def catch_up(server: Server) -> float:
+    """Waits until standbys have replayed what the server has done; the seconds waited.
+
+    Raises ServerError where one is still behind, or cut off, after CATCH_UP_S_MAX.
+    """
+    begun_s = time.monotonic()
+    while behind := [one for one in server.lag() if one["bytes"] is None or one["bytes"] > 0]:
+        if server.failure() is not None:
+            raise ServerError(server.failure() or "")
+        if time.monotonic() - begun_s > CATCH_UP_S_MAX:
+            one = behind[0]
+            far = "not connected" if one["bytes"] is None else f"{one['bytes']:,} bytes behind"
+            raise ServerError(
+                f"arm {server.name}: {one['standby']} is {far} {CATCH_UP_S_MAX:.0f} s after the "
+                "step: it does not follow this load"
+            )
+        time.sleep(LOOK_EVERY_S)
+    return time.monotonic() - begun_s

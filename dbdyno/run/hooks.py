@@ -112,6 +112,7 @@ def of_server(server: Server) -> dict[str, str]:
     address = server.address()
     told = {
         "DYNO_SERVER_PID": server.postmaster_pid,
+        "DYNO_STANDBY_PIDS": " ".join(map(str, server.standby_pids)),
         "DYNO_DATA_DIR": server.data_dir,
         "DYNO_HOST": address.host if address else None,
         "DYNO_PORT": address.port if address else None,

@@ -106,15 +106,18 @@ class LagReader:
             self.failure = str(error)
 
 
-def catch_up(server: Server) -> float:
+def catch_up(server: Server) -> float | None:
     """Waits until standbys have replayed what the server has done; the seconds waited.
 
-    Raises ServerError where one is still behind, or cut off, after CATCH_UP_S_MAX.
+    None: none has joined. Raises ServerError where one has ended, or is still behind or cut off
+    after CATCH_UP_S_MAX.
     """
     begun_s = time.monotonic()
-    while behind := [one for one in server.lag() if one["bytes"] is None or one["bytes"] > 0]:
-        if server.failure() is not None:
-            raise ServerError(server.failure() or "")
+    while (reason := server.failure()) is None:
+        found = server.lag()
+        behind = [one for one in found if one["bytes"] is None or one["bytes"] > 0]
+        if not behind:
+            return time.monotonic() - begun_s if found else None
         if time.monotonic() - begun_s > CATCH_UP_S_MAX:
             one = behind[0]
             far = "not connected" if one["bytes"] is None else f"{one['bytes']:,} bytes behind"
@@ -123,4 +126,4 @@ def catch_up(server: Server) -> float:
                 "step: it does not follow this load"
             )
         time.sleep(LOOK_EVERY_S)
-    return time.monotonic() - begun_s
+    raise ServerError(reason)

@@ -51,7 +51,7 @@ def measure(
             with (load_of or Load)(measurement) as load:
                 load.run(show)
             measurement.found |= load.outcome()
-            if bench.server.standby_pids:
+            if bench.lag:
                 measurement.found["catch_up_s"] = catch_up(bench.server)
             wait_for_statistics([bench.server])
             return measurement.after()

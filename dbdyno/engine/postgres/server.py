@@ -123,6 +123,9 @@ class PostgresServer(LocalServer):
         self._home.times["initdb_s"] = time.monotonic() - begun_s
         with (data / "postgresql.conf").open("a") as main:
             main.write(f"\ninclude '{settings.FILE}'\n")
+        if self._standbys and self.build.major < 10:  # later initdb lets them in by itself
+            with (data / "pg_hba.conf").open("a") as rules:
+                rules.write("local replication all trust\n")
         self._write_settings()
 
     def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 COPY_S_MAX = 4 * 3600.0
 JOIN_S_MAX = 600.0
 """How long a standby may take until it answers, once its files are there."""
+CONNECT_S_MAX = 15.0
+"""How long a standby may try in vain to reach its primary."""
+CUT_OFF = "could not connect to the primary server"
 ASK_S_MAX = 5.0
 APPLICATION = "dyno lag"
 NOT_COPIED = frozenset({
@@ -91,7 +94,7 @@ class Standby:
         self._home.start([self.build.program, "-D", data])
         address = self.address(primary)
         self._home.wait_for_answer(
-            lambda: connection.answers(address),
+            lambda: connection.answers(address) or self._cut_off(copied_s),
             lambda: log.reason(log.read(self._home.log_path, self._watched)),
             JOIN_S_MAX,
         )
@@ -102,6 +105,18 @@ class Standby:
             "copy_s": copied_s - begun_s,
             "answer_s": time.monotonic() - copied_s,
         }
+
+    def _cut_off(self, since_s: float) -> bool:
+        """False; raises ServerError where it has not reached its primary for CONNECT_S_MAX."""
+        if time.monotonic() - since_s > CONNECT_S_MAX:
+            for line in log.read(self._home.log_path, self._watched):
+                if CUT_OFF in line:
+                    said = line.partition(CUT_OFF)[2].lstrip(": ")
+                    raise ServerError(
+                        f"{self._what} cannot connect to its primary for {CONNECT_S_MAX:.0f} s: "
+                        f"{said}: see `{self._home.log_path}`"
+                    )
+        return False
 
     def _backup(self, primary: Address, source: Path, data: Path, wal: Path | None) -> None:
         """A copy of the primary's files, with the label by which recovery begins."""

@@ -8,7 +8,7 @@ use dyno_loadgen::program::Compiled;
 use dyno_loadgen::record::TickRecord;
 use dyno_loadgen::session::fake::FakeSessions;
 use dyno_loadgen::session::live::{LiveSessions, monotonic_ns, unix_ahead_ns};
-use dyno_loadgen::session::{Captured, Reconnects, Reply, SessionError, Target};
+use dyno_loadgen::session::{Captured, Reconnects, Reply, SessionError, Target, Targets};
 use dyno_loadgen::session::{Opened, Ready, Sent, Sessions};
 use dyno_loadgen::shared::{End, Phase, Shared, Waker};
 use dyno_loadgen::worker::{Channels, Worker};

@@ -184,6 +184,34 @@ mod tests {
     }
 
     #[test]
+    fn an_endpoint_is_checked_as_a_server_is_and_each_role_has_its_own() {
+        let place = json!({"host": "/run/s", "port": 1, "user": "u", "database": "d"});
+        let with = |endpoints: Value, named: &str| {
+            let text = changed("", "endpoints", endpoints);
+            let mut job: Value = serde_json::from_str(&text).expect("an object");
+            job["roles"][0]["endpoint"] = json!(named);
+            Job::parse(&job.to_string())
+        };
+        let job = with(json!({"standby": place}), "standby").expect("valid");
+        assert_eq!(job.roles[0].endpoint.as_deref(), Some("standby"));
+        for (endpoints, named, key) in [
+            (json!({"standby": place}), "other", "roles[0].endpoint"),
+            (
+                json!({"standby": {"host": "/run/s"}}),
+                "standby",
+                "endpoints.standby.port",
+            ),
+            (
+                json!({"standby": {"dsn": "mysql://u@db/d"}}),
+                "standby",
+                "endpoints.standby.dsn",
+            ),
+        ] {
+            assert_eq!(with(endpoints, named).expect_err(key).key, key);
+        }
+    }
+
+    #[test]
     fn a_server_by_a_dsn_is_where_its_own_keys_would_say() {
         let text = "postgresql://u@db:5433/d?sslmode=verify-ca&sslrootcert=/x";
         let tls = json!({"mode": "verify-ca", "root_certificate": "/x"});

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import fake_source
 from dbdyno import cli, engine, plan
 from dbdyno.builds import cache as built
-from dbdyno.builds import compile, release, source
+from dbdyno.builds import compile, download, release, source
 from dbdyno.builds import flags as recipe
 from dbdyno.builds.compile import Wish
 from dbdyno.host import lock, place
@@ -224,11 +224,11 @@ def test_a_file_that_breaks_off_while_it_comes_is_not_taken(site: Site, cache: P
 def test_a_download_that_is_interrupted_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    def interrupted(url: str) -> Iterator[bytes]:
+    def interrupted(url: str, remedy: str) -> Iterator[bytes]:
         yield b"half"
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(release, "_chunks", interrupted)
+    monkeypatch.setattr(download, "chunks", interrupted)
     with pytest.raises(KeyboardInterrupt):
         release.bring("http://127.0.0.1:1/x", "0" * 64, tmp_path / "source")
     assert list(tmp_path.iterdir()) == []

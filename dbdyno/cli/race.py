@@ -222,7 +222,10 @@ def look_around() -> Here:
         rows = [row for row in installed.rows() if row.engine == name]
         if not rows:
             product = engine.of(name).product
-            raise DynoError(f"contender `{name}`: no {product} is installed: name its folder")
+            raise DynoError(
+                f"contender `{name}`: no {product} is installed: dyno server fetch {name} "
+                f"{engine.of(name).newest}, or name its folder"
+            )
         return rows[-1].version
 
     def folder(path: Path) -> Found:

@@ -53,16 +53,30 @@ def server_remove(
 
 @app.command("fetch")
 def server_fetch(
-    engine: Annotated[str, typer.Argument(help="postgres")],
-    version: Annotated[str, typer.Argument(help="17.6, or 17 for the newest 17")],
+    engine: Annotated[str, typer.Argument(help="postgres, mysql or mariadb")],
+    version: Annotated[
+        str,
+        typer.Argument(
+            help="17.6, or 17 for the newest 17; of MySQL and MariaDB 9.7.0, or 9.7 for the newest "
+            "9.7"
+        ),
+    ],
 ) -> None:
-    """Download a prebuilt server into the cache, verified by its checksum.
+    """Download a prebuilt server into the cache, verified by its checksum or signature.
 
-    Prebuilt servers are compiled for size. For figures to publish, use `dyno server build`.
+    PostgreSQL's are compiled for size. For figures to publish, use `dyno server build`. MySQL's and
+    MariaDB's come from their makers' archives.
     """
-    from dbdyno.engine.postgres import build
+    from dbdyno import engine as engines
+    from dbdyno.model.engine import having, named
 
-    print(build.fetch(engine, version, newest=True))  # noqa: T201
+    if engine not in (there := having("made")):
+        raise DynoError(f"no engine `{engine}` can be fetched: there are {named(there)}")
+    try:
+        print(engines.of(engine).fetch(version, say))  # noqa: T201
+    except KeyboardInterrupt:
+        say("interrupted; nothing of the download is kept")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 @app.command("build")

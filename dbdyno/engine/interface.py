@@ -237,6 +237,12 @@ class Engine(Protocol):
     def bring(self, version: str, where: str, cache: Path | None, account: Account) -> Build:
         """The build of a version: found here, or fetched. Raises ServerError."""
 
+    def fetch(self, version: str, say: Callable[[str], None]) -> Path:
+        """The folder of a prebuilt version, brought into the cache; of a series the newest.
+
+        `say` takes lines for the person. Raises ServerError.
+        """
+
     def folders(self, cache: Path, root: Path) -> Iterator[Path]:
         """Folders that may hold installed builds, beside the cache; `root`: the file system's."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from dbdyno.engine.mysql import (
     build,
     compile,
     config_file,
+    fetch,
     fingerprint,
     flavour,
     footprint,
@@ -70,8 +71,12 @@ class MysqlEngine:
         return build.inspect(base_dir, self.traits.name, where, account)
 
     def bring(self, version: str, where: str, cache: Path | None, account: Account) -> Build:
-        """The newest installed build of a version: none can be fetched. Raises ServerError."""
+        """The newest build of a version that is here, fetched or installed. Raises ServerError."""
         return build.installed(self.traits.name, version, where, cache, account)
+
+    def fetch(self, version: str, say: Callable[[str], None]) -> Path:
+        """Brings a build from the official archive. Raises ServerError."""
+        return fetch.fetch(self.traits.name, version, say)
 
     def folders(self, cache: Path, root: Path) -> Iterator[Path]:
         """The usual paths."""

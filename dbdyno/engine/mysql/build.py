@@ -1,7 +1,4 @@
-"""Finds builds of MySQL and MariaDB: in a folder that the plan names, or installed on the host.
-
-Nothing is fetched: there are no prebuilt ones to be had as there are of PostgreSQL.
-"""
+"""Finds builds of MySQL and MariaDB: in a folder that the plan names, fetched, or installed."""
 
 from __future__ import annotations
 
@@ -19,6 +16,15 @@ from dbdyno.model.error import ServerError
 
 VERSION_LINE = re.compile(r"(\S+) +Ver (\d+)\.(\d+)\.(\d+)(\S*) for ")
 """`/usr/sbin/mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu on x86_64`"""
+MISSING_LIBRARY = re.compile(r"loading shared libraries: (\S+): cannot open")
+PACKAGES = {
+    "libaio.so.1": "libaio1, or libaio1t64 and a link of that name to its libaio.so.1t64",
+    "libnuma.so.1": "libnuma1",
+    "libncurses.so.5": "libncurses5",
+    "libtinfo.so.5": "libtinfo5",
+    "liburing.so.2": "liburing2",
+}
+"""Libraries that prebuilt servers expect of the system, and Debian's packages of them."""
 INSTALLED = ("/usr", "/usr/local/mysql", "/usr/local/mariadb")
 INSTALLED_PATTERNS = ("opt/mysql*", "opt/mariadb*", "usr/local/mysql-*", "usr/local/mariadb-*")
 
@@ -85,6 +91,10 @@ def version_line(program: Path, where: str, account: Account) -> str:
     done = accounts.run([program, "--no-defaults", "--version"], account, limit_s=VERSION_S_MAX)
     if done.returncode != 0:
         said = " ".join((done.stderr or done.stdout).split())[-300:]
+        if library := MISSING_LIBRARY.search(said):
+            package = PACKAGES.get(library[1])
+            hint = f"apt-get install {package}" if package else "install the package that has it"
+            raise ServerError(f"{where}: `{program}` needs the library {library[1]}: {hint}")
         raise ServerError(f"{where}: `{program}` does not run: {said}")
     return done.stdout
 
@@ -106,22 +116,26 @@ def installed(engine: str, version: str, where: str, cache: Path | None, account
     Raises ServerError where there is none, with those that there are.
     """
     found: dict[Path, Build] = {}
+    broken = None  # why one of the cache that is wanted does not run
     for folder in folders(engine, cache):
         program = program_of(folder, engine)
         if program is None or program.resolve() in found:
             continue
         try:
             found[program.resolve()] = inspect(folder, engine, where, account)
-        except ServerError:
-            continue  # of the other engine, too old, or closed to the account
+        except ServerError as error:  # of the other engine, too old, or closed to the account
+            if starts(folder.name, version):
+                broken = broken or error
     wanted = [one for one in found.values() if starts(one.version, version)]
     if wanted:
         return max(wanted, key=lambda one: one.version_num)
+    if broken is not None:
+        raise broken
     there = ", ".join(f"{one.version} in `{one.base_dir}`" for one in found.values())
     raise ServerError(
         f"{where}: no {engines.of(engine).product} {version} is installed "
-        f"({f'there is {there}' if there else 'there is none'}), and none can be fetched: install "
-        "it and name its folder by `base_dir`"
+        f"({f'there is {there}' if there else 'there is none'}): "
+        f"dyno server fetch {engine} {version}, or name its folder by `base_dir`"
     )
 
 

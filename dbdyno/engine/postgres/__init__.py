@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -65,6 +65,10 @@ class PostgresEngine:
     def bring(self, version: str, where: str, cache: Path | None, account: Account) -> Build:
         """A prebuilt version, fetched where it is not in the cache. Raises ServerError."""
         return self.inspect(build.fetch(self.traits.name, version, cache), where, account)
+
+    def fetch(self, version: str, say: Callable[[str], None]) -> Path:
+        """A prebuilt version; of a major alone the newest. Raises ServerError."""
+        return build.fetch(self.traits.name, version, newest=True)
 
     def folders(self, cache: Path, root: Path) -> Iterator[Path]:
         """The folders in which distributions and a build from source put it."""

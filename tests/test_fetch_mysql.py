@@ -199,6 +199,7 @@ def test_a_server_that_is_brought_is_open_to_all_and_without_its_tests(site: Sit
     assert (tree / "share" / "errmsg").stat().st_mode & 0o777 == 0o644
     assert said[1].startswith("verified by its MD5 alone, and the address has no TLS: for its sig")
     assert verify.key_of("9.7.2") in said[1]
+    assert said[1].endswith("), remove the folder and fetch again")  # what is here is kept
     assert left(cache) == ["9.7.2"]
 
 

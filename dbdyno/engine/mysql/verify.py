@@ -45,12 +45,11 @@ def verify(release: Release, tarball: Path, sums: Mapping[str, str]) -> str:
         _check_signature(release, tarball)
         return "verified by the signature of MySQL's release key"
     advice = (
-        f"for its signature import MySQL's key (gpg --keyserver {KEY_SERVER} --recv-keys {key}), "
-        "then fetch again"
+        f"for its signature import MySQL's key (gpg --keyserver {KEY_SERVER} --recv-keys {key})"
     )
-    _compare(release, f"{release.url}.md5", "md5", sums, advice)
+    _compare(release, f"{release.url}.md5", "md5", sums, f"{advice}, then fetch again")
     over = "over TLS" if release.url.startswith("https:") else "and the address has no TLS"
-    return f"verified by its MD5 alone, {over}: {advice}"
+    return f"verified by its MD5 alone, {over}: {advice}, remove the folder and fetch again"
 
 
 def _compare(

@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from dbdyno import __version__
-from dbdyno.cli import attribute, bisect, judging, listing, measuring, race, serve, server
+from dbdyno.cli import (
+    attribute,
+    bisect,
+    importing,
+    judging,
+    listing,
+    measuring,
+    race,
+    serve,
+    server,
+)
 from dbdyno.cli.exit_status import BAD_INPUT, DONE, MEANINGS, say
 from dbdyno.model.error import DynoError
 
@@ -38,6 +48,7 @@ for command in (
     serve.serve,
 ):
     app.command()(command)
+app.add_typer(importing.app, name="import")
 app.add_typer(server.app, name="server")
 app.add_typer(listing.workload_app, name="workload")
 app.add_typer(listing.config_app, name="config")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from dbdyno.analysis.compare import (
@@ -23,6 +24,7 @@ from dbdyno.analysis.compare import (
     host_changes,
     looks,
     pairing,
+    provider,
     step_cells,
     suspects,
     sweeps,
@@ -49,8 +51,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     design = attribution.design_of(plan)
     arms, aims = arms_and_blocks.arms(plan, base), arms_and_blocks.aims(plan)
     its = arms_and_blocks.blocks(results)
-    folders = [step for block in its for run in block.runs() for step in run.steps()]
-    derived = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
+    derived = _derived(results, its, lost)
     copies = golden_copies.read(its, lost)
     together, solos = duet.parted(find.with_searches(derived))
     runs = pairing.placed(_complete(its, together, copies, plan), arms_and_blocks.orders(its))
@@ -109,6 +110,13 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
             results, arms, looked, _in_every_block(found.steps, its, copies)
         ),
     )
+
+
+def _derived(results: Results, its: Sequence[BlockFolder], lost: Damage) -> list[StepRun]:
+    """The steps of these blocks, with what imported tables say of them."""
+    folders = [step for block in its for run in block.runs() for step in run.steps()]
+    found = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
+    return lost.usable(partial(provider.with_imported, results, folders, found)) or found
 
 
 def _in_every_block(

@@ -46,7 +46,7 @@ def table(step: StepComparison, base: str, prefix: str) -> Table | None:
         rows=rows,
         note=cells.sentences(
             "Values that the workload defines, read from what statements returned or asked of the "
-            "server after the load; no verdict uses them.",
+            "server after the load, and imported metrics of a provider; no verdict uses them.",
             cells.blocks_note(count),
         ),
     )

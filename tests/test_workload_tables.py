@@ -13,6 +13,7 @@ from workload_reader import complaint, steps
 ROOT = Path(__file__).parents[1]
 
 EACH = """
+sysbench_types = true
 [parameters]
 clients = 2
 tables = 3

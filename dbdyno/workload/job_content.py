@@ -180,6 +180,10 @@ class Content:
         self._check_repeated(pieces, scope)
         self._used[name] = used
         self._tables[name] = next(iter(tables), None)
+        types = sending.types(form, protocol, pieces, scope)
+        as_sysbench = sending.as_sysbench(self.file, protocol, scope)
+        if as_sysbench:
+            types = sending.sysbench_types(pieces, self._format_of, scope)
         rows = sql.nominal_rows(text, pieces)
         if form.rows is not None:
             rows = scope.at("rows").integer(form.rows, low=0)
@@ -188,14 +192,15 @@ class Content:
                 "name": name,
                 "protocol": protocol,
                 "pieces": [self._piece(piece, scope) for piece in pieces],
-                "types": sending.types(form, protocol, pieces, scope),
+                "types": types,
                 "rows": rows,
+                **({"libpq": True} if as_sysbench else {}),
                 **({"class": scope.at("class").text(form.class_)} if form.class_ else {}),
                 **sending.progress(form, scope),
             }
         )
         if sql.explainable(text):
-            self.explain[name] = self._explained(pieces, self._first_table(name))
+            self.explain[name] = self._explained(pieces, self._first_table(name), types)
         return number
 
     def _piece(self, piece: sql.Piece, scope: Scope) -> Json | str:
@@ -214,10 +219,14 @@ class Content:
             case str():
                 return piece
 
-    def _explained(self, pieces: tuple[sql.Piece, ...], table: str) -> str:
+    def _format_of(self, name: str) -> str:
+        """The form of a value's literal."""
+        return str(self.values[self.value(name)]["format"])
+
+    def _explained(self, pieces: tuple[sql.Piece, ...], table: str, types: Sequence[str]) -> str:
         """The statement as its engine's EXPLAIN takes it."""
         if self.scope.engine.placeholders:
-            return sql.numbered(pieces, table)
+            return sql.numbered(pieces, table, types)
         return explain_literals.statement(pieces, table, self.values, self.value)
 
     def table(self, scope: Scope) -> str:

@@ -364,6 +364,7 @@ class WorkloadFile(Form):
     fill: Load | None = None
     set: str | None = None
     protocol: str = "simple"
+    sysbench_types: bool | Number = False
     setup: Sql | None = None
     sets: dict[str, StepSet] = Field(default_factory=dict)
     groups: dict[str, str] = Field(default_factory=dict)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from dbdyno.model import Json
 from dbdyno.model.document import suggestion
 from dbdyno.workload import sql
@@ -9,6 +11,19 @@ from dbdyno.workload.schema import Statement, WorkloadFile
 from dbdyno.workload.scope import Scope
 
 PROTOCOLS = ("simple", "extended", "prepared", "execute")
+BINDING = ("extended", "prepared")
+"""Those that bind parameters, for which PostgreSQL takes types."""
+
+SYSBENCH: Mapping[str, str] = {
+    "integer": "bigint",
+    "decimal2": "double precision",
+    "text": "varchar",
+}
+"""A value's type by its format, as sysbench has it.
+
+sysbench 1.0.20, `bind_create` in src/lua/internal/sysbench.sql.lua: whatever a script asks for, an
+integer is bound as BIGINT, a number with a fraction as DOUBLE, a text as VARCHAR.
+"""
 
 
 def protocol(form: Statement, file: WorkloadFile, scope: Scope) -> str:
@@ -22,8 +37,42 @@ def protocol(form: Statement, file: WorkloadFile, scope: Scope) -> str:
     return protocol
 
 
+def as_sysbench(file: WorkloadFile, protocol: str, scope: Scope) -> bool:
+    """Whether a statement's parameters are bound as sysbench's driver of PostgreSQL does it.
+
+    MySQL's protocol has a type for each parameter, which is sysbench's without being asked.
+    """
+    asked = scope.root("sysbench_types").number(file.sysbench_types)
+    return bool(asked) and protocol in BINDING and "extended" in scope.engine.sends
+
+
+def sysbench_types(
+    pieces: tuple[sql.Piece, ...], format_of: Callable[[str], str], scope: Scope
+) -> list[str]:
+    """The type that sysbench has for each value; `format_of` has a value's format by its name.
+
+    Raises WorkloadError for a time, which sysbench cannot bind.
+    """
+    named = []
+    for piece in sql.written(pieces):
+        if isinstance(piece, sql.CursorHere):
+            named.append(SYSBENCH["integer"])
+        elif isinstance(piece, sql.ValueHere):
+            form = format_of(piece.name)
+            if form not in SYSBENCH:
+                raise scope.error(
+                    f"sysbench binds no {form}, which `{piece.name}` is; write "
+                    'protocol = "simple", or leave out `sysbench_types`'
+                )
+            named.append(SYSBENCH[form])
+    return named
+
+
 def types(form: Statement, protocol: str, pieces: tuple[sql.Piece, ...], scope: Scope) -> list[str]:
-    """One SQL type for each value; a single name stands for all of them. Raises WorkloadError."""
+    """One SQL type for each value of an `execute`; a single name stands for all of them.
+
+    Raises WorkloadError.
+    """
     count = sum(
         not isinstance(p, (str, sql.TableHere, sql.NumberHere)) for p in sql.written(pieces)
     )
@@ -31,7 +80,8 @@ def types(form: Statement, protocol: str, pieces: tuple[sql.Piece, ...], scope: 
         return []
     if form.types is None:
         raise scope.at("types").error('missing; protocol = "execute" needs the values\' SQL types')
-    named = [form.types] * count if isinstance(form.types, str) else form.types
+    written = [form.types] * count if isinstance(form.types, str) else form.types
+    named = [scope.at("types").text(one) for one in written]
     if len(named) != count:
         raise scope.at("types").error(f"has {len(named)} types for {count} values")
     return named

@@ -8,7 +8,7 @@ cast.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope
@@ -132,8 +132,11 @@ def explainable(sql: str) -> bool:
     return sql.split(None, 1)[0].lower() in EXPLAINABLE
 
 
-def numbered(pieces: tuple[Piece, ...], table: str) -> str:
-    """The statement for the first table, with $1, $2 … in the place of values and cursors."""
+def numbered(pieces: tuple[Piece, ...], table: str, types: Sequence[str] = ()) -> str:
+    """The statement for the first table, with $1, $2 … in the place of values and cursors.
+
+    Where their `types` are known, each is cast to its own, so that the server infers no other.
+    """
     number = 0
     text = ""
     for piece in written(pieces):
@@ -145,7 +148,7 @@ def numbered(pieces: tuple[Piece, ...], table: str) -> str:
             text += "1"
         else:
             number += 1
-            text += f"${number}"
+            text += f"${number}::{types[number - 1]}" if types else f"${number}"
     return text
 
 

@@ -258,9 +258,12 @@ pub struct Statement {
     pub protocol: Protocol,
     /// Its text, values and table names in order.
     pub pieces: Vec<Piece>,
-    /// The SQL types of its parameters, for `execute`.
+    /// The SQL types of its parameters: for `execute`, and where `extended` and `prepared` declare them.
     #[serde(default, deserialize_with = "null_as_default")]
     pub types: Vec<String>,
+    /// Whether `extended` and `prepared` send what libpq sends: values as text, and the portal described.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub libpq: bool,
     /// The nominal number of rows of one execution; shown, not checked.
     #[serde(default)]
     pub rows: u64,

@@ -3,6 +3,7 @@
 
 mod compile;
 mod parameter;
+mod postgres;
 #[cfg(test)]
 mod tests;
 
@@ -14,8 +15,9 @@ use crate::session::mysql::encode::ParameterType;
 use crate::session::postgres::encode;
 use crate::text::{date_time, write_integer};
 use crate::value::expression::{Registers, Scalar};
-use compile::{execute_parts, parts, statement_draws, wire_name, write_sql};
-pub use parameter::{Bound, Handle, Overflow, ParameterKind, Parameters};
+use compile::{declared, execute_parts, parts, statement_draws, wire_name, write_sql};
+pub use parameter::{Bound, Handle, Overflow, ParameterKind, Parameters, declared_oid};
+use postgres::PostgresParameters;
 
 /// One statement for one table.
 #[derive(Debug)]
@@ -35,6 +37,10 @@ pub struct Statement {
     draws: Box<[usize]>,
     /// Whether PostgreSQL parses it with its first execution, as it may need what scripts make before.
     pub late: bool,
+    /// The types that it declares for its parameters in PostgreSQL's protocol, by OID; none: the server infers them.
+    pub declared: Box<[u32]>,
+    /// Whether it sends what libpq sends: values as text, and the portal described.
+    libpq: bool,
     /// Whether it asks for the names of its columns and for texts, as variables take them.
     describes: bool,
     parts: Box<[Part]>,
@@ -144,6 +150,8 @@ impl Statement {
             sql,
             sources: sources.into(),
             draws: statement_draws(job, index),
+            declared: declared(statement),
+            libpq: statement.libpq,
             describes: statement.into.is_some(),
             parts,
         }
@@ -184,18 +192,18 @@ impl Statement {
             draw.draw(values, *index);
         }
         let Bound { parameters, handle } = bound.into();
-        let name: &[u8] = match &self.form {
+        match &self.form {
             Form::Text => {
                 let mark = encode::simple_begin(out);
                 write(&self.parts, values, draw, out, &mut Literals { values });
                 encode::simple_end(out, mark);
-                return Ok(());
+                Ok(())
             }
             Form::MySqlText => {
                 let mark = mysql::query_begin(out);
                 write(&self.parts, values, draw, out, &mut Literals { values });
                 mysql::end(out, mark);
-                return Ok(());
+                Ok(())
             }
             Form::MySqlExecute(types, vary) => {
                 let declared = (handle.declares || *vary).then_some(&**types);
@@ -208,40 +216,22 @@ impl Statement {
                 };
                 write(&self.parts, values, draw, out, &mut sink);
                 mysql::end(out, mark);
-                return Ok(());
+                Ok(())
             }
-            Form::Unnamed => {
-                encode::parse_unnamed(out, self.sql.as_bytes());
-                b""
+            Form::Unnamed | Form::Named => {
+                let name = self.parse_if_needed(handle.declares, out);
+                let mark = if self.libpq {
+                    encode::bind_texts_begin(out, name, parameters.kinds.len())
+                } else {
+                    encode::bind_begin(out, name, &parameters.binary)
+                };
+                let mut sink = PostgresParameters::new(values, &parameters.kinds);
+                write(&self.parts, values, draw, out, &mut sink);
+                sink.fitted()?;
+                self.execute_bound(out, mark);
+                Ok(())
             }
-            Form::Named => {
-                if handle.declares {
-                    // What an error skipped may be there or not.
-                    encode::close_statement(out, self.wire_name.as_bytes());
-                    encode::parse_named(out, self.wire_name.as_bytes(), self.sql.as_bytes());
-                }
-                self.wire_name.as_bytes()
-            }
-        };
-        let mark = encode::bind_begin(out, name, &parameters.binary);
-        let mut sink = PostgresParameters {
-            values,
-            kinds: &parameters.kinds,
-            bound: 0,
-            overflow: None,
-        };
-        write(&self.parts, values, draw, out, &mut sink);
-        if let Some(overflow) = sink.overflow {
-            return Err(overflow);
         }
-        if self.describes {
-            encode::bind_end_text(out, mark);
-            encode::describe_portal(out);
-        } else {
-            encode::bind_end(out, mark);
-        }
-        encode::execute(out);
-        Ok(())
     }
 
     /// Returns the parameters' kinds by the server's types.
@@ -260,8 +250,8 @@ impl Statement {
         for (number, (kind, source)) in (1..).zip(kinds.iter_mut().zip(&self.sources)) {
             let value = match source {
                 Source::Value(index) => &values.list[*index],
-                Source::Cursor => continue,
-                Source::Variable => {
+                Source::Cursor if !self.libpq => continue,
+                Source::Cursor | Source::Variable => {
                     *kind = ParameterKind::Text;
                     continue;
                 }
@@ -272,6 +262,9 @@ impl Statement {
                     "parameter ${number} is an integer, but value `{}` is a text",
                     value.name
                 ));
+            }
+            if self.libpq {
+                *kind = ParameterKind::Text;
             }
         }
         Ok(Parameters::new(kinds))
@@ -406,71 +399,6 @@ impl Sink for MySqlParameters<'_> {
             Some(Scalar::Boolean(truth)) => mysql::integer(out, i64::from(truth)),
             Some(Scalar::Double(number)) => mysql::double(out, number),
             None => mysql::text(out, |out| variables.write(out, index)),
-        }
-    }
-}
-
-/// Binds the parameters of a statement of PostgreSQL, each as the server wants it.
-struct PostgresParameters<'a> {
-    values: &'a Values,
-    kinds: &'a [ParameterKind],
-    /// How many have been bound.
-    bound: usize,
-    /// The first number that did not fit.
-    overflow: Option<Overflow>,
-}
-
-impl PostgresParameters<'_> {
-    /// Binds the next parameter: a number, or what `text` appends.
-    #[inline]
-    fn bind(&mut self, out: &mut Vec<u8>, number: i64, text: impl FnOnce(&mut Vec<u8>)) {
-        let kind = self.kinds[self.bound];
-        self.bound += 1;
-        let fits = match kind {
-            ParameterKind::Int2 => i16::try_from(number).map(|number| {
-                encode::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
-            }),
-            ParameterKind::Int4 => i32::try_from(number).map(|number| {
-                encode::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
-            }),
-            ParameterKind::Int8 => {
-                encode::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
-                Ok(())
-            }
-            ParameterKind::Text => {
-                encode::parameter(out, text);
-                Ok(())
-            }
-        };
-        if fits.is_err() {
-            self.overflow.get_or_insert(Overflow {
-                number,
-                parameter: self.bound,
-            });
-        }
-    }
-}
-
-impl Sink for PostgresParameters<'_> {
-    #[inline]
-    fn value(&mut self, out: &mut Vec<u8>, index: usize, draw: &Draw) {
-        let values = self.values;
-        self.bind(out, draw.drawn(index), |out| values.write(out, index, draw));
-    }
-
-    #[inline]
-    fn cursor(&mut self, out: &mut Vec<u8>, number: i64) {
-        self.bind(out, number, |out| write_integer(out, number));
-    }
-
-    /// Binds a text, whatever it holds: null is the word, as in pgbench; NULL is what was given nothing yet.
-    #[inline]
-    fn variable(&mut self, out: &mut Vec<u8>, index: usize, variables: &Registers) {
-        self.bound += 1;
-        if variables.is_set(index) {
-            encode::parameter(out, |out| variables.write(out, index));
-        } else {
-            encode::null_parameter(out);
         }
     }
 }

@@ -180,7 +180,7 @@ fn prepare(
     }
     let asked: Vec<_> = parsed
         .iter()
-        .map(|(_, statement, name)| (*name, &*statement.sql))
+        .map(|(_, statement, name)| (*name, &*statement.sql, &*statement.declared))
         .collect();
     let mut types = Vec::new();
     if let Err(error) = session.prepare_all(&asked, &mut types) {

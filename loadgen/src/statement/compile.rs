@@ -1,7 +1,7 @@
 //! Compiling a statement's pieces: to SQL with parameters, and to parts of bytes and values.
 
-use super::{Part, Source};
-use crate::job::{Job, Piece, Scope};
+use super::{Part, Source, declared_oid};
+use crate::job::{Job, Piece, Protocol, Scope};
 use std::collections::BTreeSet;
 
 /// The longest part of a statement's name that its name in the server keeps (identifiers end at 63 bytes).
@@ -24,6 +24,18 @@ pub(super) fn wire_name(name: &str, index: usize, table: &str) -> String {
         "s{index}_{plain}{}{table}",
         if table.is_empty() { "" } else { "_" }
     )
+}
+
+/// Returns the OIDs of the types that a statement declares where its protocol has OIDs.
+pub(super) fn declared(statement: &crate::job::Statement) -> Box<[u32]> {
+    let types = match statement.protocol {
+        Protocol::Extended | Protocol::Prepared => &*statement.types,
+        Protocol::Simple | Protocol::Execute => &[],
+    };
+    types
+        .iter()
+        .map(|name| declared_oid(name).expect("a valid job names types that are known"))
+        .collect()
 }
 
 /// Appends the SQL with a mark for each value, `$n` where they are numbered, else `?`; and to `sources` for each mark what

@@ -203,7 +203,21 @@ pub(crate) const CASES: &[Case] = &[
         "/statements/0/types",
         r#"["int"]"#,
         "statements[0].types",
-        "other protocols none",
+        "1 types for 300 values; give one for each with `execute`",
+    ),
+    (
+        "tables",
+        "/statements/1/types",
+        r#"["numeric"]"#,
+        "statements[1].types[0]",
+        "no type `numeric`; give one of `smallint`, `int`",
+    ),
+    (
+        "tables",
+        "/statements/0/libpq",
+        "true",
+        "statements[0].libpq",
+        "is for `extended` and `prepared`",
     ),
     (
         "qr100",

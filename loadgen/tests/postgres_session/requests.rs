@@ -133,7 +133,7 @@ fn prepared_and_extended_requests_carry_binary_and_text_parameters() {
     assert_eq!((reply.rows, &reply.error), (1, &None));
 
     session.output().clear();
-    encode::parse_unnamed(session.output(), sql.as_bytes());
+    encode::parse_unnamed(session.output(), sql.as_bytes(), &[]);
     encode_row(session.output(), b"", (i32::MAX, 1 << 40, ""));
     exchange(&mut session, &mut reply).expect("an answer");
     assert_eq!((reply.rows, &reply.error), (1, &None));

@@ -1,7 +1,8 @@
 //! What makes a job's cursors, statements and programs valid.
 
 use super::{Check, JobError, ensure, ensure_index, ensure_names};
-use crate::job::{Bound, Instruction, Job, Maker, Piece, Protocol, Scope};
+use crate::job::{Bound, Instruction, Job, Maker, Piece, Protocol, Scope, Statement};
+use crate::statement::declared_oid;
 use std::collections::BTreeSet;
 
 /// Parameters of one statement in either protocol: the count is 16 bits wide.
@@ -70,20 +71,43 @@ impl Job {
                 ),
             )?;
             self.check_script_of(statement, &key)?;
-            let types = statement.types.len();
+            self.check_types(statement, parameters, &key)?;
+        }
+        Ok(())
+    }
+
+    /// Checks the types that a statement declares for so many parameters, and whether it can be sent as libpq does.
+    fn check_types(&self, statement: &Statement, parameters: usize, key: &str) -> Check {
+        let types = statement.types.len();
+        let binds = !self.engine.is_mysql()
+            && matches!(statement.protocol, Protocol::Extended | Protocol::Prepared);
+        ensure(
+            match statement.protocol {
+                Protocol::Execute => types == parameters,
+                _ if binds => types == parameters || types == 0,
+                _ => types == 0,
+            },
+            format!("{key}.types"),
+            format!(
+                "{types} types for {parameters} values; give one for each with `execute`, one for each or none with PostgreSQL's `extended` and `prepared`, else none"
+            ),
+        )?;
+        for (index, name) in statement.types.iter().enumerate().filter(|_| binds) {
+            let known = declared_oid(name);
             ensure(
-                if statement.protocol == Protocol::Execute {
-                    types == parameters
-                } else {
-                    types == 0
-                },
-                format!("{key}.types"),
+                known.is_ok(),
+                format!("{key}.types[{index}]"),
                 format!(
-                    "{types} types for {parameters} values; `execute` needs one for each, other protocols none"
+                    "no type `{name}`; give one of {}",
+                    known.err().unwrap_or_default()
                 ),
             )?;
         }
-        Ok(())
+        ensure(
+            binds || !statement.libpq,
+            format!("{key}.libpq"),
+            "is for `extended` and `prepared` of the engine `postgres`; leave it out",
+        )
     }
 
     /// Checks what a statement's notices are searched for.

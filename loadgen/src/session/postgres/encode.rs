@@ -16,18 +16,24 @@ pub fn simple_end(out: &mut Vec<u8>, mark: usize) {
     end(out, mark);
 }
 
-/// Parses SQL as the unnamed statement; the server infers the parameters' types.
+/// Parses SQL as the unnamed statement, with the types of [`parse_named`].
 #[inline]
-pub fn parse_unnamed(out: &mut Vec<u8>, sql: &[u8]) {
-    parse_named(out, b"", sql);
+pub fn parse_unnamed(out: &mut Vec<u8>, sql: &[u8], types: &[u32]) {
+    parse_named(out, b"", sql, types);
 }
 
-/// Parses SQL as a statement of that name; the server infers the parameters' types.
-pub fn parse_named(out: &mut Vec<u8>, name: &[u8], sql: &[u8]) {
+/// Parses SQL as a statement of that name. `types` are the OIDs of its parameters; without any the server infers them.
+///
+/// # Panics
+/// With more than 65,535 types, which the protocol cannot carry.
+pub fn parse_named(out: &mut Vec<u8>, name: &[u8], sql: &[u8], types: &[u32]) {
     let mark = begin(out, b'P');
     text(out, name);
     text(out, sql);
-    out.extend_from_slice(&0u16.to_be_bytes());
+    out.extend_from_slice(&count(types.len()));
+    for oid in types {
+        out.extend_from_slice(&oid.to_be_bytes());
+    }
     end(out, mark);
 }
 
@@ -46,18 +52,37 @@ pub fn describe_statement(out: &mut Vec<u8>, name: &[u8]) {
 /// With more than 65,535 parameters, which the protocol cannot carry.
 #[inline]
 pub fn bind_begin(out: &mut Vec<u8>, statement: &[u8], binary: &[bool]) -> usize {
-    let count = u16::try_from(binary.len())
-        .expect("at most 65,535 parameters")
-        .to_be_bytes();
     let mark = begin(out, b'B');
     out.push(0);
     text(out, statement);
-    out.extend_from_slice(&count);
+    out.extend_from_slice(&count(binary.len()));
     for &binary in binary {
         out.extend_from_slice(&u16::from(binary).to_be_bytes());
     }
-    out.extend_from_slice(&count);
+    out.extend_from_slice(&count(binary.len()));
     mark
+}
+
+/// Does the same for so many parameters that are texts, and names no form, as libpq does.
+///
+/// # Panics
+/// With more than 65,535 parameters, which the protocol cannot carry.
+#[inline]
+pub fn bind_texts_begin(out: &mut Vec<u8>, statement: &[u8], parameters: usize) -> usize {
+    let mark = begin(out, b'B');
+    out.push(0);
+    text(out, statement);
+    out.extend_from_slice(&count(0));
+    out.extend_from_slice(&count(parameters));
+    mark
+}
+
+/// A number of parameters as the protocol has it.
+#[inline]
+fn count(parameters: usize) -> [u8; 2] {
+    u16::try_from(parameters)
+        .expect("at most 65,535 parameters")
+        .to_be_bytes()
 }
 
 /// Appends one parameter: what `bytes` writes, with its length in front.
@@ -229,8 +254,8 @@ mod tests {
         let mark = simple_begin(&mut out);
         out.extend_from_slice(b"SELECT 1");
         simple_end(&mut out, mark);
-        parse_named(&mut out, b"s1", b"SELECT $1");
-        parse_unnamed(&mut out, b"SELECT $1, $2");
+        parse_named(&mut out, b"s1", b"SELECT $1", &[]);
+        parse_unnamed(&mut out, b"SELECT $1, $2", &[20, 1043]);
         describe_statement(&mut out, b"s1");
         let mark = bind_begin(&mut out, b"s1", &[true, false]);
         parameter(&mut out, |out| out.extend_from_slice(&7i32.to_be_bytes()));
@@ -239,6 +264,9 @@ mod tests {
         execute_sync(&mut out);
         let mark = bind_begin(&mut out, b"s1", &[]);
         bind_end_text(&mut out, mark);
+        let mark = bind_texts_begin(&mut out, b"s1", 1);
+        parameter(&mut out, |out| out.extend_from_slice(b"7"));
+        bind_end(&mut out, mark);
         describe_portal(&mut out);
         close_statement(&mut out, b"s1");
         copy_fail(&mut out, "stopped");
@@ -251,8 +279,8 @@ mod tests {
     fn reference() -> Vec<u8> {
         let mut out = BytesMut::new();
         frontend::query("SELECT 1", &mut out).expect("query");
-        frontend::parse("s1", "SELECT $1", None, &mut out).expect("parse");
-        frontend::parse("", "SELECT $1, $2", None, &mut out).expect("parse");
+        frontend::parse("s1", "SELECT $1", [], &mut out).expect("parse");
+        frontend::parse("", "SELECT $1, $2", [20, 1043], &mut out).expect("parse");
         frontend::describe(b'S', "s1", &mut out).expect("describe");
         let values: [&[u8]; 2] = [&7i32.to_be_bytes(), b"seven"];
         let write = |value: &[u8], out: &mut BytesMut| {
@@ -265,6 +293,8 @@ mod tests {
         frontend::sync(&mut out);
         let none: [&[u8]; 0] = [];
         assert!(frontend::bind("", "s1", [], none, write, [], &mut out).is_ok());
+        let seven: [&[u8]; 1] = [b"7"];
+        assert!(frontend::bind("", "s1", [], seven, write, [1], &mut out).is_ok());
         frontend::describe(b'P', "", &mut out).expect("describe");
         frontend::close(b'S', "s1", &mut out).expect("close");
         frontend::copy_fail("stopped", &mut out).expect("fail");

@@ -35,31 +35,31 @@ impl PostgresSession {
     /// `Server` where the server refuses it; the session can be used further then.
     pub fn prepare(&mut self, name: &str, sql: &str) -> Result<Vec<u32>, SessionError> {
         let mut types = Vec::new();
-        self.prepare_all(&[(name, sql)], &mut types)?;
+        self.prepare_all(&[(name, sql, &[])], &mut types)?;
         Ok(types.pop().unwrap_or_default())
     }
 
-    /// Parses statements, each a name and SQL, many to a round trip; appends the types' OIDs of each one's
-    /// parameters to `types`. Waits for the answers.
+    /// Parses statements, each a name, SQL and the types that it declares, many to a round trip; appends the types'
+    /// OIDs of each one's parameters to `types`. Waits for the answers.
     ///
     /// # Errors
     /// `Server` where the server refuses one, which is the first that `types` lacks; the session can be used further
     /// then.
     pub fn prepare_all(
         &mut self,
-        statements: &[(&str, &str)],
+        statements: &[(&str, &str, &[u32])],
         types: &mut Vec<Vec<u32>>,
     ) -> Result<(), SessionError> {
         let mut rest = statements.iter().peekable();
         while rest.peek().is_some() {
             let output = self.output();
             output.clear();
-            while let Some((name, sql)) = rest.next_if(|(name, sql)| {
+            while let Some((name, sql, declared)) = rest.next_if(|(name, sql, _)| {
                 output.is_empty() || output.len() + name.len() + sql.len() < PARSED_BYTES_MAX
             }) {
                 refuse_nul(name)?;
                 refuse_nul(sql)?;
-                encode::parse_named(output, name.as_bytes(), sql.as_bytes());
+                encode::parse_named(output, name.as_bytes(), sql.as_bytes(), declared);
                 encode::describe_statement(output, name.as_bytes());
             }
             encode::sync(output);

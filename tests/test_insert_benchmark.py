@@ -124,7 +124,7 @@ def test_writes_are_literals_and_queries_are_prepared_by_sql() -> None:
     assert {protocols[name] == ("execute", ["int"]) for name in ("market", "register", "pdc")} == {
         True
     }
-    assert protocols["points"] == ("execute", ["bigint"] * 10)
+    assert protocols["points"] == ("execute", ["int"] * 10)
     assert protocols["create_pdc"] == ("simple", [])
 
 

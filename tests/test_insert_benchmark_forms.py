@@ -418,3 +418,30 @@ def test_a_shipped_plan_is_right_at_its_size_and_at_the_sizes_that_its_comment_n
         (use,) = read.workloads
         loaded = workload.load(use.name, set=use.set, preset=preset)
         assert workload.expand(loaded, workload.host(8, 32 << 30), "postgres", version=(18,))
+
+
+def test_the_tail_is_read_while_deletes_are_queued_and_only_where_there_are_any() -> None:
+    steps = made()
+    found = {
+        name: [(one["name"], one["on"], one.get("queued")) for one in steps[name].job["cursors"]]
+        for name in ("l.x", "l.i1", "qp100")
+    }
+    assert found == {
+        "l.x": [],
+        "l.i1": [("tail", 1, True)],
+        "qp100": [("tail", 1, True), ("head", 2, None)],
+    }
+
+
+def test_keys_are_int_up_to_two_thousand_million_rows() -> None:
+    def types(rows: int) -> set[str]:
+        step = made({"rows": rows, "rows_i1": 1_000, "rows_i2": 1_000})["qp100"]
+        return {
+            kind
+            for one in step.job["statements"]
+            if one["name"] == "points"
+            for kind in one["types"]
+        }
+
+    assert types(1_990_000_000) == {"int"}
+    assert types(2_000_000_000) == {"bigint"}

@@ -64,11 +64,13 @@ def tables() -> Iterator[Server]:
         yield one
 
 
-def run_sysbench(address: Address, script: str, command: str, options: Options) -> None:
+def run_sysbench(
+    address: Address, script: str, command: str, options: Options, driver: str = "pgsql"
+) -> None:
     """Runs a command of sysbench's to its end."""
     program = contenders.sysbench_program()
     assert program is not None
-    first = contenders.sysbench_command(program, address, ROWS, script)
+    first = contenders.sysbench_command(program, address, ROWS, script, driver=driver)
     given = {"threads": 1, "events": EVENTS, "time": 0} | options
     process.run([*first, *(f"--{k}={v}" for k, v in given.items()), command], limit_s=LIMIT_S)
 

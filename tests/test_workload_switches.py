@@ -136,3 +136,42 @@ def test_a_repetition_has_its_own_separator(tmp_path: Path) -> None:
 def test_what_is_wrong_gets_one_line(old: str, new: str, line: str, tmp_path: Path) -> None:
     assert old in MODELS
     assert complaint(MODELS.replace(old, new), tmp_path) == line
+
+
+QUEUE = """
+[tables.t]
+create = "CREATE TABLE {t} (a int)"
+
+[cursors.tail]
+start = "SELECT min(a) FROM {t}"
+on = "take"
+advance = 1
+queued = true
+
+[statements]
+put = "INSERT INTO {t} VALUES (1)"
+take = "DELETE FROM {t} WHERE a = :cursor.tail"
+
+[transactions]
+both = { do = ["take", "put"] }
+
+[[steps]]
+name = "work"
+creates = ["t"]
+roles.insert = { run = "put", stop = { operations = 9 } }
+roles.delete = { run = "take", pace = { tied = "insert", lead = 2 } }
+"""
+
+
+def test_a_queued_cursor_is_for_the_one_statement_of_a_tied_role(tmp_path: Path) -> None:
+    (step,) = steps(QUEUE, tmp_path)
+    assert step.job["cursors"][0]["queued"] is True
+    (step,) = steps(QUEUE.replace("queued = true", "queued = false"), tmp_path)
+    assert "queued" not in step.job["cursors"][0]
+    alone = QUEUE.replace('pace = { tied = "insert", lead = 2 }', "stop = { operations = 9 }")
+    several = QUEUE.replace('run = "take"', 'run = "both"')
+    for text in (alone, several):
+        assert complaint(text, tmp_path) == (
+            "key `cursors.tail.queued`: no role of a tied pair sends `take` alone in `steps[1]`; "
+            "remove it"
+        )

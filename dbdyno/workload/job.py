@@ -53,6 +53,7 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
     content.finish()
     explain = {**content.explain, **content.scripts.explain}
     role.check_tables(roles, content, scope)
+    _check_queued(roles, content, scope)
     stop = _stop(step, roles, scope)
     role.check_tries(roles, timed=stop["seconds"] is not None, scope=scope)
     job = {
@@ -76,6 +77,25 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
         uses=content.named | {one["table"]["of"] for one in roles if one["table"]},
         nominal_s=_nominal_s(job),
     )
+
+
+def _check_queued(roles: Sequence[Json], content: Content, scope: Scope) -> None:
+    """Refuses a queued cursor whose statement no role of a tied pair sends alone."""
+    tied = {one["pace"]["to"]: one["name"] for one in roles if one["pace"]["kind"] == "tied"}
+    pairs = {*tied, *tied.values()}
+
+    def sends_alone(one: Json, number: int) -> bool:
+        codes = (content.programs[chosen["program"]]["code"] for chosen in one["choose"])
+        sent = [[number for what, number in code if what != "draw"] for code in codes]
+        return one["name"] in pairs and sent == [[number]] * len(sent)
+
+    for cursor in content.cursors:
+        number = cursor["on"]
+        if cursor.get("queued") and not any(sends_alone(one, number) for one in roles):
+            raise scope.root("cursors", cursor["name"], "queued").error(
+                f"no role of a tied pair sends `{content.statements[number]['name']}` alone in "
+                f"`{scope.key}`; remove it"
+            )
 
 
 def _of_program(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> Made:

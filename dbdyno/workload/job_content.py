@@ -384,6 +384,9 @@ class Content:
                     f"only one statement of a step may move a cursor, not {' and '.join(movers)}"
                 )
             cursor["on"] = self._numbers["statement", movers[0]] if movers else None
+            queued = self.scope.root("cursors", name, "queued")
+            if movers and queued.number(self.file.cursors[name].queued):
+                cursor["queued"] = True
 
     def _sends(self, program: int) -> list[int]:
         return [number for what, number in self.programs[program]["code"] if what == "send"]

@@ -115,6 +115,7 @@ class Cursor(Form):
     advance: Number = 0
     on: Annotated[list[str], BeforeValidator(_listed)] = Field(default_factory=list)
     resync_every: Number = 1000
+    queued: bool | Number = False
 
 
 class Statement(PerEngine):

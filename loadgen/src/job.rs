@@ -232,6 +232,33 @@ pub struct Cursor {
     /// It is read again when more than this many of `on` have been generated since the last reading.
     #[serde(default)]
     pub resync_every: Option<u64>,
+    /// Whether those readings happen when the statement would enter a queue, with earlier ones of it still to be sent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub queued: bool,
+}
+
+impl Job {
+    /// Returns the role of a tied pair whose operations are one execution of a statement, where there is one.
+    #[must_use]
+    pub fn queued_role(&self, statement: usize) -> Option<usize> {
+        let paired = |role| {
+            self.tied_to(role).is_some()
+                || (0..self.roles.len()).any(|other| self.tied_to(other) == Some(role))
+        };
+        let sends = |code: &[Instruction]| {
+            let mut sends = code
+                .iter()
+                .filter(|one| !matches!(one, Instruction::Draw(_)));
+            (sends.next(), sends.next()) == (Some(&Instruction::Send(statement)), None)
+        };
+        (0..self.roles.len()).find(|role| {
+            let choose = &self.roles[*role].choose;
+            paired(*role)
+                && choose
+                    .iter()
+                    .all(|one| sends(&self.programs[one.program].code))
+        })
+    }
 }
 
 /// How a statement is sent.

@@ -174,6 +174,18 @@ impl Begun {
         self.admitted > before
     }
 
+    /// Tells whether a pair's round enters the queue of member 1 next or is in it: all rounds before it are open, and
+    /// member 0 has room for its own part.
+    #[must_use]
+    pub fn queues(&self, round: u64, now_ns: u64) -> bool {
+        self.tie.as_ref().is_some_and(|tie| {
+            round < self.quota
+                && round <= self.admitted
+                && round < self.started[0].saturating_add(tie.lead)
+                && self.schedule.available_ns(round) <= now_ns
+        })
+    }
+
     /// Returns when time alone lets something start next; none where only another operation can.
     #[inline]
     #[must_use]

@@ -42,7 +42,7 @@ use crate::record::{Code, Shape, TickRecord};
 use crate::session::{Opened, Ready, Sessions};
 use crate::shared::{End, Phase, Shared};
 use crate::timeline::Timeline;
-use cursor::Probe;
+use cursor::{Probe, Queued};
 use sleep::Sleepers;
 use state::{ClientEnd, Connection, Group, Waiting};
 
@@ -100,6 +100,8 @@ pub struct Worker<S: Sessions> {
     pacings: Vec<Pacing>,
     waiting: Vec<Waiting>,
     probes: Vec<Probe>,
+    /// By pacing: the cursor that is read for statements still to come.
+    queued: Vec<Option<Queued>>,
     sleepers: Sleepers,
     /// By client.
     client_ends: Vec<ClientEnd>,
@@ -143,6 +145,7 @@ impl<S: Sessions> Worker<S> {
         let shape = code.shape(job);
         let parts = state::build(job, &code, layout, opened);
         let probes = cursor::probes(job, &code, layout, &parts.connections);
+        let queued = cursor::queued(job, layout, &parts.groups, parts.pacings.len());
         Self {
             index,
             sessions,
@@ -158,6 +161,7 @@ impl<S: Sessions> Worker<S> {
             pacings: parts.pacings,
             waiting: parts.waiting,
             probes,
+            queued,
             mode: Mode::Waiting,
             timeline: Timeline::new(&job.stop, 0),
             record: Box::new(TickRecord::new(&shape)),
@@ -292,6 +296,8 @@ impl<S: Sessions> Worker<S> {
             if !group.idle.is_empty() && pacing.ready(group.member, self.now_ns) {
                 self.due_groups.push(index);
             }
+            let of_pair = group.pacing;
+            self.read_queued(of_pair);
         }
     }
 

@@ -194,6 +194,7 @@ impl Job {
         self.check_programs()?;
         if self.fills.is_empty() {
             self.check_roles()?;
+            self.check_queued()?;
         } else {
             ensure(
                 self.roles.is_empty(),

@@ -1,6 +1,6 @@
 //! Reads cursors, numbers of a client, over a connection of its own, and counts them up in between.
 
-use super::state::{Connection, State};
+use super::state::{Connection, Group, State};
 use super::{Mode, Worker};
 use crate::job::Job;
 use crate::layout::WorkerLayout;
@@ -14,8 +14,10 @@ pub(super) struct Probe {
     /// By the cursor's index: the SQL that reads it in the client's table.
     sql: Box<[Box<[u8]>]>,
     values: Box<[Value]>,
-    /// The cursor that is being read.
-    reading: Option<usize>,
+    /// The cursor that is being read, and whether for a statement that is still to come.
+    reading: Option<(usize, bool)>,
+    /// The cursor whose reading for a statement that is still to come has to wait for another reading.
+    wanted: Option<usize>,
     /// What has come of the reply so far.
     reply: Reply,
     /// Connections that wait for a reading, in the order in which they came.
@@ -27,6 +29,48 @@ struct Value {
     number: i64,
     /// Generations since it was read; none before the first reading.
     since: Option<u64>,
+    /// What was read for the generation that will need a reading.
+    ahead: Option<i64>,
+}
+
+/// A cursor of a tied pair that is read when its statement would enter a queue.
+#[derive(Debug)]
+pub(super) struct Queued {
+    probe: usize,
+    cursor: usize,
+    /// The generation for which it is read next, and how many later the one after that.
+    next: u64,
+    every: u64,
+}
+
+/// Returns, by pacing, the cursors that are read ahead. A first reading never is.
+pub(super) fn queued(
+    job: &Job,
+    layout: &WorkerLayout,
+    groups: &[Group],
+    pacings: usize,
+) -> Vec<Option<Queued>> {
+    let mut found: Vec<_> = std::iter::repeat_with(|| None).take(pacings).collect();
+    for (cursor, of_job) in job.cursors.iter().enumerate() {
+        let role = of_job.on.filter(|_| of_job.queued);
+        let (Some(role), Some(resync_every)) =
+            (role.and_then(|on| job.queued_role(on)), of_job.resync_every)
+        else {
+            continue;
+        };
+        for group in groups.iter().filter(|group| group.role == role) {
+            if let Ok(probe) = layout.probes.binary_search(&group.client) {
+                let every = resync_every.saturating_add(1);
+                found[group.pacing] = Some(Queued {
+                    probe,
+                    cursor,
+                    next: every,
+                    every,
+                });
+            }
+        }
+    }
+    found
 }
 
 /// Returns the probes of a worker's clients.
@@ -58,6 +102,7 @@ pub(super) fn probes(
                 .collect(),
             values: vec![Value::default(); code.cursors.len()].into(),
             reading: None,
+            wanted: None,
             reply: Reply::default(),
             waiting: Vec::with_capacity(connections.len()),
         }
@@ -80,18 +125,18 @@ impl<S: Sessions> Worker<S> {
         if operation.step < operation.generated {
             return true;
         }
-        let values = &self.probes[probe].values;
-        let stale = statement
-            .needs
-            .iter()
-            .copied()
-            .find(|cursor| match values[*cursor].since {
-                None => true,
-                Some(since) => {
-                    let advanced = statement.advances.contains(cursor);
-                    advanced && since > self.code.cursors[*cursor].resync_every
-                }
-            });
+        let of_client = &mut self.probes[probe];
+        let stale = statement.needs.iter().copied().find(|cursor| {
+            let value = &mut of_client.values[*cursor];
+            let advanced = statement.advances.contains(cursor);
+            let resync_every = self.code.cursors[*cursor].resync_every;
+            let old = advanced && value.since.is_some_and(|since| since > resync_every);
+            if old && let Some(number) = value.ahead.take() {
+                (value.number, value.since) = (number, Some(0));
+                return false;
+            }
+            value.since.is_none() || old
+        });
         match stale {
             None => true,
             Some(cursor) => {
@@ -99,19 +144,36 @@ impl<S: Sessions> Worker<S> {
                 connection.state = State::AwaitsCursor;
                 connection.operation.awaited_cursor |= connection.operation.sent_ns == 0;
                 self.probes[probe].waiting.push(index);
-                self.read_cursor(probe, cursor);
+                self.read_cursor(probe, cursor, false);
                 false
             }
         }
     }
 
-    fn read_cursor(&mut self, probe: usize, cursor: usize) {
+    /// Reads the cursor of a pair whose next statement to need a reading would enter its queue by now.
+    #[inline]
+    pub(super) fn read_queued(&mut self, pacing: usize) {
+        let Some(queued) = &mut self.queued[pacing] else {
+            return;
+        };
+        let begun = self.pacings[pacing].begun();
+        if begun.is_some_and(|begun| begun.queues(queued.next, self.now_ns)) {
+            queued.next = queued.next.saturating_add(queued.every);
+            let (probe, cursor) = (queued.probe, queued.cursor);
+            self.read_cursor(probe, cursor, true);
+        }
+    }
+
+    /// Asks for a cursor, if nothing is being read; `ahead`: for a statement that is still to come.
+    fn read_cursor(&mut self, probe: usize, cursor: usize, ahead: bool) {
         let session = self.connections.len() + probe;
         let of_client = &mut self.probes[probe];
         if of_client.reading.is_some() {
+            of_client.wanted = Some(cursor).filter(|_| ahead).or(of_client.wanted);
             return;
         }
-        of_client.reading = Some(cursor);
+        of_client.wanted = of_client.wanted.filter(|wanted| *wanted != cursor);
+        of_client.reading = Some((cursor, ahead));
         of_client.reply.clear();
         self.busy += 1;
         let out = self.sessions.output(session);
@@ -179,7 +241,7 @@ impl<S: Sessions> Worker<S> {
         }
         self.now_ns = self.sessions.now_ns();
         let captured = self.sessions.take_captured(session);
-        let Some(cursor) = self.probes[probe].reading.take() else {
+        let Some((cursor, ahead)) = self.probes[probe].reading.take() else {
             return;
         };
         self.busy -= 1;
@@ -189,10 +251,16 @@ impl<S: Sessions> Worker<S> {
         };
         match outcome {
             Ok(number) => {
-                self.probes[probe].values[cursor] = Value {
-                    number,
-                    since: Some(0),
-                };
+                let value = &mut self.probes[probe].values[cursor];
+                if ahead {
+                    value.ahead = Some(number);
+                } else {
+                    *value = Value {
+                        number,
+                        since: Some(0),
+                        ahead: None,
+                    };
+                }
                 let mut waiting = std::mem::take(&mut self.probes[probe].waiting);
                 for index in waiting.drain(..) {
                     self.go_on(index);
@@ -200,6 +268,9 @@ impl<S: Sessions> Worker<S> {
                 // Connections that still wait have put themselves into the new list; the old one's room is kept.
                 waiting.append(&mut self.probes[probe].waiting);
                 self.probes[probe].waiting = waiting;
+                if let Some(wanted) = self.probes[probe].wanted.take() {
+                    self.read_cursor(probe, wanted, true);
+                }
             }
             Err(error) => {
                 let name = &self.code.cursors[cursor].name;

@@ -29,11 +29,13 @@ impl<S: Sessions> Worker<S> {
                 };
                 let skips = pacing.can_skip();
                 let allowed_ns = pacing.start(group.member, self.now_ns);
+                let of_pair = group.pacing;
                 if skips && self.is_too_late(connection, allowed_ns) {
                     self.skip(connection, allowed_ns);
                 } else {
                     self.begin(connection, allowed_ns);
                 }
+                self.read_queued(of_pair);
             }
         }
     }

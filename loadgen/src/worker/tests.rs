@@ -108,10 +108,10 @@ fn run(step: Step, paused: bool) -> (Requests, Vec<TickRecord>) {
     }
     let mut requests = Requests::new();
     for (names, log) in step.logs {
-        for (session, bytes) in log.lock().unwrap().drain(..) {
+        for (session, bytes) in log.lock().unwrap().iter() {
             let text = String::from_utf8_lossy(&bytes[5..bytes.len() - 1]).into_owned();
             requests
-                .entry(names[session].clone())
+                .entry(names[*session].clone())
                 .or_default()
                 .push(text);
         }
@@ -191,6 +191,71 @@ fn a_cursor_is_read_before_the_0th_1001st_and_2002nd_generation() {
         let sql = format!("SELECT min(transactionid) FROM pi{}", client + 1);
         assert_eq!(of(&requests, "probe", client), vec![sql; 3]);
     }
+}
+
+/// How many deletes of client 0 had been sent when its tail was read, for each reading; deletes are `slow` times slower.
+fn deletes_at_readings(queued: bool, slow: f64, per_s: Option<f64>) -> Vec<usize> {
+    let mut job = example("l.i1", r#"{"default_us": 100, "cursor": {"tail": 7}}"#);
+    job.clients = 1;
+    (job.cursors[0].queued, job.cursors[0].resync_every) = (queued, Some(99));
+    job.roles[0].stop = Some(RoleStop {
+        operations: Some(301),
+    });
+    if let Some(per_s) = per_s {
+        let arrivals = Arrivals::Burst;
+        job.roles[0].pace = Pace::Rate { arrivals, per_s };
+    }
+    let service = &mut job.fake.as_mut().unwrap().service_us;
+    service.insert("delete".to_owned(), 100.0 * slow);
+    job.check().unwrap();
+    let step = step(&job, 1, 0);
+    let (names, log) = (step.logs[0].0.clone(), Arc::clone(&step.logs[0].1));
+    let (requests, _) = run(step, false);
+    let lows: Vec<_> = of(&requests, "delete", 0)
+        .iter()
+        .map(|delete| low(delete))
+        .collect();
+    let expected: Vec<_> = (0..301).map(|number| 7 + 50 * (number % 100)).collect();
+    assert_eq!(
+        lows, expected,
+        "a reading is used by the statement that it is for"
+    );
+    let (mut deletes, mut readings) = (0, Vec::new());
+    for (session, _) in log.lock().unwrap().iter() {
+        match &*names[*session].0 {
+            "delete" => deletes += 1,
+            "probe" => readings.push(deletes),
+            _ => {}
+        }
+    }
+    readings
+}
+
+#[test]
+fn a_queued_cursor_is_read_while_earlier_statements_wait_in_the_queue() {
+    assert_eq!(deletes_at_readings(false, 10.0, None), [0, 100, 200, 300]);
+    // Eight are queued, and one has been sent and not been answered.
+    assert_eq!(deletes_at_readings(true, 10.0, None), [0, 92, 192, 292]);
+}
+
+#[test]
+fn a_queued_cursor_sees_all_deletes_where_inserts_are_what_takes_long() {
+    let readings = deletes_at_readings(true, 0.1, None);
+    assert_eq!(readings, [0, 100, 200, 300]);
+}
+
+#[test]
+fn a_queued_cursor_of_paced_inserts_is_read_in_the_burst_of_its_statement() {
+    // Bursts of ten at the whole second: of those before, all deletes have been done.
+    let readings = deletes_at_readings(true, 10.0, Some(10.0));
+    assert_eq!(readings[0], 0);
+    assert!(
+        readings[1..]
+            .iter()
+            .zip([100, 200, 300])
+            .all(|(at, next)| (next - 9..=next).contains(at)),
+        "{readings:?}"
+    );
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn transactions_that_sleep_allocate_nothing() {
         let send = program.code[0];
         program.code = vec![send, Instruction::Sleep(700), send];
     }
-    job.cursors[0].resync_every = None;
+    (job.cursors[0].resync_every, job.cursors[0].queued) = (None, false);
     let tally = a_second_on_fake(job);
     assert_steady(&tally);
 }

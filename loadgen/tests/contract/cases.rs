@@ -213,6 +213,13 @@ pub(crate) const CASES: &[Case] = &[
         "no type `numeric`; give one of `smallint`, `int`",
     ),
     (
+        "qp100",
+        "/cursors/1/queued",
+        "true",
+        "cursors[1].queued",
+        "needs an `on` that is the one statement of a role of a tied pair",
+    ),
+    (
         "tables",
         "/statements/0/libpq",
         "true",

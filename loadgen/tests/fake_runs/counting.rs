@@ -158,6 +158,7 @@ fn clocks_and_bounds_by_cursors_are_the_only_values_that_time_changes() {
     let counts = |service_us: u64| {
         let mut job = fake("qr100", &format!(r#"{{"default_us": {service_us}}}"#));
         job.roles.drain(..2);
+        job.cursors[0].queued = false;
         job.roles[0].stop = Some(RoleStop {
             operations: Some(3000),
         });

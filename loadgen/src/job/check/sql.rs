@@ -34,6 +34,19 @@ impl Job {
         Ok(())
     }
 
+    /// Checks that what a queued cursor waits for is the one statement of a role of a pair.
+    pub(super) fn check_queued(&self) -> Check {
+        for (index, cursor) in self.cursors.iter().enumerate() {
+            let fits = cursor.on.is_some_and(|on| self.queued_role(on).is_some());
+            ensure(
+                !cursor.queued || fits,
+                format!("cursors[{index}].queued"),
+                "needs an `on` that is the one statement of a role of a tied pair; leave it out",
+            )?;
+        }
+        Ok(())
+    }
+
     pub(super) fn check_statements(&self) -> Check {
         ensure_names(
             "statements",

@@ -200,8 +200,8 @@ def test_versions_of_mysql_and_mariadb_are_told_apart(tmp_path: Path):
     assert compile.version(mariadb, "x", "mariadb") == "11.8.3"
     with pytest.raises(ServerError, match=r"`x` is MariaDB 11.8.3: write `mariadb` for `mysql`"):
         compile.version(mariadb, "x", "mysql")
-    with pytest.raises(ServerError, match=r"MySQL 5.7.44: 8.0 is the oldest that is built"):
-        compile.version(a_tree(tmp_path / "old", (5, 7, 44)), "x", "mysql")
+    with pytest.raises(ServerError, match=r"MySQL 5.5.62: 5.6 is the oldest that is built"):
+        compile.version(a_tree(tmp_path / "old", (5, 5, 62)), "x", "mysql")
     with pytest.raises(ServerError, match="is not a source of MySQL"):
         compile.version(tmp_path, "x", "mysql")
 

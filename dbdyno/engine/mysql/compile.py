@@ -57,17 +57,12 @@ OWN = Flags(recipe=None, build_type="Release", release="-DNDEBUG")
 
 def version(tree: Path, origin: str, engine: str) -> str:
     """The version of the source, as it names itself. Raises ServerError where it is none."""
-    found: dict[str, str] = {}
-    for name in VERSION_FILES:
-        if (tree / name).is_file():
-            found = dict(PART.findall((tree / name).read_text(errors="replace")))
-            break
-    if "MYSQL_VERSION_MAJOR" not in found or not (tree / "CMakeLists.txt").is_file():
+    numbers = release(tree)
+    if numbers is None or not (tree / "CMakeLists.txt").is_file():
         raise ServerError(
             f"`{origin}` is not a source of {engines.of(engine).product}: no MYSQL_VERSION in it"
         )
-    # Only MariaDB's says how mature it is; its first version of its own was 10.
-    numbers = [int(found[f"MYSQL_VERSION_{part}"] or 0) for part in ("MAJOR", "MINOR", "PATCH")]
+    # MariaDB's first version of its own was 10.
     its = "mariadb" if numbers[0] >= 10 and _is_mariadb(tree) else "mysql"
     said = ".".join(map(str, numbers))
     if its != engines.of(engine).job:
@@ -75,12 +70,24 @@ def version(tree: Path, origin: str, engine: str) -> str:
             f"`{origin}` is {engines.of(its).product} {said}: write `{its}` for `{engine}`"
         )
     least = flavour.of(engine).oldest_source
-    if tuple(numbers[:2]) < least:
+    if numbers[:2] < least:
         oldest = ".".join(map(str, least))
         raise ServerError(
             f"`{origin}` is {engines.of(its).product} {said}: {oldest} is the oldest that is built"
         )
     return said
+
+
+def release(tree: Path) -> tuple[int, ...] | None:
+    """The three numbers by which a source names itself; None where it names none."""
+    for name in VERSION_FILES:
+        if (tree / name).is_file():
+            found = dict(PART.findall((tree / name).read_text(errors="replace")))
+            if "MYSQL_VERSION_MAJOR" not in found:
+                return None
+            parts = ("MAJOR", "MINOR", "PATCH")
+            return tuple(int(found.get(f"MYSQL_VERSION_{part}") or 0) for part in parts)
+    return None
 
 
 def _is_mariadb(tree: Path) -> bool:
@@ -90,18 +97,23 @@ def _is_mariadb(tree: Path) -> bool:
 def steps(
     site: Site, flags: Flags, options: Sequence[str], log: BuildLog, engine: str
 ) -> tuple[Step, ...]:
-    """The programs to run, in order. Raises ServerError where cmake or a submodule is missing."""
+    """The programs to run, in order.
+
+    Raises ServerError where cmake, a submodule or an old library that the source needs is missing.
+    """
     if shutil.which("cmake") is None:
         raise ServerError("cmake is not installed: apt-get install cmake")
     if flavour.of(engine).submodules and not any((site.tree / "libmariadb").glob("*")):
         raise ServerError(
             "MariaDB's submodules are not part of a git checkout's archive: build its tarball"
         )
+    series = (release(site.tree) or ())[:2]
+    refuse_without_libraries(site.tree, series, options)
     objects = site.tree.parent / "objects"
     configure = ["cmake", "-S", str(site.tree), "-B", str(objects)]
-    configure += [f"-DCMAKE_INSTALL_PREFIX={site.prefix}", *arguments(engine, flags)]
+    configure += [f"-DCMAKE_INSTALL_PREFIX={site.prefix}", *arguments(engine, flags, series)]
     boost = site.tree / "boost"
-    if boost.is_dir():  # in the tarballs of MySQL 8.0 that are named so
+    if boost.is_dir():  # in the tarballs of MySQL 5.7 and 8.0 that are named so
         configure.append(f"-DWITH_BOOST={boost}")
     make = ["cmake", "--build", str(objects), "--parallel", str(site.jobs)]
     install = ["cmake", "--install", str(objects)]
@@ -116,17 +128,48 @@ def steps(
     )
 
 
-def arguments(engine: str, flags: Flags) -> list[str]:
-    """The options that give cmake its flags, beside those of the published builds."""
+def refuse_without_libraries(tree: Path, series: tuple[int, ...], options: Sequence[str]) -> None:
+    """Raises ServerError where MySQL 5.6 or 5.7 lacks a library that no system has any more.
+
+    They know no OpenSSL 3; 5.7 takes exactly Boost 1.59 ("Source Installation Prerequisites").
+    """
+    if not (5, 6) <= series < (8, 0):
+        return
+    own = {found[1] for option in options if (found := DEFINED.fullmatch(option))}
+    said = ".".join(map(str, series))
+    if "WITH_SSL" not in own:
+        which = "1.0.2" if series < (5, 7) else "1.1.1 (before 5.7.30: 1.0.2)"
+        raise ServerError(
+            f"MySQL {said} needs an OpenSSL of its own, {which}: build that, and name its folder "
+            "by --configure=-DWITH_SSL=FOLDER"
+        )
+    if series == (5, 7) and "WITH_BOOST" not in own and not (tree / "boost").is_dir():
+        raise ServerError(
+            f"MySQL {said} needs Boost 1.59: build the tarball `mysql-boost-…`, "
+            "or name its folder by --configure=-DWITH_BOOST=FOLDER"
+        )
+
+
+def arguments(engine: str, flags: Flags, series: tuple[int, ...] = ()) -> list[str]:
+    """The options that give cmake its flags, beside those of the published builds.
+
+    `series`: the source's first two numbers; none are of the newest.
+    """
+    its = flavour.of(engine)
+    cmake, more = its.cmake, ""
+    if series:
+        cmake = next((own for first, own in its.cmake_before.items() if series < first), cmake)
+        more = next((own for first, own in its.cxx_before.items() if series < first), more)
     found: list[str] = []
     if flags.build_type is not None:
         found.append(f"-DCMAKE_BUILD_TYPE={flags.build_type}")
     for language in ("C", "CXX"):
-        if flags.cflags:
-            found.append(f"-DCMAKE_{language}_FLAGS={flags.cflags}")
+        words = " ".join(filter(None, (flags.cflags, more if language == "CXX" else "")))
+        if words:
+            found.append(f"-DCMAKE_{language}_FLAGS={words}")
         if flags.release is not None:
             found.append(f"-DCMAKE_{language}_FLAGS_RELEASE={flags.release}")
-    return [*found, *flavour.of(engine).cmake]
+    return [*found, *cmake]
 
 
 def ignored(said: str, options: Sequence[str]) -> str | None:

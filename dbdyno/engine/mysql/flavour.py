@@ -19,10 +19,14 @@ class Flavour:
     oldest: int  # that works
     oldest_source: tuple[int, int]  # that is compiled
     cmake: tuple[str, ...]  # options of the published builds (their scripts, 2025 and 2026)
+    # Of sources before a series, the oldest first: their options instead, and more flags for C++.
+    cmake_before: Mapping[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
+    cxx_before: Mapping[tuple[int, int], str] = field(default_factory=dict)
     submodules: bool = False  # whether its source has some, which a checkout's archive lacks
     groups: tuple[str, ...]  # of my.cnf that it reads; with `-8.4` behind it, one of that series
     scripts: tuple[str, ...]  # that make a data directory where mysqld itself does not
     script_options: tuple[str, ...] = ()
+    keeps_options_from: int | None = None  # the script can be told to write no my.cnf
     changed: str  # asks which variables a file of options or the command line set
     tells_changed_from: int = 0
     initializes_from: int | None = None  # mysqld makes its data directory itself
@@ -43,10 +47,26 @@ def since(first: int | None, version_num: int) -> bool:
     return first is not None and version_num >= first
 
 
+_BEFORE_8_0 = (
+    "-DWITH_ZLIB=bundled",
+    "-DWITH_UNIT_TESTS=OFF",
+    "-DMYSQL_MAINTAINER_MODE=0",
+    "-DCMAKE_POLICY_VERSION_MINIMUM=3.5",
+)
 _MYSQL = Flavour(
     programs=("bin/mysqld", "sbin/mysqld", "libexec/mysqld", "bin/mariadbd", "sbin/mariadbd"),
     oldest=50600,
-    oldest_source=(8, 0),
+    oldest_source=(5, 6),
+    # Not tried. CMake 4 passes over sources that ask for less than 3.5, as these do. 5.6 is C++ of
+    # before 2017, and was published without performance_schema.
+    cmake_before={
+        (5, 7): (
+            *_BEFORE_8_0,
+            "-DWITH_PERFSCHEMA_STORAGE_ENGINE=0",
+        ),
+        (8, 0): (*_BEFORE_8_0, "-DWITH_NUMA=ON"),
+    },
+    cxx_before={(5, 7): "-std=c++11"},
     cmake=(
         "-DWITH_SSL=system",
         "-DWITH_ZLIB=bundled",
@@ -58,6 +78,8 @@ _MYSQL = Flavour(
     ),
     groups=("mysqld", "server"),
     scripts=("mysql_install_db",),
+    script_options=("--force",),  # without asking for the host's name
+    keeps_options_from=50620,
     changed="SELECT VARIABLE_NAME FROM performance_schema.variables_info "
     "WHERE VARIABLE_SOURCE NOT IN ('COMPILED', 'DYNAMIC')",
     tells_changed_from=80000,

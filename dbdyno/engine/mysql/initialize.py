@@ -46,12 +46,14 @@ def command(arm: str, layout: Layout) -> list[str | Path]:
             f"arm {arm}: `{build.base_dir}` has no {names}, which makes data directories: use a "
             "whole build"
         )
+    keeps = since(its.keeps_options_from, build.version_num)
     return [
         script,
         f"--defaults-file={layout.options}",
         f"--basedir={build.base_dir}",
         f"--datadir={layout.data}",
         *its.script_options,
+        *(["--keep-my-cnf"] if keeps else []),
     ]
 
 

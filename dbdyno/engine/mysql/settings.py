@@ -112,8 +112,8 @@ def instrumented(
 
 def labs(build: Build) -> dict[str, str]:
     """The lab's own options, as far as the build's version knows them."""
-    known, _ = options.fit(LAB, build)
-    return known | dict(flavour.of(build.engine).options)
+    known, _ = options.fit({**LAB, **flavour.of(build.engine).options}, build)
+    return known
 
 
 def read_config(name: str, text: str, source: str, version_num: int) -> Settings:
@@ -249,7 +249,7 @@ def known_names(build: Build, account: Account) -> list[str]:
     """The names of the options that the build lists with their values."""
     env = account.options()["env"] | build.environment
     command: list[str | Path] = [build.program, "--no-defaults", "--verbose", "--help"]
-    if build.engine == "mysql":
+    if build.engine == "mysql" and options.why_not("secure_file_priv", build) is None:
         # A folder that a distribution compiled in need not be there.
         command.insert(2, "--secure-file-priv=NULL")
     done = accounts.run(command, account, limit_s=CHECK_S_MAX, env=env)

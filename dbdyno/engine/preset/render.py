@@ -181,6 +181,8 @@ def fit_version(values: dict[str, str], name: str, of: Version) -> list[str]:
             why = f"new in version {since}"
         elif until is not None and of >= version.bound(until):
             why = f"gone in version {until}"
+        elif of < version.bound(known.get("values", {}).get(setting, {}).get(values[setting], "0")):
+            why = f"the value is new in {known['values'][setting][values[setting]]}"
         if why is not None:
             departures.append(f"{setting} = {values.pop(setting)} is left out: {why}")
     return departures

@@ -219,12 +219,13 @@ def arm_of(plan: Plan, name: str, names: list[str], option: str) -> Arm:
 
 def looked_at(plan: Plan) -> Sides:
     """The two arms with the versions of their servers, and what these can have of the host."""
+    from dbdyno.engine.preset import study
     from dbdyno.host import capacity
     from dbdyno.plan.attribute import Sides
     from dbdyno.run.check import preflight
 
     prepared = preflight.prepare(plan)
-    base, arm = plan.arms
+    base, arm = (study.spelled_out(one, prepared.settled.get(one.name)) for one in plan.arms)
     return Sides(
         base=base,
         arm=arm,

@@ -32,6 +32,11 @@ class BySql(ABC):
     def address(self, *, tcp: bool = False) -> Address | None:
         """Its address (engine.interface.Server)."""
 
+    @property
+    @abstractmethod
+    def load_address(self) -> Address | None:
+        """Where the load connects (engine.interface.Server)."""
+
     @abstractmethod
     def execute(
         self, *statements: str, database: str | None = None, limit_s: float = 600.0
@@ -40,7 +45,7 @@ class BySql(ABC):
 
     def job_part(self, job: Json) -> Json:
         """The `engine`, `server` and `endpoints` of a step's job (contract/README.md)."""
-        part, there = part_of(self.engine, self.address()), self.endpoints()
+        part, there = part_of(self.engine, self.load_address), self.endpoints()
         wanted = {role["endpoint"]: role["name"] for role in job["roles"] if "endpoint" in role}
         for name, role in wanted.items():
             if name not in there:

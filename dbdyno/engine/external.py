@@ -105,6 +105,11 @@ class ExternalServer(BySql, Unseen):
         """Its address, as the DSN says."""
         return self._address
 
+    @property
+    def load_address(self) -> Address:
+        """The same: a DSN says how it is reached."""
+        return self._address
+
     def endpoints(self) -> dict[str, Address]:
         """The places of the arm's further DSNs, by name."""
         return {name: dsn.address(replace(self._arm, dsn=text))

@@ -36,6 +36,7 @@ CHECKPOINT_S_MAX = 3600.0
 OPEN = "not encrypted"
 """How server.json's `encryption` begins for a connection without TLS."""
 BY_SOCKET = f"{OPEN}: a unix socket"
+BY_LOOPBACK = f"{OPEN}: 127.0.0.1"
 
 Moment = Literal["before", "after"]
 Write = Callable[[Json], None]
@@ -367,6 +368,10 @@ class Server(Protocol):
 
     def address(self, *, tcp: bool = False) -> Address | None:
         """Its address, with the database made last; None for a server inside dyno-loadgen."""
+
+    @property
+    def load_address(self) -> Address | None:
+        """Where the load connects: `address`, by the arm's transport."""
 
     def execute(
         self, *statements: str, database: str | None = None, limit_s: float = 600.0

@@ -15,7 +15,7 @@ from typing import Any
 from dbdyno.builds import VERSION_S_MAX, Build, cache, features
 from dbdyno.engine import golden, log
 from dbdyno.engine.by_sql import BySql
-from dbdyno.engine.interface import BY_SOCKET, Client, HostSampler
+from dbdyno.engine.interface import BY_LOOPBACK, BY_SOCKET, Client, HostSampler
 from dbdyno.engine.settings import Settled
 from dbdyno.host import account as accounts
 from dbdyno.host import data_folder, launch, leftovers, process
@@ -133,6 +133,8 @@ class Home:
             "account": self._place.account.name,
             "data_root": str(self._place.data_root.absolute()),
             "wal_root": str(wal_root.absolute()) if wal_root else None,
+            # Keys of copies that were made before there was a choice are without it.
+            **({} if settled.transport == Settled.transport else {"transport": settled.transport}),
         }
 
     def remove(self) -> None:
@@ -237,7 +239,8 @@ class Home:
             "config": self._arm.config,
             "preset": dict(settled.preset),
             "user": self._place.account.name,
-            "encryption": BY_SOCKET,
+            "transport": settled.transport,
+            "encryption": BY_LOOPBACK if settled.transport == "tcp" else BY_SOCKET,
             **self.times,
         }
 
@@ -279,6 +282,13 @@ class LocalServer(BySql):
     def departures(self) -> tuple[str, ...]:
         """How the settings depart from the preset's published table, in sentences."""
         return self._settled.departures
+
+    @property
+    def load_address(self) -> Address:
+        """Where the load connects: the socket, or 127.0.0.1 if the arm's transport is TCP."""
+        address = self.address(tcp=self._settled.transport == "tcp")
+        assert address is not None, "a server of the lab has an address"
+        return address
 
     def setting(self, name: str) -> str | None:
         """The setting of the preset, the plan or the lab; None where the server's default holds."""

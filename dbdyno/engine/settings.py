@@ -10,10 +10,10 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from dbdyno.model import Arm
+from dbdyno.model import Arm, Initdb, Transport
 from dbdyno.model.error import HostError, PlanError
 from dbdyno.model.size import Capacity
 
@@ -30,6 +30,7 @@ class Demand:
 
     connections: int = 0  # of the load, in the largest step
     waits: bool = False  # whether sessions are sampled for what they wait for
+    workloads: tuple[str, ...] = ()  # by name, for which a preset's studies differ
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,8 @@ class Settled:
     values: Mapping[str, str]
     preset: Mapping[str, str]  # what the preset alone asked for
     departures: tuple[str, ...]  # from the published table
+    initdb: Initdb = field(default_factory=Initdb)
+    transport: Transport = "socket"
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ Capability = Literal[
     "prewarm",  # it can read a table into its cache as it lies on the disk
     "pgbench",  # pgbench can be its load
     "explain",  # it tells the plans of statements
+    "initdb",  # a program makes its clusters, with a locale and checksums
     "extensions",  # it takes extensions
     "binary log",  # it can write every change into a log beside that of its pages
     "presets",  # published settings are known of it

@@ -21,6 +21,19 @@ class Password:
     insecure: bool = False  # whether it may be sent so that others on the way can learn it
 
 
+Transport = Literal["socket", "tcp"]
+"""How the load reaches a server of the lab: by its unix socket, or by 127.0.0.1 without TLS."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Initdb:
+    """How `initdb` makes a PostgreSQL cluster; the defaults are the lab's own."""
+
+    locale: str = "C"  # as the host's C library calls it; the encoding is always UTF8
+    data_checksums: bool = True
+    wal_segment_mb: int = 16
+
+
 @dataclass(frozen=True, kw_only=True)
 class Arm:
     """One thing compared: an engine, a build of it, and a configuration."""
@@ -41,6 +54,9 @@ class Arm:
     memory: str | None = None  # what a preset is sized for, such as "4GB"; None: the host's
     settings: Mapping[str, str] = field(default_factory=dict)  # on top of the preset
     environment: Mapping[str, str] = field(default_factory=dict)  # of the server's process
+    # The keys of Initdb that the plan names, and how the load connects; else as its preset says.
+    initdb: Mapping[str, str | bool | int] = field(default_factory=dict)
+    transport: Transport | None = None
     memory_max: str | None = None  # what the server's processes may take, by a cgroup; None: all
     fake: Mapping[str, Any] = field(default_factory=dict)  # the job's `fake`, engine "fake" only
     same_as: str | None = None  # the base's name: this arm is a double of it, measured beside it
@@ -113,6 +129,7 @@ class Schedule:
     checkpoint: str | None = None  # "before-step": a CHECKPOINT before each step's first reading
     void: Void = Void()
     repeats_max: int = 2  # how often a block is done again that was disturbed, or the lab failed in
+    rest_s: float = 0.0  # idle between the end of a server and the next one's making
 
     @property
     def turn_s(self) -> float:

@@ -12,6 +12,7 @@ from dbdyno.engine import dsn, preset
 from dbdyno.engine.preset import config_file
 from dbdyno.model import Arm, Password, engine
 from dbdyno.model.error import PlanError
+from dbdyno.plan import making
 from dbdyno.plan.schema import NAMING, ArmForm, FakeForm, PasswordForm, path_of, refusal
 from dbdyno.workload.file import NAME
 
@@ -20,7 +21,10 @@ ORIGINS = ("version", "base_dir", "build", "dsn")
 BY_RECIPE = ["version", "build"]
 OF_DSN = ("password", "allow_drop", "endpoints")
 """The keys that only a server that runs elsewhere has."""
-NOT_OF_DSN = ("config", "memory", "settings", "environment", "memory_max", "standby")
+NOT_OF_DSN = (
+    *("config", "memory", "settings", "environment", "initdb", "transport", "memory_max"),
+    "standby",
+)
 NOT_OF_FAKE = (*ORIGINS, *OF_DSN, *NOT_OF_DSN)
 VERSION = re.compile(r"\d+(\.\d+){0,2}")
 MEMORY = re.compile(r"\d+(\.\d+)?\s?(kB|MB|GB|TB)")
@@ -65,6 +69,8 @@ def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
         memory=form.memory,
         settings={setting: _setting(value) for setting, value in form.settings.items()},
         environment=form.environment,
+        initdb=making.initdb(form, key, source),
+        transport=making.transport(form, key, source),
         memory_max=form.memory_max,
         fake=_fake(form.fake) if form.fake else {},
     )

@@ -56,6 +56,14 @@ class PasswordForm(Form):
     insecure: bool = False
 
 
+class InitdbForm(Form):
+    """How `initdb` makes a cluster, as it is written."""
+
+    locale: str | None = None
+    data_checksums: bool | None = None
+    wal_segment_mb: int | None = None
+
+
 class ArmForm(Form):
     """An arm as it is written."""
 
@@ -73,6 +81,8 @@ class ArmForm(Form):
     settings: dict[str, Scalar] = Field(default_factory=dict)
     matrix: dict[str, list[Scalar | list[Scalar]]] | None = None
     environment: dict[str, str] = Field(default_factory=dict)
+    initdb: InitdbForm | None = None
+    transport: str | None = None
     memory_max: str | None = None
     fake: FakeForm | None = None
 
@@ -120,6 +130,7 @@ class ScheduleForm(Form):
     checkpoint: str | None = None
     void: VoidForm = Field(default_factory=VoidForm)
     repeats_max: int = Schedule.repeats_max
+    rest_s: float | int = Schedule.rest_s
 
 
 class ServerForm(Form):

@@ -45,6 +45,8 @@ SHARE_MIN, SHARE_MAX = 0.001, 0.5
 """Of margin and effect."""
 POWER_MIN, POWER_MAX = 0.5, 0.99
 REPEATS_MAX = 100
+REST_S_MAX = 7_200
+"""Twice and more what published studies rested."""
 CPUS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 TIME = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s)")
 
@@ -71,6 +73,7 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
         checkpoint=form.checkpoint,
         void=_void(form.void, source),
         repeats_max=_repeats_max(form, source),
+        rest_s=_rest_s(form, source),
     )
 
 
@@ -188,6 +191,13 @@ def _repeats_max(form: ScheduleForm, source: str) -> int:
         sentence = f"must be from 0 to {REPEATS_MAX}, not {form.repeats_max}"
         raise refusal(source, "schedule.repeats_max", sentence)
     return form.repeats_max
+
+
+def _rest_s(form: ScheduleForm, source: str) -> float:
+    if not 0 <= form.rest_s <= REST_S_MAX:
+        sentence = f"must be from 0 to {REST_S_MAX:,}, not {form.rest_s:g}"
+        raise refusal(source, "schedule.rest_s", sentence)
+    return float(form.rest_s)
 
 
 def _slice_s(form: ScheduleForm, source: str) -> float | None:

@@ -6,6 +6,7 @@ The caller decides when each step comes: one arm after the other (`runner`), or 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,12 +26,38 @@ from dbdyno.run.check import disk_space, preflight
 from dbdyno.run.check.preflight import Prepared
 from dbdyno.run.hooks import Hooks
 from dbdyno.run.measurement import Bench, StepFailed
-from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch
+from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch, duration, rest_leg
 from dbdyno.run.starting_state import Point
 from dbdyno.store import Results
 
 DATABASE = "ib"
 """The database that the workloads' tables live in; the Insert Benchmark's own name for it."""
+
+
+@dataclass(kw_only=True)
+class Servers:
+    """How many servers of a lab are up, and when the last one ended: for the rest between them."""
+
+    up: int = 0
+    ended_s: float | None = None  # by the monotonic clock; None: none has been up yet
+
+    @property
+    def rest_due(self) -> bool:
+        """Whether the next server is made after others, and none is up."""
+        return self.up == 0 and self.ended_s is not None
+
+    def began(self) -> None:
+        """One more is up from now on."""
+        self.up += 1
+
+    def ended(self) -> None:
+        """One of them is gone."""
+        self.up -= 1
+        self.ended_s = time.monotonic()
+
+    def idle_s(self) -> float:
+        """How long none has been up."""
+        return 0.0 if self.ended_s is None else time.monotonic() - self.ended_s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +69,7 @@ class Lab:
     results: Results
     watch: Watch
     through: int | None = None  # the last block before the next look; None: the plan's last
+    servers: Servers = field(default_factory=Servers)
 
     def steps(self, block: Block, use: WorkloadUse, arm: str) -> tuple[Step, ...]:
         """The steps that an arm does in a block, as if from an empty server, in their order."""
@@ -62,7 +90,9 @@ class Run:
     failed: int = 0  # steps that failed or were skipped
     broken: str | None = None  # why the server does not run; the next step fails for it
     failed_step: str | None = None  # after it the others are skipped
+    counted: bool = False  # among those that are up
     judged: tuple[Step, ...] = ()  # what it goes through in this block, from `begin` on
+    rested_s: float | None = None  # how long the host was idle before it; None: it did not rest
     server: Server = field(init=False)
     bench: Bench = field(init=False)  # from `begin` on
 
@@ -75,6 +105,8 @@ class Run:
     def __exit__(self, *_: object) -> None:
         self.server.stop(crash=True)
         self.server.remove()
+        if self.counted:
+            self.lab.servers.ended()
 
     @property
     def home(self) -> Path:
@@ -108,6 +140,7 @@ class Run:
 
     def set_up(self, copy: golden.Copy | None, ahead: Sequence[Step]) -> None:
         """Makes and starts the server, from a copy or empty; `broken` says why it does not run."""
+        self.cool_down()
         if copy is not None:
             self.attempt(partial(self.begin_from, copy, began=True))
         self.lab.watch.begin(self.title("set-up"), Leg(self.use.title, "", RUN_OVERHEAD_S))
@@ -119,6 +152,17 @@ class Run:
         if self.broken is None:
             self.broken = self.hook("before-run")
         self.lab.watch.end(self.broken or "ready", alarm=self.broken is not None)
+
+    def cool_down(self) -> None:
+        """Rests as long as the plan wants it since the last server ended, if none is up."""
+        rest_s, servers = self.lab.plan.schedule.rest_s, self.lab.servers
+        if rest_s and servers.rest_due:
+            self.lab.watch.begin(self.title("rest"), rest_leg(rest_s))
+            time.sleep(max(0.0, rest_s - servers.idle_s()))
+            self.rested_s = servers.idle_s()
+            self.lab.watch.end(f"idle for {duration(self.rested_s)}")
+        servers.began()
+        self.counted = True
 
     def attempt(self, what: Callable[[], None]) -> None:
         """Does a part of the way to a running server, unless an earlier one failed.
@@ -136,7 +180,8 @@ class Run:
 
     def tell(self) -> None:
         """Keeps the facts of the server, which runs. Raises ServerError."""
-        store.write_json(self.home / "server.json", self.server.facts())
+        rested = {} if self.rested_s is None else {"rested_s": self.rested_s}
+        store.write_json(self.home / "server.json", self.server.facts() | rested)
 
     def end(self) -> None:
         """Does the plan's actions after the last step, while the server still runs."""

@@ -30,7 +30,7 @@ from dbdyno.run.arm import Lab, Run, copy_leg
 from dbdyno.run.check import notices, plan_record, preflight
 from dbdyno.run.check.preflight import Prepared
 from dbdyno.run.driver import ceiling
-from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch
+from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch, rest_leg
 from dbdyno.run.starting_state import Point
 from dbdyno.store import Results, Took
 
@@ -182,6 +182,7 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
     """
     plan, prepared = lab.plan, lab.prepared
     legs: list[Leg] = []
+    rest = rests(plan, due=lab.servers.rest_due)
     there = {
         key
         for key, copy in prepared.copies.items()
@@ -190,7 +191,9 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
     for block in blocks:
         again: list[Leg] = []
         for use in uses_of(lab, block):
-            for name in block.order:
+            for place, name in enumerate(block.order):
+                if not (plan.schedule.together and place):
+                    legs += next(rest)
                 steps, at = lab.steps(block, use, name), prepared.points.get((use.title, name))
                 judged = at.after(steps) if at is not None and at.key in there else steps
                 again += extra_run.legs(plan, prepared, use, name, judged)
@@ -203,6 +206,17 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
         legs += again
         there |= {at.key for at in prepared.points.values()}
     return legs
+
+
+def rests(plan: Plan, *, due: bool) -> Iterator[list[Leg]]:
+    """The leg of the rest before each server in turn; `due`: whether one was up before the first.
+
+    None of them where the plan rests not.
+    """
+    leg = [rest_leg(plan.schedule.rest_s)] if plan.schedule.rest_s else []
+    yield leg if due else []
+    while True:
+        yield leg
 
 
 def legs_of_run(

@@ -22,7 +22,7 @@ from dbdyno.run import step as steps
 from dbdyno.run.arm import Run, copy_leg
 from dbdyno.run.check.preflight import Prepared
 from dbdyno.run.measurement import Bench, StepFailed
-from dbdyno.run.progress import RUN_OVERHEAD_S, Leg
+from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, rest_leg
 from dbdyno.run.recorder import Sampling
 from dbdyno.run.starting_state import Point
 from dbdyno.store.profile import made, write
@@ -69,6 +69,8 @@ def legs(
 ) -> Iterator[Leg]:
     """The legs of an arm's extra run after `judged` steps."""
     for part in parts(plan, judged, prepared.points.get((use.title, arm))):
+        if plan.schedule.rest_s:
+            yield rest_leg(plan.schedule.rest_s)
         if part.copy is not None:
             yield copy_leg(part.copy, prepared)
         yield Leg(use.title, "", RUN_OVERHEAD_S)

@@ -25,6 +25,8 @@ RUN_OVERHEAD_S = 6.0
 """Around each run: initdb, start, shutdown, write-back (a first guess)."""
 UNKNOWN_STEP_S = 10.0
 """The assumed length of a step that gives no expectation, until it was seen once."""
+REST = "rest between servers"
+"""In place of a workload in a leg, which no workload is called."""
 LINE_EVERY_S = 60.0
 """In a log, between two lines within a step."""
 TARGET_JUDGED_S = 20.0
@@ -39,6 +41,11 @@ class Leg:
     workload: str
     step: str
     expected_s: float | None
+
+
+def rest_leg(rest_s: float) -> Leg:
+    """The part of the way on which the host is idle between two servers."""
+    return Leg(REST, "", rest_s)
 
 
 @dataclass

@@ -46,14 +46,24 @@ MUST_DIFFER = frozenset(
 """Settings in which any two servers of one host differ, or which say nothing of their own."""
 
 
+BY_INITDB = frozenset(
+    {
+        "default_text_search_config", "lc_collate", "lc_ctype", "lc_monetary", "lc_numeric",
+        "lc_time", "max_wal_size", "min_wal_size", "wal_segment_size",
+    }
+)  # fmt: skip
+"""Settings that follow from a locale or from the size of WAL segments."""
+
+
 def differences(
     arms: Sequence[str], servers: Mapping[str, Json], plan: Json
 ) -> tuple[Difference, ...]:
     """In what the arms' servers differ; `planned` is what the plan names.
 
-    Named are an arm's version, folder or build, its preset with what that sets, its memory and its
-    settings. A new version's changed defaults come with the version, a build's compiler and flags
-    with the build; where version and build both differ, they are an explanation of their own.
+    Named are an arm's version, folder or build, its preset with what that sets, its memory, how its
+    cluster is made and reached, and its settings. A new version's changed defaults come with the
+    version, a build's compiler and flags with the build; where version and build both differ, they
+    are an explanation of their own.
     """
     if len(arms) < 2:
         return ()
@@ -76,6 +86,9 @@ def _facts(
     with_build = named_build and not versions
     # Those to servers of the lab's own are all the same: by a unix socket.
     elsewhere = servers if any(one.get("external") for one in servers.values()) else {}
+    # A plan says only what is not the lab's own way; the servers' files say all of it.
+    made_as = servers if _differ(arms, named, "initdb") else {}
+    reached = servers if _differ(arms, named, "transport") else {}
     facts = (
         ("engine", servers, "engine", True),
         ("version", servers, "version", True),
@@ -87,7 +100,9 @@ def _facts(
         ("memory", named, "memory", True),
         ("fake", named, "fake", True),
         ("compiler", servers, "compiler", with_build),
-        ("data checksums", servers, "data_checksums", False),
+        ("initdb", made_as, "initdb", True),
+        ("transport", reached, "transport", True),
+        ("data checksums", servers, "data_checksums", bool(made_as)),
         ("block size", servers, "block_size", False),
         ("account", servers, "user", False),
         ("connections", elsewhere, "encryption", False),
@@ -127,6 +142,7 @@ def _settings(
             any(name in _options(named.get(arm, {}).get("settings")) for arm in arms)
             or (by_preset and any(name in (servers[arm].get("preset") or {}) for arm in arms))
             or (default and new_version)
+            or (name in BY_INITDB and _differ(arms, named, "initdb"))
         )
         what = f"setting {name}" + (" (default)" if default else "")
         yield Difference(what=what, values=_values(arms, settings, name), planned=planned)

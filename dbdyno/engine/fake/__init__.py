@@ -119,6 +119,8 @@ class FakeServer(Unseen):
         """None: it answers only in dyno-loadgen itself."""
         return None
 
+    load_address: Address | None = None
+
     def execute(
         self, *statements: str, database: str | None = None, limit_s: float = 0.0
     ) -> list[tuple[Any, ...]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from dbdyno.builds import Build
 from dbdyno.engine.mysql import config_file, flavour, instruments, options
 from dbdyno.engine.mysql.flavour import since
-from dbdyno.engine.preset import Settings, arm_config
+from dbdyno.engine.preset import Settings, arm_config, study
 from dbdyno.engine.settings import (
     Cache,
     Demand,
@@ -82,7 +82,12 @@ def settle(arm: Arm, build: Build, host: Capacity, demand: Demand = NOTHING) -> 
     if POOL in values:
         refuse_too_much_memory(arm.name, Cache(POOL, values[POOL], POOL in own), host, amount)
     departures = (*departures, *told)
-    return Settled(values=values | labs(build), preset=preset.values, departures=departures)
+    return Settled(
+        values=values | labs(build),
+        preset=preset.values,
+        departures=departures,
+        transport=study.transport_of(arm, preset, demand.workloads),
+    )
 
 
 def instrumented(

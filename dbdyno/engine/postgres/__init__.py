@@ -96,7 +96,7 @@ class PostgresEngine:
 
     def settle(self, arm: Arm, build: Build, host: Capacity, demand: Demand) -> Settled:
         """Preset, plan and lab together. Raises PlanError, HostError."""
-        return settings.settle(arm, build.version_num, host, demand.connections)
+        return settings.settle(arm, build.version_num, host, demand)
 
     def footprint(self, setting: Setting) -> Footprint:
         """The resources of the host that a server with these settings takes."""

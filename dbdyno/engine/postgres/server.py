@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from dbdyno.engine.postgres import (
     cache_warming,
     connection,
     fingerprint,
+    initdb,
     process_kind,
     read_back,
     settings,
@@ -33,9 +34,6 @@ from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability
 from dbdyno.model.error import ServerError
 
-SUPERUSER = "dyno"
-INITDB = ("-U", SUPERUSER, "-A", "trust", "--data-checksums", "--no-locale", "-E", "UTF8", "-N")
-"""The same for all: 18 turns checksums on by default, 17 does not. -N: the lab syncs itself."""
 INCIDENTAL = frozenset({"port", "max_connections", "max_wal_size", "min_wal_size"})
 """Settings that differ between two plans of the same arm without changing what its data are."""
 INITDB_S_MAX = 300.0
@@ -93,7 +91,8 @@ class PostgresServer(LocalServer):
         Settings that follow from the disk's free room, the port or the load are left out, but for
         those that the arm names.
         """
-        own = {"postgres_sha256": self.build.sha256, "initdb": list(INITDB)}
+        made = initdb.identity(self._settled.initdb, self.build.version_num)
+        own = {"postgres_sha256": self.build.sha256} | made
         return self._home.identity(self._settled, INCIDENTAL) | own
 
     def can(self, what: Capability) -> bool:
@@ -109,7 +108,8 @@ class PostgresServer(LocalServer):
     def prepare(self) -> None:
         """Makes a fresh data directory with the settings; an earlier one of the arm is removed."""
         data, wal = self._make_folders()
-        command: list[str | Path] = [self.build.initdb, "-D", data, *INITDB]
+        how = initdb.arguments(self._settled.initdb, self.build.version_num)
+        command: list[str | Path] = [self.build.initdb, "-D", data, *how]
         if wal is not None:
             command += ["-X", wal]
         begun_s = time.monotonic()
@@ -197,7 +197,8 @@ class PostgresServer(LocalServer):
         """The server's part of server.json in a result; it has to run."""
         found = self._client.facts(self.execute)
         departures = [*self._settled.departures, *self._read_back()]
-        return found | self._home.facts(self._settled) | {"departures": departures}
+        made = {"initdb": asdict(self._settled.initdb)}
+        return found | self._home.facts(self._settled) | made | {"departures": departures}
 
     def address(self, *, tcp: bool = False) -> Address | None:
         """The server's address: its unix socket, or 127.0.0.1 with `tcp`.
@@ -205,7 +206,7 @@ class PostgresServer(LocalServer):
         The database is the one that was made last.
         """
         host = "127.0.0.1" if tcp else str(self._home.socket_dir)
-        return Address(host=host, port=self._port, user=SUPERUSER, database=self._database)
+        return Address(host=host, port=self._port, user=initdb.SUPERUSER, database=self._database)
 
     # --- Its standbys ---
 
@@ -222,8 +223,7 @@ class PostgresServer(LocalServer):
 
     def endpoints(self) -> dict[str, Address]:
         """The standbys that have joined, by name."""
-        address = self.address()
-        assert address is not None
+        address = self.load_address
         return {one.name: one.address(address) for one in self._standbys if one.joined}
 
     @property

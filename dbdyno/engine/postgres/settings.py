@@ -14,12 +14,13 @@ from pathlib import Path
 
 from dbdyno.builds import Build
 from dbdyno.engine import log
-from dbdyno.engine.postgres import config_file
-from dbdyno.engine.preset import Settings, arm_config
+from dbdyno.engine.postgres import config_file, initdb
+from dbdyno.engine.preset import Settings, arm_config, study
 from dbdyno.engine.settings import (
     CONNECTIONS,
     FOR_STEPS,
     Cache,
+    Demand,
     Settled,
     by_plan,
     connections_of,
@@ -34,6 +35,7 @@ from dbdyno.model.error import PlanError, ServerError
 from dbdyno.model.size import Capacity
 
 CHECK_S_MAX = 30.0
+NOTHING = Demand()
 DEFAULT_CONNECTIONS_MAX = 100
 FILE = "dyno.conf"
 """The settings file that a server's own includes."""
@@ -63,8 +65,8 @@ COMPILED_IN = ("io_uring", "lz4", "zstd")
 NAMED = re.compile(r'parameter "([^"]+)"')
 
 
-def settle(arm: Arm, version_num: int, host: Capacity, connections: int = 0) -> Settled:
-    """The settings of an arm for `connections` connections of the load.
+def settle(arm: Arm, version_num: int, host: Capacity, demand: Demand = NOTHING) -> Settled:
+    """The settings of an arm for what the steps demand of its server.
 
     Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
     """
@@ -72,7 +74,7 @@ def settle(arm: Arm, version_num: int, host: Capacity, connections: int = 0) -> 
     refuse_reserved(arm, preset.values)
     values = {**WANTED, **preset.values, **arm.settings}
     departures = preset.departures + by_plan(arm.settings, preset.values)
-    needed = connections_of(arm.name, arm.settings, connections, DEFAULT_CONNECTIONS_MAX)
+    needed = connections_of(arm.name, arm.settings, demand.connections, DEFAULT_CONNECTIONS_MAX)
     if needed is not None:
         values[CONNECTIONS] = str(needed)
     if arm.standby:
@@ -80,7 +82,15 @@ def settle(arm: Arm, version_num: int, host: Capacity, connections: int = 0) -> 
     if "shared_buffers" in values:
         cache = Cache("shared_buffers", values["shared_buffers"], "shared_buffers" in arm.settings)
         refuse_too_much_memory(arm.name, cache, host, arm_config.buffer_bytes)
-    return Settled(values=values | LAB, preset=preset.values, departures=departures)
+    made = study.initdb_of(arm, preset)
+    initdb.refuse_unfit(arm, made, version_num, values)
+    return Settled(
+        values=values | LAB,
+        preset=preset.values,
+        departures=departures,
+        initdb=made,
+        transport=study.transport_of(arm, preset, demand.workloads),
+    )
 
 
 def for_standby(arm: Arm, values: dict[str, str]) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ from dbdyno.model.size import bytes_of
 
 BESIDE_PRESETS = ("tags", "options")
 """Files of an engine's folder that are no presets."""
+STUDY = "study"
+"""The tag that takes the constants of a preset's studies beside its settings."""
 TAGS_OF = {"mariadb": "mysql"}
 """Engines that have the tags of another one."""
 NUMBER = "<n>"
@@ -47,6 +49,7 @@ class Preset:
     versions_max: str | None = None
     computed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     memory_share_max: Mapping[str, float] = field(default_factory=dict)
+    study: Mapping[str, Any] = field(default_factory=dict)  # constants that `_study` takes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,12 @@ class Chosen:
     tags: tuple[Tag, ...]
     size: Size | None  # the published column that is named; None: sized to the host
 
+    @property
+    def study(self) -> Mapping[str, Any]:
+        """The constants of the preset's studies, where the name asks for them; else none."""
+        asked = any(tag.name == files.STUDY for tag in self.tags)
+        return self.preset.study if asked else {}
+
 
 def parse(name: str, engine: str) -> Chosen:
     """The meaning of a configuration's name for an engine. Raises PlanError where it has none."""
@@ -41,6 +47,11 @@ def parse(name: str, engine: str) -> Chosen:
     if len(sizes) > 1:
         raise PlanError(f"config: `{name}` names {len(sizes)} hosts' sizes: keep one")
     refuse_contradictions(tags, name)
+    if any(tag.name == files.STUDY for tag in tags) and not preset.study:
+        raise PlanError(
+            f"config: `{name}`: of {preset.name} nothing is published that `_{files.STUDY}` could "
+            "take: leave it out"
+        )
     return Chosen(preset=preset, tags=tuple(tags), size=sizes[0] if sizes else None)
 
 

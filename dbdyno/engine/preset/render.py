@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dbdyno.engine.preset import files as content
@@ -32,6 +32,7 @@ class Settings:
 
     values: Mapping[str, str]
     departures: tuple[str, ...]  # sentences
+    study: Mapping[str, Any] = field(default_factory=dict)  # of the preset's studies, if asked for
 
 
 def render(chosen: Chosen, *, capacity: Capacity, version_num: int) -> Settings:
@@ -52,7 +53,7 @@ def render(chosen: Chosen, *, capacity: Capacity, version_num: int) -> Settings:
     for tag in chosen.tags:
         apply(values, tag)
     departures += fit_version(values, name, of)
-    return Settings(values=values, departures=tuple(departures))
+    return Settings(values=values, departures=tuple(departures), study=chosen.study)
 
 
 def nearest(sizes: tuple[Size, ...], host: Capacity) -> Size:

@@ -9,6 +9,7 @@ from dbdyno import engine as registry
 from dbdyno.engine.preset import files
 from dbdyno.engine.preset import name as names
 from dbdyno.engine.preset.render import render
+from dbdyno.engine.preset.study import words
 from dbdyno.model import Json, version
 from dbdyno.model.error import PlanError
 from dbdyno.model.size import UNITS, Capacity
@@ -103,6 +104,10 @@ def show(
     host = f"{capacity.cores} cores, {capacity.memory_bytes / UNITS['GB']:.1f} GB of memory"
     lines = [f"# {preset}: {chosen.preset.title}", f"# for {of} {release}, {host}"]
     lines += [f"# {sentence}" for sentence in settings.departures]
+    if chosen.preset.study:
+        lines.append(
+            f"# constants of its studies, by `_{files.STUDY}`: {words(chosen.preset.study)}"
+        )
     return "\n".join(lines) + "\n" + registry.of(of).write_config(settings.values)
 
 

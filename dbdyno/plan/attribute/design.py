@@ -20,7 +20,7 @@ ONE_AT_A_TIME_MAX = 6
 """Up to so many each arm changes one more; a screening has fewer arms for each beyond."""
 NAME_MAX = 40
 SETTINGS = "settings"
-TABLES = (SETTINGS, "environment", "fake")
+TABLES = (SETTINGS, "environment", "initdb", "fake")
 """Keys of an arm that are tables, whose keys are exchanged one by one."""
 
 

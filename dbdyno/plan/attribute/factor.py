@@ -30,7 +30,7 @@ PREBUILT = "prebuilt"
 class Change:
     """One key of an arm, and what the two arms have there; None: nothing."""
 
-    table: str  # "" for a key of the arm itself, else "settings", "environment" or "fake"
+    table: str  # "" for a key of the arm itself, else "settings", "environment", "initdb", "fake"
     key: str
     base: object
     arm: object
@@ -54,7 +54,7 @@ class Exchange:
 
 @dataclass(frozen=True, kw_only=True)
 class Sides:
-    """Two arms, and what a host makes of them."""
+    """Two arms, and what a host makes of them; `initdb` and `transport` are the arms' own keys."""
 
     base: Arm
     arm: Arm
@@ -92,8 +92,9 @@ def exchanges(sides: Sides, together: Iterable[Iterable[str]] = ()) -> tuple[Exc
     Raises PlanError where the arms cannot be taken apart.
     """
     refuse(sides.base, sides.arm)
-    found = [*_settings(sides), *_table("environment", sides), *_table("fake", sides)]
-    found += [*_keys(sides, "memory_max"), *_origin(sides)]
+    tables = ("environment", "initdb", "fake")
+    found = [*_settings(sides), *(one for table in tables for one in _table(table, sides))]
+    found += [*_keys(sides, "transport"), *_keys(sides, "memory_max"), *_origin(sides)]
     if not found:
         where = f"arms `{sides.base.name}` and `{sides.arm.name}`"
         raise PlanError(f"{where}: differ in nothing that dyno can exchange")

@@ -79,10 +79,12 @@ def _of_arm(arm: Arm) -> Iterator[str]:
         ("config", arm.config),
         ("memory", arm.memory),
         ("memory_max", arm.memory_max),
+        ("transport", arm.transport),
     ):
         if value is not None:
             yield f"{name} = {quoted(value)}"
-    for name, table in (("environment", arm.environment), ("fake", arm.fake)):
+    tables = (("environment", arm.environment), ("initdb", arm.initdb), ("fake", arm.fake))
+    for name, table in tables:
         if table:
             yield f"{name} = {value_of(table)}"
     if arm.settings:

@@ -207,6 +207,11 @@ def _of_build(key: str) -> Callable[[Json], Any]:
     return lambda server: (server.get("build") or {}).get(key, "")
 
 
+def _of_initdb(key: str) -> Callable[[Json], Any]:
+    """How a PostgreSQL of the lab was made; nothing for others, and in older results."""
+    return lambda server: (server.get("initdb") or {}).get(key, "")
+
+
 def _connections(server: Json) -> str | None:
     """How connections to a server elsewhere are encrypted; those to one of the lab's are local."""
     if server.get("external") is None:
@@ -227,6 +232,9 @@ _SERVER_FACTS: tuple[tuple[str, Callable[[Json], Any]], ...] = (
     ("departs from it in", _departures),
     ("settings not at their default", _settings),
     ("data checksums", _value("data_checksums")),
+    ("locale", _of_initdb("locale")),
+    ("WAL segments, MB", _of_initdb("wal_segment_mb")),
+    ("transport", lambda server: server.get("transport", "")),
     ("connections", _connections),
 )
 

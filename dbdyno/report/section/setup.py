@@ -102,6 +102,11 @@ def _build(arm: str, server: Json, planned: Json) -> str:
     if server.get("config"):
         memory = f" sized for {planned['memory']} of memory" if planned.get("memory") else ""
         words.append(f"with the configuration {server['config']}{memory}")
+    made = planned.get("initdb") or {}
+    if made:
+        words.append(f"made by initdb with {_named([f'{key} = {made[key]}' for key in made])}")
+    if planned.get("transport") == "tcp":
+        words.append("reached over TCP at 127.0.0.1")
     settings = planned.get("settings") or {}
     if settings:
         words.append(f"with {_named([f'{name} = {value}' for name, value in settings.items()])}")
@@ -159,7 +164,15 @@ def _blocks(comparison: Comparison) -> Iterable[str]:
     order = ", in an order drawn from the seed" if len(comparison.arms) > 1 else ""
     count = comparison.blocks
     yield f"{arms} ran once in each of {count} {_plural(count, 'block')}{order}."
+    yield from _rested(comparison.plan)
     yield from _interleaved(comparison.plan)
+
+
+def _rested(plan: Json) -> Iterable[str]:
+    """The cool-down between servers, where the plan has one."""
+    rest_s = (plan.get("schedule") or {}).get("rest_s")
+    if rest_s:
+        yield f"The host rested for {rest_s:g} s after each server, before the next one was made."
 
 
 def _interleaved(plan: Json) -> Iterable[str]:

@@ -29,7 +29,17 @@ def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True)
         for arm in plan.arms
     )
     turns = sum(turns_s(plan, prepared, use, number) for use in plan.workloads)
-    return runs + profiles + turns
+    return runs + profiles + turns + rests_s(plan, number)
+
+
+def rests_s(plan: Plan, number: int) -> float:
+    """How long the host rests in a block, in seconds: before each server but the plan's first.
+
+    Where all servers of a block are up at once there is one rest for each workload. Those of extra
+    runs are in `profiles_s`.
+    """
+    servers = len(plan.workloads) * (1 if plan.schedule.together else len(plan.arms))
+    return plan.schedule.rest_s * (servers - (number == 1))
 
 
 def profiles_s(plan: Plan, prepared: Prepared, use: WorkloadUse, arm: str, number: int) -> float:

@@ -11,12 +11,14 @@ from textwrap import wrap
 
 from dbdyno import engine, workload
 from dbdyno.engine import Build, Server
+from dbdyno.engine.preset import study
+from dbdyno.engine.settings import Settled
 from dbdyno.host import capacity
 from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.plan import schedule
 from dbdyno.run import duet, look_words, profile, starting_state
 from dbdyno.run.check import disk_space, notices, preflight, step_lengths
-from dbdyno.run.check.block_time import begins_from_copy, block_s
+from dbdyno.run.check.block_time import begins_from_copy, block_s, rests_s
 from dbdyno.run.check.disk_space import gb
 from dbdyno.run.check.plan_record import plan_json
 from dbdyno.run.check.preflight import NO_LOG, Prepared
@@ -82,7 +84,8 @@ def of_arms(plan: Plan, prepared: Prepared) -> Iterator[str]:
         if build is None or arm.same_as is not None:
             return (arm.name,)
         preset = None if arm.config is None else arm.config.split("_")[0]
-        return (build.engine, build.base_dir, preset, arm.config_text, arm.memory)
+        made = tuple(of_making(prepared.settled[arm.name]))
+        return (build.engine, build.base_dir, preset, arm.config_text, arm.memory, made)
 
     for _, group in groupby(plan.arms, alike):
         arms = list(group)
@@ -107,6 +110,7 @@ def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
     yield f"arm {arm.name}{base}: {what_runs(prepared.builds[arm.name])}"
     server = preflight.provide_server(plan, arm, prepared, NO_LOG)
     yield from of_config(arm, server)
+    yield from of_making(prepared.settled[arm.name])
     yield from (f"  {sentence}" for sentence in server.departures)
 
 
@@ -134,6 +138,14 @@ def of_config(arm: Arm, server: Server) -> Iterator[str]:
     yield f"  config {arm.config}{ending}"
 
 
+def of_making(settled: Settled) -> Iterator[str]:
+    """How an arm's cluster is made and reached, as far as that is not the lab's own way."""
+    if its := study.chosen(settled.initdb):
+        yield f"  initdb {', '.join(study.listed(its))}"
+    if settled.transport != Settled.transport:
+        yield f"  transport {settled.transport}"
+
+
 def of_group(plan: Plan, arms: Sequence[Arm], prepared: Prepared) -> Iterator[str]:
     """Arms that differ in settings and tags: what they share once, then each in what it has alone.
 
@@ -146,6 +158,7 @@ def of_group(plan: Plan, arms: Sequence[Arm], prepared: Prepared) -> Iterator[st
     same_config = len({arm.config for arm in arms}) == 1
     if same_config:
         yield from of_config(arms[0], servers[0])
+    yield from of_making(prepared.settled[arms[0].name])
     yield from (f"  {one}" for one in shared)
     for arm, sentences in zip(arms, said, strict=True):
         base = " (base)" if arm.name == plan.base else ""
@@ -279,6 +292,9 @@ def of_time(plan: Plan, prepared: Prepared) -> Iterator[str]:
     whole = sum(block_s(plan, prepared, number) for number in numbers)
     saved = sum(block_s(plan, prepared, number, copies=False) for number in numbers) - whole
     ending = f"; golden copies save about {duration(saved)}" if saved > 0 else ""
+    if plan.schedule.rest_s:
+        rest, rested = plan.schedule.rest_s, sum(rests_s(plan, number) for number in numbers)
+        ending = f", {duration(rested)} of it rest ({duration(rest)} between servers){ending}"
     if not plan.schedule.until_decided:
         yield f"time: about {duration(whole)}{ending}"
         return

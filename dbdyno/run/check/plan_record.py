@@ -9,6 +9,8 @@ from dataclasses import asdict
 from dbdyno import __version__, workload
 from dbdyno.builds import cache
 from dbdyno.engine import Build
+from dbdyno.engine.preset import study
+from dbdyno.engine.settings import Settled
 from dbdyno.model import (
     Arm,
     Hook,
@@ -34,7 +36,9 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
         "base": plan.base,
         "blocks": plan.schedule.blocks,
         "arms": [
-            arm_json(arm, prepared.builds.get(arm.name)) | left_out(arm, prepared)
+            arm_json(arm, prepared.builds.get(arm.name))
+            | in_force(prepared.settled.get(arm.name))
+            | left_out(arm, prepared)
             for arm in plan.arms
         ],
         "workloads": [
@@ -93,6 +97,7 @@ def schedule_json(schedule: Schedule) -> Json:
             "comparison",
             "void",
             "repeats_max",
+            "rest_s",
             "duet_forced",
             "writes_in_turn",
         ),
@@ -117,10 +122,24 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
     written["build_name"] = written.pop("build")
     if arm.config_text is not None:
         written["config_sha256"] = hashlib.sha256(arm.config_text.encode()).hexdigest()
+    del written["initdb"], written["transport"]
     newer = ("same_as", "shown", "config_text", "standby")
     if not arm.endpoints:
         del written["endpoints"]
     return said(written, Arm, newer) | {"build": identity}
+
+
+def in_force(settled: Settled | None) -> Json:
+    """`initdb` and `transport` as the arm's server has them, by its own keys or its preset's.
+
+    What is as it was before there was a choice is not said, so folders of before go on.
+    """
+    if settled is None:
+        return {}
+    found: Json = {"initdb": its} if (its := study.chosen(settled.initdb)) else {}
+    if settled.transport != Settled.transport:
+        found["transport"] = settled.transport
+    return found
 
 
 def left_out(arm: Arm, prepared: Prepared) -> Json:

@@ -400,7 +400,8 @@ def provide_server(plan: Plan, arm: Arm, prepared: Prepared, log_dir: Path) -> S
 def demand(plan: Plan, arm: Arm, prepared: Prepared) -> Demand:
     """The plan's wishes for the arm's server beside its settings."""
     waits = plan.observe.waits_s is not None
-    return Demand(connections=connections(plan, arm, prepared), waits=waits)
+    names = tuple(dict.fromkeys(use.name for use in plan.workloads))
+    return Demand(connections=connections(plan, arm, prepared), waits=waits, workloads=names)
 
 
 def connections(plan: Plan, arm: Arm, prepared: Prepared) -> int:

@@ -58,7 +58,7 @@ class Program:
 
     def prepare(self, step: Step, bench: Bench) -> Json:
         """The job: how the program is called, and what it is told in its environment."""
-        address = bench.server.address()
+        address = bench.server.load_address
         about = {
             "DYNO_ENGINE": bench.server.engine,
             "DYNO_STEP": step.name,

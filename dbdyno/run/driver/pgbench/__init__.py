@@ -71,7 +71,7 @@ class Pgbench:
 
         Raises PlanError where there is no such pgbench.
         """
-        address = bench.server.address()
+        address = bench.server.load_address
         assert address is not None, "what pgbench speaks to has an address"
         job = step.job
         used = client.client(job, bench.build)

@@ -71,7 +71,7 @@ class Sysbench:
 
         Raises PlanError where there is no such sysbench, or it cannot speak to the server.
         """
-        address = bench.server.address()
+        address = bench.server.load_address
         assert address is not None, "what sysbench speaks to has an address"
         job = step.job | {"engine": bench.server.engine}
         mark = f"dyno-sysbench-{time.monotonic_ns()}"

@@ -28,7 +28,11 @@ def arms(engine: str) -> list[Arm]:
     tags += [size.name for size in listed[first].sizes]
     names = [name.replace(files.NUMBER, "4") for name in listed]
     names += [f"{first}_{tag}" for tag in tags]
-    return [Arm(name="a", engine=engine, base_dir=Path(), config=name) for name in names]
+    # `_study` names a locale that this host may lack; an arm's own goes before it.
+    own = {"locale": "C"} if engine == "postgres" else {}
+    return [
+        Arm(name="a", engine=engine, base_dir=Path(), config=name, initdb=own) for name in names
+    ]
 
 
 def together(all_values: list[dict[str, str]]) -> Iterator[dict[str, str]]:

@@ -22,6 +22,7 @@ class StandIn:
             start_new_session=True,
         )
         self.postmaster_pid: int | None = self.process.pid
+        self.standby_pids: tuple[int, ...] = ()
         self.kinds: dict[int, str] = {}
         self.led: dict[int, int] = {}  # parallel worker -> its leader
         self.asked = 0

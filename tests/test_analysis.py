@@ -71,6 +71,8 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
         "rmbps_max": 40 / 64, "wmbps_max": 100 / 32, "rwmbps_max": 40 / 64 + 100 / 32,
         "read_share_of_device": None, "write_share_of_device": None,
         "wal_disk_wps": None,
+        **dict.fromkeys(("replay_lag_s_mean", "replay_lag_s_max", "replay_lag_mb_max")),
+        "catch_up_s": None,
         "wal_disk_wmbps": None,
         "late_ms_max": 1.5, "backlog_max": 3.0, "retries": 0.0,
         "errors": 0.0, "lag_us_p99": 3.0, "queue_us_p99": 12.0,

@@ -118,6 +118,7 @@ def test_its_lines_have_the_keys_of_the_real_ones(tmp_path: Path) -> None:
     class Nothing:
         threads = False
         postmaster_pid = None
+        standby_pids = ()
 
         def processes(self) -> dict[int, str]:
             return {}

@@ -217,6 +217,7 @@ def test_a_server_that_is_not_there_has_no_owners_and_no_memory(tmp_path: Path) 
     class Nothing:
         threads = False
         postmaster_pid = None
+        standby_pids = ()
 
         def processes(self) -> dict[int, str]:
             raise AssertionError("there is nothing to ask")

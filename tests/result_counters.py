@@ -83,15 +83,19 @@ def _disk(planted: Planted, time_s: float) -> Json:
     return {
         "device": "vda",
         "reads": round(reads),
+        "read_merges": round(reads * 0.25),
         "read_bytes": round(reads * planted.bytes_per_read),
         "read_ms": round(reads * 0.2),
         "writes": round(writes),
+        "write_merges": round(writes * 0.6),
         "write_bytes": round(writes * planted.bytes_per_write),
         "write_ms": round(writes * 0.5),
         "in_flight": 0,
         "io_ms": round(writes * 0.4),
         "weighted_ms": round(writes * 0.6),
+        **dict.fromkeys(("discards", "discard_merges", "discard_bytes", "discard_ms"), 0),
         "flushes": round(writes * 0.1),
+        "flush_ms": round(writes * 0.12),
     }
 
 

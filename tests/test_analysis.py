@@ -16,6 +16,7 @@ from dbdyno.analysis.step.background_spans import overlap_s
 from dbdyno.model import Json, Span, StepRun, find
 from dbdyno.model.metric import METRICS
 from dbdyno.model.metric.counter import COUNTER
+from dbdyno.model.metric.device import DEVICE
 from dbdyno.store import Results, StepFolder
 from result_builder import build, plant
 from result_planted import Planted
@@ -70,10 +71,13 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
         "told_latency_ms": None,
         "rmbps_max": 40 / 64, "wmbps_max": 100 / 32, "rwmbps_max": 40 / 64 + 100 / 32,
         "read_share_of_device": None, "write_share_of_device": None,
-        "wal_disk_wps": None,
         **dict.fromkeys(("replay_lag_s_mean", "replay_lag_s_max", "replay_lag_mb_max")),
         "catch_up_s": None,
-        "wal_disk_wmbps": None,
+        "disk_rrqmps": 10.0, "disk_rrqm_pct": 20.0, "disk_r_await": 0.2, "disk_rareq_sz": 16.0,
+        "disk_wrqmps": 60.0, "disk_wrqm_pct": 37.5, "disk_w_await": 0.5, "disk_wareq_sz": 32.0,
+        "disk_dps": 0.0, "disk_dmbps": 0.0, "disk_drqmps": 0.0, "disk_fps": 10.0,
+        "disk_drqm_pct": None, "disk_d_await": None, "disk_dareq_sz": None,  # iostat: 0
+        "disk_f_await": 1.2, "disk_aqu_sz": 0.06, "disk_util_pct": 4.0, "disk_in_flight_max": 0.0,
         "late_ms_max": 1.5, "backlog_max": 3.0, "retries": 0.0,
         "errors": 0.0, "lag_us_p99": 3.0, "queue_us_p99": 12.0,
         "cpu_per_op": 100.0, "server_cpu_per_op": 100.0, "whole_server_cpu_per_op": 102.32,
@@ -105,27 +109,12 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
     expected |= dict.fromkeys((*untold.split(), *failed.split()))
     expected |= {row.name: None for row in METRICS if row.servers == "InnoDB"}
     expected |= {row.name: None for row in COUNTER}
+    expected |= {row.name: None for row in DEVICE if row.name.startswith("wal_disk")}
     assert dict(run.metrics) == pytest.approx(expected)
     assert run.ending.status == "ok"
     assert run.window.seconds == 20.0
     assert run.facts.headline == "qps"
     assert run.warnings == ()
-
-
-def test_writes_to_a_device_of_the_log_are_counted_apart(tmp_path: Path) -> None:
-    folder = step_folder(tmp_path, "qr100")
-
-    def with_device(lines: list[Json]) -> list[Json]:
-        moved = {"open": 1, "close": 2}
-        counted = {kind: {"writes": 200 * n, "write_bytes": n << 20} for kind, n in moved.items()}
-        return [line | {"wal_disk": counted.get(line["kind"])} for line in lines]
-
-    change_lines(folder.path / "host.jsonl", with_device)
-    metrics = assemble.step_run(folder).metrics
-    seconds = 20.0
-    assert metrics["wal_disk_wps"] == pytest.approx(200 / seconds)
-    assert metrics["wal_disk_wmbps"] == pytest.approx(1 / seconds)
-    assert metrics["wps"] == 100.0, "that of the data"
 
 
 def test_results_of_older_generators_have_no_lag_and_no_queue(tmp_path: Path) -> None:
@@ -265,6 +254,7 @@ def test_series_are_of_all_clients_and_of_the_host(tmp_path: Path) -> None:
     assert set(series) == {
         "insert.rate", "insert.max_us", "delete.rate", "delete.max_us", "query.rate",
         "query.max_us", "host.cpu_pct", "disk.read_mbps", "disk.write_mbps",
+        "disk.r_await", "disk.w_await", "disk.aqu_sz", "disk.util_pct",
         "insert.client.0.rate", "insert.client.1.rate",
         "delete.client.0.rate", "delete.client.1.rate",
         "query.client.0.rate", "query.client.1.rate",

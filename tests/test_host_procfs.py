@@ -68,22 +68,32 @@ def test_swapping_is_read_from_vmstat() -> None:
 def test_a_disks_sectors_are_of_512_bytes() -> None:
     assert procfs.disk_stat(DISK_STAT) == procfs.DiskStat(
         reads=10,
+        read_merges=2,
         read_bytes=80 * 512,
         read_ms=38,
         writes=20,
+        write_merges=4,
         write_bytes=160 * 512,
         write_ms=32,
         in_flight=3,
         io_ms=165,
         weighted_ms=718,
+        discards=1,
+        discard_merges=0,
+        discard_bytes=8 * 512,
+        discard_ms=9,
         flushes=31,
+        flush_ms=125,
     )
 
 
-def test_flushes_are_unknown_where_the_kernel_does_not_count_them() -> None:
+def test_what_the_kernel_does_not_count_is_unknown() -> None:
     old = procfs.disk_stat("1 2 3 4 5 6 7 8 9 10 11\n")
     with_discards = procfs.disk_stat("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n")
+    newer_than_known = procfs.disk_stat(" ".join(str(number) for number in range(1, 21)))
     assert (old.flushes, with_discards.flushes) == (None, None)
+    assert (old.discards, old.discard_bytes, with_discards.discards) == (None, None, 12)
+    assert (with_discards.flush_ms, newer_than_known.flush_ms) == (None, 17)
     assert old.weighted_ms == 11
 
 

@@ -11,6 +11,7 @@ from dbdyno.analysis.step import (
     device_peaks,
     failures,
     innodb,
+    iostat,
     pages,
     raw_files,
     replay_lag,
@@ -62,6 +63,7 @@ def metrics(evidence: Evidence, roles: RoleFigures, server: ServerSide) -> dict[
         **trouble(evidence),
         **failures.metrics(evidence),
         **device(evidence),
+        **iostat.metrics(evidence.host),
         **device_peaks.metrics(evidence),
         **machine(evidence),
         **costs(evidence),
@@ -243,23 +245,14 @@ def largest_p99_us(encoded: Iterable[tuple[str, str | None]]) -> float | None:
 
 
 def device(evidence: Evidence) -> Metrics:
-    """Reads and writes of the data device: by time, by operation, by row inserted."""
-    seconds, operations = evidence.host.seconds, evidence.operations
+    """Reads and writes of the data device: by operation, by row inserted."""
+    operations = evidence.operations
     reads, writes, read_bytes, write_bytes = (
         evidence.host.difference("disk", key)
         for key in ("reads", "writes", "read_bytes", "write_bytes")
     )
-    wal_writes, wal_bytes = (
-        evidence.host.difference("wal_disk", key) for key in ("writes", "write_bytes")
-    )
     rows = evidence.rows_inserted
     return {
-        "wal_disk_wps": per(wal_writes, seconds),
-        "wal_disk_wmbps": scaled(per(wal_bytes, seconds), 1 / MIB),
-        "rps": per(reads, seconds),
-        "rmbps": scaled(per(read_bytes, seconds), 1 / MIB),
-        "wps": per(writes, seconds),
-        "wmbps": scaled(per(write_bytes, seconds), 1 / MIB),
         "rpq": per(reads, operations),
         "rkbpq": scaled(per(read_bytes, operations), 1 / KIB),
         "wpq": per(writes, operations),

@@ -12,6 +12,7 @@ from dbdyno.model.events import unknown
 from dbdyno.model.job import SETTLE_S_DEFAULT
 
 NS_PER_S = 1_000_000_000
+MS_PER_S = 1_000
 GAUGES = frozenset(
     {"kind", "read_ns", "delay_ns", "running", "memory_bytes", "device", "in_flight", "processes"}
     | {"rss_bytes", "pss_bytes", "cpu_source", "led"}
@@ -236,12 +237,12 @@ def scaled(amount: float | None, factor: float) -> float | None:
     return None if amount is None else amount * factor
 
 
-def disk_rate(before: Json, after: Json, *counters: str) -> float | None:
-    """Bytes by second that the data device moved between two readings, of these counters together.
+def disk_rate(before: Json, after: Json, *counters: str, device: str = "disk") -> float | None:
+    """Bytes by second that a device moved between two readings, of these counters together.
 
-    None where a reading lacks one of them.
+    `device`: its key in a reading; the data's if not given. None where a reading lacks a counter.
     """
-    moved = [difference(before, after, "disk", one) for one in counters]
+    moved = [difference(before, after, device, one) for one in counters]
     if None in moved:
         return None
     return per(plus(moved), scaled(difference(before, after, "mono_ns"), 1 / NS_PER_S))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
 
-from dbdyno.analysis.step import client_rates, raw_files, replay_lag, waits
+from dbdyno.analysis.step import client_rates, iostat, raw_files, replay_lag, waits
 from dbdyno.analysis.step.evidence import KINDS, Evidence
 from dbdyno.analysis.step.raw_files import Tick
 from dbdyno.model import Json, Series
+from dbdyno.model.metric.device import DEVICES, Device
 from dbdyno.model.processor import BUSY, CPU_STATES
 
 SHORT_S = 0.5
@@ -19,6 +19,8 @@ SHORT_S = 0.5
 CLIENTS_MAX = 64
 """With more, nobody could tell their lines apart."""
 MB = 1e6
+DEVICE_COLUMNS = ("r_await", "w_await", "aqu_sz", "util_pct")
+"""The columns of iostat that are series; an export has all of them by second."""
 
 
 def series(evidence: Evidence) -> dict[str, Series]:
@@ -27,7 +29,8 @@ def series(evidence: Evidence) -> dict[str, Series]:
     `KIND.rate` (rows a second of inserts and deletes, queries a second; statements where that is
     what the headline counts), `KIND.client.N.rate` (of client N, from 0, where there are 2 to 64:
     rows, queries or transactions), `KIND.max_us` (the longest response), `host.cpu_pct`,
-    `disk.read_mbps` and `disk.write_mbps` (10^6 bytes), `blocks.read` and `blocks.hit` (pages a
+    of the devices `disk` and `wal_disk` `.read_mbps`, `.write_mbps` (10^6 bytes), `.r_await`,
+    `.w_await`, `.aqu_sz` and `.util_pct` (as iostat), `blocks.read` and `blocks.hit` (pages a
     second of the server's cache, where waits were sampled), `lag.seconds` and `lag.mb` (10^6 bytes;
     of a standby). KIND is insert, delete, query, or other: that has the headline's role where it is
     none of these.
@@ -41,11 +44,9 @@ def series(evidence: Evidence) -> dict[str, Series]:
             longest = _longest(ticks)
             found |= {f"{kind}.max_us": longest} if longest.x_s else {}
     if evidence.load.open_ns is not None:
-        cpu = _of_host(evidence, _busy_share)
-        found |= {"host.cpu_pct": cpu} if cpu.x_s else {}
-        for way in ("read", "write"):
-            moved = _of_host(evidence, partial(_moved_mbps, f"{way}_bytes"))
-            found |= {f"disk.{way}_mbps": moved} if moved.x_s else {}
+        busy = [(at_s, _busy_share(before, after)) for at_s, before, after in _seconds(evidence)]
+        found |= dict(_known("host.cpu_pct", busy))
+        found |= {name: one for device in DEVICES for name, one in _of_device(evidence, device)}
     found |= waits.blocks(evidence)
     return found | replay_lag.series(evidence)
 
@@ -105,19 +106,40 @@ def _longest(ticks: Iterable[Tick]) -> Series:
     return Series(x_s=tuple(longest), y=tuple(longest.values()))
 
 
-def _of_host(evidence: Evidence, value: Callable[[Json, Json], float | None]) -> Series:
-    """A value of each two readings of the host that follow each other."""
-    points: list[tuple[float, float]] = []
-    readings = evidence.host.readings
+def _of_device(evidence: Evidence, device: Device) -> Iterable[tuple[str, Series]]:
+    """What a device moved, and how iostat has it; no series of what is never known."""
+    pairs = [
+        (at_s, before, after)
+        for at_s, before, after in _seconds(evidence)
+        if raw_files.number(after, device, "reads") is not None
+    ]
+    told = [(at_s, iostat.figures(before, after, device)) for at_s, before, after in pairs]
+    for way in ("read", "write"):
+        counter = f"{way}_bytes"
+        moved = [
+            (at_s, raw_files.disk_rate(before, after, counter, device=device))
+            for at_s, before, after in pairs
+        ]
+        yield from _known(
+            f"{device}.{way}_mbps", [(x, raw_files.scaled(y, 1 / MB)) for x, y in moved]
+        )
+    for column in DEVICE_COLUMNS:
+        yield from _known(f"{device}.{column}", [(at_s, one[column]) for at_s, one in told])
+
+
+def _known(name: str, points: Iterable[tuple[float, float | None]]) -> Iterable[tuple[str, Series]]:
+    """A series of the points that are known, where there are any."""
+    known = [(x, y) for x, y in points if y is not None]
+    if known:
+        yield name, Series(x_s=tuple(x for x, _ in known), y=tuple(y for _, y in known))
+
+
+def _seconds(evidence: Evidence) -> Iterable[tuple[float, Json, Json]]:
+    """Each two readings of the host that follow each other, with the second one's time."""
     open_ns = evidence.load.open_ns or 0
-    for before, after in pairwise(readings):
-        found = value(before, after)
-        if (
-            found is not None
-            and after["mono_ns"] - before["mono_ns"] >= SHORT_S * raw_files.NS_PER_S
-        ):
-            points.append(((after["mono_ns"] - open_ns) / raw_files.NS_PER_S, found))
-    return Series(x_s=tuple(x for x, _ in points), y=tuple(y for _, y in points))
+    for before, after in pairwise(evidence.host.readings):
+        if after["mono_ns"] - before["mono_ns"] >= SHORT_S * raw_files.NS_PER_S:
+            yield (after["mono_ns"] - open_ns) / raw_files.NS_PER_S, before, after
 
 
 def _busy_share(before: Json, after: Json) -> float | None:
@@ -127,8 +149,3 @@ def _busy_share(before: Json, after: Json) -> float | None:
     }
     busy = raw_files.plus(moved[part] for part in BUSY)
     return raw_files.scaled(raw_files.per(busy, raw_files.plus(moved.values())), 100.0)
-
-
-def _moved_mbps(what: str, before: Json, after: Json) -> float | None:
-    """MB that the device read or wrote, by second."""
-    return raw_files.scaled(raw_files.disk_rate(before, after, what), 1 / MB)

@@ -32,18 +32,25 @@ class HostStat:
 
 
 class DiskStat(NamedTuple):
-    """One block device's counters, cumulative."""
+    """One block device's counters, cumulative; None: the kernel does not count them."""
 
     reads: int
+    read_merges: int
     read_bytes: int
     read_ms: int
     writes: int
+    write_merges: int
     write_bytes: int
     write_ms: int
     in_flight: int
     io_ms: int
     weighted_ms: int
-    flushes: int | None  # None before Linux 5.5
+    discards: int | None  # from Linux 4.18 on, as all of discards
+    discard_merges: int | None
+    discard_bytes: int | None
+    discard_ms: int | None
+    flushes: int | None  # from Linux 5.5 on
+    flush_ms: int | None
 
 
 class ProcessStat(NamedTuple):
@@ -111,17 +118,26 @@ def swap_pages(text: str) -> tuple[int, int]:
 def disk_stat(text: str) -> DiskStat:
     """Parses /sys/class/block/*/stat: a line of /proc/diskstats without numbers and name."""
     fields = [int(field) for field in text.split()]
+    discards, discard_merges, discard_sectors, discard_ms = fields[11:15] or (None,) * 4
+    flushes, flush_ms = fields[15:17] or (None,) * 2
     return DiskStat(
         reads=fields[0],
+        read_merges=fields[1],
         read_bytes=fields[2] * SECTOR_BYTES,
         read_ms=fields[3],
         writes=fields[4],
+        write_merges=fields[5],
         write_bytes=fields[6] * SECTOR_BYTES,
         write_ms=fields[7],
         in_flight=fields[8],
         io_ms=fields[9],
         weighted_ms=fields[10],
-        flushes=fields[15] if len(fields) > 15 else None,
+        discards=discards,
+        discard_merges=discard_merges,
+        discard_bytes=None if discard_sectors is None else discard_sectors * SECTOR_BYTES,
+        discard_ms=discard_ms,
+        flushes=flushes,
+        flush_ms=flush_ms,
     )
 
 

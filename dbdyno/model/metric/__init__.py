@@ -15,6 +15,7 @@ from __future__ import annotations
 from dbdyno.model.metric.cost import COST
 from dbdyno.model.metric.counter import COUNTER
 from dbdyno.model.metric.debt import DEBT
+from dbdyno.model.metric.device import DEVICE
 from dbdyno.model.metric.published import PUBLISHED
 from dbdyno.model.metric.row import Metric
 from dbdyno.model.metric.service import SERVICE
@@ -22,7 +23,7 @@ from dbdyno.model.metric.standby import STANDBY
 
 __all__ = ["METRICS", "Metric", "by_name", "document", "held", "less_is_better"]
 
-METRICS: tuple[Metric, ...] = (*PUBLISHED, *SERVICE, *COST, *COUNTER, *DEBT, *STANDBY)
+METRICS: tuple[Metric, ...] = (*PUBLISHED, *SERVICE, *COST, *COUNTER, *DEBT, *DEVICE, *STANDBY)
 
 HELD_SHARE = 0.95
 """Of a target rate, from which on it counts as held (spec insert-benchmark.md 6.3)."""

@@ -31,15 +31,6 @@ DEBT: tuple[Metric, ...] = (
         """WAL per minute | same, divided by the window's length""",
     ),
     row.own(
-        "wal_disk_wps", "1/s", "neutral", 1,
-        """writes to the log's device | write requests of the log's device in the window, divided by
-        its length; NA if the data's device holds the log (wps counts its writes)""",
-    ),
-    row.own(
-        "wal_disk_wmbps", "MiB/s", "neutral", 2,
-        """bytes written to the log's device | as wal_disk_wps, of bytes written""",
-    ),
-    row.own(
         "rmbps_max", "MiB/s", "neutral", 2,
         """greatest second of reads | most that the data device read between two readings of the
         host in the window that lie a second apart (at least 0.9 s), or over the whole window if

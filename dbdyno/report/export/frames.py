@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbdyno.model import Json
-from dbdyno.report.export import second_rows, step_rows, wait_rows
+from dbdyno.report.export import device_rows, second_rows, step_rows, wait_rows
 from dbdyno.report.export.form import FRAME_TYPES, Table
 from dbdyno.report.export.source import Source
 from dbdyno.report.export.step_rows import Rows
@@ -29,11 +29,12 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
         frozenset(
             {"steps", "metrics", "statements", "response", "service", "costs", "waits", "spans"}
         )
-        | {"targets", "fairness", "stalls", "states"},
+        | {"told", "targets", "fairness", "stalls", "states"},
         step_rows.steps,
     ),
     (frozenset({"ticks", "clients"}), second_rows.load),
     (frozenset({"samples", "owner_samples"}), second_rows.host),
+    (frozenset({"devices", "device_samples"}), device_rows.devices),
     (frozenset({"wait_samples"}), wait_rows.samples),
 )
 """Which tables are made together, as their rows come from the same files."""

@@ -7,6 +7,7 @@ from this module (tools/export_page.py; a test compares). A null means unknown, 
 from __future__ import annotations
 
 from dbdyno.report.export.cause_tables import CAUSES
+from dbdyno.report.export.device_tables import DEVICES
 from dbdyno.report.export.form import Table, table
 
 _TIMES = """
@@ -347,6 +348,7 @@ TABLES: tuple[Table, ...] = (
         rss_bytes               | integer | bytes   | the server's memory, shared memory once
         """,
     ),
+    *DEVICES,
     table(
         "owner_samples", "an owner of costs between two readings, as in samples",
         """

@@ -1,0 +1,57 @@
+"""The rows of devices, from the raw lines of host.jsonl: by step's window and by second.
+
+A step at a time is in memory.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from dbdyno.analysis.step import iostat, raw_files
+from dbdyno.analysis.step.raw_files import NS_PER_S, Host
+from dbdyno.model import Json
+from dbdyno.model.metric.device import DEVICES
+from dbdyno.report.export.source import Place, Source
+from dbdyno.report.export.step_rows import Rows
+
+
+def devices(source: Source) -> Rows:
+    """The rows of `devices` and `device_samples` of every step, step by step."""
+    for place in source.places():
+        yield from source.stream(place.folder, _devices(source, place))
+
+
+def _devices(source: Source, place: Place) -> Rows:
+    key = source.step_key(place, place.folder.step())
+    host = raw_files.host(place.folder.host())
+    if host.open is None:  # no window
+        return
+    for device, holds in DEVICES.items():
+        read = host.open.get(device)
+        if read is None:
+            continue
+        which = key | {"holds": holds, "device": read["device"]}
+        if host.close is not None:
+            yield "devices", {**which, **iostat.of_window(host, device)}
+        for times, before, after in _pairs(host):
+            gauge = {"in_flight": raw_files.number(after, device, "in_flight")}
+            row = iostat.figures(before, after, device)
+            yield "device_samples", which | times | row | gauge
+
+
+def _pairs(host: Host) -> list[tuple[Json, Json, Json]]:
+    """Each two readings that follow each other, with their times as in `samples`."""
+    first = host.readings[0]
+    opened_ns = first["mono_ns"] - (first.get("delay_ns") or 0)
+    return [
+        (
+            {
+                "second": (after["mono_ns"] - opened_ns) / NS_PER_S,
+                "seconds": (after["mono_ns"] - before["mono_ns"]) / NS_PER_S,
+            },
+            before,
+            after,
+        )
+        for before, after in pairwise(host.readings)
+        if after["mono_ns"] > before["mono_ns"]
+    ]

@@ -36,6 +36,7 @@ def machine(comparison: Comparison) -> list[tuple[str, str]]:
         ("CPU", _cpu(part(host, "cpu"))),
         ("Memory", _memory(host)),
         ("Storage", _storage(part(host, "data"))),
+        *_log(host),
         (
             "System",
             joined([host.get("os"), prefixed("kernel", host.get("kernel")), _virtual(host)]),
@@ -166,6 +167,22 @@ def _storage(data: Json) -> str:
             f"unsure: {unsure}" if unsure else "",
         ]
     )
+
+
+def shared(host: Json) -> bool:
+    """Whether the log is known to lie on the data's device; results of old versions say nothing."""
+    log = part(host, "wal")
+    if log:
+        return bool(log.get("device")) and log["device"] == part(host, "data").get("device")
+    return "wal" in host  # null: in the data directory
+
+
+def _log(host: Json) -> Iterable[tuple[str, str]]:
+    """The storage of a log that has a folder of its own; of one on the data's device only that."""
+    log = part(host, "wal")
+    if log:
+        here = f"on the data's device, in {log.get('path')}"
+        yield "Storage of the log", here if shared(host) else _storage(log)
 
 
 def _virtual(host: Json) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from dbdyno.model import Cell as Result
 from dbdyno.model import StepComparison, metric
+from dbdyno.model.metric import device
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 
@@ -120,11 +121,12 @@ def _hover(one: metric.Metric) -> str:
 
 
 def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
-    """The other metrics, a row each, grouped by what they tell."""
+    """The other metrics, a row each, grouped by what they tell; devices have their own table."""
     others = [
         one
         for one in metric.METRICS
         if not one.published
+        and one.name not in device.NAMES
         and any(result.metrics.get(one.name) is not None for result in step.cells)
     ]
     if not others:

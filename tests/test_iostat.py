@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 import dbdyno
+from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble, iostat, raw_files
 from dbdyno.model import Json
 from dbdyno.model.metric.device import COLUMNS, NAMES
+from dbdyno.report.section import device
 from result_builder import build
 from test_analysis import change_lines, step_folder
 
@@ -140,3 +142,17 @@ def test_an_export_has_the_columns_of_iostat_by_step_and_by_second(tmp_path: Pat
     assert (len(rows), rows[-1]["second"], rows[-1]["in_flight"]) == (21, 20.0, 0)
     for row in rows:
         assert {name: row[name] for name in planted} == pytest.approx(planted)
+
+
+def test_a_report_shows_the_device_of_each_step_in_the_columns_of_iostat(tmp_path: Path) -> None:
+    found = compare.load(build(tmp_path, blocks=1, steps=("qr100",)))
+    (step,) = found.steps
+    shown = device.table(step, found, "s")
+    assert shown is not None
+    headings = [one.text for one in shown.columns]
+    row = next(one for one in shown.rows if one.arm == "pg17")
+    values = dict(zip(headings, [cell.text for cell in row.cells], strict=True))
+    assert {name: float(values[name]) for name in ("w/s", "w_await", "wareq-sz", "%util")} == {
+        "w/s": 100.0, "w_await": 0.5, "wareq-sz": 32.0, "%util": 4.0,
+    }  # fmt: skip
+    assert "iostat -x" in str(shown.note)

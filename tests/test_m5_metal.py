@@ -121,17 +121,17 @@ def test_the_tables_are_written_between_their_marks(
 
 
 def plan_of(name: str) -> Plan:
-    return plan.load(ROOT / "plans" / f"{name}.toml")
+    return plan.load(ROOT / "plans" / "studies" / f"{name}.toml")
 
 
 def test_the_study_s_plans_keep_its_ratios() -> None:
-    whole = plan_of("pgbench-m5-metal")
+    whole = plan_of("m5-metal-full")
     assert [arm.version for arm in whole.arms if arm.shown] == [
         str(major) for major in range(12, 19)
     ]
     assert whole.require["huge_pages"] is True
     assert {arm.config for arm in whole.arms} == {"m5.metal"}
-    for name in ("pgbench-m5-metal-small", "pgbench-m5-metal-wal"):
+    for name in ("m5-metal", "m5-metal-wal"):
         (use,) = plan_of(name).workloads
         assert (use.preset, use.parameters["scale"]) == ("m5.metal", 26)
 

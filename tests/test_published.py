@@ -11,11 +11,15 @@ import pytest
 
 import comparison_builder
 import published
-from dbdyno.model import Comparison, Ratio
+import published_data
+import published_pairs
+from dbdyno.model import Comparison, Ratio, metric
+from dbdyno.model.error import ResultError
 from result_builder import build, plant
 from run_builder import changed
 
-PAGE = Path(__file__).parent.parent / "docs" / "published.md"
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "published.md"
 GROUPS = {  # the published suite of 32, in the order of its tables
     "point queries": "hot-points point-query points-covered-pk points-covered-si"
     " points-notcovered-pk points-notcovered-si random-points_range=1000"
@@ -27,30 +31,47 @@ GROUPS = {  # the published suite of 32, in the order of its tables
     "writes": "delete insert read-write_range=100 read-write_range=10 update-index update-inlist"
     " update-nonindex update-one update-zipf write-only",
 }
-STUDIES = published.read(published.STUDIES)
+EVERY = published_data.read(published.STUDIES)
+STUDIES = tuple(study for study in EVERY if set(GROUPS) <= {one.title for one in study.groups})
 
 
-def study(label: str) -> published.Study:
-    return next(one for one in STUDIES if one.label == label)
+def study(label: str) -> published_data.Study:
+    return next(one for one in EVERY if one.label == label)
 
 
 # --- The data --------------------------------------------------------------------------------
 
 
-def test_every_study_has_the_32_steps_in_their_groups() -> None:
-    assert len(STUDIES) == len(list(published.STUDIES.glob("*.toml"))) == 6
+def test_every_sysbench_study_has_the_32_steps_in_their_groups() -> None:
+    assert len(STUDIES) == 6
     for one in STUDIES:
-        found = {title: " ".join(steps) for title, steps in one.groups.items()}
+        found = {table.title: " ".join(key.step for key in table.figures) for table in one.groups}
         assert found == GROUPS, one.label
 
 
-def test_every_figure_is_a_number_for_its_version() -> None:
-    for one in STUDIES:
-        assert len({published.major_of(version) for version in one.versions}) > 1
-        for steps in one.groups.values():
-            for step, figures in steps.items():
-                assert len(figures) == len(one.versions), (one.label, step)
-                assert all(figure > 0 for figure in figures), (one.label, step)
+@pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
+def test_every_figure_says_something(one: published_data.Study) -> None:
+    assert set(one.here.values()) <= set(one.arms)
+    for table in one.groups:
+        assert table.values or table.by or table.compared or not table.relative, table.title
+        for base, arm in table.compared:
+            assert {base, arm} <= set(one.arms), table.title
+            for key in table.figures:
+                said = table.said(key, base, arm)
+                assert said is not None and said.text, (table.title, key)
+        for key, figures in table.figures.items():
+            if not table.values:
+                assert all(
+                    isinstance(figure, float) or published_data.said(figure) for figure in figures
+                )
+            if table.by is not None and key.step != table.by:
+                assert table.said_by_step(key, table.arms[0]) is not None
+
+
+def test_every_metric_is_one_of_ours() -> None:
+    told = {"read_rate", "write_rate"}  # of the workload cbc
+    named = {key.metric for one in EVERY for table in one.groups for key in table.figures}
+    assert named - {None} <= {one.name for one in metric.METRICS} | told
 
 
 def test_studies_with_fewest_clients_come_first_and_the_newest_among_them() -> None:
@@ -75,6 +96,16 @@ def test_studies_with_fewest_clients_come_first_and_the_newest_among_them() -> N
         ("small, 1 client, 2025-11", "12.22", "18.0", "hot-points", 2.05),
         ("small, 1 client, 2025-11", "12.22", "18.0", "scan", 1.20),
         ("small, 1 client, 2025-11", "12.22", "18.0", "update-one", 1.06),
+        ("small, IO-bound, 2025-06", "17.5", "18beta1 x10b", "l.i2", 0.96),
+        ("small, IO-bound, 2025-06", "14.0", "18beta1 x10b", "l.i2", 0.82),
+        ("small, cached, 2025-06", "17.5", "18beta1 x10d", "l.i2", 0.92),
+        ("large, IO-bound, 2025-06", "17.4", "18beta1 x10cw4", "l.i2", 1.40),
+        ("medium, cached, a27", "15.3", "16beta3", "l.i1", 0.95),
+        ("small, 2024-09", "my8039 bl0_sync0_dw1", "my8039 bl1_sync0_dw1", "insert", 0.57),
+        ("small, 2024-09", "my8039 bl0_sync0_dw1", "my8039 bl1_sync0_dw1", "update-nonindex", 0.54),
+        ("medium, 2024-09", "my8039 bl0_sync1_dw1", "my8039 bl1_sync1_dw1", "update-index", 0.58),
+        ("small, 2024-09", "pg17rc1 sync0_comp0_fpi1", "my8039 bl1_sync0_dw1", "insert", 0.46),
+        ("m5.metal, 2023-01", "compressed", "frequent checkpoints", "tpcb-like", 0.46),
     ],
 )
 def test_ratios_are_those_of_the_sources(
@@ -87,14 +118,12 @@ def test_what_a_study_says_it_reused_is_what_the_earlier_one_has() -> None:
     """So the base of 2026-04 was measured half a year before its other versions."""
     earlier, later = study("large48, 40 clients, 2025-11"), study("large48, 40 clients, 2026-04")
     assert later.reused == ("12.22", "13.23")
-    for title, steps in later.groups.items():
-        for step, figures in steps.items():
-            before = earlier.groups[title][step]
-            same = [
-                v for v, one, two in zip(later.versions, figures, before, strict=True) if one == two
-            ]
-            assert set(later.reused) <= set(same), step
-    assert later.groups["writes"]["delete"][2:] != earlier.groups["writes"]["delete"][2:]
+    for table, before in zip(later.groups, earlier.groups, strict=True):
+        for key in table.figures:
+            for arm in later.reused:
+                assert table.figure(key, arm) == before.figure(key, arm), key
+    delete = published_data.Key(None, "delete", None)
+    assert later.groups[-1].figures[delete][2:] != earlier.groups[-1].figures[delete][2:]
 
 
 def test_the_newest_version_of_a_major_version_is_compared() -> None:
@@ -102,7 +131,41 @@ def test_the_newest_version_of_a_major_version_is_compared() -> None:
     assert (small.newest(12), small.newest(17), small.newest(18)) == ("12.22", "17.7", "18.1")
     assert study("small, 1 client, 2025-09").newest(18) == "18rc1"
     assert small.newest(11) is None
+    assert study("small, IO-bound, 2025-06").newest(18) is None  # each has a configuration
+    assert study("large, cached, 2024-09").newest(8) is None  # of MySQL
     assert small.ratio("point-query.pre", "12.22", "18.1") is None
+
+
+@pytest.mark.parametrize(
+    ("figure", "directions", "text"),
+    [
+        (0.95, ("down",), "0.95 ▼"),
+        (1.0, ("flat",), "1.00"),
+        ((1.0, 1.11), ("flat", "up"), "1.00–1.11 ▲ or flat"),
+        ((0.73, 0.88), ("down",), "0.73–0.88 ▼"),
+        ("not down", ("flat", "up"), "not down"),
+        ("up", ("up",), "up"),
+    ],
+)
+def test_a_figure_may_be_a_number_two_ends_or_a_word(
+    figure: published_data.Figure, directions: tuple[str, ...], text: str
+) -> None:
+    said = published_data.said(figure)
+    assert (said.directions, said.text) == (directions, text)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (1.05, 1.2, "agrees"),
+        (0.98, 1.02, "agrees"),
+        (0.9, 0.99, "cannot tell"),
+        (0.8, 0.9, "disagrees"),
+    ],
+)
+def test_one_direction_of_several_suffices(low: float, high: float, verdict: str) -> None:
+    found = published_pairs.finding(Ratio(value=1.0, low=low, high=high, blocks=4))
+    assert published_pairs.verdict(found, published_data.said("not down")) == verdict
 
 
 # --- The rule --------------------------------------------------------------------------------
@@ -124,7 +187,7 @@ def test_the_newest_version_of_a_major_version_is_compared() -> None:
 def test_a_published_ratio_has_a_direction_from_three_percent_on(
     ratio: float, direction: str
 ) -> None:
-    assert published.direction(ratio) == direction
+    assert published_data.direction(ratio) == direction
 
 
 @pytest.mark.parametrize(
@@ -147,33 +210,36 @@ def test_our_interval_decides_by_itself(
     low: float | None, high: float | None, finding: str
 ) -> None:
     ratio = Ratio(value=1.0, low=low, high=high, blocks=3)
-    assert published.finding(ratio) == finding
+    assert published_pairs.finding(ratio) == finding
 
 
 def test_a_limited_generator_decides_in_one_direction_only() -> None:
     rise = Ratio(value=1.1, low=1.05, high=1.2, blocks=3)
     fall = Ratio(value=0.9, low=0.85, high=0.95, blocks=3)
     still = Ratio(value=1.0, low=0.99, high=1.01, blocks=3)
-    assert published.finding(rise, "at least") == "up beyond 3 %"
-    assert published.finding(fall, "at most") == "down beyond 3 %"
+    assert published_pairs.finding(rise, "at least") == "up beyond 3 %"
+    assert published_pairs.finding(fall, "at most") == "down beyond 3 %"
     undecided = [(rise, "at most"), (fall, "at least"), (still, "at least"), (still, "at most")]
-    assert {published.finding(ratio, bound) for ratio, bound in undecided} == {"open"}
-    assert published.finding(rise, "unknown") == "open"
-    assert published.finding(None) == "open"
+    assert {published_pairs.finding(ratio, bound) for ratio, bound in undecided} == {"open"}
+    assert published_pairs.finding(rise, "unknown") == "open"
+    assert published_pairs.finding(None) == "open"
 
 
 def test_every_finding_has_a_verdict_for_every_direction() -> None:
-    assert set(published.VERDICTS) == set(get_args(published.Finding))
-    for verdicts in published.VERDICTS.values():
-        assert set(verdicts) == set(get_args(published.Direction))
+    assert set(published_pairs.VERDICTS) == set(get_args(published_pairs.Finding))
+    for verdicts in published_pairs.VERDICTS.values():
+        assert set(verdicts) == set(get_args(published_data.Direction))
 
 
 def test_the_rule_treats_rise_and_fall_alike() -> None:
     mirror = {"up": "down", "down": "up", "flat": "flat"}
-    for finding, verdicts in published.VERDICTS.items():
+    for finding, verdicts in published_pairs.VERDICTS.items():
         other = finding.replace("up", "#").replace("down", "up").replace("#", "down")
         for direction, verdict in verdicts.items():
-            assert published.VERDICTS[other][mirror[direction]] == verdict, (finding, direction)
+            assert published_pairs.VERDICTS[other][mirror[direction]] == verdict, (
+                finding,
+                direction,
+            )
 
 
 @pytest.mark.parametrize(
@@ -186,18 +252,22 @@ def test_the_rule_treats_rise_and_fall_alike() -> None:
         (["agrees", "disagrees", "disagrees"], "agrees with 1, disagrees with 2 of 3"),
     ],
 )
-def test_several_studies_are_counted(verdicts: list[published.Verdict], words: str) -> None:
-    assert published.together(verdicts) == words
+def test_several_studies_are_counted(verdicts: list[published_pairs.Verdict], words: str) -> None:
+    assert published_pairs.together(verdicts) == words
 
 
 def test_the_page_has_the_rule_as_it_is_applied() -> None:
     text = PAGE.read_text()
-    for finding, verdicts in published.VERDICTS.items():
+    for finding, verdicts in published_pairs.VERDICTS.items():
         cells = " | ".join(verdicts[direction] for direction in ("down", "flat", "up"))
         assert re.search(rf"^\| {re.escape(finding)} \|.*\| {re.escape(cells)} \|$", text, re.M)
 
 
 # --- The tables ------------------------------------------------------------------------------
+
+
+def document(of: published_pairs.Pair) -> str:
+    return published.document([of], of.comparison)
 
 
 def made_up() -> Comparison:
@@ -213,17 +283,17 @@ def made_up() -> Comparison:
 
 
 def test_a_table_has_every_study_ours_with_its_interval_cpu_and_a_verdict() -> None:
-    of = published.pair(made_up(), None, STUDIES)
+    of = published_pairs.by_version(made_up(), None, STUDIES)
     assert [one.label for one, _, _ in of.studies] == [one.label for one in STUDIES]
-    cells = {row.step: row for its in published.rows(of).values() for row in its}
+    cells = {row.key.step: row for its in published_pairs.rows(of).values() for row in its}
     scan = cells["scan"]
     assert scan.finding == "down beyond 3 %"
-    assert scan.published == (1.04, 1.36, 1.12, 1.16, 1.13, 0.91)
+    assert tuple(one.value for one in scan.published if one) == (1.04, 1.36, 1.12, 1.16, 1.13, 0.91)
     assert scan.verdict == "agrees with 1, disagrees with 5 of 6"
     assert cells["hot-points"].finding == "up"
     assert cells["hot-points"].verdict == "cannot tell"  # all six say flat
     assert cells["insert"].verdict == "no figure"
-    text = published.document(of)
+    text = document(of)
     (line,) = re.findall(r"^\| scan \|.*$", text, re.M)
     assert re.search(r"\| 1.04 ▲ \| 1.36 ▲ \| .* \| 0.91 ▼ \| 0.9\d \(0.\d\d–0.9\d\) \|", line)
     assert "| small, 1 client, 2025-09: 18rc1 ÷ 17.6 |" in text
@@ -231,7 +301,7 @@ def test_a_table_has_every_study_ours_with_its_interval_cpu_and_a_verdict() -> N
 
 
 def test_the_counts_are_those_of_the_rows() -> None:
-    text = published.document(published.pair(made_up(), None, STUDIES))
+    text = document(published_pairs.by_version(made_up(), None, STUDIES))
     counted = re.findall(r"^\| \[(.*?)\]\(.*\|(.*?)\|(.*?)\|(.*?)\|(.*?)\|$", text, re.M)
     assert len(counted) == len(STUDIES)
     for label, *counts in counted:
@@ -258,19 +328,25 @@ def test_what_the_steps_met_stands_beside_them() -> None:
     )
     names = ("range-covered-pk", "range-notcovered-pk", "delete", "point-query")
     steps = tuple(dataclasses.replace(made.steps[0], step=name, cells=cells) for name in names)
-    text = published.document(published.pair(dataclasses.replace(made, steps=steps), None, STUDIES))
+    text = document(
+        published_pairs.by_version(dataclasses.replace(made, steps=steps), None, STUDIES)
+    )
     met = text.split("### What the steps met")[1].split("###")[0]
     assert "| range-covered-pk | pages all visible, % | 100.0 | 61.5 |" in met
     assert "| delete | deletes found a row, % | 90.0 | 51.5 |" in met
     assert met.count("\n| ") == 4
-    assert "What the steps met" not in published.document(published.pair(made_up(), None, STUDIES))
+    assert "What the steps met" not in document(
+        published_pairs.by_version(made_up(), None, STUDIES)
+    )
 
 
 def test_one_block_decides_nothing() -> None:
     made = comparison_builder.comparison(blocks=1)
     steps = (dataclasses.replace(made.steps[0], step="hot-points"),)
-    of = published.pair(dataclasses.replace(made, steps=steps), "pg18", STUDIES)
-    (row,) = [one for one in published.rows(of)["point queries"] if one.step == "hot-points"]
+    of = published_pairs.by_version(dataclasses.replace(made, steps=steps), "pg18", STUDIES)
+    (row,) = [
+        one for one in published_pairs.rows(of)["point queries"] if one.key.step == "hot-points"
+    ]
     assert (row.finding, row.verdict) == ("open", "cannot tell")
 
 
@@ -283,13 +359,10 @@ author = "nobody"
 date = "2026-01"
 label = "tiny"
 machine = "none"
-build = "none"
 clients = 1
-tables = 1
-rows = 1
 figures = "relative"
 base = "17.6"
-versions = ["18.0"]
+arms = ["18.0"]
 
 ["point queries"]
 qr100 = [1.05]
@@ -347,8 +420,8 @@ def test_what_is_wrong_is_said_in_one_line(
 def test_versions_that_nobody_published_are_refused(tmp_path: Path) -> None:
     made = made_up()
     servers = {**made.servers, "pg18": {**made.servers["pg18"], "version": "11.22"}}
-    with pytest.raises(published.ResultError, match=r"no study .* 11\.22"):
-        published.pair(dataclasses.replace(made, servers=servers), None, STUDIES)
+    with pytest.raises(ResultError, match=r"no study .* 11\.22"):
+        published_pairs.by_version(dataclasses.replace(made, servers=servers), None, STUDIES)
 
 
 def test_the_page_names_every_study_and_where_it_is() -> None:

@@ -1,304 +1,119 @@
-"""Sets a measured comparison of two PostgreSQL versions beside what was published of them.
+"""Sets a result beside what was published: step by step, with a verdict on each direction.
 
-    python tools/published.py RESULT --base pg12 --arm pg18 --write docs/published.md
+    python tools/published.py RESULT --write docs/studies/sysbench-2025-09.md
 
-writes the tables anew between the two marks of the page; without --write it prints them. What was
-published lies in docs/published/*.toml. How a direction is decided stands in `direction`, `finding`
-and VERDICTS; the page says the same in words (a test compares).
+writes the tables anew between the two marks of the page; without --write it prints them. The
+studies lie in docs/published/*.toml (tools/published_data.py reads them). A result of a plan in
+plans/studies/ is set beside the post that the plan repeats. --study NAME chooses another post (its
+plan's name, or a file's), and --as ARM=PUBLISHED says what an arm of the result stands for. Without
+--study, a result of any other plan is set beside all studies that have the major versions of its
+base and of --arm. How a direction is decided stands in tools/published_pairs.py; docs/published.md
+says the same in words (a test compares).
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
-import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from dbdyno.analysis import compare
-from dbdyno.model import Bound, Cell, Comparison, Json, Ratio, StepComparison
+from dbdyno.model import Cell, Comparison, Json, Ratio
 from dbdyno.model.error import DynoError, ResultError
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.report import cells, number
+from published_data import SIGNS, Key, Said, Study, Table, read
+from published_pairs import (
+    Pair,
+    Row,
+    Verdict,
+    by_step,
+    by_version,
+    names,
+    ours,
+    rows,
+    version_of,
+    wanted,
+)
 
 STUDIES = Path(__file__).parent.parent / "docs" / "published"
 BEGIN = "<!-- made by tools/published.py: begin -->"
 END = "<!-- made by tools/published.py: end -->"
-MARGIN = 0.03
-"""A ratio that is off 1 by less is flat; the published posts colour from the same 3 % on."""
-PUBLISHED_DIGITS = 2  # of a published ratio
 VISIBLE = "all_visible_share"
 FOUND = "found_share"
-
-Direction = Literal["down", "flat", "up"]
-"""What a published ratio says."""
-Finding = Literal["down beyond 3 %", "down", "within ±3 %", "up", "up beyond 3 %", "open"]
-"""What our interval says; `open`: nothing."""
-Verdict = Literal["agrees", "disagrees", "cannot tell"]
-
-VERDICTS: Mapping[Finding, Mapping[Direction, Verdict]] = {
-    "up beyond 3 %": {"up": "agrees", "flat": "disagrees", "down": "disagrees"},
-    # more than 1, but by how much is open: a small rise would be flat among the published
-    "up": {"up": "agrees", "flat": "cannot tell", "down": "disagrees"},
-    "within ±3 %": {"up": "disagrees", "flat": "agrees", "down": "disagrees"},
-    "down": {"up": "disagrees", "flat": "cannot tell", "down": "agrees"},
-    "down beyond 3 %": {"up": "disagrees", "flat": "disagrees", "down": "agrees"},
-    "open": {"up": "cannot tell", "flat": "cannot tell", "down": "cannot tell"},
-}
-SIGNS: Mapping[Direction, str] = {"down": " ▼", "flat": "", "up": " ▲"}
-
-
-# --- What was published ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Study:
-    """One published table: some versions, one machine. Figures of a step by version."""
-
-    title: str
-    url: str
-    author: str
-    date: str  # year and month
-    label: str
-    machine: str
-    build: str
-    clients: int
-    tables: int
-    rows: int  # in each table
-    read_s: int | None  # what a step lasts; None: the source does not say
-    write_s: int | None
-    reused: tuple[str, ...]  # versions whose figures are those of an earlier study
-    versions: tuple[str, ...]  # from old to new
-    groups: Mapping[str, Mapping[str, tuple[float, ...]]]  # title -> step -> by version
-
-    def newest(self, major: int) -> str | None:
-        """Its newest version of a major version."""
-        return next((one for one in reversed(self.versions) if major_of(one) == major), None)
-
-    def ratio(self, step: str, base: str, version: str) -> float | None:
-        """A step's throughput in `version` by that in `base`, rounded as the posts round it."""
-        for steps in self.groups.values():
-            if step in steps:
-                by_version = dict(zip(self.versions, steps[step], strict=True))
-                return round(by_version[version] / by_version[base], PUBLISHED_DIGITS)
-        return None
-
-
-_TABLES = {"figures", "base", "versions", "reused"}  # keys of a file that say how to read it
-
-
-def read(folder: Path) -> tuple[Study, ...]:
-    """All studies: fewest clients first, since ours has one, and the newest first among those."""
-    studies = [_study(path) for path in sorted(folder.glob("*.toml"), reverse=True)]
-    return tuple(sorted(studies, key=lambda study: study.clients))
-
-
-def _study(path: Path) -> Study:
-    content = tomllib.loads(path.read_text(encoding="utf-8"))
-    facts = {key: value for key, value in content.items() if not isinstance(value, dict)}
-    relative = facts["figures"] == "relative"
-    versions = ([facts["base"]] if relative else []) + facts["versions"]
-    first = (1.0,) if relative else ()
-    return Study(
-        **{"read_s": None, "write_s": None}
-        | {key: value for key, value in facts.items() if key not in _TABLES},
-        reused=tuple(facts.get("reused", ())),
-        versions=tuple(versions),
-        groups={
-            title: {step: (*first, *values) for step, values in steps.items()}
-            for title, steps in content.items()
-            if isinstance(steps, dict)
-        },
-    )
-
-
-def major_of(version: str) -> int:
-    """12 of 12.22, 18 of 18rc1. Raises ResultError where there is none."""
-    found = re.match(r"\d+", version)
-    if found is None:
-        raise ResultError(f"`{version}` is no version of PostgreSQL; compare arms that have one")
-    return int(found[0])
-
-
-# --- The rule --------------------------------------------------------------------------------
-
-
-def direction(ratio: float) -> Direction:
-    """Up or down from 3 % on, as the posts colour it; both ends of the margin count."""
-    if round(ratio, PUBLISHED_DIGITS) <= round(1 - MARGIN, PUBLISHED_DIGITS):
-        return "down"
-    if round(ratio, PUBLISHED_DIGITS) >= round(1 + MARGIN, PUBLISHED_DIGITS):
-        return "up"
-    return "flat"
-
-
-def finding(ratio: Ratio | None, limit: Bound = "exact") -> Finding:
-    """What our interval says. Without an interval, nothing; nor against a generator's limit."""
-    found = _finding(ratio)
-    holds: Mapping[Bound, tuple[str, ...]] = {
-        "exact": get_args(Finding),
-        "at least": ("up", "up beyond 3 %"),
-        "at most": ("down", "down beyond 3 %"),
-        "unknown": (),
-    }
-    return found if found in holds[limit] else "open"
-
-
-def _finding(ratio: Ratio | None) -> Finding:
-    if ratio is None or ratio.low is None or ratio.high is None:
-        return "open"
-    low, high = ratio.low, ratio.high
-    if low >= 1 + MARGIN:
-        return "up beyond 3 %"
-    if high <= 1 - MARGIN:
-        return "down beyond 3 %"
-    if low >= 1 - MARGIN and high <= 1 + MARGIN:
-        return "within ±3 %"
-    return "up" if low > 1 else "down" if high < 1 else "open"
-
-
-def together(verdicts: Sequence[Verdict]) -> str:
-    """One step against all studies, in words."""
-    counts = Counter(verdicts)
-    if len(counts) == 1:
-        return verdicts[0]
-    told = [f"{one} with {counts[one]}" for one in ("agrees", "disagrees") if counts[one]]
-    return f"{', '.join(told)} of {len(verdicts)}" if told else "cannot tell"
-
-
-# --- Ours beside it --------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pair:
-    """Two arms of a comparison, and the studies that have both their major versions."""
-
-    comparison: Comparison  # its base is the pair's
-    arm: str
-    studies: tuple[tuple[Study, str, str], ...]  # study, its base, its version
-
-    def version(self, arm: str) -> str:
-        """The version that an arm ran, as its server told it."""
-        return str(self.comparison.servers[arm]["version"])
-
-
-def pair(comparison: Comparison, arm: str | None, studies: Iterable[Study]) -> Pair:
-    """Finds the other arm, both versions, and who published of them. Raises ResultError."""
-    others = comparison.arms[1:]
-    if arm is None and len(others) != 1:
-        raise ResultError(f"name one arm with --arm; beside the base there is {_names(others)}")
-    arm = arm or others[0]
-    if arm not in others:
-        raise ResultError(f"there is no arm `{arm}` beside the base; there is {_names(others)}")
-    for one in (comparison.base, arm):
-        if not comparison.servers.get(one, {}).get("version"):
-            raise ResultError(f"nothing is known of the version that arm `{one}` ran")
-    versions = [str(comparison.servers[one]["version"]) for one in (comparison.base, arm)]
-    found = []
-    for study in studies:
-        base, version = (study.newest(major_of(one)) for one in versions)
-        if base is not None and version is not None and base != version:
-            found.append((study, base, version))
-    if not found:
-        raise ResultError(f"no study of docs/published has both {' and '.join(versions)}")
-    return Pair(comparison=comparison, arm=arm, studies=tuple(found))
-
-
-def _names(arms: Sequence[str]) -> str:
-    return ", ".join(f"`{arm}`" for arm in arms) or "none"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One step: what each study says, what we say, and what follows."""
-
-    step: str
-    published: tuple[float | None, ...]  # by study
-    cell: Cell | None  # ours; None: the run has no such step
-    finding: Finding
-    verdicts: tuple[Verdict | None, ...]  # by study; None: one of both has no figure
-
-    @property
-    def verdict(self) -> str:
-        """Against all studies."""
-        known = [one for one in self.verdicts if one is not None]
-        return together(known) if known else "no figure"
-
-
-def rows(of: Pair) -> Mapping[str, tuple[Row, ...]]:
-    """All published steps by group, in the published order."""
-    first = of.studies[0][0]
-    return {title: tuple(_row(of, step) for step in steps) for title, steps in first.groups.items()}
-
-
-def _row(of: Pair, step: str) -> Row:
-    published = tuple(study.ratio(step, base, version) for study, base, version in of.studies)
-    cell = _ours(of, step, of.arm)
-    found = finding(cell.ratio, cell.ratio_bound) if cell is not None else "open"
-    measured = cell is not None and cell.ratio is not None
-    verdicts = tuple(
-        VERDICTS[found][direction(ratio)] if ratio is not None and measured else None
-        for ratio in published
-    )
-    return Row(step=step, published=published, cell=cell, finding=found, verdicts=verdicts)
-
-
-def _ours(of: Pair, step: str, arm: str) -> Cell | None:
-    """Our cell of an arm. Raises ResultError where several workloads have such a step."""
-    found: list[StepComparison] = [one for one in of.comparison.steps if one.step == step]
-    if len(found) > 1:
-        names = ", ".join(one.workload for one in found)
-        raise ResultError(f"step `{step}` is in several workloads of this result: {names}")
-    return next((cell for one in found for cell in one.cells if cell.arm == arm), None)
 
 
 # --- The page's part -------------------------------------------------------------------------
 
 
-def document(of: Pair) -> str:
-    """What stands between the marks: what was measured, a table for each group, counts."""
-    groups = rows(of)
-    every = [row for its in groups.values() for row in its]
-    parts = [_measured(of)]
-    for title, its in groups.items():
-        parts.append(f"### {title[0].upper()}{title[1:]}\n\n{_table(of, its)}")
-    conditions = _conditions(of, [row.step for row in every])
-    if conditions:
-        parts.append(f"### What the steps met\n\n{conditions}")
-    parts.append(f"### Counts\n\n{_counts(of, every)}")
+def document(pairs: Sequence[Pair], whole: Comparison, studies: Sequence[Study] = ()) -> str:
+    """What stands between the marks: what was measured, a table for each group, counts.
+
+    `whole` is the comparison with the plan's base; of `studies` come the tables that divide steps
+    by steps, or no figure by another.
+    """
+    parts = [_measured(pairs, whole)]
+    for pair in pairs:
+        if len(pairs) > 1:
+            parts.append(f"### `{pair.arm}` against `{pair.comparison.base}`")
+        for title, its in rows(pair).items():
+            level = "####" if len(pairs) > 1 else "###"
+            parts.append(f"{level} {_capital(title)}\n\n{_table(pair, its)}")
+        conditions = _conditions(pair, [row.key for its in rows(pair).values() for row in its])
+        if conditions:
+            level = "####" if len(pairs) > 1 else "###"
+            parts.append(f"{level} What the steps met\n\n{conditions}")
+    for study in studies:
+        for group in study.groups:
+            if group.by is not None or group.values:
+                made = _steps_table if group.by is not None else _values_table
+                parts.append(f"### {_capital(group.title)}\n\n{made(whole, study, group)}")
+    parts.append(f"### Counts\n\n{_counts(pairs, whole, studies)}")
     return "\n\n".join(parts)
 
 
-def _measured(of: Pair) -> str:
-    comparison = of.comparison
-    blocks = f"{comparison.blocks} block{'' if comparison.blocks == 1 else 's'}"
-    turns = (comparison.plan.get("schedule") or {}).get("interleave", "run")
+def _capital(title: str) -> str:
+    return title[0].upper() + title[1:]
+
+
+def _measured(pairs: Sequence[Pair], whole: Comparison) -> str:
+    blocks = f"{whole.blocks} block{'' if whole.blocks == 1 else 's'}"
+    turns = (whole.plan.get("schedule") or {}).get("interleave", "run")
+    if len(pairs) == 1:
+        one, base = pairs[0], pairs[0].comparison.base
+        builds = [f"{_build(one.comparison, one.arm)} against {_build(one.comparison, base)}"]
+    else:
+        builds = [_build(whole, arm) for arm in whole.arms]
     lines = [
-        f"- {_build(of, of.arm)} against {_build(of, comparison.base)}",
-        f"- {blocks}, interleaved by {turns}{_begun(comparison.generator)}",
-        *(f"- {text}" for text in _workloads(comparison.plan)),
-        f"- {_machine(comparison.host)}",
+        *(f"- {text}" for text in builds),
+        f"- {blocks}, interleaved by {turns}{_begun(whole.generator)}",
+        *(f"- {text}" for text in _workloads(whole.plan)),
+        f"- {_machine(whole.host)}",
     ]
-    if comparison.incomplete:
-        lines.append(f"- not complete: {comparison.incomplete}")
-    if comparison.void_blocks:
-        lines.append(f"- void blocks, not judged: {len(comparison.void_blocks)}")
+    if whole.incomplete:
+        lines.append(f"- not complete: {whole.incomplete}")
+    if whole.void_blocks:
+        lines.append(f"- void blocks, not judged: {len(whole.void_blocks)}")
     return "\n".join(lines)
 
 
-def _build(of: Pair, arm: str) -> str:
-    server = of.comparison.servers[arm]
-    planned: Json = next(one for one in of.comparison.plan["arms"] if one["name"] == arm)
+PRODUCTS = {"postgres": "PostgreSQL", "mysql": "MySQL", "mariadb": "MariaDB"}
+
+
+def _build(comparison: Comparison, arm: str) -> str:
+    server = comparison.servers.get(arm, {})
+    planned: Json = next(one for one in comparison.plan["arms"] if one["name"] == arm)
     details = [f"`{arm}`"]
     details += [f"configuration {planned['config']}"] if planned.get("config") else []
     details += [f"sized for {planned['memory']}"] if planned.get("memory") else []
     details += [str(server["compiler"])] if server.get("compiler") else []
-    return f"PostgreSQL {of.version(arm)} ({', '.join(details)})"
+    engine = str(planned.get("engine", "postgres"))
+    version = version_of(comparison, arm) or "of unknown version"
+    return f"{PRODUCTS.get(engine, engine)} {version} ({', '.join(details)})"
 
 
 def _begun(generator: Json | None) -> str:
@@ -325,40 +140,88 @@ def _machine(host: Json) -> str:
 
 
 def _table(of: Pair, its: Sequence[Row]) -> str:
-    heads = [f"{study.label}: {version} ÷ {base}" for study, base, version in of.studies]
-    ours = f"here: {of.version(of.arm)} ÷ {of.version(of.comparison.base)}"
-    columns = ["step", *heads, ours, "finding", "CPU per operation", "verdict"]
+    heads = [f"{study.label}: {arm} ÷ {base}" for study, base, arm in of.studies]
+    own = [version_of(of.comparison, arm) for arm in (of.arm, of.comparison.base)]
+    same = own[0] == own[1]  # then the arms' names tell them apart
+    here = f"here: {of.arm} ÷ {of.comparison.base}" if same else f"here: {own[0]} ÷ {own[1]}"
+    columns = ["step", *heads, here, "finding", "CPU per operation", "verdict"]
     lines = [_line(columns), _line(["---", *["---:"] * (len(heads) + 1), "---", "---:", "---"])]
     for row in its:
-        published = ["–" if one is None else _published(one) for one in row.published]
+        published = [_said(one) for one in row.published]
         found = row.finding if row.cell is not None else "–"
-        here, cpu = _here(row.cell), _cpu(row.cell)
-        lines.append(_line([row.step, *published, here, found, cpu, row.verdict]))
+        cpu = _cpu(row.cell) if row.key.metric is None else "–"
+        lines.append(_line([_name(row.key), *published, _here(row), found, cpu, row.verdict]))
     return "\n".join(lines)
+
+
+def _steps_table(whole: Comparison, study: Study, group: Table) -> str:
+    """Each step by one of the same arm."""
+    heads = [f"{study.label}: {arm}" for arm in group.arms]
+    columns = ["step", "by", *heads, "arm", "here", "finding", "verdict"]
+    lines = [
+        _line(columns),
+        _line(["---", "---", *["---:"] * len(heads), "---", "---:", *["---"] * 2]),
+    ]
+    for arm, row in by_step(whole, group):
+        published = [_said(one) for one in row.published]
+        found = row.finding if row.cell is not None else "–"
+        here = [f"`{arm}`", _here(row), found, row.verdict]
+        lines.append(_line([_name(row.key), str(group.by), *published, *here]))
+    return "\n".join(lines)
+
+
+def _values_table(whole: Comparison, study: Study, group: Table) -> str:
+    """Figures side by side, without a verdict."""
+    heads = [*(f"{study.label}: {arm}" for arm in group.arms), *(f"`{arm}`" for arm in whole.arms)]
+    lines = [_line(["step", *heads]), _line(["---", *["---:"] * len(heads)])]
+    for key, figures in group.figures.items():
+        shown = [one if isinstance(one, str) else _value(one) for one in figures]
+        mine = [_value(_own(ours(whole, key, arm), key)) for arm in whole.arms]
+        lines.append(_line([_name(key), *shown, *mine]))
+    return "\n".join(lines)
+
+
+def _own(cell: Cell | None, key: Key) -> float | None:
+    if cell is None:
+        return None
+    return cell.value if key.metric is None else cell.metrics.get(key.metric)
+
+
+def _value(value: float | tuple[float, float] | None) -> str:
+    if isinstance(value, tuple):
+        return "–".join(_value(one) for one in value)
+    if value is None:
+        return "–"
+    return number.number(value, 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2)
+
+
+def _name(key: Key) -> str:
+    step = f"{key.workload}: {key.step}" if key.workload else key.step
+    return step if key.metric is None else f"{step}, `{key.metric}`"
 
 
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _published(ratio: float) -> str:
-    return f"{number.ratio(ratio)}{SIGNS[direction(ratio)]}"
+def _said(said: Said | None) -> str:
+    return "–" if said is None else said.text
 
 
-def _here(cell: Cell | None) -> str:
-    if cell is None:
+def _here(row: Row) -> str:
+    if row.cell is None:
         return "not run"
-    if cell.ratio is None:
-        failed = [run for run in cell.runs if run.ending.status != "ok"]
+    if row.ratio is None:
+        failed = [run for run in row.cell.runs if run.ending.status != "ok"]
         return "failed" if failed else "no figure"
-    return cells.signed(_ratio(cell.ratio), cell.ratio_bound)
+    return cells.signed(_ratio(row.ratio), row.bound)
 
 
 def _cpu(cell: Cell | None) -> str:
     ratio = cell.ratios.get(cpu_of([cell])) if cell is not None else None
     if ratio is None or ratio.low is None or ratio.high is None:
         return "–" if ratio is None else _ratio(ratio)
-    sign = SIGNS["up"] if ratio.low > 1 else SIGNS["down"] if ratio.high < 1 else ""
+    sign = SIGNS[("up",)] if ratio.low > 1 else SIGNS[("down",)] if ratio.high < 1 else ""
     return f"{_ratio(ratio)}{sign}"
 
 
@@ -367,17 +230,21 @@ def _ratio(ratio: Ratio) -> str:
     return f"{number.ratio(ratio.value)}{f' ({interval})' if interval else ''}"
 
 
-def _conditions(of: Pair, steps: Sequence[str]) -> str:
+def _conditions(of: Pair, keys: Sequence[Key]) -> str:
     """Pages that index-only scans need not fetch, deletes that found a row; "" where unknown."""
     lines = []
-    for step in steps:
-        cells = [_ours(of, step, arm) for arm in (of.comparison.base, of.arm)]
-        visible = [_before(cell, VISIBLE) if "-covered" in step else None for cell in cells]
-        found = [cell.metrics.get(FOUND) if cell and step == "delete" else None for cell in cells]
+    base = of.comparison.base
+    for key in keys:
+        cells = [ours(of.comparison, key, arm) for arm in (base, of.arm)]
+        visible = [_before(cell, VISIBLE) if "-covered" in key.step else None for cell in cells]
+        found = [
+            cell.metrics.get(FOUND) if cell and key.step == "delete" else None for cell in cells
+        ]
         for what, shares in (("pages all visible, %", visible), ("deletes found a row, %", found)):
             if any(share is not None for share in shares):
-                lines.append(_line([step, what, *(number.number(share, 1) for share in shares)]))
-    head = _line(["step", "what", f"`{of.comparison.base}`", f"`{of.arm}`"])
+                shown = (number.number(share, 1) for share in shares)
+                lines.append(_line([key.step, what, *shown]))
+    head = _line(["step", "what", f"`{base}`", f"`{of.arm}`"])
     return "\n".join([head, _line(["---", "---", "---:", "---:"]), *lines]) if lines else ""
 
 
@@ -388,15 +255,38 @@ def _before(cell: Cell | None, state: str) -> float | None:
     return sum(shares) / len(shares) if shares else None
 
 
-def _counts(of: Pair, all_rows: Sequence[Row]) -> str:
-    names: tuple[Verdict, ...] = get_args(Verdict)
-    lines = [_line(["study", *names, "no figure"]), _line(["---", *["---:"] * 4])]
-    for place, (study, base, version) in enumerate(of.studies):
-        counts = Counter(row.verdicts[place] for row in all_rows)
-        again = f", {base} as measured earlier" if base in study.reused else ""
-        link = f"[{study.label}]({study.url}): {version} ÷ {base}{again}"
-        lines.append(_line([link, *(str(counts[one]) for one in (*names, None))]))
+def _counts(pairs: Sequence[Pair], whole: Comparison, studies: Sequence[Study]) -> str:
+    verdicts: tuple[Verdict, ...] = get_args(Verdict)
+    lines = [_line(["study", *verdicts, "no figure"]), _line(["---", *["---:"] * 4])]
+    for link, counts in _counted(pairs, whole, studies):
+        lines.append(_line([link, *(str(counts[one]) for one in (*verdicts, None))]))
     return "\n".join(lines)
+
+
+def _counted(
+    pairs: Sequence[Pair], whole: Comparison, studies: Sequence[Study]
+) -> Iterator[tuple[str, Counter[Verdict | None]]]:
+    """Each study's link and how often it agrees, by pair, then by table of steps."""
+    for pair in pairs:
+        groups = rows(pair).values()
+        for place, (study, base, arm) in enumerate(pair.studies):
+            again = f", {base} as measured earlier" if base in study.reused else ""
+            link = f"[{study.label}]({study.url}): {arm} ÷ {base}{again}"
+            every = (row for its in groups for row in its)
+            yield (
+                link,
+                Counter(row.verdicts[place] for row in every if _there(row, study, base, arm)),
+            )
+    for study in studies:
+        for group in study.groups:
+            if group.by is not None:
+                link = f"[{study.label}]({study.url}): {group.title}"
+                yield link, Counter(one for _, row in by_step(whole, group) for one in row.verdicts)
+
+
+def _there(row: Row, study: Study, base: str, arm: str) -> bool:
+    """Whether the study has such a step of both arms at all."""
+    return study.said(row.key, base, arm) is not None
 
 
 # --- The command -----------------------------------------------------------------------------
@@ -411,11 +301,64 @@ def placed(page: str, part: str) -> str:
     return f"{head}{begin}\n\n{part}\n\n{end}{tail}"
 
 
+def chosen(studies: Sequence[Study], plan: str, asked: str | None) -> list[Study]:
+    """The studies of a post: as asked for, or that the plan repeats. Raises ResultError."""
+    name = asked or plan
+    found = [one for one in studies if name in (one.plan, one.name)]
+    if asked is not None and not found:
+        known = sorted({one.plan or one.name for one in studies})
+        raise ResultError(f"there is no study `{asked}`; there is {names(known)}")
+    return found
+
+
+def part(asked: Any) -> str:
+    """The text of what the command's line asks for. Raises DynoError."""
+    whole = compare.load(asked.result, base=asked.base)
+    every = read(STUDIES)
+    studies = chosen(every, str(whole.plan["name"]), asked.study)
+    if not studies:
+        return document([by_version(whole, asked.arm, every)], whole)
+    given = dict(_given(asked.stands_for or [], whole))
+    pairs = {
+        (base, arm): its
+        for (base, arm), its in wanted(whole, studies, given).items()
+        if asked.base in (None, base) and asked.arm in (None, arm)
+    }
+    bases = {base: compare.load(asked.result, base=base) for base, _ in pairs}
+    made = [
+        Pair(comparison=bases[base], arm=arm, studies=its) for (base, arm), its in pairs.items()
+    ]
+    steps = [one for one in studies for group in one.groups if group.by or group.values]
+    if not made and not steps:
+        there = names(tuple(dict.fromkeys(arm for one in studies for arm in one.arms)))
+        raise ResultError(
+            f"no two arms of {names(whole.arms)} stand for two of the study; say which by"
+            f" --as ARM=PUBLISHED, of {there}"
+        )
+    return document(made, whole, studies)
+
+
+def _given(words: Iterable[str], whole: Comparison) -> Iterator[tuple[str, str]]:
+    for word in words:
+        arm, equals, published = word.partition("=")
+        if not equals or arm not in whole.arms:
+            raise ResultError(f"--as `{word}`: write ARM=PUBLISHED, ARM of {names(whole.arms)}")
+        yield arm, published
+
+
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("result", type=Path, help="the result folder")
-    parser.add_argument("--base", help="the arm to divide by; without it, the plan's")
-    parser.add_argument("--arm", help="the other arm; without it, the only other")
+    parser.add_argument("--study", help="the post to set it beside; without it, the plan's")
+    parser.add_argument(
+        "--as",
+        dest="stands_for",
+        action="append",
+        metavar="ARM=PUBLISHED",
+        help="what an arm stands for in the study; may be repeated",
+    )
+    parser.add_argument("--base", help="the arm to divide by; without it, the study's or plan's")
+    parser.add_argument("--arm", help="the other arm; without it, all, or the only other")
     parser.add_argument("--write", type=Path, help="the page with the marks; without it, print")
     return parser.parse_args(words)
 
@@ -424,13 +367,12 @@ def main(words: Sequence[str] | None = None) -> int:
     """Writes or prints the page's part; 2 and one line where that cannot be."""
     asked: Any = _arguments(words)
     try:
-        comparison = compare.load(asked.result, base=asked.base)
-        part = document(pair(comparison, asked.arm, read(STUDIES)))
+        text = part(asked)
         if asked.write is None:
-            print(part)
+            print(text)
         else:
             page = asked.write.read_text(encoding="utf-8")
-            asked.write.write_text(placed(page, part), encoding="utf-8")
+            asked.write.write_text(placed(page, text), encoding="utf-8")
     except (DynoError, OSError) as error:
         print(f"published: {error}", file=sys.stderr)
         return 2

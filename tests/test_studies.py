@@ -1,0 +1,155 @@
+"""The published posts: each has a plan that can run, a page and its figures; each runs small."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import own_lab
+import published
+import published_data
+from dbdyno import plan, workload
+from dbdyno.model import Plan
+
+ROOT = Path(__file__).parent.parent
+PLANS = ROOT / "plans" / "studies"
+PAGES = ROOT / "docs" / "studies"
+POSTS = {  # each post of the studies: its plans and the page that has both
+    "Postgres 16 beta3 and the Insert Benchmark on a medium server": ["insert-2023-08"],
+    "Postgres 18rc1 vs sysbench": ["sysbench-2025-09"],
+    "Postgres 18 beta1: small server, IO-bound Insert Benchmark (v2)": ["insert-2025-06-small-io"],
+    "Postgres 18 beta1: small server, CPU-bound Insert Benchmark (v2)": [
+        "insert-2025-06-small-cached"
+    ],
+    "Postgres 18 beta1: large server, IO-bound Insert Benchmark": ["insert-2025-06-large-io"],
+    "Configuration options that make writes faster or slower with MySQL and Postgres": [
+        "writes-2024-09"
+    ],
+    "MySQL and Postgres vs the Insert Benchmark on a large server": ["insert-2024-09"],
+    "MySQL + InnoDB vs sysbench on a large server": ["sysbench-2024-09"],
+    "Benchmarking PostgreSQL on an AWS m5.metal instance": ["m5-metal", "m5-metal-wal"],
+    "Complete Block Check: PostgreSQL Storage Benchmark": ["cbc"],
+    "YBIO on OCI PostgreSQL": ["ybio", "ybio-replica"],
+}
+REPEATED = [name for plans in POSTS.values() for name in plans]
+HOST = workload.host(cores=8, memory_bytes=32 << 30)
+STUDIES = published_data.read(published.STUDIES)
+
+
+def steps_of(made: Plan) -> set[str]:
+    """The names of all steps that some arm of a plan takes."""
+    found = set()
+    for use in made.workloads:
+        loaded = workload.load(use.name, set=use.set, fill=use.fill, preset=use.preset)
+        for engine in {arm.engine for arm in made.arms}:
+            given: dict[str, Any] = {**HOST, **use.parameters}
+            steps = workload.expand(loaded, given, engine, steps=use.steps or None)
+            found |= {step.name for step in steps}
+    return found
+
+
+def test_every_post_has_its_figures() -> None:
+    found: dict[str, set[str | None]] = {}
+    for study in STUDIES:
+        found.setdefault(study.title, set()).add(study.plan)
+    assert {title: plans for title, plans in found.items() if plans != {None}} == {
+        title: set(plans) for title, plans in POSTS.items()
+    }
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_every_post_has_a_page_that_names_plan_and_tool_and_has_the_marks(name: str) -> None:
+    text = (PAGES / f"{name}.md").read_text()
+    assert f"../../plans/studies/{name}.toml" in text
+    assert f"dyno run plans/studies/{name}.toml --out results" in text
+    assert f"python tools/published.py results/{name} --write docs/studies/{name}.md" in text
+    assert text.count(published.BEGIN) == text.count(published.END) == 1
+    for study in STUDIES:
+        if study.plan == name:
+            assert f"../published/{study.name}.toml" in text
+            assert study.url in text
+    assert f"docs/studies/{name}.md" in (ROOT / "mkdocs.yml").read_text()
+
+
+def test_every_plan_of_the_studies_is_one_of_a_post_or_its_whole_size() -> None:
+    whole = {"m5-metal-full", "cbc-clients"}
+    assert {path.stem for path in PLANS.glob("*.toml")} == {*REPEATED, *whole}
+
+
+@pytest.mark.parametrize("path", sorted(PLANS.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_plan_expands_and_has_the_published_steps(path: Path) -> None:
+    made = plan.load(path)
+    steps = steps_of(made)
+    assert steps
+    assert f"dyno run plans/studies/{path.name} --out results" in path.read_text()
+    for study in STUDIES:
+        if study.plan == path.stem:
+            assert steps & {key.step for table in study.groups for key in table.figures}
+            offered = {arm.name for arm in made.arms}
+            commented = set(re.findall(r"^# \[arms\.([\w-]+)\]", path.read_text(), re.M))
+            assert set(study.here) <= offered | commented, study.name
+
+
+# --- Small -----------------------------------------------------------------------------------
+
+SMALLEST = {  # what makes a study last a minute or two; nothing follows from its figures
+    "blocks": "2",
+    "rows": "10_000",
+    "rows_i1": "5_000",
+    "rows_i2": "1_000",
+    "seconds": "1",
+    "write_seconds": "1",
+    "scan_warm_s": "1",
+    "wait_s": "1",
+    "pause_s": "1",
+    "scale": "1",
+    "size_gb": "0.02",
+    "run_seconds": "2",
+    "at_s": "1",
+}
+
+
+def smallest(text: str) -> str:
+    """A plan with the least of each size that it names; other tests' load voids nothing."""
+    text = text.replace("[schedule]\n", "[schedule]\nvoid = { foreign = 1 }\n")
+    for key, value in SMALLEST.items():
+        text = re.sub(rf"(?m)\b{key} = [\d_.]+", f"{key} = {value}", text)
+    return text
+
+
+def test_the_smallest_size_is_a_plan(tmp_path: Path) -> None:
+    for name in REPEATED:
+        made = plan.parse(smallest((PLANS / f"{name}.toml").read_text()), tmp_path / f"{name}.toml")
+        assert made.schedule.blocks == 2
+
+
+@pytest.mark.live
+@pytest.mark.soak
+@pytest.mark.parametrize("name", REPEATED)
+def test_a_study_runs_at_its_smallest_size_and_is_set_beside_its_post(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"{name}.toml"
+    path.write_text(smallest((PLANS / f"{name}.toml").read_text()))
+    said = subprocess.run(
+        own_lab.command("run", path, "--out", tmp_path / "results"),
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    if said.returncode and re.search(r"no MySQL|cannot be fetched|no .*9\.7", said.stderr):
+        pytest.skip(f"a server of the study is not here: {said.stderr.splitlines()[-1]}")
+    assert said.returncode == 0, said.stderr[-2000:]
+    page = tmp_path / "page.md"
+    page.write_text(f"{published.BEGIN}\n{published.END}\n")
+    words = [str(tmp_path / "results" / name), "--write", str(page)]
+    assert published.main(words) == 0, capsys.readouterr().err
+    text = page.read_text()
+    assert "| verdict |" in text and "### Counts" in text
+    rows = re.findall(r"^\| .*\d\.\d\d \(.*$", text, re.M)
+    assert rows, "nothing was measured beside the published figures"

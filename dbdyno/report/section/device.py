@@ -79,12 +79,9 @@ def _note(step: StepComparison, comparison: Comparison, devices: Sequence[Device
         "Columns of iostat -x, from counters over exactly the window: MB is MiB, sizes are KiB, "
         "waits ms.",
         "Means of the blocks." if blocks > 1 else "",
-        "" if any(_any(step, device, "fps") for device in devices) else _UNCOUNTED,
+        "" if any(_any(step, device, "fps") for device in devices) else "No flushes were counted.",
         "docs/metrics.md explains each.",
     )
-
-
-_UNCOUNTED = "This kernel does not count flushes."
 
 
 def _title(comparison: Comparison, device: Device) -> str:
@@ -94,7 +91,7 @@ def _title(comparison: Comparison, device: Device) -> str:
         return f"the log's device{_named(log)}"
     if measured_on.shared(comparison.host):
         return f"the device of the data and of the log{_named(data)}"
-    unsure = "" if not log or log.get("device") else f"; the log's: {log.get('unsure')}"
+    unsure = "" if not log or log.get("device") else f"; of the log's: {log.get('unsure')}"
     return f"the data's device{_named(data)}{unsure}"
 
 

@@ -32,8 +32,6 @@ _SERIES: dict[str, tuple[str, bool, float]] = {
     "host.cpu_pct": ("CPU of the whole machine, %", False, 1.0),
     "disk.read_mbps": ("Read from the device, MB/s", False, 1.0),
     "disk.write_mbps": ("Written to the device, MB/s", False, 1.0),
-    "lag.seconds": ("Replay lag of the standby, seconds", False, 1.0),
-    "lag.mb": ("Replay lag of the standby, MB", False, 1.0),
     "disk.r_await": ("Time of a read on the device (r_await), ms", False, 1.0),
     "disk.w_await": ("Time of a write on the device (w_await), ms", False, 1.0),
     "disk.aqu_sz": ("Requests in flight on the device (aqu-sz)", False, 1.0),

@@ -40,6 +40,8 @@ _SERIES: dict[str, tuple[str, bool, float]] = {
     "wal_disk.w_await": ("Time of a write on the log's device (w_await), ms", False, 1.0),
     "wal_disk.aqu_sz": ("Requests in flight on the log's device (aqu-sz)", False, 1.0),
     "wal_disk.util_pct": ("Utilisation of the log's device (%util), %", False, 1.0),
+    "lag.seconds": ("Replay lag of the standby, seconds", False, 1.0),
+    "lag.mb": ("Replay lag of the standby, MB", False, 1.0),
     "blocks.read": ("Pages read into the server's cache, per second", False, 1.0),
     "blocks.hit": ("Pages found in the server's cache, per second", False, 1.0),
 }

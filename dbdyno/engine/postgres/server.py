@@ -147,7 +147,8 @@ class PostgresServer(LocalServer):
         `parts` determine the content, `about` are further facts (golden.keep). Raises ServerError
         where it does not shut down in order, HostError where the disk refuses.
         """
-        self.execute(*drop_slots(one.name for one in self._standbys))
+        if self._standbys:  # a server that has ended is asked nothing: what it left says why
+            self.execute(*drop_slots(one.name for one in self._standbys))
         self.stop()
         fingerprint.refuse_unclean(self._home.data_dir)
         return self._home.keep(parts, about)

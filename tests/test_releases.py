@@ -119,4 +119,7 @@ def lasting(table: pandas.DataFrame, first: pandas.DataFrame) -> pandas.DataFram
         decides = table["kind"] == "primary"
         anew = sorted(JUDGED_ANEW & set(table))
         table = table.assign(**{name: table[name].where(~decides) for name in anew})
+    if "metric" in table:  # their order follows the table of metrics, which may change
+        keys = [name for name in table if not pandas.api.types.is_numeric_dtype(table[name])]
+        table = table.sort_values(keys, kind="stable")
     return table.reset_index(drop=True)

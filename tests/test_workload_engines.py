@@ -162,7 +162,7 @@ def test_parts_and_repetitions_can_be_of_one_engine(tmp_path: Path) -> None:
 
 def test_postgres_explains_with_parameters_and_mysql_with_samples(tmp_path: Path) -> None:
     assert made(tmp_path, "postgres")["work"].explain["get"] == (
-        "SELECT * FROM t1 WHERE a BETWEEN $1 AND $2"
+        "SELECT * FROM t1 WHERE a BETWEEN $1::int AND $2::int"
     )
     found = made(tmp_path, "mysql")["work"].explain
     assert found["get"] == "SELECT * FROM t1 FORCE INDEX (t1_a) WHERE a BETWEEN 500 AND 505"

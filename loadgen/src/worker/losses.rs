@@ -40,6 +40,7 @@ fn job() -> Job {
         Instruction::Send(1),
         Instruction::Send(3),
     ];
+    job.cursors[0].queued = false; // for a tied pair
     let delete = &mut job.roles[DELETE];
     delete.on_lost = OnLost::Reconnect;
     delete.pace = Pace::Rate {

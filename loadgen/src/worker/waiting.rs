@@ -51,6 +51,7 @@ fn beside(pace: Pace, tied: bool, first: (u64, u32)) -> Job {
     job.statements.push(statement);
     (job.roles[0].pace, job.roles[0].stop) = (pace, operations(50));
     if !tied {
+        job.cursors[0].queued = false; // for a tied pair
         job.roles.remove(1);
     }
     job.roles.push(role);

@@ -67,14 +67,19 @@ def packets(stream: bytes) -> Iterator[bytes]:
 
 
 def executions(stream: bytes) -> Counter[Executed]:
-    """What a connection executed; a server numbers statements in the order of their preparation."""
+    """What a connection executed; a server numbers statements in the order of their preparation.
+
+    MariaDB may have used numbers before the first one, which is BEGIN's.
+    """
     prepared: list[str] = []
+    sent = [one[1:5] for one in packets(stream) if one[:1] == bytes([EXECUTE])]
+    first = min((int.from_bytes(one, "little") for one in sent), default=1)
     found: Counter[Executed] = Counter()
     for packet in packets(stream):
         if packet[:1] == bytes([PREPARE]):
             prepared.append(packet[1:].decode())
         elif packet[:1] == bytes([EXECUTE]):
-            sql = prepared[int.from_bytes(packet[1:5], "little") - 1]
+            sql = prepared[int.from_bytes(packet[1:5], "little") - first]
             count = sql.count("?")
             rest = packet[FIXED_BYTES + (count + 7) // 8 :]
             declares = count > 0 and rest[0] == 1

@@ -69,13 +69,15 @@ def packets(stream: bytes) -> Iterator[bytes]:
 def executions(stream: bytes) -> Counter[Executed]:
     """What a connection executed; a server numbers statements in the order of their preparation.
 
-    MariaDB may have used numbers before the first one, which is BEGIN's.
+    MariaDB may have used numbers before the first one. The last one, COMMIT, is executed.
     """
+    sent = list(packets(stream))
+    numbers = [int.from_bytes(one[1:5], "little") for one in sent if one[:1] == bytes([EXECUTE])]
+    made = sum(one[:1] == bytes([PREPARE]) for one in sent)
+    first = max(1, max(numbers, default=1) - made + 1)
     prepared: list[str] = []
-    sent = [one[1:5] for one in packets(stream) if one[:1] == bytes([EXECUTE])]
-    first = min((int.from_bytes(one, "little") for one in sent), default=1)
     found: Counter[Executed] = Counter()
-    for packet in packets(stream):
+    for packet in sent:
         if packet[:1] == bytes([PREPARE]):
             prepared.append(packet[1:].decode())
         elif packet[:1] == bytes([EXECUTE]):

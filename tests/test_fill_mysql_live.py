@@ -20,7 +20,10 @@ ROWS = 3_000
 PATTERN = "it's é \\ \\N #@\t-\n#"
 """What LOAD DATA would read otherwise, unless it is escaped, and a letter of two bytes."""
 COLUMNS = {"id": "int4", "big": "int8", "price": "text", "words": "text", "filler": "text"} | {
-    "born": "timestamp"
+    "born": "timestamp",
+    "customer": "int4",
+    "part": "int4",
+    "cost": "float4",
 }
 VALUES = [
     value("id", "integer", row=1),
@@ -29,12 +32,18 @@ VALUES = [
     value("words", "text", pattern=PATTERN),
     value("filler", "text", text={"fill": "\\", "length": [0, 20], "random": 0.4}),
     value("born", "timestamp", uniform=[-2_000_000_000, 4_000_000_000]),
+    value("customer", "integer", uniform=[0, 99_999]),
+    value("part", "integer", uniform=[0, 499]),
+    value("cost", "hundredths", add={"value": 6, "other": 7}),
 ]
 CREATE = (
     "CREATE TABLE t{number} (id int PRIMARY KEY, big bigint NOT NULL, price varchar(12) NOT NULL,"
-    " words varchar(40) NOT NULL, filler varchar(20) NOT NULL, born {time} NOT NULL)"
+    " words varchar(40) NOT NULL, filler varchar(20) NOT NULL, born {time} NOT NULL,"
+    " customer int NOT NULL, part int NOT NULL, cost {single} NOT NULL)"
 )
-SELECT = "SELECT id, big, price, words, filler, born FROM t{number} ORDER BY id"
+SELECT = (
+    "SELECT id, big, price, words, filler, born, customer, part, cost FROM t{number} ORDER BY id"
+)
 
 
 def fill(engine: str, server: Json, *, streams: int, tables: int = 1) -> Json:
@@ -58,7 +67,7 @@ def _expected() -> Iterator[list[tuple[Any, ...]]]:
         assert address is not None
         place_of = f"host={address.host} port={address.port} user={address.user} dbname=ib"
         with psycopg.connect(place_of, autocommit=True) as connection:
-            connection.execute(CREATE.format(number=1, time="timestamp").encode())
+            connection.execute(CREATE.format(number=1, time="timestamp", single="real").encode())
             done(run(fill("postgres", at(address), streams=2)))
             yield connection.execute(SELECT.format(number=1).encode()).fetchall()
 
@@ -69,7 +78,7 @@ def _address(mysql_server: Server) -> Address:
     mysql_server.create_database("ib")
     address = mysql_server.address()
     assert address is not None
-    make = [CREATE.format(number=number, time="datetime") for number in (1, 2)]
+    make = [CREATE.format(number=number, time="datetime", single="float") for number in (1, 2)]
     execute(
         address,
         "USE ib",
@@ -109,7 +118,8 @@ def test_a_fill_has_the_very_rows_of_postgresqls(
     assert ran.done["totals"]["fill"]["rows"] == ROWS
     assert len(ran.of("connected")) == streams
     assert execute(address, "USE ib", SELECT.format(number=1)) == expected
-    assert {type(one) for one in expected[0]} >= {int, str}
+    assert {type(one) for one in expected[0]} >= {int, str, float}
+    assert all(round(100 * cost) == customer + part for *_, customer, part, cost in expected)
 
 
 def test_tables_are_filled_side_by_side_with_rows_of_their_own(

@@ -115,8 +115,9 @@ def test_the_form_of_2023_has_eight_clients_and_ten_times_the_rows_in_l_i1() -> 
     assert {step.job["clients"] for step in expanded.values()} == {8}
     assert expanded["q100"].tables == tuple(f"pi{number}" for number in range(1, 9))
     assert role(expanded["l.i1"], "insert")["stop"] == {"operations": 200_000_000 // 50}
-    assert {expanded[name].nominal_s for name in ("q100", "q500", "q1000")} == {3600}
-    assert made({"clients": 2, "seconds": 10}, set="2023")["q500"].nominal_s == 10
+    nominal = [expanded[name].nominal_s for name in ("q100", "q500", "q1000")]
+    assert nominal == [3600, 3610, 3610]
+    assert made({"clients": 2, "seconds": 10}, set="2023")["q500"].nominal_s == 20
 
 
 @pytest.mark.parametrize("name", ["l.i1", "q100", "q1000"])
@@ -129,7 +130,7 @@ def test_the_delete_of_2023_takes_a_range_of_keys(name: str) -> None:
     assert end["uniform"] == [{"cursor": 0, "plus": 50}] * 2
     (tail,) = step.job["cursors"]
     assert step.job["statements"][tail["on"]]["name"] == "delete_range"
-    assert (tail["advance"], tail["resync_every"]) == (50, 1000)
+    assert (tail["advance"], tail["resync_every"]) == (50, None)
     assert role(step, "delete")["pace"] == {"kind": "tied", "to": "insert", "lead": 8}
 
 
@@ -164,11 +165,11 @@ def test_the_form_of_2020_inserts_only_and_its_tables_grow() -> None:
     assert index.headline.work == 2 * 1_000_000 + 100_000
     for name, step in expanded.items():
         assert "delete" not in [one["name"] for one in step.job["roles"]], name
-    assert [one["name"] for one in expanded["q100.1"].job["roles"]] == ["insert", "query", "vacuum"]
+    assert [one["name"] for one in expanded["q100.1"].job["roles"]] == ["insert", "query"]
     assert expanded["q100.1"].job["stop"]["roles"] == ["insert"]
     loaded = workload.load("insert-benchmark", set="2020")
     guess = workload.estimate(loaded, parameters, tuple(expanded.values()))
-    assert guess.rows == 2 * (2_000_000 + 2 * 60 * 3100)
+    assert guess.rows == 2 * (2_000_000 + 50_000 + 2 * 60 * 3100)
 
 
 # --- Steps of other names ----------------------------------------------------------------------
@@ -320,7 +321,10 @@ def test_long_transactions_are_off_by_default() -> None:
         for step in made(set=chosen).values():
             assert "htap" not in [one["name"] for one in step.job["roles"]]
             assert not any(
-                verb == "sleep" for one in step.job["programs"] for verb, _ in one["code"]
+                verb == "sleep"
+                for one in step.job["programs"]
+                for verb, _ in one["code"]
+                if one["name"] != "wait"  # between rounds of vacuum
             )
 
 
@@ -356,6 +360,10 @@ PUBLISHED = {
     "32c128g-io-bound": (12, 300, 4, 1),
     "48c128g-cached": (20, 10, 16, 4),
     "48c128g-io-bound": (20, 200, 4, 1),
+    "8c32g-cached-2025-06": (1, 20, 40, 10),
+    "48c128g-cached-2024-09": (20, 20, 40, 10),
+    "48c128g-less-io-bound-2024-09": (20, 64, 4, 1),
+    "48c128g-more-io-bound-2024-09": (20, 200, 4, 1),
 }
 
 
@@ -407,14 +415,22 @@ def test_a_plans_parameters_go_before_its_preset_and_that_before_its_set() -> No
 # --- Plans -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [path.name for path in sorted((ROOT / "plans").glob("*.toml"))])
+@pytest.mark.parametrize(
+    "path",
+    [
+        path
+        for folder in ("plans", "plans/studies")
+        for path in sorted((ROOT / folder).glob("*.toml"))
+    ],
+    ids=lambda path: path.stem,
+)
 def test_a_shipped_plan_is_right_at_its_size_and_at_the_sizes_that_its_comment_names(
-    name: str,
+    path: Path,
 ) -> None:
-    text = (ROOT / "plans" / name).read_text()
-    read = plan.parse(text, ROOT / "plans" / name)
+    text = path.read_text()
+    read = plan.parse(text, path)
     assert text.startswith("# ")
-    for preset in set(re.findall(r'^#.*?`preset = "([^"]+)"`', text, re.MULTILINE)):
+    for preset in set(re.findall(r'`preset = "([^"]+)"`', text)):
         (use,) = read.workloads
         loaded = workload.load(use.name, set=use.set, preset=preset)
         assert workload.expand(loaded, workload.host(8, 32 << 30), "postgres", version=(18,))

@@ -32,7 +32,8 @@ name = "insert-benchmark"
 """
 OF_2023 = """
 set = "2023"
-parameters = { clients = 2, rows = 4_000, rows_i1 = 2_000, rates = [100], seconds = 3 }
+parameters = { clients = 2, rows = 4_000, rows_i1 = 2_000, rates = [100, 200], seconds = 3, \
+rows_x = 200, vacuum_wait_s = 1 }
 """
 MIXED = """
 set = "prepared"
@@ -76,12 +77,53 @@ def totals(step: StepFolder) -> dict[str, tuple[int, int]]:
 
 
 def test_the_steps_of_2023_are_run_in_their_order(of_2023: Results) -> None:
-    assert list(steps_of(of_2023)) == ["l.i0", "l.x", "l.i1", "vacuum", "q100"]
+    assert list(steps_of(of_2023)) == ["l.i0", "l.x", "l.i1", "vacuum", "q100", "q200"]
     seen = statements(of_2023)
+    # Once before the queries, and two rounds before the second rate.
     assert sorted(one for one in seen if one.startswith("VACUUM")) == [
-        "VACUUM (VERBOSE) pi1",
-        "VACUUM (VERBOSE) pi2",
+        *["VACUUM (VERBOSE) pi1"] * 3,
+        *["VACUUM (VERBOSE) pi2"] * 3,
     ]
+
+
+def test_the_window_of_a_later_step_of_2023_opens_after_the_vacuums_have_begun(
+    of_2023: Results,
+) -> None:
+    step = steps_of(of_2023)["q200"]
+    (started,), (opened,) = events(step, "started"), events(step, "window_open")
+    assert opened["mono_ns"] - started["mono_ns"] == 2_000_000_000
+    early = [one for one in events(step, "tick") if not one["measured"]]
+    done = {one["role"] for one in early if sum(client[0] for client in one["per_client"])}
+    assert (
+        {"vacuum", "wait"}
+        <= done
+        <= {
+            *("vacuum", "vacuum_again"),
+            *("wait", "wait_again"),
+        }
+    )
+    assert totals(step)["vacuum"][0] == totals(step)["vacuum_again"][0] == 2
+    assert totals(step)["insert"] == (2 * 12, 2 * 600)
+
+
+def test_the_form_of_2023_has_prices_with_decimals_and_reads_the_smallest_key_once_a_step(
+    of_2023: Results,
+) -> None:
+    seen = statements(of_2023)
+    insert = next(one for one in seen if one.startswith("INSERT INTO pi1"))
+    rows = re.findall(r"\('[^']+',(\d+),(\d+),(\d+),(\d+\.\d\d),'", insert)
+    assert len(rows) == 100
+    for _, customer, _, price in rows:
+        assert 0 <= round(float(price) * 100) - int(customer) < 500
+    prepared = {one.split(" AS ")[0] for one in seen if one.startswith("PREPARE s")}
+    assert {re.sub(r"s\d+_(\w+)_pi\d", r"\1", one) for one in prepared} == {
+        "PREPARE market(real)",
+        "PREPARE register(int)",
+        "PREPARE pdc(real)",
+    }
+    assert any(re.fullmatch(r"EXECUTE s\d_market_pi1\(\d+\.\d\d\)", one) for one in seen)
+    readings = [one for one in seen if one.startswith("SELECT min(transactionid)")]
+    assert len(readings) == 2 * len(("l.i1", "q100", "q200"))
 
 
 def test_the_deletes_of_2023_are_ranges_that_follow_one_another(of_2023: Results) -> None:
@@ -93,7 +135,7 @@ def test_the_deletes_of_2023_are_ranges_that_follow_one_another(of_2023: Results
         assert match is not None, one
         ranges[match[1]].append((int(match[2]), int(match[3])))
     for found in ranges.values():
-        assert len(found) == 40 + 6
+        assert len(found) == 40 + 6 + 12
         assert {high - low for low, high in found} == {50}
         assert [low for low, _ in found[:40]] == [1 + 50 * number for number in range(40)]
     deleted = totals(steps_of(of_2023)["l.i1"])["delete"]

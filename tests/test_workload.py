@@ -169,8 +169,8 @@ def test_quoted_colons_and_casts_are_no_values(tmp_path: Path) -> None:
         ('name = "load"', 'name = "a/b"', "key `steps[1].name`: 'a/b' cannot name a folder"),
         ('name = "load"', 'name = "load"\nstop = "query"', "key `steps[1].stop`: no role `query` "
          "with a `stop` of its own; there are `insert`"),
-        ('name = "load"', 'name = "load"\nwarmup_s = 3', "key `steps[1].warmup_s`: only a step "
-         "with `seconds` has a warm-up"),
+        ('name = "load"', 'name = "load"\nwarmup_s = -3', "key `steps[1].warmup_s`: must be at "
+         "least 0, but is -3"),
         ('name = "load"', 'name = "load"\nseconds = 2592001', "key `steps[1].seconds`: must be at "
          "most 2592000, but is 2592001"),
         ('name = "load"', 'name = "load"\nwarm = "scan"', "key `steps[1].warm`: must be "

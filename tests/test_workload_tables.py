@@ -198,8 +198,8 @@ def test_several_tables_and_a_cursor_exclude_each_other(
     [
         ("item = {}", "a fill cannot use the item `hot`; use `:row`"),
         ("client = {}", "a fill cannot use the client `hot`; use `:row`"),
-        ('add = ["one", "two"]', "a fill cannot add two values, as `hot` does, but a number to "
-         "one"),
+        ('add = ["one", "two"]', "`hot` adds `one` and `two`, of which in a fill one has to be "
+         "the value of another column"),
     ],
 )  # fmt: skip
 def test_a_fill_has_no_operations(maker: str, line: str, tmp_path: Path) -> None:

@@ -73,6 +73,9 @@ def literal(values: Sequence[Json], number: int, item: int, of: int) -> str:
     match value["format"]:
         case "decimal2":
             return f"{found}.00"
+        case "hundredths":
+            whole, part = divmod(abs(int(found)), 100)
+            return f"{'-' * found.startswith('-')}{whole}.{part:02}"
         case "text" | "timestamp":
             return f"'{found}'"
     return found

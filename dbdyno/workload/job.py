@@ -17,9 +17,9 @@ PROTOCOL = 1
 STREAMS_MAX = 64
 STEP_S_MAX = 2_592_000
 """The longest that a timed step, or its warm-up, may take, as dyno-loadgen has it: 30 days."""
-COLUMN_TYPES = {"text": "text", "timestamp": "timestamp"}
+COLUMN_TYPES = {"text": "text", "timestamp": "timestamp", "hundredths": "float4"}
 """The SQL type of a filled column by its value's format, where the file names none; else int4."""
-TYPES = ("int4", "int8", "text", "timestamp")
+TYPES = ("int4", "int8", "float4", "text", "timestamp")
 """The types of a filled column."""
 
 
@@ -102,6 +102,8 @@ def _of_program(name: str, step: schema.Step, file: schema.WorkloadFile, scope: 
     """The job of a step whose load a program makes; it may use all tables of the file."""
     role, kind = program.one_role(step, scope)
     seconds, warmup_s = _seconds(step, scope)
+    if warmup_s and not seconds:
+        raise scope.at("warmup_s").error("a program warms up only before its `seconds`")
     job = {
         **_frame(name, file, scope),
         **{key: [] for key in ("values", "cursors", "statements", "programs", "fills", "capture")},
@@ -121,7 +123,7 @@ def _of_program(name: str, step: schema.Step, file: schema.WorkloadFile, scope: 
 
 def _of_fills(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> Made:
     """The job of a step that loads tables in bulk, without what stands around their fills."""
-    for key in ("roles", "parts", "stop", "seconds", "sla", "capture", "trace", "log"):
+    for key in ("roles", "parts", "stop", "seconds", "warmup_s", "sla", "capture", "trace", "log"):
         if getattr(step, key):
             raise scope.at(key).error("a step with `fills` does nothing else; remove it")
     if step.headline is not None and (
@@ -158,7 +160,7 @@ def _filled(
         fills = [{**one, "after": []} for one in fills]
     if content.cursors:
         raise scope.error(f"a fill cannot use the cursor `{content.cursors[0]['name']}`")
-    _check_filled(content, scope)
+    _check_filled(content, fills, scope)
     job = {
         **_frame(name, file, scope),
         "values": content.values,
@@ -180,16 +182,25 @@ def _filled(
     )
 
 
-def _check_filled(content: Content, scope: Scope) -> None:
-    """Refuses values that depend on operations, and sums of two."""
+def _check_filled(content: Content, fills: Sequence[Json], scope: Scope) -> None:
+    """Refuses values that depend on operations, and sums of two that are no column's value."""
     for value in content.values:
         for kind in ("sequence", "item", "client"):
             if kind in value:
                 raise scope.error(f"a fill cannot use the {kind} `{value['name']}`; use `:row`")
-        if "other" in value.get("add", {}):
+        added = value.get("add", {})
+        if "other" in added and not _shows_a_part(added, fills):
+            one, other = (content.values[added[key]]["name"] for key in ("value", "other"))
             raise scope.error(
-                f"a fill cannot add two values, as `{value['name']}` does, but a number to one"
+                f"`{value['name']}` adds `{one}` and `{other}`, of which in a fill one has to be "
+                "the value of another column"
             )
+
+
+def _shows_a_part(added: Json, fills: Sequence[Json]) -> bool:
+    """Whether in every fill a column has one of the two values that a sum adds."""
+    parts = {added["value"], added["other"]}
+    return all(parts & {column["value"] for column in fill["columns"]} for fill in fills)
 
 
 def _frame(name: str, file: schema.WorkloadFile, scope: Scope) -> Json:
@@ -245,15 +256,13 @@ def _stop(step: schema.Step, roles: list[Json], scope: Scope) -> Json:
             raise scope.at("stop").error(
                 f"no role `{name}` with a `stop` of its own; {suggestion(name, quotas)}"
             )
-    return {"roles": names, "seconds": None, "warmup_s": 0, "seconds_max": None}
+    return {"roles": names, "seconds": None, "warmup_s": warmup_s, "seconds_max": None}
 
 
 def _seconds(step: schema.Step, scope: Scope) -> tuple[int | float, int | float]:
     """The window's seconds (0: the step is not timed) and those of the warm-up."""
     warmup_s = scope.at("warmup_s").number(step.warmup_s, low=0, high=STEP_S_MAX)
     seconds = scope.at("seconds").number(step.seconds or 0, low=0, high=STEP_S_MAX)
-    if warmup_s and not seconds:
-        raise scope.at("warmup_s").error("only a step with `seconds` has a warm-up")
     return seconds, warmup_s
 
 
@@ -281,7 +290,7 @@ def _nominal_s(job: Json) -> float | None:
         if one["pace"]["arrivals"] == "burst":
             per_s = max(1, math.ceil(per_s))
         longest = max(longest, one["stop"]["operations"] / per_s)
-    return longest
+    return longest + float(job["stop"]["warmup_s"])
 
 
 def _fill(kind: str, file: schema.WorkloadFile, content: Content, scope: Scope) -> Json | None:

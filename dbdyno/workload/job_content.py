@@ -33,6 +33,8 @@ Item = TypeVar("Item")
 
 TRANSACTION_CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
 """Statements that a transaction names without their being in [statements]."""
+ONCE = "once"
+"""In place of a cursor's `resync_every`: read at the step's start alone."""
 SLEEP_S_MAX = 86_400
 SENDS_MAX = 1_000_000
 """A transaction is written out in its job, a few bytes for each statement."""
@@ -143,7 +145,7 @@ class Content:
             "start": start.replace(TABLE_MARK, "{t}"),
             "on": None,
             "advance": scope.at("advance").integer(cursor.advance),
-            "resync_every": scope.at("resync_every").integer(cursor.resync_every, low=0),
+            "resync_every": _resync_every(cursor, scope.at("resync_every")),
         }
         self.cursors.append(entry)
         return len(self.cursors) - 1
@@ -425,6 +427,13 @@ class Content:
             self._numbers[kind, name] = enter(scope)
             self._entering.pop()
         return self._numbers[kind, name]
+
+
+def _resync_every(cursor: Cursor, scope: Scope) -> int | None:
+    """After more than how many statements a cursor is read again; None: never."""
+    if scope.value(cursor.resync_every) == ONCE:
+        return None
+    return scope.integer(cursor.resync_every, low=0)
 
 
 @dataclass(frozen=True, kw_only=True)

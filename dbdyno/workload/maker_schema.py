@@ -121,4 +121,4 @@ class Maker(Numbers):
     item: Item | None = None
     client: Client | None = None
     per: Literal["item", "statement", "transaction"] = "item"
-    format: Literal["integer", "decimal2", "text", "timestamp"] | None = None
+    format: Literal["integer", "decimal2", "hundredths", "text", "timestamp"] | None = None

@@ -28,9 +28,10 @@ def from_roles(
     roles: Mapping[str, schema.Role], content: Content, scope: Scope
 ) -> tuple[list[Json], dict[str, str]]:
     """The roles of a step, and each one's kind in the published tables."""
+    written = roles
     roles = {
         name: role
-        for name, role in roles.items()
+        for name, role in written.items()
         if scope.at("roles", name, "when").number(role.when)
     }
     chosen = {name: _weights(one, content, scope.at("roles", name)) for name, one in roles.items()}
@@ -40,6 +41,8 @@ def from_roles(
         for name, role in roles.items()
     ]
     for one in made:
+        # A role that `when` leaves out is waited for by none.
+        one["after"] = [name for name in one["after"] if name in roles or name not in written]
         place = scope.at("roles", one["name"])
         _check_tie(one, made, place.at("pace"))
         _check_after(one, made, place.at("after"))

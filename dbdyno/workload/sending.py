@@ -17,6 +17,7 @@ BINDING = ("extended", "prepared")
 SYSBENCH: Mapping[str, str] = {
     "integer": "bigint",
     "decimal2": "double precision",
+    "hundredths": "double precision",
     "text": "varchar",
 }
 """A value's type by its format, as sysbench has it.

@@ -4,7 +4,7 @@
 //! depend on time, and an operation that is tried again draws the same.
 
 use crate::job::{Bound, ClientNumber, Format, Job, Maker, Per, Role, Sequence, Value};
-use crate::text::{write_integer, write_quoted, write_timestamp};
+use crate::text::{write_hundredths, write_integer, write_quoted, write_timestamp};
 use crate::value::expression::{Expression, Outcome, Registers};
 use crate::value::{Permutation, Skewed, mix, mix_in, name_part, uniform, write_pattern};
 
@@ -153,6 +153,7 @@ fn write_number(out: &mut Vec<u8>, format: Format, number: i64) {
             write_integer(out, number);
             out.extend_from_slice(b".00");
         }
+        Format::Hundredths => write_hundredths(out, number),
         Format::Timestamp => write_timestamp(out, number),
     }
 }

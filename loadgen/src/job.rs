@@ -209,6 +209,8 @@ pub enum Format {
     Integer,
     /// Digits and `.00`.
     Decimal2,
+    /// So many hundredths: 12345 is `123.45`.
+    Hundredths,
     /// In single quotes, quotes doubled.
     Text,
     /// `'YYYY-MM-DD HH:MM:SS'`.
@@ -414,6 +416,8 @@ pub enum ColumnType {
     Int4,
     /// An 8-byte integer.
     Int8,
+    /// A 4-byte floating-point number.
+    Float4,
     /// text, varchar or char.
     Text,
     /// timestamp without time zone; its value counts seconds since 1970.

@@ -331,6 +331,7 @@ impl Step<'_> {
         }
         workers.shared.command(Phase::Closing, monotonic_ns());
         let totals = workers.join(code);
+        let end = workers.shared.ended().unwrap_or(End::Done);
         let threads: Vec<_> = closed.iter().map(|closed| closed.thread).collect();
         let (mono_ns, cpu_us) = if self.is_fake() {
             (end_ns, threads.iter().map(|thread| thread.cpu_us).sum())
@@ -338,7 +339,7 @@ impl Step<'_> {
             (monotonic_ns(), process_cpu_ns() / 1000)
         };
         Ending {
-            end: workers.shared.ended().unwrap_or(End::Done),
+            end: close::in_window(end, &closed, &self.job.stop),
             mono_ns,
             totals,
             cpu_us,

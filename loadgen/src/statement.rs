@@ -98,7 +98,7 @@ fn parameter_type(job: &Job, source: Source) -> ParameterType {
         Source::Variable => ParameterType::Null,
         Source::Value(index) => match job.values[index].format {
             Format::Integer => ParameterType::BigInt,
-            Format::Decimal2 => ParameterType::Decimal,
+            Format::Decimal2 | Format::Hundredths => ParameterType::Decimal,
             Format::Text => ParameterType::VarString,
             Format::Timestamp => ParameterType::DateTime,
         },
@@ -256,10 +256,14 @@ impl Statement {
                     continue;
                 }
             };
-            let text = matches!(value.format, Format::Text | Format::Timestamp);
-            if text && *kind != ParameterKind::Text {
+            let held = match value.format {
+                Format::Text | Format::Timestamp => Some("a text"),
+                Format::Hundredths => Some("a number with decimals"),
+                Format::Integer | Format::Decimal2 => None,
+            };
+            if let Some(held) = held.filter(|_| *kind != ParameterKind::Text) {
                 return Err(format!(
-                    "parameter ${number} is an integer, but value `{}` is a text",
+                    "parameter ${number} is an integer, but value `{}` is {held}",
                     value.name
                 ));
             }
@@ -339,7 +343,9 @@ impl Sink for Literals<'_> {
     #[inline]
     fn value(&mut self, out: &mut Vec<u8>, index: usize, draw: &Draw) {
         match self.values.list[index].format {
-            Format::Integer | Format::Decimal2 => self.values.write(out, index, draw),
+            Format::Integer | Format::Decimal2 | Format::Hundredths => {
+                self.values.write(out, index, draw);
+            }
             Format::Text | Format::Timestamp => self.values.write_quoted(out, index, draw),
         }
     }
@@ -372,7 +378,7 @@ impl Sink for MySqlParameters<'_> {
         match self.values.list[index].format {
             Format::Integer => mysql::integer(out, draw.drawn(index)),
             Format::Timestamp => mysql::date_time(out, date_time(draw.drawn(index))),
-            Format::Decimal2 | Format::Text => {
+            Format::Decimal2 | Format::Hundredths | Format::Text => {
                 mysql::text(out, |out| self.values.write(out, index, draw));
             }
         }

@@ -11,6 +11,18 @@ pub fn write_integer(out: &mut Vec<u8>, number: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
+/// Appends so many hundredths as a number with two decimals: 12345 as `123.45`.
+#[inline]
+pub fn write_hundredths(out: &mut Vec<u8>, hundredths: i64) {
+    if hundredths < 0 {
+        out.push(b'-');
+    }
+    let hundredths = hundredths.unsigned_abs();
+    out.extend_from_slice(itoa::Buffer::new().format(hundredths / 100).as_bytes());
+    let digit = |number: u64| b'0' + u8::try_from(number % 10).unwrap_or(0);
+    out.extend_from_slice(&[b'.', digit(hundredths / 10), digit(hundredths)]);
+}
+
 /// The significant digits of a double: as many as every double of so many keeps (C's `DBL_DIG`).
 const DOUBLE_DIGITS: usize = 15;
 
@@ -214,6 +226,23 @@ mod tests {
         assert_eq!(timestamp(4_107_542_400), "2100-03-01 00:00:00");
         assert_eq!(timestamp(-1), "1969-12-31 23:59:59");
         assert_eq!(timestamp(253_402_300_800), "10000-01-01 00:00:00");
+    }
+
+    #[test]
+    fn hundredths_have_two_decimals_of_any_size_and_sign() {
+        for (hundredths, expected) in [
+            (0, "0.00"),
+            (7, "0.07"),
+            (-7, "-0.07"),
+            (40, "0.40"),
+            (12_345, "123.45"),
+            (-100_000, "-1000.00"),
+            (i64::MIN, "-92233720368547758.08"),
+        ] {
+            let mut out = b"x".to_vec();
+            write_hundredths(&mut out, hundredths);
+            assert_eq!(String::from_utf8_lossy(&out[1..]), expected);
+        }
     }
 
     #[test]

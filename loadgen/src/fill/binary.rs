@@ -1,6 +1,6 @@
 //! Writes rows in COPY's binary form (PostgreSQL documentation, COPY, "Binary Format").
 
-use super::row::{ColumnKind, Ranges, Rows, write_digits};
+use super::row::{ColumnKind, Ranges, Rows, float4, write_digits};
 use crate::value::{mix_in, write_pattern};
 
 /// Seconds from 1970 to 2000, where PostgreSQL's timestamps begin.
@@ -34,11 +34,15 @@ pub(super) fn write(out: &mut Vec<u8>, rows: &Rows, row: u64) {
                 out.extend_from_slice(&number.of(row).to_be_bytes()[4..]);
             }
             ColumnKind::Int8(number) => write_8(out, number.of(row)),
+            ColumnKind::Float4(number, format) => {
+                out.extend_from_slice(&[0, 0, 0, 4]);
+                out.extend_from_slice(&float4(number.of(row), *format).to_be_bytes());
+            }
             ColumnKind::Timestamp(number) => {
                 write_8(out, (number.of(row) - EPOCH_2000_S) * 1_000_000);
             }
-            ColumnKind::Digits(number, decimals) => {
-                field(out, |out| write_digits(out, number.of(row), *decimals));
+            ColumnKind::Digits(number, format) => {
+                field(out, |out| write_digits(out, number.of(row), *format));
             }
             ColumnKind::Text(state, shape) => {
                 field(out, |out| shape.write(out, mix_in(*state, row)));

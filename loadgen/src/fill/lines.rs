@@ -30,7 +30,9 @@ pub(super) fn write(out: &mut Vec<u8>, rows: &Rows, row: u64) {
                 write_integer(out, number.of(row));
             }
             ColumnKind::Timestamp(number) => write_timestamp(out, number.of(row)),
-            ColumnKind::Digits(number, decimals) => write_digits(out, number.of(row), *decimals),
+            ColumnKind::Float4(number, format) | ColumnKind::Digits(number, format) => {
+                write_digits(out, number.of(row), *format);
+            }
             ColumnKind::Text(state, shape) => {
                 escaped(out, |out| shape.write(out, mix_in(*state, row)));
             }
@@ -100,6 +102,10 @@ mod tests {
             value("least", Maker::Constant(i64::MIN)),
             cents,
             value("when", Maker::Constant(951_782_399)),
+            Value {
+                format: Format::Hundredths,
+                ..value("part", Maker::Constant(-5))
+            },
         ];
         let types = [
             (ColumnType::Int4, 0),
@@ -107,10 +113,12 @@ mod tests {
             (ColumnType::Text, 0),
             (ColumnType::Text, 2),
             (ColumnType::Timestamp, 3),
+            (ColumnType::Float4, 4),
+            (ColumnType::Float4, 0),
         ];
         assert_eq!(
             line(&fill(&types), &values, 9),
-            "10\t-9223372036854775808\t10\t7.00\t2000-02-28 23:59:59\n"
+            "10\t-9223372036854775808\t10\t7.00\t2000-02-28 23:59:59\t-0.05\t10\n"
         );
     }
 

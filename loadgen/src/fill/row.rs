@@ -3,6 +3,7 @@
 //! What they hold is the same for all servers; [`binary`](super::binary) and [`lines`](super::lines) write them.
 
 use crate::job::{Bound, ColumnType, Fill, Format, Maker, Value};
+use crate::text::{write_hundredths, write_integer};
 use crate::value::{Bounds, Permutation, Skewed, TextShape, mix, mix_in, name_part, uniform};
 
 /// What a server's columns can hold, where servers differ in it.
@@ -40,9 +41,11 @@ impl Column<'_> {
 pub(super) enum ColumnKind<'a> {
     Int4(Number),
     Int8(Number),
+    /// Of a number in that format.
+    Float4(Number, Format),
     Timestamp(Number),
-    /// Digits, and `.00` after them where that is true.
-    Digits(Number, bool),
+    /// A number as a text, in that format.
+    Digits(Number, Format),
     Text(u64, &'a TextShape),
     Pattern(u64, &'a [u8]),
 }
@@ -120,7 +123,7 @@ impl<'a> Plan<'a> {
                 let Some(number) = number() else {
                     return refuse(
                         "a fill has no cursor, clock or sequence, and sums of at most 64 bits whose \
-                         columns change together",
+                         columns change together, of two values at least one in a column of its own",
                     );
                 };
                 let (low, high) = self.ranges.of(type_);
@@ -133,10 +136,9 @@ impl<'a> Plan<'a> {
                 Ok(match type_ {
                     ColumnType::Int4 => ColumnKind::Int4(number),
                     ColumnType::Int8 => ColumnKind::Int8(number),
+                    ColumnType::Float4 => ColumnKind::Float4(number, value.format),
                     ColumnType::Timestamp => ColumnKind::Timestamp(number),
-                    ColumnType::Text => {
-                        ColumnKind::Digits(number, value.format == Format::Decimal2)
-                    }
+                    ColumnType::Text => ColumnKind::Digits(number, value.format),
                 })
             }
         }
@@ -145,10 +147,12 @@ impl<'a> Plan<'a> {
     /// Returns the number that a value stands for in a column; `None` where it is none, or not a pure one.
     /// A value that another is computed from is the one of the column that shows it, if there is one.
     fn number(&self, value: usize, column: usize, depth_max: usize) -> Option<Number> {
-        let base = |base: usize| {
+        let shown = |value: usize| {
             let mut columns = self.fill.columns.iter();
-            let shown = columns.position(|column| column.value == base);
-            let shown = shown.unwrap_or(column);
+            columns.position(|column| column.value == value)
+        };
+        let base = |base: usize| {
+            let shown = shown(base).unwrap_or(column);
             if self.fill.columns[shown].each != self.fill.columns[column].each {
                 return None;
             }
@@ -176,6 +180,10 @@ impl<'a> Plan<'a> {
                 number.plus = number.plus.checked_add(*plus)?;
                 return Some(number);
             }
+            // Two that no column shows would be drawn alike, from the state of this one.
+            Maker::Sum { value, other } if shown(*value).is_some() || shown(*other).is_some() => {
+                NumberKind::Sum(Box::new((base(*value)?, base(*other)?)))
+            }
             Maker::Uniform(..)
             | Maker::Sequence(_)
             | Maker::Item(_)
@@ -199,6 +207,8 @@ impl Ranges {
         match type_ {
             ColumnType::Int4 => (i32::MIN.into(), i32::MAX.into()),
             ColumnType::Int8 | ColumnType::Text => (i64::MIN, i64::MAX),
+            // Whole numbers that a float holds exactly, so that a hundredth of one is the nearest float.
+            ColumnType::Float4 => (-(1 << 24), 1 << 24),
             ColumnType::Timestamp => self.timestamp_s,
         }
     }
@@ -219,6 +229,8 @@ enum NumberKind {
     Skewed(u64, Box<Skewed>),
     /// Another number, permuted.
     Permuted(Box<(Number, Permutation)>),
+    /// Two others, added.
+    Sum(Box<(Number, Number)>),
     Constant(i64),
     /// The number of row 0, and how many numbers there are.
     Row(i64, u64),
@@ -232,6 +244,7 @@ impl Number {
             NumberKind::Uniform(state, low, high) => uniform(mix_in(*state, row), *low, *high),
             NumberKind::Skewed(state, skewed) => skewed.number(mix_in(*state, row)),
             NumberKind::Permuted(permuted) => permuted.1.number(permuted.0.of(row)),
+            NumberKind::Sum(two) => two.0.of(row).wrapping_add(two.1.of(row)),
             NumberKind::Constant(number) => *number,
             NumberKind::Row(first, _) => first.wrapping_add_unsigned(row),
         };
@@ -245,6 +258,10 @@ impl Number {
             NumberKind::Uniform(_, low, high) => ((*low).into(), (*high.max(low)).into()),
             NumberKind::Skewed(_, skewed) => both(skewed.range()),
             NumberKind::Permuted(permuted) => both(permuted.1.range()),
+            NumberKind::Sum(two) => {
+                let (one, other) = (two.0.range(), two.1.range());
+                (one.0 + other.0, one.1 + other.1)
+            }
             NumberKind::Constant(number) => ((*number).into(), (*number).into()),
             NumberKind::Row(first, rows) => {
                 let first = i128::from(*first);
@@ -255,25 +272,26 @@ impl Number {
     }
 }
 
-/// Appends a number in decimal digits without going through a formatter.
-pub(super) fn write_digits(out: &mut Vec<u8>, number: i64, decimals: bool) {
-    let mut digits = [0; 20];
-    let mut first = digits.len();
-    let mut rest = number.unsigned_abs();
-    loop {
-        first -= 1;
-        digits[first] = b'0' + u8::try_from(rest % 10).unwrap_or(0);
-        rest /= 10;
-        if rest == 0 {
-            break;
+/// Appends a number as a text in a format; as its column is a text, a time is its seconds.
+#[inline]
+pub(super) fn write_digits(out: &mut Vec<u8>, number: i64, format: Format) {
+    match format {
+        Format::Integer | Format::Text | Format::Timestamp => write_integer(out, number),
+        Format::Decimal2 => {
+            write_integer(out, number);
+            out.extend_from_slice(b".00");
         }
+        Format::Hundredths => write_hundredths(out, number),
     }
-    if number < 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(&digits[first..]);
-    if decimals {
-        out.extend_from_slice(b".00");
+}
+
+/// Returns the float nearest to a number in a format; [`Ranges`] has seen to it that it is exact before the division.
+#[inline]
+#[expect(clippy::cast_precision_loss, reason = "at most 2^24")]
+pub(super) fn float4(number: i64, format: Format) -> f32 {
+    match format {
+        Format::Hundredths => number as f32 / 100.0,
+        _ => number as f32,
     }
 }
 

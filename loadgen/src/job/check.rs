@@ -336,6 +336,16 @@ impl Log {
 
 impl Stop {
     fn check(&self, job: &Job) -> Check {
+        ensure(
+            (0.0..=STEP_S_MAX).contains(&self.warmup_s),
+            "stop.warmup_s",
+            format!("{} s; give 0 to {STEP_S_MAX}, 30 days", self.warmup_s),
+        )?;
+        ensure(
+            self.warmup_s == 0.0 || job.fills.is_empty(),
+            "stop.warmup_s",
+            "a fill has no warm-up; give 0",
+        )?;
         if let Some(seconds) = self.seconds {
             ensure_step_s(seconds, "stop.seconds")?;
             ensure(
@@ -343,17 +353,7 @@ impl Stop {
                 "stop.roles",
                 "a step ends after `seconds` or with `roles`; give one of them",
             )?;
-            ensure(
-                (0.0..=STEP_S_MAX).contains(&self.warmup_s),
-                "stop.warmup_s",
-                format!("{} s; give 0 to {STEP_S_MAX}, 30 days", self.warmup_s),
-            )?;
         } else {
-            ensure(
-                self.warmup_s == 0.0,
-                "stop.warmup_s",
-                "only a step of `seconds` has a warm-up; give 0",
-            )?;
             ensure(
                 !self.roles.is_empty() || !job.fills.is_empty(),
                 "stop",

@@ -1,9 +1,9 @@
 //! What the caller learns of a window that has closed: when each role and each client ended.
 
 use crate::event::Event;
-use crate::job::{Job, Per};
+use crate::job::{Job, Per, Stop};
 use crate::message::Closed;
-use crate::shared::Shared;
+use crate::shared::{End, Shared};
 use std::collections::BTreeMap;
 
 /// The event of the window's close.
@@ -52,6 +52,18 @@ pub(super) fn window_close(job: &Job, shared: &Shared, closed: &[Closed], end_ns
         ended,
         clients_end_ns,
     }
+}
+
+/// How the step ended: as failed where all of its work was done before the window was to open.
+pub(super) fn in_window(end: End, closed: &[Closed], stop: &Stop) -> End {
+    let opened = stop.warmup_s == 0.0 || closed.iter().any(|closed| closed.active_ns > 0);
+    if opened || end != End::Done {
+        return end;
+    }
+    End::Failed(format!(
+        "its work was done within the {} s of the warm-up, before the window; give it more work",
+        stop.warmup_s
+    ))
 }
 
 /// What workers said of the groups of a role.

@@ -127,6 +127,29 @@ fn a_number_too_large_for_its_parameter_is_an_error() {
 }
 
 #[test]
+fn hundredths_are_written_with_their_point_and_no_integer_takes_them() {
+    let mut job = job();
+    job.values[0].maker = Maker::Constant(12_345);
+    job.values[0].format = Format::Hundredths;
+    let (values, mut draw) = draw(&job);
+    let statement = Statement::compile(&job, 2, "");
+    let mut out = Vec::new();
+    let real = statement.parameters(&values, &[700, 25]).unwrap();
+    statement
+        .encode(&values, &mut draw, &real, &mut out)
+        .unwrap();
+    assert!(out.windows(6).any(|bytes| bytes == b"123.45"));
+    let error = statement.parameters(&values, &[23, 25]).unwrap_err();
+    assert!(error.contains("is a number with decimals"), "{error}");
+    let literals = Statement::compile(&job, 1, "t1");
+    let mut out = Vec::new();
+    literals
+        .encode(&values, &mut draw, &Parameters::default(), &mut out)
+        .unwrap();
+    assert!(out.ends_with(b"(-7,123.45,123.45)\0"));
+}
+
+#[test]
 fn a_second_try_draws_the_same() {
     let job = job();
     let (values, mut draw) = draw(&job);

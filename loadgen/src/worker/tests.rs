@@ -193,6 +193,24 @@ fn a_cursor_is_read_before_the_0th_1001st_and_2002nd_generation() {
     }
 }
 
+#[test]
+fn a_cursor_that_is_never_read_again_is_counted_up_from_its_first_reading() {
+    let mut job = example("l.i1", r#"{"default_us": 100, "cursor": {"tail": 7}}"#);
+    job.cursors[0].resync_every = None;
+    job.roles[0].stop = Some(RoleStop {
+        operations: Some(2_500),
+    });
+    job.check().unwrap();
+    let requests = requests(&job, 1);
+    for client in 0..2 {
+        assert_eq!(of(&requests, "probe", client).len(), 1);
+        let lows = of(&requests, "delete", client).iter();
+        let lows: Vec<_> = lows.map(|delete| low(delete)).collect();
+        let expected: Vec<_> = (0..2_500).map(|number| 7 + 50 * number).collect();
+        assert_eq!(lows, expected);
+    }
+}
+
 /// How many deletes of client 0 had been sent when its tail was read, for each reading; deletes are `slow` times slower.
 fn deletes_at_readings(queued: bool, slow: f64, per_s: Option<f64>) -> Vec<usize> {
     let mut job = example("l.i1", r#"{"default_us": 100, "cursor": {"tail": 7}}"#);

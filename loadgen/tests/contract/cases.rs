@@ -263,7 +263,14 @@ pub(crate) const CASES: &[Case] = &[
     ),
     ("qr100", "/stop/roles", "[]", "stop", "would never end"),
     ("qr100", "/stop/seconds", "3", "stop.roles", "one of them"),
-    ("qr100", "/stop/warmup_s", "3", "stop.warmup_s", "give 0"),
+    (
+        "qr100",
+        "/stop/warmup_s",
+        "-1",
+        "stop.warmup_s",
+        "give 0 to",
+    ),
+    ("fill", "/stop/warmup_s", "3", "stop.warmup_s", "a fill has"),
     ("qr100", "/threads", "1025", "threads", "at most 1024"),
     (
         "qr100",

@@ -247,13 +247,6 @@ pub(crate) const CASES: &[Case] = &[
     (
         "fill",
         "/values/1",
-        r#"{"name": "k", "per": "item", "format": "integer", "add": {"value": 0, "other": 0}}"#,
-        "fills[0].columns[1].value",
-        "adds two values",
-    ),
-    (
-        "fill",
-        "/values/1",
         r#"{"name": "k", "per": "item", "format": "integer", "sequence": {"first": 1}}"#,
         "fills[0].columns[1].value",
         "use `row`",

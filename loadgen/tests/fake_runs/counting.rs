@@ -4,7 +4,7 @@ use crate::harness;
 use crate::harness::{Played, fake, play};
 use crate::{SECOND_NS, histograms, inserts, timed};
 use dyno_loadgen::event::{Event, Status};
-use dyno_loadgen::job::{ChoiceRule, Job, Maker, Piece, RoleStop, Segment};
+use dyno_loadgen::job::{ChoiceRule, Instruction, Job, Maker, Per, Piece, RoleStop, Segment};
 
 #[test]
 fn planted_service_times_give_exact_throughput() {
@@ -66,6 +66,56 @@ fn a_timed_window_opens_after_the_warm_up_and_does_not_count_what_is_in_flight()
         played.totals("insert")[0],
         30_002,
         "with the warm-up and the two in flight"
+    );
+}
+
+/// Inserts of two clients behind a role that takes 1.5 s, in a step that is to warm up for so long.
+fn behind_a_lead_in(warmup_s: f64) -> Played {
+    let mut job = inserts(r#"{"default_us": 300}"#, 1000);
+    let fake = job.fake.as_mut().unwrap();
+    fake.service_us.insert("first".to_owned(), 1_500_000.0);
+    let mut first = job.roles[0].clone();
+    (first.name, first.per, first.table) = ("first".to_owned(), Per::Step, None);
+    first.choose[0].program = job.programs.len();
+    first.stop = Some(RoleStop {
+        operations: Some(1),
+    });
+    let mut statement = job.statements[0].clone();
+    "first".clone_into(&mut statement.name);
+    let mut program = job.programs[0].clone();
+    program.name = "first".to_owned();
+    program.code = vec![Instruction::Send(job.statements.len())];
+    job.programs.push(program);
+    job.statements.push(statement);
+    job.roles[0].after = vec![first.name.clone()];
+    job.roles.push(first);
+    job.stop.warmup_s = warmup_s;
+    job.check().expect("a step bound by work may warm up");
+    play(&job)
+}
+
+#[test]
+fn a_window_bound_by_work_opens_after_the_warm_up_and_has_what_begins_with_it() {
+    let played = behind_a_lead_in(1.5);
+    let open_ns = played.find(|event| match event {
+        Event::WindowOpen { mono_ns } => Some(*mono_ns),
+        _ => None,
+    });
+    assert_eq!(open_ns - played.start_ns(), 1_500_000_000);
+    assert_eq!(played.active_ns(), 300_000_000, "a thousand of 300 us");
+    assert_eq!(played.counts("insert"), [2000]);
+    assert_eq!(played.totals("first")[0], 1);
+    assert_eq!(played.status, Status::Ok);
+}
+
+#[test]
+fn a_step_whose_work_is_done_before_its_window_opens_has_failed() {
+    let played = behind_a_lead_in(60.0);
+    assert_eq!(played.status, Status::Failed);
+    let reason = played.reason().unwrap();
+    assert!(
+        reason.contains("within the 60 s of the warm-up"),
+        "{reason}"
     );
 }
 

@@ -61,10 +61,13 @@ fn fields(fill: &Fill, values: &[Value], row: u64) -> Vec<Vec<u8>> {
 fn numbers_are_written_in_the_form_of_their_column() {
     let mut cents = value("price", Maker::Constant(7));
     cents.format = Format::Decimal2;
+    let mut hundredths = value("price", Maker::Constant(12_345));
+    hundredths.format = Format::Hundredths;
     let values = [
         value("id", Maker::Row(1)),
         value("least", Maker::Constant(i64::MIN)),
         cents,
+        hundredths,
     ];
     let types = [
         (ColumnType::Int4, 0),
@@ -73,14 +76,20 @@ fn numbers_are_written_in_the_form_of_their_column() {
         (ColumnType::Text, 1),
         (ColumnType::Text, 2),
         (ColumnType::Timestamp, 0),
+        (ColumnType::Text, 3),
+        (ColumnType::Float4, 3),
+        (ColumnType::Float4, 0),
     ];
-    let expected: [&[u8]; 6] = [
+    let expected: [&[u8]; 9] = [
         &[0, 0, 0, 10],
         &i64::MIN.to_be_bytes(),
         b"10",
         b"-9223372036854775808",
         b"7.00",
         &(-(946_684_800 - 10) * 1_000_000_i64).to_be_bytes(),
+        b"123.45",
+        &123.45_f32.to_be_bytes(),
+        &10_f32.to_be_bytes(),
     ];
     assert_eq!(fields(&fill(&types), &values, 9), expected);
 }
@@ -142,6 +151,28 @@ fn distributions_and_permutations_of_the_row_fill_columns() {
 }
 
 #[test]
+fn a_sum_of_two_values_has_the_one_of_its_column_and_another_of_its_own() {
+    let uniform = |high| Maker::Uniform(Bound::Integer(0), Bound::Integer(high));
+    let sum = Maker::Sum { value: 0, other: 1 };
+    let values = [
+        value("customer", uniform(99_999)),
+        value("part", uniform(499)),
+        value("price", sum),
+    ];
+    let fill = fill(&[(ColumnType::Int4, 0), (ColumnType::Int4, 2)]);
+    let mut parts = BTreeSet::new();
+    for row in 0..1000 {
+        let row = fields(&fill, &values, row);
+        let [customer, price] =
+            [0, 1].map(|field: usize| i32::from_be_bytes(row[field][..].try_into().unwrap()));
+        assert!((0..500).contains(&(price - customer)), "{customer} {price}");
+        parts.insert(price - customer);
+    }
+    // Of 500 numbers a thousand draws miss 1 in e².
+    assert!((400..470).contains(&parts.len()), "{}", parts.len());
+}
+
+#[test]
 fn a_column_that_changes_every_so_many_rows_holds_its_value_between() {
     let mut fill = fill(&[(ColumnType::Int4, 0), (ColumnType::Int4, 1)]);
     for column in &mut fill.columns {
@@ -194,6 +225,7 @@ fn a_value_that_its_column_cannot_hold_is_refused_before_the_first_row() {
         (ColumnType::Int8, Maker::Pattern("#".to_owned()), "`text`"),
         (ColumnType::Int8, Maker::Clock, "no cursor, clock"),
         (ColumnType::Int8, Maker::Add { value: 0, plus: 1 }, "sums"),
+        (ColumnType::Float4, Maker::Constant(16_777_217), "16777216"),
     ] {
         let (fill, values) = (fill(&[(type_, 0)]), [value("v", maker)]);
         let refused = Rows::new(&fill, &values, 1, "t1", binary::RANGES).expect_err("refused");
@@ -202,4 +234,13 @@ fn a_value_that_its_column_cannot_hold_is_refused_before_the_first_row() {
             "{refused}"
         );
     }
+    let uniform = || Maker::Uniform(Bound::Integer(0), Bound::Integer(9));
+    let values = [
+        value("one", uniform()),
+        value("two", uniform()),
+        value("sum", Maker::Sum { value: 0, other: 1 }),
+    ];
+    let fill = fill(&[(ColumnType::Int4, 2)]);
+    let refused = Rows::new(&fill, &values, 1, "t1", binary::RANGES).expect_err("both alike");
+    assert!(refused.contains("in a column of its own"), "{refused}");
 }

@@ -402,14 +402,6 @@ impl Job {
             ),
         )?;
         for index in std::iter::once(value).chain(self.bases(value).unwrap_or_default()) {
-            ensure(
-                !matches!(self.values[index].maker, Maker::Sum { .. }),
-                key,
-                format!(
-                    "`{}` adds two values; in a fill a number can be added to one",
-                    self.values[index].name
-                ),
-            )?;
             let (name, pure) = match &self.values[index].maker {
                 Maker::Uniform(low, high) => (
                     "a cursor",

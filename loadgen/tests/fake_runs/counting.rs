@@ -83,7 +83,7 @@ fn behind_a_lead_in(warmup_s: f64) -> Played {
     let mut statement = job.statements[0].clone();
     "first".clone_into(&mut statement.name);
     let mut program = job.programs[0].clone();
-    program.name = "first".to_owned();
+    "first".clone_into(&mut program.name);
     program.code = vec![Instruction::Send(job.statements.len())];
     job.programs.push(program);
     job.statements.push(statement);

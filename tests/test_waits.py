@@ -12,7 +12,7 @@ from dbdyno.analysis.step import assemble, collect, evidence, metrics, waits
 from dbdyno.analysis.step.json_codec import from_plain, to_plain
 from dbdyno.engine import activity
 from dbdyno.engine.activity import Look, Names, look
-from dbdyno.engine.postgres.activity import Row, session
+from dbdyno.engine.postgres.activity import NOT_SHOWN, Row, session
 from dbdyno.engine.wait_sampler import moment
 from dbdyno.model import Json, StepRun
 from result_planted import MONO_NS
@@ -76,6 +76,20 @@ def test_active_sessions_are_on_the_cpu_or_wait_and_idle_ones_are_counted_apart(
         ("role:query", "idle in transaction", "", "commit", 1),
     }
     assert seen.idle == {"role:query": 2}
+
+
+def test_what_the_server_does_not_show_is_counted_apart_and_is_no_work() -> None:
+    hidden = row(2, None, text=NOT_SHOWN, kind=None)
+    seen = seen_of([row(1), hidden, replaced_pid(hidden, 3)], {1: "query"})
+    assert [one[:2] for one in seen.sessions] == [("role:query", "CPU")]
+    assert seen.idle == {}
+    assert seen.as_json()["hidden"] == 2
+    assert "hidden" not in seen_of([row(1)], {1: "query"}).as_json()
+
+
+def replaced_pid(of: Row, pid: int) -> Row:
+    """The same row of another process."""
+    return (pid, *of[1:])
 
 
 def test_processes_of_nobodys_role_are_the_background_or_other_backends() -> None:
@@ -207,6 +221,12 @@ def test_what_was_sampled_between_turns_does_not_count(tmp_path: Path) -> None:
     assert seen is not None
     assert [(one.kind, one.sessions) for one in seen.load] == [("IO", 2.0)]
     assert seen.interval_s == pytest.approx(3.0), "in active time"
+
+
+def test_hidden_sessions_are_a_mean_of_the_samples(tmp_path: Path) -> None:
+    run = derived(tmp_path, sample(1.0, READ) | {"hidden": 3}, sample(2.0, READ))
+    assert run.server.waits is not None
+    assert run.server.waits.hidden == pytest.approx(1.5)
 
 
 def test_a_window_without_samples_has_no_waits_and_says_nothing_of_them(tmp_path: Path) -> None:

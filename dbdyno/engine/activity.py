@@ -25,6 +25,8 @@ NAMES_MAX = 4_096
 ON_CPU = "CPU"
 IN_TRANSACTION = "idle in transaction"
 IDLE = "idle"
+HIDDEN = "hidden"
+"""What a session does that the user who asks may not see."""
 OTHER_BACKEND = "backend:other"
 PREPARED = re.compile(r"EXECUTE s(\d+)_")
 """How dyno-loadgen names what it prepares in SQL (contract/README.md, statements)."""
@@ -36,7 +38,7 @@ class Session(NamedTuple):
     pid: int | None  # as `server_pid` of the generator's `connected`; None: it has no connection
     background: str | None  # what a part of the background is for; None: it serves a connection
     state: str | None  # in the server's own words
-    kind: str  # ON_CPU, a class of waits, IN_TRANSACTION or IDLE
+    kind: str  # ON_CPU, a class of waits, IN_TRANSACTION, IDLE or HIDDEN
     event: str  # the server's own name of what it waits for
     text: str  # the beginning of its query
     query_start_us: int | None = None  # since 1970; None: the server does not tell it
@@ -56,11 +58,14 @@ class Look:
 
     sessions: tuple[tuple[str, str, str, str, int], ...]  # owner, kind, event, statement, how many
     idle: Mapping[str, int]  # by owner: sessions that wait for their client
+    hidden: int = 0  # sessions of other users, of which nobody tells what they do
     each: tuple[tuple[str | int | None, ...], ...] | None = None  # every one; None: not asked for
 
     def as_json(self) -> Json:
         """Its part of a line of waits.jsonl."""
         line: Json = {"sessions": self.sessions, "idle": self.idle}
+        if self.hidden:
+            line["hidden"] = self.hidden
         return line if self.each is None else line | {"by_session": self.each}
 
 
@@ -73,11 +78,14 @@ def look(
     """
     sessions: Counter[tuple[str, str, str, str]] = Counter()
     idle: Counter[str] = Counter()
+    hidden = 0
     rows: list[tuple[str | int | None, ...]] = []
     for one in seen:
         owner = owner_of(one, roles)
         statement = names.of(one.text)
-        if one.kind == IDLE:
+        if one.kind == HIDDEN:
+            hidden += 1
+        elif one.kind == IDLE:
             idle[owner] += 1
         else:
             sessions[owner, one.kind, one.event, statement] += 1
@@ -87,6 +95,7 @@ def look(
     return Look(
         tuple((*key, count) for key, count in sessions.items()),
         dict(idle),
+        hidden,
         tuple(rows) if each else None,
     )
 

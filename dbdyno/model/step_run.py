@@ -158,6 +158,7 @@ class Waits:
     load: tuple[WaitLoad, ...]
     idle: Mapping[str, float]  # by owner: sessions that waited for their client
     over_time: Mapping[str, Series]  # by kind: active sessions, a mean for each second
+    hidden: float = 0.0  # other users' sessions, which the server does not show to the plan's user
 
 
 # --- What a step of a run came to ------------------------------------------------------------
@@ -256,6 +257,8 @@ class ServerSide:
     plans: Mapping[str, str] = field(default_factory=dict)  # by statement: its plan without costs
     spans: tuple[Span, ...] = ()  # checkpoints and autovacuum that touch the window
     waits: Waits | None = None  # None: nobody sampled them
+    # Of a server elsewhere: parts of its state and counters that it did not tell, with the reason.
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -387,13 +387,14 @@ def checkpoint_overlap_s(
 ) -> float | None:
     """Seconds of the window with a checkpoint running; None where the log says nothing of them.
 
-    Servers before PostgreSQL 15 do not log checkpoints unless told to.
+    Servers before PostgreSQL 15 do not log checkpoints unless told to. The log of a server
+    elsewhere is not seen: one that was running all the time is in no counter.
     """
     logged = any(
         str(event["kind"]).startswith("checkpoint")
         for event in evidence.end.get("log_events") or ()
     )
-    if evidence.load.seconds is None or (counted != 0 and not logged):
+    if evidence.load.seconds is None or evidence.remote or (counted != 0 and not logged):
         return None
     return overlap_s(spans, "checkpoint", evidence.load.seconds)
 

@@ -42,6 +42,7 @@ def waits(evidence: Evidence) -> Waits | None:
         server_cpu_us=None if cost is None else cost.cpu_us,
         load=loads([line for _, line in samples]),
         idle={owner: total / count for owner, total in sorted(idle.items())},
+        hidden=sum(line.get("hidden", 0) for _, line in samples) / count,
         over_time=over_time(samples, evidence.load.seconds or 0.0),
     )
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dbdyno.engine.activity import IDLE, IN_TRANSACTION, ON_CPU, TEXT_CHARACTERS, Session
+from dbdyno.engine.activity import HIDDEN, IDLE, IN_TRANSACTION, ON_CPU, TEXT_CHARACTERS, Session
 
 CLIENT = "client backend"
+NOT_SHOWN = "<insufficient privilege>"
+"""In place of the query of another user's session, all of whose activity is null, for a user who
+has neither that user's role nor pg_read_all_stats (pgstatfuncs.c)."""
 
 Row = tuple[int, str | None, str | None, str | None, str | None, str | None, int | None, int | None]
 """pid, backend_type, state, wait_event_type, wait_event, the query's beginning; when it and its
@@ -44,6 +47,8 @@ def session(row: Row) -> Session:
     """The activity of the process of a row."""
     pid, backend, state, wait, event, text, query_us, xact_us = row
     background = None if backend in (None, CLIENT) else backend
+    if text == NOT_SHOWN:
+        return Session(pid, None, None, HIDDEN, "", "")
     kind, told = doing(state, wait, event)
     return Session(pid, background, state, kind, told, text or "", query_us, xact_us)
 

@@ -73,7 +73,7 @@ DEBT: tuple[Metric, ...] = (
     row.postgres(row.own(
         "checkpoint_overlap_s", "s", "neutral", 1,
         """checkpoint time | seconds of the window in which a checkpoint was running, from the
-        server's log; NA if the log lacks the checkpoints that were counted""",
+        server's log; NA if the log lacks the checkpoints that were counted, or is not seen""",
     )),
     row.postgres(row.own(
         "autovacuum_runs", "count", "neutral", 0,

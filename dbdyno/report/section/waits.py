@@ -228,8 +228,19 @@ def _note(step: StepComparison, sampled: Sequence[Waits]) -> str:
         f"apart (requested: {asked}; at most {number.time_us(1e6 * longest_s)}).",
         f"A sample took {number.time_us(sample_us)}{_cost(step)}.",
         "CPU: active and not waiting, on a core or ready for one.",
+        *_hidden(sampled),
     ]
     return " ".join(notes)
+
+
+def _hidden(sampled: Sequence[Waits]) -> Iterable[str]:
+    """How many sessions the server keeps from the plan's user."""
+    most = max(one.hidden for one in sampled)
+    if most:
+        yield (
+            f"Without up to {number.number(most, 1)} processes of the server and sessions of other "
+            "users, whose activity it does not show to the plan's user (PostgreSQL: pg_monitor)."
+        )
 
 
 def _cost(step: StepComparison) -> str:

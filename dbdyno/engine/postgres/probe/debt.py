@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dbdyno.engine.postgres.activity import NOT_SHOWN
 from dbdyno.engine.postgres.probe.reader import Reader
+from dbdyno.engine.snapshot import Unavailable
 from dbdyno.model import Json
 
 Options = Mapping[str, str]
@@ -79,7 +81,12 @@ def chosen(settings: Options, options: Options, name: str) -> float | None:
 
 
 def running(reader: Reader) -> list[Json]:
-    """Autovacuum's runs of this moment: their kind, table and since when they run."""
+    """Autovacuum's runs of this moment: their kind, table and since when they run.
+
+    Raises Unavailable where one of the database's sessions may be such a run and is not shown.
+    """
+    if hidden(reader, "datname = current_database()"):
+        raise Unavailable(KEPT)
     rows = reader.rows(
         """
         SELECT (extract(epoch FROM query_start) * 1000)::bigint AS since_unix_ms, query
@@ -106,6 +113,8 @@ def horizon(reader: Reader) -> Json:
 
     Rows that died since then stay. Ages in transactions; of other sessions than the probe's.
     """
+    if hidden(reader, "true"):
+        reader.unavailable["horizon.transaction_s"] = KEPT
     found = reader.row(
         """
         SELECT max(age(backend_xmin)) AS xmin_age, max(age(backend_xid)) AS transaction_age,
@@ -122,4 +131,15 @@ def horizon(reader: Reader) -> Json:
         FROM pg_replication_slots ORDER BY slot_name
         """
     )
+    if "horizon.transaction_s" in reader.unavailable:
+        found["transaction_s"] = None
     return found | {"slots": slots}
+
+
+KEPT = "the server does not show other users' sessions to this user: grant it pg_monitor"
+
+
+def hidden(reader: Reader, which: str) -> bool:
+    """Whether the server keeps what sessions do from the user; `which` of them, in SQL."""
+    asked = f"SELECT 1 AS one FROM pg_stat_activity WHERE {which} AND query = %s LIMIT 1"
+    return bool(reader.rows(asked, [NOT_SHOWN]))

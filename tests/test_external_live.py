@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ from dbdyno.model import Arm, Plan, StepRun
 from dbdyno.model.error import ServerError
 from dbdyno.run import blocks
 from dbdyno.run.check import preflight
+from foreign_server import made_certificate, switch_tls_on
 from server_place import a_place, builds, started, within
 
 pytestmark = pytest.mark.live
@@ -58,21 +57,6 @@ def elsewhere(arm: Arm) -> ExternalServer:
     return ExternalServer(arm, engine.of(arm.engine).client)
 
 
-def made_certificate(folder: Path, owner: int) -> Path:
-    """A certificate for 127.0.0.1 that signs itself, with its key, both the server's."""
-    certificate, key = folder / "server.crt", folder / "server.key"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
-         "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out",
-         certificate],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    key.chmod(0o600)
-    for file in (certificate, key):
-        os.chown(file, owner, -1)
-    return certificate
-
-
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
     """A running PostgreSQL which the plans below know by DSN only."""
@@ -88,12 +72,8 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
             "host clear all 127.0.0.1/32 password\n"
             "host all all 127.0.0.1/32 scram-sha-256\n"
         )
-        server.execute(
-            "ALTER SYSTEM SET password_encryption = 'scram-sha-256'",
-            "ALTER SYSTEM SET ssl = on",
-            "SELECT pg_reload_conf()",
-            "SELECT pg_sleep(0.5)",
-        )
+        server.execute("ALTER SYSTEM SET password_encryption = 'scram-sha-256'")
+        switch_tls_on(server)
         quoted = SECRET.replace("'", "''")
         server.execute(
             f"CREATE ROLE visitor LOGIN PASSWORD '{quoted}'", "CREATE DATABASE shop OWNER visitor"
@@ -198,6 +178,28 @@ def test_a_certificate_is_verified_or_the_line_says_that_it_is_not(foreign: Fore
     preflight.prepare(foreign.plan(query=root))
     with pytest.raises(ServerError, match=r"arms\.theirs\.dsn: .*certificate verify failed"):
         preflight.prepare(foreign.plan(query="?sslmode=verify-full"))
+
+
+def test_a_root_that_is_a_servers_own_certificate_is_a_line_before_anything_starts(
+    foreign: Foreign,
+):
+    assert foreign.server.data_dir is not None
+    served = [foreign.server.data_dir / name for name in ("server.crt", "server.key")]
+    kept = [file.read_bytes() for file in served]
+    for file, name in zip(served, ("root.crt", "root.key"), strict=True):
+        file.write_bytes((foreign.server.data_dir / name).read_bytes())
+    foreign.server.execute("SELECT pg_reload_conf()", "SELECT pg_sleep(0.5)")
+    try:
+        root = f"?sslmode=verify-ca&sslrootcert={foreign.certificate}"
+        with pytest.raises(ServerError) as raised:
+            preflight.prepare(foreign.plan(query=root))
+    finally:
+        for file, content in zip(served, kept, strict=True):
+            file.write_bytes(content)
+        foreign.server.execute("SELECT pg_reload_conf()", "SELECT pg_sleep(0.5)")
+    line = str(raised.value)
+    assert line.startswith("the plan: arms.theirs.dsn: the load generator: the certificate of ")
+    assert "signed by the root, not the root itself" in line
 
 
 def test_a_wrong_password_or_none_is_one_line_without_it(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dbdyno.engine.interface import Client, Moment, WaitSampler, Write, part_of
+from dbdyno.engine.rights import Lack, Need
 from dbdyno.engine.snapshot import Subject
 from dbdyno.model import Address, Arm, Json, Observe
 from dbdyno.model.error import ServerError
@@ -71,6 +72,14 @@ class BySql(ABC):
     def snapshot(self, when: Moment, subject: Subject) -> Json | None:
         """before.json or after.json; fails only where it cannot connect."""
         return self._client.snapshot(when, subject)
+
+    def needed(self, sql: str) -> Need | None:
+        """What a statement needs of the server's user; None: nothing that not everybody may."""
+        return self._client.needed(sql)
+
+    def lack(self, need: Need) -> Lack | None:
+        """What the server's user lacks of a need; None: nothing."""
+        return self._client.lack(need, self.execute)
 
     def no_waits(self) -> str | None:
         """Why its sessions do not tell what they wait for; it has to answer."""

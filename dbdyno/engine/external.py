@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from dbdyno.engine.interface import (
     BY_SOCKET,
     OPEN,
     Client,
+    Follower,
     HostSampler,
 )
 from dbdyno.engine.unmanaged import Unseen
@@ -40,6 +42,7 @@ class ExternalServer(BySql, Unseen):
     def __init__(self, arm: Arm, client: Client) -> None:
         """Describes the server; nothing is asked yet. Raises PlanError for a bad DSN."""
         super().__init__(arm, client)
+        self._followers: dict[str, Follower] = {}
         self.drops_any = arm.allow_drop
         try:
             self._address = dsn.address(arm)
@@ -51,8 +54,17 @@ class ExternalServer(BySql, Unseen):
         return None
 
     def check(self) -> None:
-        """Looks whether it answers, and is of the arm's engine. Raises ServerError."""
+        """Looks whether it and its endpoints answer, and are what the arm says. Raises ServerError.
+
+        An endpoint is a standby of it, as far as the engine tells.
+        """
         self.version_num()
+        for name, address in self.endpoints().items():
+            with self._named(f"endpoints.{name}"):
+                ask = partial(self._ask, address)
+                why = self._client.unfit(partial(self._ask, self._address), ask)
+                if why is not None:
+                    raise ServerError(f"{why}, or remove the key")
 
     def version_num(self) -> int:
         """The server's version, as Build.version_num has it. Raises ServerError."""
@@ -115,13 +127,51 @@ class ExternalServer(BySql, Unseen):
         return {name: dsn.address(replace(self._arm, dsn=text))
                 for name, text in self._arm.endpoints.items()}  # fmt: skip
 
+    def log_end(self) -> str | None:
+        """Where its log ends now, if an endpoint tells how far it is behind. Raises ServerError."""
+        return self._client.log_end(self.execute) if self._arm.endpoints else None
+
+    def lag(self, end: str | None = None) -> list[Json]:
+        """How far the endpoints are behind it, as far as the engine tells. Raises ServerError."""
+        found = []
+        for name, address in self.endpoints().items():
+            with self._named(f"endpoints.{name}"):
+                try:
+                    if name not in self._followers:
+                        follower = self._client.follower(address, name)
+                        if follower is None:
+                            continue
+                        self._followers[name] = follower
+                    found.append(self._followers[name].lag(end))
+                except ServerError:
+                    self._forget(name)
+                    raise
+        return found
+
+    def _forget(self, name: str) -> None:
+        """Ends the connection to an endpoint, if there is one; the next look makes it anew."""
+        follower = self._followers.pop(name, None)
+        if follower is not None:
+            follower.close()
+
+    def stop(self, crash: bool = False) -> None:
+        """Ends dyno's own connections; the server is not the lab's to end."""
+        for name in list(self._followers):
+            self._forget(name)
+
     def execute(
         self, *statements: str, database: str | None = None, limit_s: float = 600.0
     ) -> list[tuple[Any, ...]]:
         """Runs statements, each in a transaction of its own; the rows of the last one."""
         address = replace(self._address, database=database or self._address.database)
         with self._named():
-            return self._client.execute(address, statements, limit_s)
+            return self._ask(address, *statements, limit_s=limit_s)
+
+    def _ask(
+        self, address: Address, *statements: str, limit_s: float = 600.0
+    ) -> list[tuple[Any, ...]]:
+        """Runs statements somewhere of the arm's (engine.interface.Execute)."""
+        return self._client.execute(address, statements, limit_s)
 
     def create_database(self, name: str) -> None:
         """The tables are made in the DSN's own database, in place of those of the same names."""
@@ -134,9 +184,9 @@ class ExternalServer(BySql, Unseen):
         return Sampler(path, device=None, server=self, foreign=foreign)
 
     @contextmanager
-    def _named(self) -> Iterator[None]:
-        """Lets errors name the arm."""
+    def _named(self, key: str = "dsn") -> Iterator[None]:
+        """Lets errors name the arm's key."""
         try:
             yield
         except ServerError as error:
-            raise ServerError(f"arms.{self.name}.dsn: {error}") from error
+            raise ServerError(f"arms.{self.name}.{key}: {error}") from error

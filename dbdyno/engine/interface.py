@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from dbdyno.builds import Build
+from dbdyno.engine.rights import Lack, Need
 from dbdyno.engine.settings import Demand, Settled
 from dbdyno.engine.snapshot import Subject
 from dbdyno.host.account import Account
@@ -156,6 +157,16 @@ class WaitSampler(Protocol):
         """Ends the samples."""
 
 
+class Follower(Protocol):
+    """A standby elsewhere, over a connection that stays open. Methods raise ServerError."""
+
+    def lag(self, end: str | None) -> Json:
+        """How far it is behind (Server.lag)."""
+
+    def close(self) -> None:
+        """Ends the connection."""
+
+
 class Client(Protocol):
     """How servers are asked, wherever they run: by SQL, whose session a caller provides."""
 
@@ -200,11 +211,29 @@ class Client(Protocol):
     def snapshot(self, when: Moment, subject: Subject) -> Json:
         """before.json or after.json. Raises ServerError only where it cannot connect."""
 
+    def needed(self, sql: str) -> Need | None:
+        """What a statement needs of the server's user; None: nothing that not everybody may."""
+
+    def lack(self, need: Need, execute: Execute) -> Lack | None:
+        """What the server's user lacks of a need; None: nothing. Raises ServerError."""
+
     def no_waits(self, execute: Execute) -> str | None:
         """Why this very server's sessions do not tell what they wait for; None where they do.
 
         Raises ServerError.
         """
+
+    def unfit(self, primary: Execute, endpoint: Execute) -> str | None:
+        """Why the server at an endpoint is none of the primary's; None where nothing says so.
+
+        Raises ServerError where one does not answer.
+        """
+
+    def log_end(self, execute: Execute) -> str | None:
+        """Server.log_end of one elsewhere; None where its followers tell no lag."""
+
+    def follower(self, address: Address, name: str) -> Follower | None:
+        """The server at an endpoint, connected; None where it tells no lag. Raises ServerError."""
 
     def waits(self, address: Address, job: Json, observe: Observe, write: Write) -> WaitSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""
@@ -354,10 +383,17 @@ class Server(Protocol):
     def endpoints(self) -> dict[str, Address]:
         """Where roles can connect beside `address`, by name: standbys that have joined, a DSN's."""
 
-    def lag(self) -> list[Json]:
+    def log_end(self) -> str | None:
+        """Where its log ends, which standbys are to reach; None where `lag` knows it by itself.
+
+        Raises ServerError.
+        """
+
+    def lag(self, end: str | None = None) -> list[Json]:
         """How far standbys are behind: `standby`, `seconds` and `bytes` of each that has joined.
 
-        Both are None where nothing is streamed to it. Raises ServerError.
+        Both are None where nothing is streamed to it. Behind what it was sent, or `end`, a
+        `log_end`. Raises ServerError.
         """
 
     def failure(self) -> str | None:
@@ -413,6 +449,12 @@ class Server(Protocol):
 
         Raises ServerError only where it cannot connect.
         """
+
+    def needed(self, sql: str) -> Need | None:
+        """What a statement needs of the server's user; None: nothing that not everybody may."""
+
+    def lack(self, need: Need) -> Lack | None:
+        """What the server's user lacks of a need; None: nothing. Raises ServerError."""
 
     def no_waits(self) -> str | None:
         """Why its sessions do not tell what they wait for; None where they do.

@@ -336,7 +336,11 @@ class LocalServer(BySql):
         """None: only a PostgreSQL has standbys here."""
         return []
 
-    def lag(self) -> list[Json]:
+    def log_end(self) -> str | None:
+        """None: it has no standbys that would ask for it."""
+        return None
+
+    def lag(self, end: str | None = None) -> list[Json]:
         """None without standbys."""
         return []
 

@@ -44,7 +44,11 @@ class Unseen:
         """None: the lab makes none there."""
         return []
 
-    def lag(self) -> list[Json]:
+    def log_end(self) -> str | None:
+        """None: it has no standbys that would ask for it."""
+        return None
+
+    def lag(self, end: str | None = None) -> list[Json]:
         """None: who follows it elsewhere is not the lab's to ask."""
         return []
 

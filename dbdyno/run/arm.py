@@ -254,7 +254,7 @@ class Run:
             observe=self.lab.plan.observe,
             cpus=self.lab.plan.placement.generator_cpus,
             hooks=self.hooks,
-            lag=bool(self.arm.standby),
+            lag=bool(self.arm.standby or self.arm.endpoints),
             build=None if build is None else build.base_dir,
         )
 

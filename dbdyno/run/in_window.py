@@ -113,8 +113,9 @@ def catch_up(server: Server) -> float | None:
     after CATCH_UP_S_MAX.
     """
     begun_s = time.monotonic()
+    end = server.log_end()
     while (reason := server.failure()) is None:
-        found = server.lag()
+        found = server.lag(end)
         behind = [one for one in found if one["bytes"] is None or one["bytes"] > 0]
         if not behind:
             return time.monotonic() - begun_s if found else None

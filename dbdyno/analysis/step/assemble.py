@@ -24,7 +24,7 @@ from dbdyno.analysis.step.query_plans import plans
 from dbdyno.analysis.step.raw_files import NS_PER_S
 from dbdyno.analysis.step.role_seconds import shape_of, stalls, targets
 from dbdyno.analysis.step.series import series
-from dbdyno.analysis.step.state import state
+from dbdyno.analysis.step.state import state, unread
 from dbdyno.analysis.step.stretches import stretches
 from dbdyno.analysis.step.waits import waits
 from dbdyno.model import (
@@ -72,6 +72,7 @@ def _joined(folder: StepFolder, found: Evidence) -> StepRun:
             plans=plans(found.before),
             spans=spans(found),
             waits=waits(found),
+            unread=unread(found.after or found.before) if found.remote else {},
         ),
         series=series(found),
     )

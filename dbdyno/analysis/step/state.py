@@ -43,6 +43,11 @@ def state(snapshot: Json | None) -> dict[str, float | None]:
     }
 
 
+def unread(snapshot: Json | None) -> dict[str, str]:
+    """The parts of a snapshot that the server did not tell, with the reason of each."""
+    return dict((snapshot or {}).get("unavailable") or {})
+
+
 def _live(table: Json) -> float | None:
     """Live rows by PostgreSQL's statistics, or by InnoDB's."""
     rows = number(table, "n_live_tup")

@@ -21,6 +21,7 @@ from dbdyno.engine.interface import (
     Write,
     part_of,
 )
+from dbdyno.engine.rights import Lack, Need
 from dbdyno.engine.snapshot import Subject
 from dbdyno.engine.unmanaged import Unseen
 from dbdyno.host.observe.device import Device
@@ -143,6 +144,14 @@ class FakeServer(Unseen):
 
     def snapshot(self, when: Moment, subject: Subject) -> Json | None:
         """None: it has no database."""
+        return None
+
+    def needed(self, sql: str) -> Need | None:
+        """None: it lets everybody do everything."""
+        return None
+
+    def lack(self, need: Need) -> Lack | None:
+        """None: it lets everybody do everything."""
         return None
 
     def no_waits(self) -> str | None:

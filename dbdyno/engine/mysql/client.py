@@ -6,10 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.engine.interface import CHECKPOINT_S_MAX, Execute, Moment, TableSql, Write
-from dbdyno.engine.mysql import activity, buffer_pool, connection, facts, instruments, probe
+from dbdyno.engine.interface import (
+    CHECKPOINT_S_MAX,
+    Execute,
+    Follower,
+    Moment,
+    TableSql,
+    Write,
+)
+from dbdyno.engine.mysql import activity, buffer_pool, connection, facts, instruments, probe, rights
 from dbdyno.engine.mysql.flavour import Flavour
 from dbdyno.engine.mysql.wait_connection import WaitConnection
+from dbdyno.engine.rights import Lack, Need
 from dbdyno.engine.snapshot import Subject
 from dbdyno.engine.wait_sampler import WaitSampler
 from dbdyno.model import Address, Json, Observe
@@ -69,12 +77,33 @@ class MysqlClient:
         """before.json or after.json. Raises ServerError only where it cannot connect."""
         return probe.before(subject) if when == "before" else probe.after(subject)
 
+    def needed(self, sql: str) -> Need | None:
+        """What a statement needs of the server's user; None: nothing that not everybody may."""
+        return rights.needed(sql)
+
+    def lack(self, need: Need, execute: Execute) -> Lack | None:
+        """What the server's user lacks of a need; None: nothing. Raises ServerError."""
+        return rights.lack(need, execute)
+
     def no_waits(self, execute: Execute) -> str | None:
         """Why this server's sessions do not tell what they wait for; None where they do."""
         _, number, _ = self.told(execute)
         queries = (activity.sql(self.flavour.threads), self.flavour.row_locks, activity.BLOCKS)
         unfit = instruments.unfit(self.flavour, self.engine, number)
         return unfit or instruments.refused(execute, queries)
+
+    def unfit(self, primary: Execute, endpoint: Execute) -> str | None:
+        """None where the endpoint answers: whom a replica follows an ordinary user may not see."""
+        self.told(endpoint)
+        return None
+
+    def log_end(self, execute: Execute) -> str | None:
+        """None: an ordinary user may not see how far a replica is behind."""
+        return None
+
+    def follower(self, address: Address, name: str) -> Follower | None:
+        """None: an ordinary user may not see how far a replica is behind."""
+        return None
 
     def waits(self, address: Address, job: Json, observe: Observe, write: Write) -> WaitSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""

@@ -6,9 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbdyno.engine.interface import CHECKPOINT_S_MAX, Execute, Moment, TableSql, Write
-from dbdyno.engine.postgres import cache_warming, connection, facts, probe
+from dbdyno.engine.interface import (
+    CHECKPOINT_S_MAX,
+    Execute,
+    Follower,
+    Moment,
+    TableSql,
+    Write,
+)
+from dbdyno.engine.postgres import cache_warming, connection, facts, follower, probe, rights
 from dbdyno.engine.postgres.wait_connection import WaitConnection
+from dbdyno.engine.rights import Lack, Need
 from dbdyno.engine.snapshot import Subject
 from dbdyno.engine.wait_sampler import WaitSampler
 from dbdyno.model import Address, Json, Observe
@@ -69,9 +77,29 @@ class PostgresClient:
         """before.json or after.json. Raises ServerError only where it cannot connect."""
         return probe.before(subject) if when == "before" else probe.after(subject)
 
+    def needed(self, sql: str) -> Need | None:
+        """What a statement needs of the server's user; None: nothing that not everybody may."""
+        return rights.needed(sql)
+
+    def lack(self, need: Need, execute: Execute) -> Lack | None:
+        """What the server's user lacks of a need; None: nothing. Raises ServerError."""
+        return rights.lack(need, execute)
+
     def no_waits(self, execute: Execute) -> str | None:
         """None: every server tells what its sessions wait for."""
         return None
+
+    def unfit(self, primary: Execute, endpoint: Execute) -> str | None:
+        """Why the server at an endpoint does not follow the primary; None where it does."""
+        return follower.unfit(primary, endpoint)
+
+    def log_end(self, execute: Execute) -> str | None:
+        """Where its write-ahead log ends now. Raises ServerError."""
+        return follower.log_end(execute, self.told(execute)[1])
+
+    def follower(self, address: Address, name: str) -> Follower | None:
+        """The standby at an endpoint, connected. Raises ServerError."""
+        return follower.Follower(address, name)
 
     def waits(self, address: Address, job: Json, observe: Observe, write: Write) -> WaitSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""

@@ -232,7 +232,7 @@ class PostgresServer(LocalServer):
         """The first processes of the standbys that run."""
         return tuple(one.pid for one in self._standbys if one.pid is not None)
 
-    def lag(self) -> list[Json]:
+    def lag(self, end: str | None = None) -> list[Json]:
         """How far each standby that has joined is behind (Standby.lag). Raises ServerError."""
         return [one.lag() for one in self._standbys if one.joined]
 

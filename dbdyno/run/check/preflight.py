@@ -26,7 +26,7 @@ from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import schedule
 from dbdyno.run import starting_state
-from dbdyno.run.check import disk_space, drivers, dropped_tables, requirements, rights
+from dbdyno.run.check import disk_space, drivers, dropped_tables, reached, requirements, rights
 from dbdyno.run.check import existing_tables as kept
 from dbdyno.run.check.disk_space import Need
 from dbdyno.run.starting_state import Point
@@ -228,7 +228,10 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
     server = provide_server(plan, arm, prepared, NO_LOG)
     refuse_unknown_plants(plan, server, prepared)
     server.check()
+    reached.refuse_unreached(server)
     steps = [step for use in plan.workloads for step in prepared.steps[use.title, arm.name]]
+    uses = [(load(plan, use), prepared.steps[use.title, arm.name]) for use in plan.workloads]
+    rights.refuse_unmet(server, uses, checkpoint=plan.schedule.checkpoint is not None)
     rights.refuse_lacking(server, steps)
     if not server.drops_any:
         dropped_tables.refuse_others(

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.engine import Server
+from dbdyno.engine.rights import Lack, Need
 from dbdyno.model import Right, Step
 from dbdyno.model.error import ServerError
+from dbdyno.workload import Workload
+
+WITHOUT: Mapping[Need, tuple[str, str]] = {
+    "checkpoint": ("administer", "write `administer = 0` among the workload's parameters"),
+    "settings": ("administer", "write `administer = 0` among the workload's parameters"),
+    "logs": ("administer", "write `administer = 0` among the workload's parameters"),
+    "warm": ("prewarm", "write `prewarm = 0` among the workload's parameters"),
+    "load": ("fill", 'write `fill = "published"` in the workload'),
+}
+"""By which parameter a workload that has it does without, and how that is said."""
 
 
 def refuse_lacking(server: Server, steps: Iterable[Step]) -> None:
@@ -41,3 +52,63 @@ def _refuse(server: Server, step: Step, right: Right) -> None:
             f"{where} lacks the right `{right.name}`: grant it, name another user in the arm's "
             "`dsn`, or leave the step out"
         )
+
+
+def refuse_unmet(
+    server: Server, uses: Sequence[tuple[Workload, Sequence[Step]]], *, checkpoint: bool
+) -> None:
+    """Raises ServerError with a line for each need that the arm's user does not meet.
+
+    `uses`: each workload of the plan with the arm's steps; `checkpoint`: whether the plan wants one
+    before each step. Servers of the lab's own have a user who may do all.
+    """
+    if not server.remote:
+        return
+    address = server.address()
+    assert address is not None, "a server elsewhere has an address"
+    who = f"user `{address.user}` of arm {server.name}"
+    known: dict[Need, Lack | None] = {}
+    lines = []
+    for loaded, steps in uses:
+        for need, step in _first_of_each(server, steps).items():
+            if need not in known:
+                known[need] = server.lack(need)
+            lack = known[need]
+            if lack is not None:
+                place = f"{step.workload}: step `{step.name}`: {who}"
+                lines.append(f"{place} {lack.what}: {_remedies(loaded, need, lack)}")
+    if checkpoint and (lack := server.lack("checkpoint")) is not None:
+        lines.append(f"schedule.checkpoint: {who} {lack.what}: remove the key, or {lack.mend}")
+    if lines:
+        raise ServerError("\n".join(lines))
+
+
+def _first_of_each(server: Server, steps: Iterable[Step]) -> dict[Need, Step]:
+    """Each need of these steps, with the first of them that has it."""
+    found: dict[Need, Step] = {}
+    for step in steps:
+        for need in _needs(server, step):
+            found.setdefault(need, step)
+    return found
+
+
+def _needs(server: Server, step: Step) -> Iterator[Need]:
+    """The needs of a step: of its set-up, of what it sends, of its bulk load, of its warming."""
+    sent = (one["pieces"][0] for one in step.job["statements"] if one["pieces"])
+    for sql in (*step.setup, *(text for text in sent if isinstance(text, str))):
+        need = server.needed(sql)
+        if need is not None:
+            yield need
+    if step.job["fills"]:
+        yield "load"
+    if step.warm != "none":
+        yield "warm"
+
+
+def _remedies(loaded: Workload, need: Need, lack: Lack) -> str:
+    """What whoever wrote the plan does about it, if the workload can do without; else others."""
+    name, words = WITHOUT.get(need, ("", ""))
+    offered = set(loaded.file.parameters)
+    if any(step.fill is not None for step in loaded.file.steps):
+        offered.add("fill")
+    return f"{words}, or {lack.mend}" if name in offered else lack.mend

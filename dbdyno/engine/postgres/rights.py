@@ -1,0 +1,107 @@
+"""What a step needs of the user of a PostgreSQL, and whether it may: asked before anything starts.
+
+Nothing of it stays: an extension that may have to be made is made and taken back at once, because
+only the server knows which of them a managed service lets its users make.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dbdyno.engine.interface import Execute
+from dbdyno.engine.postgres.cache_warming import EXTENSION
+from dbdyno.engine.rights import Lack, Need
+from dbdyno.model.error import ServerError
+
+NEEDED: tuple[tuple[re.Pattern[str], Need], ...] = (
+    (re.compile(r"\s*CHECKPOINT\b", re.IGNORECASE), "checkpoint"),
+    (re.compile(r"\s*CREATE\s+(UNLOGGED\s+)?TABLE\b", re.IGNORECASE), "tables"),
+)
+"""How statements begin that need something."""
+TABLES = """
+    SELECT quote_ident(current_user), pg_is_in_recovery(), quote_ident(current_schema()),
+           has_schema_privilege(current_schema(), 'CREATE')
+"""
+CHECKPOINT = """
+    SELECT quote_ident(current_user), rolsuper,
+           (SELECT pg_has_role(oid, 'USAGE') FROM pg_roles WHERE rolname = 'pg_checkpoint')
+    FROM pg_roles WHERE rolname = current_user
+"""
+"""Whether the user is a superuser, and has the role; null before 15, where there is none."""
+UNDONE = "well and taken back"
+BUFFERS = "pg_buffercache"
+WARM = f"""
+    DO $dyno$ BEGIN
+      CREATE EXTENSION IF NOT EXISTS {EXTENSION};
+      CREATE EXTENSION IF NOT EXISTS {BUFFERS};
+      IF NOT has_function_privilege('{BUFFERS}_pages()', 'EXECUTE') THEN
+        RAISE EXCEPTION 'permission denied for {BUFFERS}';
+      END IF;
+      RAISE EXCEPTION '{UNDONE}';
+    END $dyno$
+"""
+"""Makes both extensions and takes them back; the error says how far it came."""
+
+
+def needed(sql: str) -> Need | None:
+    """What a statement needs; None: nothing that not everybody may."""
+    return next((need for begins, need in NEEDED if begins.match(sql)), None)
+
+
+def lack(need: Need, execute: Execute) -> Lack | None:
+    """What the user lacks of a need; None: nothing. Raises ServerError."""
+    match need:
+        case "tables":
+            return _tables(execute)
+        case "checkpoint":
+            return _checkpoint(execute)
+        case "warm":
+            return _warm(execute)
+    return None
+
+
+def _tables(execute: Execute) -> Lack | None:
+    ((user, standby, schema, may),) = execute(TABLES)
+    if standby:
+        return Lack(
+            what="can write nothing: the server is a standby",
+            mend="name its primary in the arm's `dsn`",
+        )
+    if schema is None:
+        return Lack(
+            what="has no schema to make tables in: none of its `search_path` is there",
+            mend=f"run `CREATE SCHEMA AUTHORIZATION {user}` as whoever owns the database",
+        )
+    if may:
+        return None
+    return Lack(
+        what=f"may not make tables in schema `{schema}`",
+        mend=f"run `GRANT CREATE ON SCHEMA {schema} TO {user}` as whoever owns it",
+    )
+
+
+def _checkpoint(execute: Execute) -> Lack | None:
+    ((user, superuser, member),) = execute(CHECKPOINT)
+    if superuser or member:
+        return None
+    mend = (
+        "name a superuser in the arm's `dsn`"
+        if member is None
+        else f"run `GRANT pg_checkpoint TO {user}` as an administrator"
+    )
+    return Lack(what="may not run `CHECKPOINT`", mend=mend)
+
+
+def _warm(execute: Execute) -> Lack | None:
+    try:
+        execute(WARM)
+    except ServerError as error:
+        said = str(error).rpartition("`: ")[2].partition(" CONTEXT: ")[0]
+        if said == UNDONE:
+            return None
+        return Lack(
+            what=f"may not read tables into the server's cache ({said})",
+            mend=f"run `CREATE EXTENSION {EXTENSION}` and `CREATE EXTENSION {BUFFERS}` in the "
+            "database and `GRANT pg_monitor` to the user as an administrator",
+        )
+    raise AssertionError("the statement always fails")

@@ -1,0 +1,50 @@
+"""What reports lack of servers elsewhere: what only their hosts know, or the user may not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbdyno.model import Comparison
+from dbdyno.report.parts import Callout, Finding, Section, Subject
+
+HOST = "CPU, context switches, memory, log, and reads and writes of the device"
+
+
+def words(comparison: Comparison) -> Iterable[str]:
+    """A sentence for each arm elsewhere, then one for each reason why parts are missing."""
+    for arm in comparison.arms:
+        place = comparison.servers.get(arm, {}).get("external")
+        if place is None:
+            continue
+        yield (
+            f"{arm} runs elsewhere ({place}). Only its host knows {HOST} of the server: they have "
+            "no figures here. The machine that this report describes is the load generator's."
+        )
+        for reason, parts in _unread(comparison, arm).items():
+            yield f"{arm}: the server does not tell {_listed(parts)}: {reason}."
+
+
+def _unread(comparison: Comparison, arm: str) -> dict[str, list[str]]:
+    """The parts of the server's state and counters that it did not tell, by the reason."""
+    found: dict[str, list[str]] = {}
+    for step in comparison.steps:
+        for result in step.cells:
+            for run in result.runs if result.arm == arm else ():
+                for part, reason in run.server.unread.items():
+                    parts = found.setdefault(reason, [])
+                    if part not in parts:
+                        parts.append(part)
+    return found
+
+
+def _listed(parts: Iterable[str]) -> str:
+    return ", ".join(sorted(parts))
+
+
+def _parts(subject: Subject) -> Iterable[Callout]:
+    items = tuple(Finding(text=text) for text in words(subject.comparison))
+    if items:
+        yield Callout(name="unseen", title="Not seen", items=items)
+
+
+SECTION = Section("page", _parts)

@@ -1,0 +1,121 @@
+"""Servers of the lab's own that plans know by DSN only, as they know a managed service.
+
+A user of theirs has what a service gives to whoever rents it: a database, and nothing beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from dbdyno.engine import Server
+from server_place import address, within
+
+USER, DATABASE = "tenant", "shop"
+SECRET = "a word of the tenant's"
+PASSWORD = "TENANTS_PASSWORD"
+"""The environment's variable that has it."""
+HBA = """
+local all all trust
+local replication all trust
+hostssl all all 127.0.0.1/32 scram-sha-256
+"""
+"""Who comes over TCP comes with TLS and a password."""
+
+
+def made_certificate(folder: Path, owner: int) -> Path:
+    """A certificate for 127.0.0.1 with its key, of the server's account; the root's file.
+
+    The root has signed it: the load generator accepts no root as a server's own certificate.
+    """
+    root, signer = folder / "root.crt", folder / "root.key"
+    certificate, key = folder / "server.crt", folder / "server.key"
+    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    by_root = ["-CA", root, "-CAkey", signer, "-addext", "basicConstraints=CA:FALSE"]
+    place = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    for command in (
+        [*make, "-subj", "/CN=a root", "-keyout", signer, "-out", root],
+        [*make, "-subj", "/CN=127.0.0.1", *by_root, *place, "-keyout", key, "-out", certificate],
+    ):
+        subprocess.run(command, check=True, capture_output=True)
+    for file in (signer, key):
+        file.chmod(0o600)
+    for file in (root, signer, certificate, key):
+        os.chown(file, owner, -1)
+    return root
+
+
+def switch_tls_on(server: Server) -> None:
+    """Lets a PostgreSQL that has a certificate use it, and waits until it does."""
+    server.execute("ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()")
+    assert within(10, lambda: server.execute("SHOW ssl") == [("on",)])
+
+
+@dataclass(frozen=True)
+class Service:
+    """A server over TCP with TLS alone, and an ordinary user who has a database there."""
+
+    server: Server
+    port: int
+    certificate: Path
+
+    @property
+    def dsn(self) -> str:
+        """Its place, for a plan that verifies its certificate."""
+        return f"{self.place(self.port)}?sslmode=verify-full&sslrootcert={self.certificate}"
+
+    def place(self, port: int) -> str:
+        """The place of the user's database on a port, without parameters."""
+        return f"postgresql://{USER}@127.0.0.1:{port}/{DATABASE}"
+
+
+@contextmanager
+def a_service(server: Server, owner: int) -> Iterator[Service]:
+    """A running PostgreSQL as a service, with a session of somebody else who is at work.
+
+    `owner`: the server's account. The user's role is as CREATE ROLE makes it.
+    """
+    assert server.data_dir is not None
+    certificate = made_certificate(server.data_dir, owner)
+    (server.data_dir / "pg_hba.conf").write_text(HBA)
+    switch_tls_on(server)
+    quoted = SECRET.replace("'", "''")
+    server.execute(
+        f"CREATE ROLE {USER} LOGIN PASSWORD '{quoted}'",
+        f"CREATE DATABASE {DATABASE} OWNER {USER}",
+        "CREATE ROLE neighbour LOGIN SUPERUSER",
+    )
+    reached = server.address(tcp=True)
+    assert reached is not None
+    with at_work(server, "neighbour"):
+        yield Service(server, reached.port, certificate)
+
+
+@contextmanager
+def at_work(server: Server, user: str) -> Iterator[None]:
+    """A session of a user in an open transaction, whose query goes on all the time."""
+    own = address(server)
+    session: psycopg.Connection[Any] = psycopg.connect(
+        host=own.host, port=own.port, user=user, dbname=DATABASE
+    )
+
+    def work() -> None:
+        with suppress(psycopg.Error):  # the end of the test ends it
+            session.execute("SELECT pg_sleep(3600)")
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        session.cancel()
+        thread.join()
+        session.close()

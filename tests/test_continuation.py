@@ -133,3 +133,12 @@ def test_the_base_may_change_unless_doubles_of_it_were_measured() -> None:
         '`base` is "new" now, but there are doubles of "old" (another base is compared with by '
         "`--base`)"
     )
+
+
+def test_a_workload_file_that_has_changed_is_said_in_words() -> None:
+    before, now = kept(), kept()
+    now["workloads"][0]["sha256"] = "0" * 64
+    assert continuation.refused(before, now, 1) == (
+        "`workloads[0]` is of a workload file that has changed since (your own, or the one that "
+        "came with another version of dyno)"
+    )

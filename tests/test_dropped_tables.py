@@ -81,6 +81,16 @@ def test_tables_that_the_lab_made_are_dropped_by_a_later_block_without_a_word(en
         set_up(server)
 
 
+def test_what_a_steps_own_statements_make_where_its_set_up_dropped_is_the_labs():
+    server = Theirs({"other": ""})
+    only_room = [sql for sql in SETUP if sql.startswith(dropped_tables.DROP)]
+    dropped_tables.set_up(cast(Server, server), only_room)
+    server.execute("CREATE TABLE sbtest1 (id int)")
+    dropped_tables.mark_made(cast(Server, server), only_room)
+    assert server.tables == {"other": "", "sbtest1": dropped_tables.MARK}
+    set_up(server)
+
+
 def test_an_arm_that_may_drop_drops_and_marks_what_it_makes():
     server = Theirs({"sbtest1": "orders"}, drops_any=True)
     set_up(server)

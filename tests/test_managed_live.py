@@ -190,7 +190,7 @@ def test_every_workload_runs_for_an_ordinary_user_and_the_report_says_what_is_mi
 
 
 @pytest.mark.soak
-def test_all_their_steps_run_for_an_ordinary_user(service: Service, tmp_path: Path):
+def test_all_their_steps_run_for_an_ordinary_user(service: Service, tmp_path: Path, at_once: None):
     check_figures(measured(planned(service, ALL), tmp_path))
 
 

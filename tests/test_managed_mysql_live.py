@@ -134,7 +134,7 @@ def test_workloads_run_for_a_user_of_one_database_and_the_report_says_what_is_mi
 
 
 @pytest.mark.soak
-def test_the_others_run_for_a_user_of_one_database(service: Service, tmp_path: Path):
+def test_the_others_run_for_a_user_of_one_database(service: Service, tmp_path: Path, at_once: None):
     check(service, OTHERS, tmp_path)
 
 
@@ -154,6 +154,21 @@ def test_a_right_that_is_lacking_is_a_line_and_the_grant_mends_it(service: Servi
             f"REVOKE ALL PRIVILEGES, GRANT OPTION FROM {ROLE}",
             f"GRANT ALL ON {DATABASE}.* TO {ROLE}",
         )
+
+
+def test_what_a_role_of_the_user_may_counts(service: Service):
+    is_mysql = service.server.engine == "mysql"
+    right = "SYSTEM_VARIABLES_ADMIN" if is_mysql else "SUPER"
+    service.server.execute(
+        "CREATE ROLE keeper",
+        f"GRANT {right}, RELOAD ON *.* TO keeper",
+        f"GRANT keeper TO {ROLE}",
+        f"SET DEFAULT ROLE keeper {'TO' if is_mysql else 'FOR'} {ROLE}",
+    )
+    try:
+        preflight.prepare(service.plan(ADMINISTERED))
+    finally:
+        service.server.execute("DROP ROLE keeper")
 
 
 def test_a_load_that_the_server_refuses_and_rights_on_tables_are_lines(service: Service):

@@ -93,7 +93,17 @@ def _difference(old: Any, new: Any, key: str) -> str | None:
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         pairs = [(f"{key}[{i}]", *pair) for i, pair in enumerate(zip(old, new, strict=True))]
     else:
-        same = old == new
-        return None if same else f"`{key}` is {json.dumps(new)} now and was {json.dumps(old)}"
+        return None if old == new else _changed(old, new, key)
     found = (_difference(before, now, name) for name, before, now in pairs)
     return next((difference for difference in found if difference is not None), None)
+
+
+def _changed(old: Any, new: Any, key: str) -> str:
+    """A changed value in words; of a workload's file only its hash is known, which says nothing."""
+    workload = key.removesuffix(".sha256")
+    if workload != key and key.startswith("workloads["):
+        return (
+            f"`{workload}` is of a workload file that has changed since (your own, or the one that "
+            "came with another version of dyno)"
+        )
+    return f"`{key}` is {json.dumps(new)} now and was {json.dumps(old)}"

@@ -41,6 +41,15 @@ def mark(server: Server, there: Mapping[str, str]) -> None:
         server.execute(*marks)
 
 
+def mark_made(server: Server, setup: Sequence[str]) -> None:
+    """Marks what stands on a server elsewhere where a step's set-up made room for its tables.
+
+    The step's own statements may have made them, as those of `pgbench -i` do. Raises ServerError.
+    """
+    if server.remote:
+        mark(server, comments(server, dropped(setup)))
+
+
 def made(server: Server, tables: Sequence[str]) -> str | None:
     """Marks what a step's own statements made; in a sentence, which table they did not make.
 

@@ -101,7 +101,7 @@ class Table:
     def said(self, key: Key, base: str, arm: str) -> Said | None:
         """A step's figure in `arm` by that in `base`, rounded as the posts round it.
 
-        A table that says what it compares tells nothing of other arms.
+        A table that says what it compares tells nothing of other arms, and 0 divides nothing.
         """
         if self.compared and not {(base, arm), (arm, base)} & set(self.compared):
             return None
@@ -110,8 +110,9 @@ class Table:
             return None
         if self.relative and base == self.base:
             return said(above)
-        known = isinstance(below, float) and isinstance(above, float)
-        return said(above / below) if known else None  # type: ignore[operator]
+        if not (isinstance(below, float) and isinstance(above, float)) or below == 0:
+            return None
+        return said(above / below)
 
     def said_by_step(self, key: Key, arm: str) -> Said | None:
         """A step's figure by that of the step `by`; as it stands if that one has none."""

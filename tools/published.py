@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any, get_args
 
 from dbdyno.analysis import compare
@@ -182,9 +183,12 @@ def _values_table(whole: Comparison, study: Study, group: Table) -> str:
 
 
 def _own(cell: Cell | None, key: Key) -> float | None:
-    if cell is None:
-        return None
-    return cell.value if key.metric is None else cell.metrics.get(key.metric)
+    """A cell's figure of a metric; of one that the workload's steps tell, the median of blocks."""
+    if cell is None or key.metric is None:
+        return None if cell is None else cell.value
+    told = [run.told[key.metric].value for run in cell.runs if key.metric in run.told]
+    known = [value for value in told if isinstance(value, int | float)]
+    return median(known) if known else cell.metrics.get(key.metric)
 
 
 def _value(value: float | tuple[float, float] | None) -> str:

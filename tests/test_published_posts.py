@@ -36,6 +36,9 @@ qr100 = [100, 105, 90]
 [inserts]
 "l.i1" = { ips = [100, 100, 100] }
 
+[merges]
+"l.i1" = { disk_wrqmps = [0, 0, 0] }
+
 ["queries by queries"]
 by = "qr100"
 arms = ["17 plain"]
@@ -83,6 +86,7 @@ def test_a_plan_s_result_finds_its_post_and_each_published_pair(
     assert all(row.endswith("agrees") for row in rows)
     # another metric than the headline has a row of its own, without the CPU of the headline
     assert re.search(r"^\| l\.i1, `ips` \| 1\.00 \| .* \| – \| \w+ \|$", text, re.M)
+    assert "disk_wrqmps" not in text  # 0 by 0 is no ratio
 
 
 def test_steps_are_divided_by_a_step_of_the_same_arm_and_values_stand_beside_ours(

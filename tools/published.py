@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
+from textwrap import fill
 from typing import Any, get_args
 
 from dbdyno.analysis import compare
@@ -99,7 +100,12 @@ def _measured(pairs: Sequence[Pair], whole: Comparison) -> str:
         lines.append(f"- not complete: {whole.incomplete}")
     if whole.void_blocks:
         lines.append(f"- void blocks, not judged: {len(whole.void_blocks)}")
-    return "\n".join(lines)
+    return "\n".join(_wrapped(line) for line in lines)
+
+
+def _wrapped(item: str) -> str:
+    """A list's item within the columns of a page's prose."""
+    return fill(item, 100, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 PRODUCTS = {"postgres": "PostgreSQL", "mysql": "MySQL", "mariadb": "MariaDB"}

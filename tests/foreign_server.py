@@ -29,6 +29,17 @@ local replication all trust
 hostssl all all 127.0.0.1/32 scram-sha-256
 """
 """Who comes over TCP comes with TLS and a password."""
+UNADMINISTERED = """
+[[workloads]]
+name = "insert-benchmark"
+steps = ["l.i0", "l.x", "l.i1", "cleanup", "qr100"]
+parameters = { rows = 2000, rows_i1 = 500, rates = [100], seconds = 1, wait_s = 0, administer = 0 }
+[[workloads]]
+name = "sysbench"
+steps = ["fill", "point-query", "postwrite"]
+parameters = { rows = 1000, seconds = 1, warmup_s = 0, pause_s = 0, administer = 0 }
+"""
+"""Workloads that administer their server unless they are told not to; in plans."""
 
 
 def made_certificate(folder: Path, owner: int) -> Path:

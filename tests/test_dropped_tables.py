@@ -86,7 +86,7 @@ def test_what_a_steps_own_statements_make_where_its_set_up_dropped_is_the_labs()
     only_room = [sql for sql in SETUP if sql.startswith(dropped_tables.DROP)]
     dropped_tables.set_up(cast(Server, server), only_room)
     server.execute("CREATE TABLE sbtest1 (id int)")
-    dropped_tables.mark_made(cast(Server, server), only_room)
+    assert dropped_tables.made(cast(Server, server), (), only_room) is None
     assert server.tables == {"other": "", "sbtest1": dropped_tables.MARK}
     set_up(server)
 

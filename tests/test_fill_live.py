@@ -15,7 +15,7 @@ from dbdyno.engine import Server
 from dbdyno.engine.interface import HostSampler
 from dbdyno.model import Arm, Json, Step
 from dbdyno.run import driver, measurement
-from dbdyno.run.driver.loadgen import Generator
+from dbdyno.run.driver import loadgen
 from server_place import a_place, address, ends, started
 
 pytestmark = pytest.mark.live
@@ -98,14 +98,7 @@ def run(server: Server, step: Step) -> Json:
     bench = measurement.Bench(
         server=server, sampler=no_sampler, arm="filled", block=1, seed=7, switch=None, threads=1
     )
-    last: Json = {}
-    with Generator(driver.of(step).prepare(step, bench), lambda _: None) as generator:
-        for event in generator.events():
-            if event["event"] == "ready":
-                generator.go()
-            elif event["event"] == "window_close":
-                generator.stop()
-            last = event
+    *_, last = loadgen.run(driver.of(step).prepare(step, bench))
     assert last["status"] == "ok", last["reason"]
     return last
 

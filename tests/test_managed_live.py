@@ -19,7 +19,7 @@ from dbdyno.report import page
 from dbdyno.report.render import markdown
 from dbdyno.run import blocks, step
 from dbdyno.run.check import preflight
-from foreign_server import DATABASE, PASSWORD, SECRET, Service, a_service
+from foreign_server import DATABASE, PASSWORD, SECRET, UNADMINISTERED, Service, a_service
 from server_place import a_place, ends, started
 
 pytestmark = pytest.mark.live
@@ -33,15 +33,9 @@ foreign = 1
 [observe]
 waits = "50ms"
 """
-SOME = """
-[[workloads]]
-name = "insert-benchmark"
-steps = ["l.i0", "l.x", "l.i1", "cleanup", "qr100"]
-parameters = { rows = 2000, rows_i1 = 500, rates = [100], seconds = 1, wait_s = 0, administer = 0 }
-[[workloads]]
-name = "sysbench"
-steps = ["fill", "point-query", "postwrite"]
-parameters = { rows = 1000, seconds = 1, warmup_s = 0, pause_s = 0, administer = 0 }
+SOME = (
+    UNADMINISTERED
+    + """
 [[workloads]]
 name = "sysbench-oltp"
 set = "oltp_read_write"
@@ -59,6 +53,7 @@ name = "ybio"
 set = "procedures"
 parameters = { tab_rows = 2000, batch_size = 100, run_seconds = 1 }
 """
+)
 """Each workload by the steps whose statements are unlike the others'."""
 ALL = """
 [[workloads]]

@@ -21,7 +21,7 @@ from dbdyno.report import page
 from dbdyno.report.render import markdown
 from dbdyno.run import blocks
 from dbdyno.run.check import preflight
-from foreign_server import DATABASE, PASSWORD, SECRET, USER, made_certificate
+from foreign_server import DATABASE, PASSWORD, SECRET, UNADMINISTERED, USER, made_certificate
 from mysql_place import an_arm
 from server_place import a_place, started
 from test_managed_live import at_once, check_figures, refused, runs
@@ -37,20 +37,15 @@ password = {{ env = "{password}" }}
 [schedule.void]
 foreign = 1
 """
-SOME = """
-[[workloads]]
-name = "insert-benchmark"
-steps = ["l.i0", "l.x", "l.i1", "cleanup", "qr100"]
-parameters = { rows = 2000, rows_i1 = 500, rates = [100], seconds = 1, wait_s = 0, administer = 0 }
-[[workloads]]
-name = "sysbench"
-steps = ["fill", "point-query", "postwrite"]
-parameters = { rows = 1000, seconds = 1, warmup_s = 0, pause_s = 0, administer = 0 }
+SOME = (
+    UNADMINISTERED
+    + """
 [[workloads]]
 name = "pgbench"
 steps = ["tpcb-like"]
 parameters = { seconds = 1 }
 """
+)
 OTHERS = """
 [[workloads]]
 name = "sysbench-oltp"

@@ -8,10 +8,10 @@ from dbdyno import workload
 from dbdyno.engine.mysql import rights as mysql
 from dbdyno.engine.mysql.rights import covers, held
 from dbdyno.engine.postgres import rights as postgres
-from dbdyno.engine.rights import Need
+from dbdyno.engine.rights import Need, needed
 
 ADMINISTERED = ("insert-benchmark", "sysbench")
-ENGINES = {"postgres": postgres.needed, "mysql": mysql.needed, "mariadb": mysql.needed}
+ENGINES = {"postgres": postgres.NEEDED, "mysql": mysql.NEEDED, "mariadb": mysql.NEEDED}
 
 
 def needs(name: str, engine: str, administer: int) -> set[Need]:
@@ -25,7 +25,7 @@ def needs(name: str, engine: str, administer: int) -> set[Need]:
         for piece in one["pieces"]
         if isinstance(piece, str)
     ]
-    return {need for sql in texts if (need := ENGINES[engine](sql)) is not None}
+    return {need for sql in texts if (need := needed(sql, ENGINES[engine])) is not None}
 
 
 @pytest.mark.parametrize("name", ADMINISTERED)
@@ -40,17 +40,17 @@ def test_workloads_that_administer_need_more_than_tables_and_with_administer_0_t
 
 @pytest.mark.parametrize("name", [one for one in workload.names() if one not in ADMINISTERED])
 def test_no_other_workload_administers(name: str):
-    for engine, needed in ENGINES.items():
+    for engine, shapes in ENGINES.items():
         steps = workload.expand(workload.load(name), {}, engine)
         texts = [sql for step in steps for sql in step.setup]
-        assert {needed(sql) for sql in texts} <= {None, "tables"}, engine
+        assert {needed(sql, shapes) for sql in texts} <= {None, "tables"}, engine
 
 
 def test_what_only_names_a_checkpoint_or_reads_a_setting_needs_nothing():
-    assert postgres.needed("SELECT 'CHECKPOINT'") is None
-    assert postgres.needed("checkpoint") == "checkpoint"
-    assert mysql.needed("SET @lwm = @@GLOBAL.innodb_max_dirty_pages_pct_lwm") is None
-    assert mysql.needed("RESET MASTER") == "logs"
+    assert needed("SELECT 'CHECKPOINT'", postgres.NEEDED) is None
+    assert needed("checkpoint", postgres.NEEDED) == "checkpoint"
+    assert needed("SET @lwm = @@GLOBAL.innodb_max_dirty_pages_pct_lwm", mysql.NEEDED) is None
+    assert needed("RESET MASTER", mysql.NEEDED) == "logs"
 
 
 def test_grants_hold_in_the_databases_that_their_patterns_cover():

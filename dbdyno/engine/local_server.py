@@ -14,6 +14,7 @@ from typing import Any
 
 from dbdyno.builds import VERSION_S_MAX, Build, cache, features
 from dbdyno.engine import golden, log
+from dbdyno.engine.alone import Alone
 from dbdyno.engine.by_sql import BySql
 from dbdyno.engine.interface import BY_LOOPBACK, BY_SOCKET, Client, HostSampler
 from dbdyno.engine.settings import Settled
@@ -245,7 +246,7 @@ class Home:
         }
 
 
-class LocalServer(BySql):
+class LocalServer(Alone, BySql):
     """A server that the lab makes, as far as it is the same for all engines."""
 
     remote = False
@@ -326,27 +327,6 @@ class LocalServer(BySql):
         """The sampler that reads /proc into `path`."""
         wal = None if self._home.wal_dir is None else devices.find(self._home.wal_dir)
         return Sampler(path, device=device, wal_device=wal, server=self, foreign=foreign)
-
-    @property
-    def standby_pids(self) -> tuple[int, ...]:
-        """None without standbys."""
-        return ()
-
-    def join_standbys(self) -> list[Json]:
-        """None: only a PostgreSQL has standbys here."""
-        return []
-
-    def log_end(self) -> str | None:
-        """None: it has no standbys that would ask for it."""
-        return None
-
-    def lag(self, end: str | None = None) -> list[Json]:
-        """None without standbys."""
-        return []
-
-    def endpoints(self) -> dict[str, Address]:
-        """None beside its address."""
-        return {}
 
     def remove(self) -> None:
         """Removes data directory, logs of the engine and socket; the server's own log stays."""

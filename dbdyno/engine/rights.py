@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +15,15 @@ Need = Literal[
     "warm",  # read relations into the server's cache
 ]
 """The demands of a step beyond what everybody may do."""
+
+
+Shapes = tuple[tuple[re.Pattern[str], Need], ...]
+"""How an engine's statements look that need something."""
+
+
+def needed(sql: str, shapes: Shapes) -> Need | None:
+    """What a statement needs by the first shape that it has; None: what everybody may do."""
+    return next((need for shape, need in shapes if shape.match(sql)), None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from dbdyno.engine import golden
-from dbdyno.model import Address, Json
+from dbdyno.engine.alone import Alone
+from dbdyno.model import Json
 
 
-class Unseen:
+class Unseen(Alone):
     """A server without data, process or log that the lab could see or touch."""
 
     data_dir: Path | None = None
@@ -16,7 +17,6 @@ class Unseen:
     log_path: Path | None = None
     postmaster_pid: int | None = None
     departures: tuple[str, ...] = ()
-    standby_pids: tuple[int, ...] = ()
 
     @property
     def identity(self) -> Json:
@@ -39,22 +39,6 @@ class Unseen:
 
     def remove(self) -> None:
         """There is nothing of it to remove."""
-
-    def join_standbys(self) -> list[Json]:
-        """None: the lab makes none there."""
-        return []
-
-    def log_end(self) -> str | None:
-        """None: it has no standbys that would ask for it."""
-        return None
-
-    def lag(self, end: str | None = None) -> list[Json]:
-        """None: who follows it elsewhere is not the lab's to ask."""
-        return []
-
-    def endpoints(self) -> dict[str, Address]:
-        """None beside its address."""
-        return {}
 
     def failure(self) -> str | None:
         """None: what goes wrong with it shows as errors of the step."""

@@ -148,8 +148,7 @@ class Measurement:
     def _ask(self) -> None:
         """The values that the workload wants told; raises StepFailed if a table is missing."""
         server, step = self.bench.server, self.step
-        dropped_tables.mark_made(server, step.setup)
-        if (reason := dropped_tables.made(server, step.makes)) is not None:
+        if (reason := dropped_tables.made(server, step.makes, step.setup)) is not None:
             raise StepFailed(reason)
         found, warnings = told.all_of(server, step, self.folder / "events.jsonl")
         self.found |= found
@@ -170,8 +169,7 @@ class Measurement:
         reason = server.failure() or str(error)
         if self._is_set_up and server.remote:  # else the next block would not drop them
             with suppress(ServerError):
-                dropped_tables.mark_made(server, self.step.setup)
-                dropped_tables.made(server, self.step.makes)
+                dropped_tables.made(server, self.step.makes, self.step.setup)
         fail(self.folder, reason, server, self._first_log_position)
         return StepFailed(reason)
 

@@ -17,7 +17,7 @@ from dbdyno.engine.interface import (
 from dbdyno.engine.mysql import activity, buffer_pool, connection, facts, instruments, probe, rights
 from dbdyno.engine.mysql.flavour import Flavour
 from dbdyno.engine.mysql.wait_connection import WaitConnection
-from dbdyno.engine.rights import Lack, Need
+from dbdyno.engine.rights import Lack, Need, needed
 from dbdyno.engine.snapshot import Subject
 from dbdyno.engine.wait_sampler import WaitSampler
 from dbdyno.model import Address, Json, Observe
@@ -79,7 +79,7 @@ class MysqlClient:
 
     def needed(self, sql: str) -> Need | None:
         """What a statement needs of the server's user; None: nothing that not everybody may."""
-        return rights.needed(sql)
+        return needed(sql, rights.NEEDED)
 
     def lack(self, need: Need, execute: Execute) -> Lack | None:
         """What the server's user lacks of a need; None: nothing. Raises ServerError."""

@@ -7,25 +7,19 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from dbdyno.engine.interface import Execute
-from dbdyno.engine.rights import Lack, Need
+from dbdyno.engine.rights import Lack, Need, Shapes
 
-NEEDED: tuple[tuple[re.Pattern[str], Need], ...] = (
+NEEDED: Shapes = (
     (re.compile(r"\s*SET\s+GLOBAL\b", re.IGNORECASE), "settings"),
     # A workload whose user may not administer keeps the text behind a condition that is never true.
     (re.compile(r"(?s)(?!.*\bAND 0,).*\bRESET (MASTER|BINARY LOGS)\b", re.IGNORECASE), "logs"),
     (re.compile(r"\s*CREATE\s+TABLE\b", re.IGNORECASE), "tables"),
 )
-"""The shapes of statements that need something."""
 OF_TABLES = ("SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "INDEX", "ALTER")
 OF_SETTINGS = ("SYSTEM_VARIABLES_ADMIN", "SUPER")
 ALL = "ALL PRIVILEGES"
 GRANT = re.compile(r"GRANT (?P<names>.+?) ON (?P<object>\S+\.\S+) TO ", re.IGNORECASE)
 COLUMNS = re.compile(r"\([^)]*\)")
-
-
-def needed(sql: str) -> Need | None:
-    """What a statement needs; None: nothing that not everybody may."""
-    return next((need for shape, need in NEEDED if shape.match(sql)), None)
 
 
 def lack(need: Need, execute: Execute) -> Lack | None:

@@ -16,7 +16,7 @@ from dbdyno.engine.interface import (
 )
 from dbdyno.engine.postgres import cache_warming, connection, facts, follower, probe, rights
 from dbdyno.engine.postgres.wait_connection import WaitConnection
-from dbdyno.engine.rights import Lack, Need
+from dbdyno.engine.rights import Lack, Need, needed
 from dbdyno.engine.snapshot import Subject
 from dbdyno.engine.wait_sampler import WaitSampler
 from dbdyno.model import Address, Json, Observe
@@ -79,7 +79,7 @@ class PostgresClient:
 
     def needed(self, sql: str) -> Need | None:
         """What a statement needs of the server's user; None: nothing that not everybody may."""
-        return rights.needed(sql)
+        return needed(sql, rights.NEEDED)
 
     def lack(self, need: Need, execute: Execute) -> Lack | None:
         """What the server's user lacks of a need; None: nothing. Raises ServerError."""

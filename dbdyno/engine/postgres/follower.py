@@ -6,34 +6,16 @@ of pg_read_all_stats sees; for others the end of what the standby has received s
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
-
 from dbdyno.engine.interface import Execute
-from dbdyno.engine.postgres import connection
+from dbdyno.engine.postgres.replay_lag import MODERN, STREAMED, ReplayLag
 from dbdyno.model import Address, Json
 from dbdyno.model.error import ServerError
 
-if TYPE_CHECKING:
-    import psycopg
-
-ASK_S_MAX = 5.0
-APPLICATION = "dyno lag"
-MODERN = 100000
-"""From this version on functions say `wal` and `lsn`."""
 STANDBY = "SELECT pg_is_in_recovery()"
 CLUSTER = "SELECT system_identifier FROM pg_control_system()"
 END = "SELECT {end}()::text"
-LAG = """
-    SELECT CASE WHEN replayed >= sent THEN 0
-                ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float8 END,
-           pg_{wal}_{lsn}_diff(sent, replayed)::bigint
-    FROM (SELECT coalesce(%s::pg_lsn, (SELECT latest_end_lsn FROM pg_stat_wal_receiver),
-                          pg_last_{wal}_receive_{lsn}()) AS sent,
-                 pg_last_{wal}_replay_{lsn}() AS replayed) AS streamed
-    WHERE sent IS NOT NULL AND replayed IS NOT NULL
-"""
-"""As of a standby of the lab's (standby.LAG), up to a given end of the primary's log."""
+SENT = f"coalesce(%s::pg_lsn, {STREAMED}, pg_last_{{wal}}_receive_{{lsn}}())"
+"""A given end of the primary's log; without one, what the standby has been sent."""
 
 
 def unfit(primary: Execute, endpoint: Execute) -> str | None:
@@ -65,33 +47,24 @@ def log_end(execute: Execute, version_num: int) -> str:
 
 
 class Follower:
-    """A connection to a standby that tells how far behind it is. Methods raise ServerError."""
+    """A standby that tells how far behind it is. Methods raise ServerError."""
 
     def __init__(self, address: Address, name: str) -> None:
         """Connects; `name`: the endpoint's."""
-        import psycopg
-
         self._name = name
-        limit = f"-c statement_timeout={1000 * ASK_S_MAX:g}"
         try:
-            self._asked: psycopg.Connection[Any] = connection.connect(address, APPLICATION, limit)
-        except psycopg.Error as error:
-            raise ServerError(f"`connect`: {' '.join(str(error).split())}") from error
-        modern = self._asked.info.server_version >= MODERN
-        self._sql = LAG.format(wal="wal" if modern else "xlog", lsn="lsn" if modern else "location")
+            self._lag = ReplayLag(address, SENT)
+        except ServerError as error:
+            raise ServerError(f"`connect`: {error}") from error
 
     def lag(self, end: str | None) -> Json:
         """How far it is behind `end`, or behind what it was sent (engine.interface.Server.lag)."""
-        import psycopg
-
         try:
-            rows = self._asked.execute(self._sql.encode(), [end]).fetchall()
-        except psycopg.Error as error:
-            raise ServerError(f"lag: {' '.join(str(error).split())}") from error
-        seconds, behind = rows[0] if rows else (None, None)
+            seconds, behind = self._lag.read(end)
+        except ServerError as error:
+            raise ServerError(f"lag: {error}") from error
         return {"standby": self._name, "seconds": seconds, "bytes": behind}
 
     def close(self) -> None:
         """Ends the connection, which may be gone."""
-        with suppress(Exception):
-            self._asked.close()
+        self._lag.close()

@@ -10,14 +10,13 @@ import re
 
 from dbdyno.engine.interface import Execute
 from dbdyno.engine.postgres.cache_warming import EXTENSION
-from dbdyno.engine.rights import Lack, Need
+from dbdyno.engine.rights import Lack, Need, Shapes
 from dbdyno.model.error import ServerError
 
-NEEDED: tuple[tuple[re.Pattern[str], Need], ...] = (
+NEEDED: Shapes = (
     (re.compile(r"\s*CHECKPOINT\b", re.IGNORECASE), "checkpoint"),
     (re.compile(r"\s*CREATE\s+(UNLOGGED\s+)?TABLE\b", re.IGNORECASE), "tables"),
 )
-"""How statements begin that need something."""
 TABLES = """
     SELECT quote_ident(current_user), pg_is_in_recovery(), quote_ident(current_schema()),
            has_schema_privilege(current_schema(), 'CREATE')
@@ -41,11 +40,6 @@ WARM = f"""
     END $dyno$
 """
 """Makes both extensions and takes them back; the error says how far it came."""
-
-
-def needed(sql: str) -> Need | None:
-    """What a statement needs; None: nothing that not everybody may."""
-    return next((need for begins, need in NEEDED if begins.match(sql)), None)
 
 
 def lack(need: Need, execute: Execute) -> Lack | None:

@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from dbdyno.builds import Build
 from dbdyno.engine import log
 from dbdyno.engine.local_server import Home, free_port
 from dbdyno.engine.postgres import connection, settings
+from dbdyno.engine.postgres.replay_lag import STREAMED, ReplayLag
 from dbdyno.host import account, process
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json
 from dbdyno.model.error import HostError, ServerError
 from dbdyno.model.plan import standby_name
-
-if TYPE_CHECKING:
-    import psycopg
 
 COPY_S_MAX = 4 * 3600.0
 JOIN_S_MAX = 600.0
@@ -33,8 +30,6 @@ JOIN_S_MAX = 600.0
 CONNECT_S_MAX = 15.0
 """How long a standby may try in vain to reach its primary."""
 CUT_OFF = "could not connect to the primary server"
-ASK_S_MAX = 5.0
-APPLICATION = "dyno lag"
 NOT_COPIED = frozenset({
     "postmaster.pid", "postmaster.opts", "backup_label", "tablespace_map",
     "standby.signal", "recovery.signal", "recovery.conf",
@@ -46,15 +41,6 @@ LEFT_EMPTY = frozenset({
 })  # fmt: skip
 """Folders of which a backup needs no content."""
 VANISHED = "No such file or directory"
-LAG = """
-    SELECT CASE WHEN replayed >= sent THEN 0
-                ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float8 END,
-           pg_{wal}_{lsn}_diff(sent, replayed)::bigint
-    FROM (SELECT latest_end_lsn AS sent, pg_last_{wal}_replay_{lsn}() AS replayed
-          FROM pg_stat_wal_receiver WHERE latest_end_lsn IS NOT NULL) AS streamed
-"""
-"""Seconds since the commit that was replayed last was made, and bytes still to be replayed, up to
-where the primary's log ended when it last sent; no row: nothing is streamed."""
 
 
 class Standby:
@@ -73,7 +59,7 @@ class Standby:
         self._port = 0
         self._watched = 0
         self._failure: str | None = None
-        self._asked: psycopg.Connection[Any] | None = None
+        self._lag: ReplayLag | None = None  # None: it has not joined
 
     # --- Its making ---
 
@@ -99,7 +85,7 @@ class Standby:
             JOIN_S_MAX,
         )
         self._home.register()
-        self._asked = self._connected(address)
+        self._lag = self._connected(address)
         return {
             "standby": self.name,
             "copy_s": copied_s - begun_s,
@@ -235,40 +221,29 @@ class Standby:
 
         Raises ServerError where it does not answer.
         """
-        import psycopg
-
-        assert self._asked is not None, "it has joined"
-        modern = self.build.major >= 10
-        text = LAG.format(wal="wal" if modern else "xlog", lsn="lsn" if modern else "location")
+        assert self._lag is not None, "it has joined"
         try:
-            rows = self._asked.execute(text.encode()).fetchall()
-        except psycopg.Error as error:
-            said = " ".join(str(error).split())
-            raise ServerError(f"{self._what} does not tell its lag: {said}") from error
-        seconds, behind = rows[0] if rows else (None, None)
+            seconds, behind = self._lag.read()
+        except ServerError as error:
+            raise ServerError(f"{self._what} does not tell its lag: {error}") from error
         return {"standby": self.name, "seconds": seconds, "bytes": behind}
 
-    def _connected(self, address: Address) -> psycopg.Connection[Any]:
-        import psycopg
-
+    def _connected(self, address: Address) -> ReplayLag:
         try:
-            limit = f"-c statement_timeout={1000 * ASK_S_MAX:g}"
-            return connection.connect(replace(address, database="postgres"), APPLICATION, limit)
-        except psycopg.Error as error:
-            said = " ".join(str(error).split())
-            raise ServerError(f"{self._what} lets nobody in: {said}") from error
+            return ReplayLag(replace(address, database="postgres"), STREAMED)
+        except ServerError as error:
+            raise ServerError(f"{self._what} lets nobody in: {error}") from error
 
     @property
     def joined(self) -> bool:
         """Whether it is there and answers."""
-        return self._asked is not None
+        return self._lag is not None
 
     def stop(self, signals: process.Signals) -> None:
         """Ends it, if it runs."""
-        if self._asked is not None:
-            with suppress(Exception):  # it may be gone, and closing asks nothing of it
-                self._asked.close()
-            self._asked = None
+        if self._lag is not None:
+            self._lag.close()
+            self._lag = None
         self._home.stop(signals)
 
     def remove(self) -> None:

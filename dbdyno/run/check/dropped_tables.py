@@ -41,23 +41,15 @@ def mark(server: Server, there: Mapping[str, str]) -> None:
         server.execute(*marks)
 
 
-def mark_made(server: Server, setup: Sequence[str]) -> None:
-    """Marks what stands on a server elsewhere where a step's set-up made room for its tables.
+def made(server: Server, tables: Sequence[str], setup: Sequence[str] = ()) -> str | None:
+    """Marks what a step's own statements made; in a sentence, which of the tables they did not.
 
-    The step's own statements may have made them, as those of `pgbench -i` do. Raises ServerError.
-    """
-    if server.remote:
-        mark(server, comments(server, dropped(setup)))
-
-
-def made(server: Server, tables: Sequence[str]) -> str | None:
-    """Marks what a step's own statements made; in a sentence, which table they did not make.
-
-    Raises ServerError.
+    Elsewhere they may also have made what the step's set-up made room for, as those of
+    `pgbench -i` do. Raises ServerError.
     """
     if server.address() is None:
         return None
-    there = comments(server, tables)
+    there = comments(server, [*tables, *(dropped(setup) if server.remote else ())])
     if server.remote:
         mark(server, there)
     missing = next((table for table in tables if table not in there), None)

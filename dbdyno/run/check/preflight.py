@@ -229,8 +229,8 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
     refuse_unknown_plants(plan, server, prepared)
     server.check()
     reached.refuse_unreached(server)
-    steps = [step for use in plan.workloads for step in prepared.steps[use.title, arm.name]]
     uses = [(load(plan, use), prepared.steps[use.title, arm.name]) for use in plan.workloads]
+    steps = [step for _, its in uses for step in its]
     rights.refuse_unmet(server, uses, checkpoint=plan.schedule.checkpoint is not None)
     rights.refuse_lacking(server, steps)
     if not server.drops_any:

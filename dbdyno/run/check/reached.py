@@ -10,7 +10,7 @@ from dbdyno.engine import Server
 from dbdyno.model import Json
 from dbdyno.model.error import ServerError
 from dbdyno.model.job import server_json
-from dbdyno.run.driver.loadgen import Generator
+from dbdyno.run.driver import loadgen
 
 ROLE = "check"
 
@@ -33,17 +33,10 @@ def refuse_unreached(server: Server) -> None:
 
 def refusal(part: Json) -> str | None:
     """Why a job with this `engine` and `server` does not end well; None where it does."""
-    last: Json = {}
-    with Generator(job(part), keep=lambda line: None) as generator:
-        for event in generator.events():
-            if event["event"] == "ready":
-                generator.go()
-            elif event["event"] == "window_close":
-                generator.stop()
-            last = event
-    if last.get("status") == "ok":
+    *_, last = loadgen.run(job(part))
+    if last["status"] == "ok":
         return None
-    return str(last.get("reason")).removeprefix(f"role `{ROLE}`: ")
+    return str(last["reason"]).removeprefix(f"role `{ROLE}`: ")
 
 
 def job(part: Json) -> Json:

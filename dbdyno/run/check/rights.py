@@ -10,10 +10,11 @@ from dbdyno.model import Right, Step
 from dbdyno.model.error import ServerError
 from dbdyno.workload import Workload
 
+ADMINISTER = ("administer", "write `administer = 0` among the workload's parameters")
 WITHOUT: Mapping[Need, tuple[str, str]] = {
-    "checkpoint": ("administer", "write `administer = 0` among the workload's parameters"),
-    "settings": ("administer", "write `administer = 0` among the workload's parameters"),
-    "logs": ("administer", "write `administer = 0` among the workload's parameters"),
+    "checkpoint": ADMINISTER,
+    "settings": ADMINISTER,
+    "logs": ADMINISTER,
     "warm": ("prewarm", "write `prewarm = 0` among the workload's parameters"),
     "load": ("fill", 'write `fill = "published"` in the workload'),
 }

@@ -17,7 +17,7 @@ from dbdyno.host import program as binary
 from dbdyno.model import Address, Json
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.job import server_json
-from dbdyno.run.driver.loadgen import DEFAULT_THREADS, Generator
+from dbdyno.run.driver.loadgen import DEFAULT_THREADS, run
 
 CONNECTIONS = (1, 8)
 """The loads that are always measured: a receive that blocks, and an event loop at work."""
@@ -86,17 +86,6 @@ def load(connections: int, events: Iterable[Json]) -> Json:
         "per_s": operations * 1e9 / active_ns,
         "cpu_us_per_operation": cpu_us / operations,
     }
-
-
-def run(job: Json, cpus: str | None = None) -> Iterable[Json]:
-    """The events of a job from its first to its last; `cpus` are the generator's."""
-    with Generator(job, keep=lambda line: None, cpus=cpus) as generator:
-        for event in generator.events():
-            if event["event"] == "ready":
-                generator.go()
-            elif event["event"] == "window_close":
-                generator.stop()
-            yield event
 
 
 def job(protocol: str, address: Address, connections: int, threads: int) -> Json:

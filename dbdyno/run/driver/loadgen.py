@@ -52,6 +52,20 @@ class Loadgen:
         return Generator(job, keep, cpus=cpus)
 
 
+def run(job: Json, cpus: str | None = None) -> Iterator[Json]:
+    """The events of a job that nothing interferes with; `cpus` are the generator's.
+
+    Raises GeneratorError, as Generator does.
+    """
+    with Generator(job, keep=lambda line: None, cpus=cpus) as generator:
+        for event in generator.events():
+            if event["event"] == "ready":
+                generator.go()
+            elif event["event"] == "window_close":
+                generator.stop()
+            yield event
+
+
 class Generator:
     """A running dyno-loadgen. Use it as a context manager: it is gone afterwards."""
 

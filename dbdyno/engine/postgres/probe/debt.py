@@ -113,8 +113,6 @@ def horizon(reader: Reader) -> Json:
 
     Rows that died since then stay. Ages in transactions; of other sessions than the probe's.
     """
-    if hidden(reader, "true"):
-        reader.unavailable["horizon.transaction_s"] = KEPT
     found = reader.row(
         """
         SELECT max(age(backend_xmin)) AS xmin_age, max(age(backend_xid)) AS transaction_age,
@@ -131,7 +129,8 @@ def horizon(reader: Reader) -> Json:
         FROM pg_replication_slots ORDER BY slot_name
         """
     )
-    if "horizon.transaction_s" in reader.unavailable:
+    if hidden(reader, "true"):
+        reader.unavailable["horizon.transaction_s"] = KEPT
         found["transaction_s"] = None
     return found | {"slots": slots}
 

@@ -1,0 +1,30 @@
+"""The common part of servers that no standby follows: what others tell of theirs is empty here."""
+
+from __future__ import annotations
+
+from dbdyno.model import Address, Json
+
+
+class Alone:
+    """A server without standbys, and without an address beside its own."""
+
+    @property
+    def standby_pids(self) -> tuple[int, ...]:
+        """None without standbys."""
+        return ()
+
+    def join_standbys(self) -> list[Json]:
+        """None: there are none to join."""
+        return []
+
+    def log_end(self) -> str | None:
+        """None: no standby would ask for it."""
+        return None
+
+    def lag(self, end: str | None = None) -> list[Json]:
+        """None without standbys."""
+        return []
+
+    def endpoints(self) -> dict[str, Address]:
+        """None beside its address."""
+        return {}

@@ -74,11 +74,11 @@ class BySql(ABC):
         return self._client.snapshot(when, subject)
 
     def needed(self, sql: str) -> Need | None:
-        """What a statement needs of the server's user; None: nothing that not everybody may."""
+        """The right that a statement needs; None: every user may run it."""
         return self._client.needed(sql)
 
     def lack(self, need: Need) -> Lack | None:
-        """What the server's user lacks of a need; None: nothing."""
+        """The right that the user lacks for a need; None: the user has it."""
         return self._client.lack(need, self.execute)
 
     def no_waits(self) -> str | None:

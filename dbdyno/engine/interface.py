@@ -212,10 +212,10 @@ class Client(Protocol):
         """before.json or after.json. Raises ServerError only where it cannot connect."""
 
     def needed(self, sql: str) -> Need | None:
-        """What a statement needs of the server's user; None: nothing that not everybody may."""
+        """The right that a statement needs; None: every user may run it."""
 
     def lack(self, need: Need, execute: Execute) -> Lack | None:
-        """What the server's user lacks of a need; None: nothing. Raises ServerError."""
+        """The right that the user lacks for a need; None: the user has it. Raises ServerError."""
 
     def no_waits(self, execute: Execute) -> str | None:
         """Why this very server's sessions do not tell what they wait for; None where they do.
@@ -224,7 +224,7 @@ class Client(Protocol):
         """
 
     def unfit(self, primary: Execute, endpoint: Execute) -> str | None:
-        """Why the server at an endpoint is none of the primary's; None where nothing says so.
+        """Why the server at an endpoint does not follow the primary; None where it may.
 
         Raises ServerError where one does not answer.
         """
@@ -451,10 +451,10 @@ class Server(Protocol):
         """
 
     def needed(self, sql: str) -> Need | None:
-        """What a statement needs of the server's user; None: nothing that not everybody may."""
+        """The right that a statement needs; None: every user may run it."""
 
     def lack(self, need: Need) -> Lack | None:
-        """What the server's user lacks of a need; None: nothing. Raises ServerError."""
+        """The right that the user lacks for a need; None: the user has it. Raises ServerError."""
 
     def no_waits(self) -> str | None:
         """Why its sessions do not tell what they wait for; None where they do.

@@ -1,4 +1,4 @@
-"""Rights that steps need of a server's user, of any engine, and what is lacking of them."""
+"""The rights that steps need, on any engine, and those that a user lacks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Need = Literal[
     "logs",  # remove the server's logs
     "warm",  # read relations into the server's cache
 ]
-"""The demands of a step beyond what everybody may do."""
+"""The rights of a step that not every user has."""
 
 
 Shapes = tuple[tuple[re.Pattern[str], Need], ...]
@@ -22,7 +22,7 @@ Shapes = tuple[tuple[re.Pattern[str], Need], ...]
 
 
 def needed(sql: str, shapes: Shapes) -> Need | None:
-    """What a statement needs by the first shape that it has; None: what everybody may do."""
+    """The right that a statement needs, by its shape; None: every user may run it."""
     return next((need for shape, need in shapes if shape.match(sql)), None)
 
 

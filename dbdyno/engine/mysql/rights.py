@@ -1,4 +1,4 @@
-"""What a step needs of the user of a MySQL or MariaDB, and whether the user was granted it."""
+"""The rights that a step needs on a MySQL or MariaDB, and whether the user was granted them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS = re.compile(r"\([^)]*\)")
 
 
 def lack(need: Need, execute: Execute) -> Lack | None:
-    """What the user lacks of a need; None: nothing. Raises ServerError."""
+    """The right that the user lacks for a need; None: the user has it. Raises ServerError."""
     match need:
         case "tables":
             return _tables(execute)

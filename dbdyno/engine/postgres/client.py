@@ -78,11 +78,11 @@ class PostgresClient:
         return probe.before(subject) if when == "before" else probe.after(subject)
 
     def needed(self, sql: str) -> Need | None:
-        """What a statement needs of the server's user; None: nothing that not everybody may."""
+        """The right that a statement needs; None: every user may run it."""
         return needed(sql, rights.NEEDED)
 
     def lack(self, need: Need, execute: Execute) -> Lack | None:
-        """What the server's user lacks of a need; None: nothing. Raises ServerError."""
+        """The right that the user lacks for a need; None: the user has it. Raises ServerError."""
         return rights.lack(need, execute)
 
     def no_waits(self, execute: Execute) -> str | None:

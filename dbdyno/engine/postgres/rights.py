@@ -1,7 +1,7 @@
-"""What a step needs of the user of a PostgreSQL, and whether it may: asked before anything starts.
+"""The rights that a step needs on a PostgreSQL, and whether the user has them.
 
-Nothing of it stays: an extension that may have to be made is made and taken back at once, because
-only the server knows which of them a managed service lets its users make.
+The check leaves nothing behind. It makes an extension and takes it back at once, because only the
+server knows which ones a managed service lets its users make.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WARM = f"""
 
 
 def lack(need: Need, execute: Execute) -> Lack | None:
-    """What the user lacks of a need; None: nothing. Raises ServerError."""
+    """The right that the user lacks for a need; None: the user has it. Raises ServerError."""
     match need:
         case "tables":
             return _tables(execute)

@@ -238,8 +238,9 @@ def _hidden(sampled: Sequence[Waits]) -> Iterable[str]:
     most = max(one.hidden for one in sampled)
     if most:
         yield (
-            f"Without up to {number.number(most, 1)} processes of the server and sessions of other "
-            "users, whose activity it does not show to the plan's user (PostgreSQL: pg_monitor)."
+            f"The server does not show the plan's user what up to {number.number(most, 1)} of its "
+            "processes and other users' sessions do: they are left out (PostgreSQL: grant "
+            "pg_monitor)."
         )
 
 

@@ -21,6 +21,7 @@ from dbdyno.plan import calibration
 from dbdyno.report import page
 from dbdyno.run import arm, blocks, looks, measurement, void
 from dbdyno.run.check import disk_space
+from dbdyno.run.way import Here
 from dbdyno.store import Results
 
 PLAN = """
@@ -228,7 +229,7 @@ def test_a_calibration_and_a_plan_with_looks_repeat_their_blocks_too(
     assert (calibrated.voids, names(calibrated.folder)) == (1, ["001", "001.void1", "002"])
     once(monkeypatch, load)
     of = planned('blocks = "until decided"\nminutes_max = 1')
-    looked = looks.run(of, tmp_path, compare.load, wait=True)
+    looked = looks.run(of, tmp_path, compare.load, way=Here(wait=True))
     assert looked.voids == 1
     assert names(looked.folder)[:4] == ["001", "001.void1", "002", "003"]
     assert compare.load(looked.folder).incomplete is None

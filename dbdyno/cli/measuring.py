@@ -222,6 +222,7 @@ def measure(plan: Plan, out: Path, wait: bool, *, quiet: bool = False) -> Outcom
     from dbdyno.analysis.compare import earlier_results
     from dbdyno.report import evidence
     from dbdyno.run import looks
+    from dbdyno.run.way import Here
 
     between = evidence.lines if plan.schedule.until_decided else None
     try:
@@ -231,7 +232,7 @@ def measure(plan: Plan, out: Path, wait: bool, *, quiet: bool = False) -> Outcom
             compare.load,
             seek=earlier_results.prior,
             evidence=between,
-            wait=wait,
+            way=Here(wait=wait),
             quiet=quiet,
         )
     except KeyboardInterrupt:

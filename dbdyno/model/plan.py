@@ -21,6 +21,15 @@ class Password:
     insecure: bool = False  # whether it may be sent so that others on the way can learn it
 
 
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """A machine that a plan names, on which servers or generators run."""
+
+    name: str
+    ssh: str | None = None  # its name for OpenSSH, such as "bench@db1"; None: this machine
+    address: str | None = None  # an IP address by which the plan's other hosts reach it
+
+
 Transport = Literal["socket", "tcp"]
 """How the load reaches a server of the lab: by its unix socket, or by 127.0.0.1 without TLS."""
 
@@ -59,6 +68,7 @@ class Arm:
     transport: Transport | None = None
     memory_max: str | None = None  # what the server's processes may take, by a cgroup; None: all
     fake: Mapping[str, Any] = field(default_factory=dict)  # the job's `fake`, engine "fake" only
+    host: str | None = None  # the name of the plan's host that its server runs on; None: this one
     same_as: str | None = None  # the base's name: this arm is a double of it, measured beside it
     shown: bool = True  # False: a double that is no arm of its own, but the base once more
 
@@ -222,6 +232,9 @@ class Plan:
     server_user: str | None = None
     label: str | None = None  # shown with the title, such as "a first look"
     threads: int | None = None  # of the generator, for all arms; None: max(1, cores / 8)
+    hosts: Mapping[str, Host] = field(default_factory=dict)  # that it names, in their order
+    generator_hosts: tuple[str, ...] = ()  # that share a step's load; (): where the server runs
+    tls: bool = True  # whether load from another host is encrypted
     observe: Observe = Observe()
     placement: Placement = Placement()
     hooks: tuple[Hook, ...] = ()

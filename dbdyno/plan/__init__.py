@@ -20,6 +20,7 @@ from dbdyno.plan import (
     duet,
     find,
     hook,
+    hosts,
     matrix,
     profile,
     schedule,
@@ -82,7 +83,7 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         text=text,
         seed=form.seed,
         base=base,
-        arms=double.with_doubles(arms, base, ghost=form.schedule.ghost),
+        arms=double.with_doubles(hosts.placed(arms, form), base, ghost=form.schedule.ghost),
         workloads=tuple(use for _, use in uses),
         schedule=table.schedule(form.schedule, source),
         data_dir=path_of(form.server.data_dir, path, "server.data_dir", source),
@@ -90,6 +91,9 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         server_user=form.server.user,
         label=form.label,
         threads=table.threads(form.generator, source),
+        hosts=hosts.hosts_of(form.hosts, source),
+        generator_hosts=tuple(form.generator.hosts),
+        tls=form.generator.tls,
         observe=table.observe(form.observe, form.schedule.interleave, source),
         placement=table.placement(form.server, form.generator, source),
         hooks=hook.hooks_of(form.hooks, [arm.name for arm in arms], source),
@@ -97,6 +101,7 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         require=table.require(form.require),
         attribution=attribution.design_of(form.attribute, names, source),
     )
+    hosts.check(plan, source)
     _check_together(plan, source)
     duet.check(plan, source)
     _check_elsewhere(plan, uses, source)

@@ -72,6 +72,7 @@ def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
         initdb=making.initdb(form, key, source),
         transport=making.transport(form, key, source),
         memory_max=form.memory_max,
+        host=form.host,
         fake=_fake(form.fake) if form.fake else {},
     )
     if arm.standby and "standby" not in engine.of(arm.engine).can:

@@ -64,10 +64,18 @@ class InitdbForm(Form):
     wal_segment_mb: int | None = None
 
 
+class HostForm(Form):
+    """A machine for servers or generators, as it is written."""
+
+    ssh: str | None = None
+    address: str | None = None
+
+
 class ArmForm(Form):
     """An arm as it is written."""
 
     engine: str = "postgres"
+    host: str | None = None
     version: str | None = None
     base_dir: str | None = None
     build: str | None = None
@@ -136,6 +144,7 @@ class ScheduleForm(Form):
 class ServerForm(Form):
     """The place and owner of servers' data, as they are written."""
 
+    host: str | None = None
     data_dir: str | None = None
     wal_dir: str | None = None
     user: str | None = None
@@ -148,6 +157,8 @@ class GeneratorForm(Form):
 
     threads: int | Literal["clients"] | None = None
     cpus: str | None = None
+    hosts: list[str] = Field(default_factory=list)
+    tls: bool = True
 
 
 class HookForm(Form):
@@ -232,6 +243,7 @@ class PlanForm(Form):
     label: str | None = None
     seed: int = 1
     base: str | None = None
+    hosts: dict[str, HostForm] = Field(default_factory=dict)
     arms: dict[str, ArmForm] = Field(min_length=1)
     workload: WorkloadForm | None = None
     workloads: list[WorkloadForm] = Field(default_factory=list)

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Comparison, Plan, Step, StepComparison, WorkloadUse
 from dbdyno.model.looks import Look, Looked, Looks
 from dbdyno.model.open_steps import open_steps
@@ -24,6 +23,7 @@ from dbdyno.run import prior
 from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
 from dbdyno.run.check import step_lengths
+from dbdyno.run.way import Here, Way
 from dbdyno.stats import looks as stats
 from dbdyno.store import Results
 
@@ -40,17 +40,19 @@ def run(  # noqa: PLR0913 (each by its name)
     *,
     seek: prior.Seek | None = None,
     evidence: Evidence | None = None,
-    wait: bool = False,
+    way: Way | None = None,
     quiet: bool = False,
 ) -> Outcome:
     """Runs `plan`, or what is missing of it, into `parent`/<plan's name>, from look to look.
 
     `seek`: finds what earlier results lend to a plan with a single step; None: nothing is lent.
     `evidence`: shown after each block; None: nothing is shown between looks.
+    `way`: how blocks are run; None: on this host, which no other lab may use now.
     `quiet`: shows no progress at all.
     Raises what `runner.run` does, and what `read` does.
     """
-    with HostLock(plan=plan.name, wait=wait), runner.opened(plan, parent, quiet=quiet) as lab:
+    way = way or Here()
+    with way.opened(plan, parent, quiet=quiet) as lab:
         if seek is not None:
             prior.settle(lab, seek)
         if plan.lengths is not None:
@@ -59,7 +61,7 @@ def run(  # noqa: PLR0913 (each by its name)
             lab.watch.say(f"looks: {words.planned(plan)}")
         whole = Outcome(folder=lab.results.folder, failed=0, voids=0)
         while blocks := next_blocks(lab, read):
-            ended = runner.run_blocks(
+            ended = way.run_blocks(
                 replace(lab, through=blocks[-1].number),
                 blocks,
                 fits=lambda: goes_on(lab, read, evidence),

@@ -285,10 +285,12 @@ class Results:
         block: Block,
         interleave: str = "run",
         sweeps: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+        host: str | None = None,
     ) -> Path:
         """Make the folder of a block that is missing, with its order.json.
 
         `sweeps`: by workload and sweep its steps, in the order in which they are gone through.
+        `host`: the name of the host that measures all of it; None: this one, or several.
         """
         folder = self._block_path(block.number)
         folder.mkdir(parents=True)
@@ -299,6 +301,7 @@ class Results:
             "interleave": interleave,
             "steps": None if block.steps is None else _listed(block.steps),
             **({"sweeps": {of: _listed(its) for of, its in sweeps.items()}} if sweeps else {}),
+            **({} if host is None else {"host": host}),
             "started_unix_ns": time.time_ns(),
             "boot_id": _boot_id(),
         }

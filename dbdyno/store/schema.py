@@ -100,6 +100,7 @@ ORDER = {
     "order": [str],
     "steps?": (None, {"*": [str]}),
     "sweeps?": {"*": {"*": [str]}},
+    "host?": (None, str),
 }
 BLOCK_DONE = {"took_s?": NUMBER, "steps_s?": {"*": {"*": NUMBER}}, "disturbed?": [str]}
 LOOKS = {

@@ -46,7 +46,7 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
             for use in plan.workloads
         ],
         "schedule": schedule_json(plan.schedule),
-        "generator": {"threads": plan.threads},
+        "generator": generator_json(plan),
         "observe": observe_json(plan.observe),
         **between(plan),
         "verdict": asdict(plan.aims),
@@ -54,6 +54,14 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
         "text": plan.text,
         "dyno": __version__,
     }
+
+
+def generator_json(plan: Plan) -> Json:
+    """How the load is made; on which hosts only where it is not made beside the servers."""
+    found: Json = {"threads": plan.threads}
+    if plan.generator_hosts:
+        found |= {"hosts": list(plan.generator_hosts), "tls": plan.tls}
+    return found
 
 
 def observe_json(observe: Observe) -> Json:
@@ -123,7 +131,7 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
     if arm.config_text is not None:
         written["config_sha256"] = hashlib.sha256(arm.config_text.encode()).hexdigest()
     del written["initdb"], written["transport"]
-    newer = ("same_as", "shown", "config_text", "standby")
+    newer = ("same_as", "shown", "config_text", "standby", "host")
     if not arm.endpoints:
         del written["endpoints"]
     return said(written, Arm, newer) | {"build": identity}

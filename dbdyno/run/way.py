@@ -1,0 +1,53 @@
+"""How the blocks of a plan are run: here, or by whoever takes them to other machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from dbdyno.host.lock import HostLock
+from dbdyno.model import Block, Plan
+from dbdyno.run import blocks as runner
+from dbdyno.run.arm import Lab
+from dbdyno.run.blocks import Outcome
+
+
+class Way(Protocol):
+    """Runs blocks. `run.looks` decides which, and when a plan is over."""
+
+    def opened(
+        self, plan: Plan, parent: Path, *, quiet: bool = False
+    ) -> AbstractContextManager[Lab]:
+        """The lab of a plan, checked whole, with its result folder. Raises DynoError.
+
+        `quiet`: nothing is shown on the way.
+        """
+
+    def run_blocks(self, lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool]) -> Outcome:
+        """Runs the blocks, in their order or at once; what one spoils is void and done again.
+
+        `fits`: asked before each, whether there is time for it. Raises DynoError.
+        """
+
+
+class Here:
+    """Block after block by this process, which has the host for itself."""
+
+    def __init__(self, *, wait: bool = False) -> None:
+        """`wait`: for another lab on this host to end."""
+        self._wait = wait
+
+    @contextmanager
+    def opened(self, plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
+        """As Way.opened; the host is locked meanwhile."""
+        with (
+            HostLock(plan=plan.name, wait=self._wait),
+            runner.opened(plan, parent, quiet=quiet) as lab,
+        ):
+            yield lab
+
+    def run_blocks(self, lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool]) -> Outcome:
+        """As Way.run_blocks."""
+        return runner.run_blocks(lab, blocks, fits)

@@ -248,6 +248,12 @@ class BlockFolder:
         except ResultError as error:
             return str(error)
 
+    @property
+    def host(self) -> str | None:
+        """The name of the host that measured all of it; None: the one of host.json, or several."""
+        found: str | None = self.order().get("host")
+        return found
+
     def steps(self) -> dict[str, tuple[str, ...]] | None:
         """By workload, the only steps that the block does; None: all."""
         found = self.order().get("steps")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import re
 import time
@@ -38,6 +39,8 @@ from dbdyno.store.folder import (
 
 FORMAT = 1
 SECONDS_PER_MINUTE = 60.0
+EARLIER = re.compile(r"(.+)\.\d{3,}")
+"""The name of a file of earlier facts of a host, without its ending."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,43 @@ class Results:
     def earlier_hosts(self) -> list[Json]:
         """host.001.json and so on: the facts as they were before they changed, in their order."""
         return [read_json(path) for path in sorted(self.folder.glob("host.[0-9]*.json"))]
+
+    def write_host_of(self, name: str, facts: Json, *, changed: bool = False) -> None:
+        """Write the facts of a named host, hosts/NAME.json, as write_host does host.json.
+
+        Facts of an earlier boot, or that `changed`, stay in hosts/NAME.001.json.
+        """
+        assert safe_name(name) == name, f"{name!r} is no file's name"
+        path = made(self._hosts_path) / f"{name}.json"
+        earlier = read_json_if_there(path)
+        if earlier is not None and (changed or earlier.get("boot_id") != facts.get("boot_id")):
+            write_atomically(free_name(path.parent, name), path.read_bytes())
+        write_json(path, facts)
+
+    def hosts(self) -> dict[str, Json]:
+        """The facts of each named host, by its name; none where blocks name no host.
+
+        Raises ResultError where a file is damaged.
+        """
+        return {name: read_json(self._hosts_path / f"{name}.json") for name in self._named()}
+
+    def earlier_hosts_of(self, name: str) -> list[Json]:
+        """The facts of a named host as they were before they changed, in their order."""
+        paths = sorted(self._hosts_path.glob(f"{glob.escape(name)}.[0-9]*.json"))
+        return [read_json(path) for path in paths if path.stem not in self._named()]
+
+    def _named(self) -> list[str]:
+        """The named hosts. `db1.001` is what `db1` was before, unless there is no `db1`."""
+        stems = {path.stem for path in self._hosts_path.glob("[!.]*.json")}
+        return sorted(
+            stem
+            for stem in stems
+            if (match := EARLIER.fullmatch(stem)) is None or match[1] not in stems
+        )
+
+    @property
+    def _hosts_path(self) -> Path:
+        return self.folder / "hosts"
 
     def keep_generator(self, found: Json) -> None:
         """Add a line to generator.jsonl: what the load generator can do on this host."""

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
-
-import pytest
 
 import report_parts
 import result_builder
@@ -17,7 +14,6 @@ from dbdyno.doctor import stable_facts
 from dbdyno.model import Comparison, Json
 from dbdyno.report import page
 from dbdyno.run import blocks
-from dbdyno.run.check import preflight
 from dbdyno.store import Results
 from host_facts_builder import changed, quiet_host
 
@@ -58,16 +54,13 @@ def test_what_varies_by_itself_is_no_change() -> None:
     assert stable_facts.changed(quiet_host(), changed(("sysctl/vm.swappiness", 1)))
 
 
-def test_a_session_on_a_changed_host_keeps_the_facts_of_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_on_a_changed_host_keeps_the_facts_of_before(tmp_path: Path) -> None:
     folder = result_builder.build(tmp_path, blocks=2)
     results = Results.open(folder)
     first = quiet_host() | {"boot_id": "a", "since_unix_ns": SECOND}
 
     def session(**facts: object) -> None:
-        monkeypatch.setattr(blocks.facts, "collect", lambda *_, **__: first | facts)
-        blocks.keep_host(results, cast(preflight.Prepared, Prepared()), measure=False)
+        blocks.keep_host(results, first | facts)
 
     (folder / "host.json").unlink()
     session()
@@ -83,13 +76,6 @@ def test_a_session_on_a_changed_host_keeps_the_facts_of_before(
         )
     line = "changed host: between blocks clock source was tsc in block 1 and hpet in block 2"
     assert line in compare.load(folder).warnings
-
-
-class Prepared:
-    """What `keep_host` asks of a prepared plan."""
-
-    data_path = Path("/data")
-    wal_path = None
 
 
 def facts_of(comparison: Comparison, host: Json) -> dict[str, str]:

@@ -335,7 +335,7 @@ def test_a_look_that_a_plan_passes_is_said(
 # --- Breaks ------------------------------------------------------------------------------------
 
 
-def stop(*_: object) -> Comparison:
+def stop(*_: object, **__: object) -> Comparison:
     raise KeyboardInterrupt
 
 

@@ -308,7 +308,7 @@ def test_a_disk_that_is_full_is_no_arms_failure(
 def test_a_full_disk_of_the_results_ends_the_plan_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def begin_block(*_: object) -> None:
+    def begin_block(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "/out/order.json")
 
     monkeypatch.setattr(Results, "begin_block", begin_block)

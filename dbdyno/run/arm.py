@@ -7,11 +7,11 @@ The caller decides when each step comes: one arm after the other (`runner`), or 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from dbdyno import store
 from dbdyno.engine import Server, golden
@@ -29,6 +29,9 @@ from dbdyno.run.measurement import Bench, StepFailed
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch, duration, rest_leg
 from dbdyno.run.starting_state import Point
 from dbdyno.store import Results
+
+if TYPE_CHECKING:
+    from dbdyno.run.site import Site
 
 DATABASE = "ib"
 """The database that the workloads' tables live in; the Insert Benchmark's own name for it."""
@@ -70,6 +73,8 @@ class Lab:
     watch: Watch
     through: int | None = None  # the last block before the next look; None: the plan's last
     servers: Servers = field(default_factory=Servers)
+    sites: Mapping[str | None, Site] = field(default_factory=dict)
+    """By the name of the plan's host. A host that is not there is this one."""
 
     def steps(self, block: Block, use: WorkloadUse, arm: str) -> tuple[Step, ...]:
         """The steps that an arm does in a block, as if from an empty server, in their order."""

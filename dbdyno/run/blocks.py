@@ -25,12 +25,13 @@ from dbdyno.host.observe import facts
 from dbdyno.model import Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.model.error import DynoError, HostError, LabDied, ResultError
 from dbdyno.plan import schedule
-from dbdyno.run import commits, extra_run, interleave, profile, starting_state, void
-from dbdyno.run.arm import Lab, Run, copy_leg
+from dbdyno.run import commits, extra_run, interleave, profile, site, starting_state, void
+from dbdyno.run.arm import Lab, copy_leg
 from dbdyno.run.check import notices, plan_record, preflight
 from dbdyno.run.check.preflight import Prepared
 from dbdyno.run.driver import ceiling
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch, rest_leg
+from dbdyno.run.site import Went
 from dbdyno.run.starting_state import Point
 from dbdyno.store import Results, Took
 
@@ -69,12 +70,20 @@ def opened(plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
     golden.sweep(starting_state.data_root(plan), plan.wal_dir)
     with Watch([], quiet=quiet) as watch:
         prepared = ready(plan, Results.begun_plan(parent / plan.name), watch.say)
-        results = Results.open_or_create(parent, plan, plan_record.plan_json(plan, prepared))
-        its_duet = plan.schedule.interleave == "duet"
-        keep_host(results, prepared, measure=has_servers(plan), duet=its_duet)
-        results.settle_looks(plan)
+        results = begun(parent, plan, prepared, host_facts(plan, prepared))
         commits.keep(plan, prepared.builds, results, watch.say)
         yield Lab(plan=plan, prepared=prepared, results=results, watch=watch)
+
+
+def begun(parent: Path, plan: Plan, prepared: Prepared, host: Json) -> Results:
+    """The result folder of a plan on a host of these facts, to begin or to go on with.
+
+    Raises ResultError where what was measured there is of another plan or machine.
+    """
+    results = Results.open_or_create(parent, plan, plan_record.plan_json(plan, prepared))
+    keep_host(results, host)
+    results.settle_looks(plan)
+    return results
 
 
 def ready(plan: Plan, pinned: Json | None, say: Callable[[str], None]) -> Prepared:
@@ -94,17 +103,23 @@ def ready(plan: Plan, pinned: Json | None, say: Callable[[str], None]) -> Prepar
     return preflight.prepare(plan, pinned)
 
 
-def keep_host(results: Results, prepared: Prepared, *, measure: bool, duet: bool = False) -> None:
-    """Writes host.json, or compares the host with it; `measure`: as host.facts does.
+def host_facts(plan: Plan, prepared: Prepared) -> Json:
+    """The facts of this host: host.json, without the time since which they are so.
 
-    `duet`: with what `dyno calibrate --duet` has accepted here.
+    Of a duet with what `dyno calibrate --duet` has accepted here.
+    """
+    now = facts.collect(prepared.data_path, wal_path=prepared.wal_path, measure=has_servers(plan))
+    if plan.schedule.interleave == "duet":
+        now["duet"] = duet_acceptance.known(now)
+    return now
+
+
+def keep_host(results: Results, now: Json) -> None:
+    """Writes host.json, or compares the host's facts with it.
 
     Raises ResultError where the folder was measured on another machine or kernel: such blocks are
     not pooled.
     """
-    now = facts.collect(prepared.data_path, wal_path=prepared.wal_path, measure=measure)
-    if duet:
-        now["duet"] = duet_acceptance.known(now)
     before = results.host()
     for key in stable_facts.MACHINE:
         if before is not None and before.get(key) != now.get(key):
@@ -136,7 +151,7 @@ def begin(lab: Lab, blocks: Sequence[Block]) -> None:
     if has_servers(lab.plan):
         connections = most_connections(lab)
         leg = Leg("", "", len(connections) * ceiling.EXPECTED_S)
-        lab.watch.again([leg, *legs_of(lab, blocks)])
+        lab.watch.again([*[leg for _ in load_hosts(lab.plan)], *legs_of(lab, blocks)])
         keep_ceiling(lab, leg, connections)
 
 
@@ -152,15 +167,23 @@ def most_connections(lab: Lab) -> dict[str, int]:
 
 
 def keep_ceiling(lab: Lab, leg: Leg, connections: dict[str, int]) -> None:
-    """Measures what the load generator can do on this host and keeps it with the results.
+    """Measures what the load generator can do where it runs, and keeps it with the results.
 
-    Raises GeneratorError where it cannot be measured.
+    Of several hosts the base's comes last, as reports show that line. Raises GeneratorError where
+    it cannot be measured.
     """
-    plan = lab.plan
-    lab.watch.begin("load generator", leg)
-    found = ceiling.measure(connections, plan.threads, plan.placement.generator_cpus)
-    lab.results.keep_generator(found)
-    lab.watch.end(f"ceiling {ceiling.summary(found)}")
+    for host in load_hosts(lab.plan):
+        lab.watch.begin(f"load generator{f' on {host}' if host else ''}", leg)
+        found = site.of(lab, host).ceiling(lab, connections)
+        lab.results.keep_generator(found | ({"host": host} if host else {}))
+        lab.watch.end(f"ceiling {ceiling.summary(found)}")
+
+
+def load_hosts(plan: Plan) -> tuple[str | None, ...]:
+    """The hosts on which load is made, the base's last; None: this one."""
+    base = next(arm.host for arm in plan.arms if arm.name == plan.base)
+    beside = {arm.host: None for arm in plan.arms if can(arm, "clock")} | {base: None}
+    return plan.generator_hosts or tuple(sorted(beside, key=lambda host: host == base))
 
 
 def missing_blocks(plan: Plan, results: Results) -> list[Block]:
@@ -290,8 +313,8 @@ def attempt(lab: Lab, block: Block) -> int | None:
         set_aside(lab, number, cause, "; ".join(found.values()), again=True)
         return None
     try:
-        for run in ran.runs:
-            extra_run.go(run)
+        for went in ran.went:
+            went.repeat()
     finally:  # what is judged is complete, whatever ends the rest
         lab.results.end_block(number, ran.took(lab), *found.values())
     for text in found.values():
@@ -321,14 +344,14 @@ def last_word(error: LabDied) -> Exception:
 class Ran:
     """The judged runs of a block, which are over."""
 
-    runs: Sequence[Run]
+    went: Sequence[Went]
     begun_s: float
     legs_before: int  # that were over when the block began
 
     @property
     def failed(self) -> int:
         """How many steps failed or were skipped."""
-        return sum(run.failed for run in self.runs)
+        return sum(went.failed for went in self.went)
 
     def took(self, lab: Lab) -> Took:
         """What the block has taken until now."""
@@ -338,19 +361,18 @@ class Ran:
 
 def run_block(lab: Lab, block: Block) -> Ran:
     """Runs every arm once through its steps."""
-    lab.results.begin_block(block, lab.plan.schedule.interleave, sweeps_of(lab, block))
+    lab.results.begin_block(
+        block, lab.plan.schedule.interleave, sweeps_of(lab, block), host=only_host(lab.plan)
+    )
     begun_s, before = time.monotonic(), len(lab.watch.forecast.took)
-    arms = {arm.name: arm for arm in lab.plan.arms}
-    all_runs: list[Run] = []
-    for use in uses_of(lab, block):
-        runs = [Run(lab=lab, block=block, arm=arms[name], use=use) for name in block.order]
-        all_runs += runs
-        if lab.plan.schedule.together:
-            interleave.go(runs)
-        else:
-            for run in runs:
-                go(run)
-    return Ran(runs=all_runs, begun_s=begun_s, legs_before=before)
+    went = site.measured(lab, block, uses_of(lab, block))
+    return Ran(went=went, begun_s=begun_s, legs_before=before)
+
+
+def only_host(plan: Plan) -> str | None:
+    """The name of the host that measures all arms; None: this one, or several."""
+    hosts = {arm.host for arm in plan.arms}
+    return hosts.pop() if len(hosts) == 1 else None
 
 
 def uses_of(lab: Lab, block: Block) -> tuple[WorkloadUse, ...]:
@@ -375,11 +397,3 @@ def steps_s(lab: Lab, legs: Sequence[tuple[Leg, float]]) -> dict[str, dict[str, 
             if here:
                 found.setdefault(step.workload, {})[step.name] = sum(here)
     return found
-
-
-def go(run: Run) -> None:
-    """Takes one arm through its steps."""
-    with run:
-        for step in run.begin():
-            run.do(step)
-        run.end()

@@ -1,0 +1,107 @@
+"""Where arms of a block go through a workload: on this host, or on one that an agent serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dbdyno.model import Block, Json, WorkloadUse
+from dbdyno.run import extra_run, interleave
+from dbdyno.run.arm import Lab, Run
+from dbdyno.run.driver import ceiling
+
+
+class Went(Protocol):
+    """Arms that went through a workload."""
+
+    @property
+    def failed(self) -> int:
+        """How many steps failed or were skipped."""
+
+    def repeat(self) -> None:
+        """Profiles what cannot go on, in extra runs. Raises LabDied as the judged runs do."""
+
+
+class Site(Protocol):
+    """A host that measures arms of a plan."""
+
+    def measure(self, lab: Lab, block: Block, use: WorkloadUse, arms: Sequence[str]) -> Went:
+        """Takes the arms through the workload: all at once where the plan says so.
+
+        Their files are in the block's folder afterwards. Raises LabDied where the lab failed.
+        """
+
+    def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Json:
+        """What the load generator can do there, for so many connections by protocol.
+
+        Raises GeneratorError where it cannot be measured.
+        """
+
+
+@dataclass(frozen=True)
+class WentHere:
+    """Arms that went through a workload on this host."""
+
+    runs: Sequence[Run]
+
+    @property
+    def failed(self) -> int:
+        """How many steps failed or were skipped."""
+        return sum(run.failed for run in self.runs)
+
+    def repeat(self) -> None:
+        """As Went.repeat."""
+        for run in self.runs:
+            extra_run.go(run)
+
+
+class Here:
+    """This host."""
+
+    def measure(self, lab: Lab, block: Block, use: WorkloadUse, arms: Sequence[str]) -> WentHere:
+        """As Site.measure."""
+        known = {arm.name: arm for arm in lab.plan.arms}
+        runs = [Run(lab=lab, block=block, arm=known[name], use=use) for name in arms]
+        if lab.plan.schedule.together:
+            interleave.go(runs)
+        else:
+            for run in runs:
+                go(run)
+        return WentHere(runs)
+
+    def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Json:
+        """As Site.ceiling."""
+        plan = lab.plan
+        return ceiling.measure(dict(connections), plan.threads, plan.placement.generator_cpus)
+
+
+def go(run: Run) -> None:
+    """Takes one arm through its steps."""
+    with run:
+        for step in run.begin():
+            run.do(step)
+        run.end()
+
+
+def turns(lab: Lab, block: Block) -> Iterator[tuple[str, ...]]:
+    """The arms of a block that a site takes at once: all, or one after the other."""
+    if lab.plan.schedule.together:
+        yield block.order
+    else:
+        yield from ((name,) for name in block.order)
+
+
+def of(lab: Lab, host: str | None) -> Site:
+    """Where the arms on a host are measured."""
+    return lab.sites.get(host) or Here()
+
+
+def measured(lab: Lab, block: Block, uses: Sequence[WorkloadUse]) -> list[Went]:
+    """Takes every arm of the block through the workloads, each on its host. Raises LabDied."""
+    hosts = {arm.name: arm.host for arm in lab.plan.arms}
+    return [
+        of(lab, hosts[names[0]]).measure(lab, block, use, names)
+        for use in uses
+        for names in turns(lab, block)
+    ]

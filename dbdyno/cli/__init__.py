@@ -11,6 +11,7 @@ from dbdyno import __version__
 from dbdyno.cli import (
     attribute,
     bisect,
+    host,
     importing,
     judging,
     listing,
@@ -46,6 +47,7 @@ for command in (
     judging.export,
     listing.ls,
     serve.serve,
+    host.agent,
 ):
     app.command()(command)
 app.add_typer(importing.app, name="import")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dbdyno.model import Comparison
     from dbdyno.report.parts import AnyPart
     from dbdyno.run.blocks import Outcome
+    from dbdyno.run.way import Way
 
 
 def demo(
@@ -184,10 +185,11 @@ def carry_out(plan: Plan, out: Path, *, wait: bool, quiet: bool, as_json: bool) 
 
 def show_outlook(plan: Plan, *, as_json: bool = False) -> None:
     """Prints what a plan would do, after all checks."""
+    from dbdyno.agent import way
     from dbdyno.run.check import dry_run as outlook
     from dbdyno.run.check import preflight
 
-    prepared = preflight.prepare(plan)
+    prepared = way.checked(plan) if way.is_needed(plan) else preflight.prepare(plan)
     if as_json:
         print(json.dumps(outlook.document(plan, prepared), indent=2))  # noqa: T201
         return
@@ -222,7 +224,6 @@ def measure(plan: Plan, out: Path, wait: bool, *, quiet: bool = False) -> Outcom
     from dbdyno.analysis.compare import earlier_results
     from dbdyno.report import evidence
     from dbdyno.run import looks
-    from dbdyno.run.way import Here
 
     between = evidence.lines if plan.schedule.until_decided else None
     try:
@@ -232,12 +233,20 @@ def measure(plan: Plan, out: Path, wait: bool, *, quiet: bool = False) -> Outcom
             compare.load,
             seek=earlier_results.prior,
             evidence=between,
-            way=Here(wait=wait),
+            way=way_of(plan, wait),
             quiet=quiet,
         )
     except KeyboardInterrupt:
         say("interrupted; everything measured is kept, the same command goes on")
         raise typer.Exit(INTERRUPTED) from None
+
+
+def way_of(plan: Plan, wait: bool) -> Way:
+    """How the plan's blocks are run: on this host, or over the hosts that it names."""
+    from dbdyno.agent import way
+    from dbdyno.run.way import Here
+
+    return way.OverHosts(wait=wait) if way.is_needed(plan) else Here(wait=wait)
 
 
 def show_results(

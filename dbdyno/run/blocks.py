@@ -120,7 +120,21 @@ def keep_host(results: Results, now: Json) -> None:
     Raises ResultError where the folder was measured on another machine or kernel: such blocks are
     not pooled.
     """
-    before = results.host()
+    now, changed = since(results, results.host(), now)
+    results.write_host(now, changed=changed)
+
+
+def keep_host_of(results: Results, name: str, now: Json) -> None:
+    """The same for a named host, in hosts/NAME.json."""
+    now, changed = since(results, results.hosts().get(name), now)
+    results.write_host_of(name, now, changed=changed)
+
+
+def since(results: Results, before: Json | None, now: Json) -> tuple[Json, bool]:
+    """A host's facts with the time since which they are so, and whether they have changed.
+
+    Raises ResultError where they are of another machine than `before`.
+    """
     for key in stable_facts.MACHINE:
         if before is not None and before.get(key) != now.get(key):
             raise ResultError(
@@ -129,8 +143,8 @@ def keep_host(results: Results, now: Json) -> None:
             )
     changed = before is not None and stable_facts.changed(before, now)
     if before is not None and not changed and before.get("boot_id") == now["boot_id"]:
-        now["since_unix_ns"] = before.get("since_unix_ns", now["since_unix_ns"])
-    results.write_host(now, changed=changed)
+        now = now | {"since_unix_ns": before.get("since_unix_ns", now["since_unix_ns"])}
+    return now, changed
 
 
 def has_servers(plan: Plan) -> bool:

@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from dbdyno.workload.estimate import Estimate, estimate
 from dbdyno.workload.expand import DROP, brought, expand
-from dbdyno.workload.file import KEEP, Workload, load, names, scripts_sha256, sha256, text, used
+from dbdyno.workload.file import (
+    KEEP,
+    Workload,
+    load,
+    names,
+    own_files,
+    scripts_sha256,
+    sha256,
+    text,
+    used,
+)
 from dbdyno.workload.grid import of_loads
 from dbdyno.workload.parameter import host
 from dbdyno.workload.step_selection import FILL
@@ -27,6 +37,7 @@ __all__ = [
     "load",
     "names",
     "of_loads",
+    "own_files",
     "scripts_sha256",
     "sha256",
     "text",

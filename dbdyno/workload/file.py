@@ -185,6 +185,16 @@ def scripts_sha256(loaded: Workload) -> dict[str, str]:
     return files.sha256(loaded.file, loaded.folder)
 
 
+def own_files(use: WorkloadUse, plan: Path | None) -> list[Path]:
+    """The files that a plan's use reads beside what comes along: its workload file, its scripts.
+
+    Raises WorkloadError.
+    """
+    loaded = used(use, plan)
+    own = [Path(loaded.source)] if _is_path(use.name) else []
+    return [*own, *(loaded.folder / path for path in scripts_sha256(loaded))]
+
+
 def _is_path(name_or_path: str) -> bool:
     return "/" in name_or_path or name_or_path.endswith(SUFFIX)
 

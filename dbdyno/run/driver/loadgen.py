@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Self, get_args
 
@@ -69,11 +70,19 @@ def run(job: Json, cpus: str | None = None) -> Iterator[Json]:
 class Generator:
     """A running dyno-loadgen. Use it as a context manager: it is gone afterwards."""
 
-    def __init__(self, job: Json, keep: Callable[[str], None], *, cpus: str | None = None) -> None:
+    def __init__(
+        self,
+        job: Json,
+        keep: Callable[[str], None],
+        *,
+        cpus: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         """Starts the generator with `job`. Raises GeneratorError where it cannot be started.
 
         `keep` gets each line that it writes, as it came, before it is parsed. `cpus`: the
-        processors that it may use, as `0-3`; None: all.
+        processors that it may use, as `0-3`; None: all. `environment`: variables beside our own,
+        such as a password's.
         """
         program = binary.find("dyno-loadgen")
         self._keep = keep
@@ -85,6 +94,7 @@ class Generator:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
+                env={**os.environ, **(environment or {})},
                 # A Ctrl-C at the terminal is for dyno, which tells the generator by `stop`.
                 start_new_session=True,
             )
@@ -99,9 +109,9 @@ class Generator:
         """The process id of dyno-loadgen."""
         return self._process.pid
 
-    def go(self) -> None:
-        """Starts the load, after `ready`."""
-        self._say('{"do":"go"}')
+    def go(self, at_ns: int | None = None) -> None:
+        """Starts the load, after `ready`: at once, or at a time of its CLOCK_MONOTONIC."""
+        self._say('{"do":"go"}' if at_ns is None else f'{{"do":"go","at_ns":{at_ns}}}')
 
     def pause(self) -> None:
         """Lets operations in flight end, and begins no others until `resume`."""

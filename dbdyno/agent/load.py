@@ -1,0 +1,98 @@
+"""Generators of an agent: shares of a step's load on a server that runs elsewhere."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from dbdyno.model import Json
+from dbdyno.model.error import DynoError
+from dbdyno.run.driver.loadgen import Generator
+
+PASSWORD = "DYNO_LOAD_PASSWORD"
+"""The environment variable by which a job names the password of a server of the lab."""
+
+
+class Loads:
+    """The generators that run; each in a thread that passes on its lines."""
+
+    def __init__(self, send: Callable[[Json], None]) -> None:
+        self._send = send
+        self._generators: dict[int, Generator] = {}
+        self._threads: list[threading.Thread] = []
+        self._over = False
+
+    def begin(self, message: Json) -> None:
+        """Starts a generator with a job; its lines, and how it ended, are answers."""
+        thread = threading.Thread(target=self._run, args=(message,), daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def tell(self, message: Json) -> None:
+        """Has a generator do something: `say` names it. One that has ended does nothing."""
+        generator = self._generators.get(message["to"])
+        if generator is None:
+            return
+        match message["say"]:
+            case "go":
+                generator.go(message.get("at_ns"))
+            case "pause":
+                generator.pause()
+            case "resume":
+                generator.resume()
+            case "stop":
+                generator.stop()
+            case "hang_up":
+                generator.hang_up()
+            case "kill":
+                generator.kill()
+
+    def end(self) -> None:
+        """Ends them all, and waits until they have."""
+        self._over = True
+        for generator in list(self._generators.values()):
+            generator.hang_up()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, message: Json) -> None:
+        number = message["id"]
+
+        def keep(line: str) -> None:
+            self._send({"id": number, "line": line.rstrip("\n")})
+
+        try:
+            with tempfile.TemporaryDirectory(prefix="dyno-load-") as folder:
+                job = with_certificate(message["job"], message.get("certificate"), Path(folder))
+                secrets = {PASSWORD: message["password"]} if message.get("password") else {}
+                with Generator(job, keep, cpus=message["cpus"], environment=secrets) as generator:
+                    self._generators[number] = generator
+                    if self._over:
+                        generator.hang_up()
+                    for _ in generator.events():
+                        pass
+            self._send({"id": number, "done": {}})
+        except DynoError as error:
+            self._send({"id": number, "error": {"kind": "GeneratorError", "text": str(error)}})
+        finally:
+            self._generators.pop(number, None)
+
+
+def with_certificate(job: Json, certificate: str | None, folder: Path) -> Json:
+    """The job with the certificate that it trusts in a file here; as it is without one."""
+    if certificate is None:
+        return job
+    path = folder / "server.pem"
+    path.write_text(certificate)
+
+    def trusting(server: Json | None) -> Json | None:
+        if server is None or not server.get("tls"):
+            return server
+        return server | {"tls": server["tls"] | {"root_certificate": str(path)}}
+
+    endpoints = {name: trusting(its) for name, its in (job.get("endpoints") or {}).items()}
+    return (
+        job | {"server": trusting(job["server"])} | ({"endpoints": endpoints} if endpoints else {})
+    )

@@ -1,0 +1,85 @@
+"""The network between a generator and its server: round trips, and bytes of the interface."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import socket
+import struct
+import time
+from pathlib import Path
+
+from dbdyno.model import Json
+
+TRIPS = 3
+"""Few, as MySQL shuts out a host of which many connections say nothing (max_connect_errors)."""
+TRIP_S_MAX = 5.0
+SIOCGIFADDR = 0x8915
+"""Asks for an interface's IPv4 address (netdevice(7))."""
+
+
+def facts(address: str, port: int) -> Json:
+    """Of TCP to a server `round_trip_us`; of the interface `sent_bytes`, `received_bytes` so far.
+
+    Null where it does not answer, or the interface is not known.
+    """
+    sent, received = interface_bytes(address)
+    return {
+        "round_trip_us": round_trip_us(address, port),
+        "sent_bytes": sent,
+        "received_bytes": received,
+    }
+
+
+def round_trip_us(address: str, port: int) -> float | None:
+    """The shortest time in which a connection to the server came up: one round trip."""
+    found = []
+    for _ in range(TRIPS):
+        begun_ns = time.monotonic_ns()
+        try:
+            with socket.create_connection((address, port), timeout=TRIP_S_MAX):
+                found.append((time.monotonic_ns() - begun_ns) / 1e3)
+        except OSError:
+            return None
+    return min(found)
+
+
+def interface_bytes(address: str) -> tuple[int | None, int | None]:
+    """The bytes that the interface towards an address has sent and received since it came up."""
+    name = interface(address)
+    folder = Path("/sys/class/net") / (name or "") / "statistics"
+    try:
+        counts = [int((folder / f"{way}_bytes").read_text()) for way in ("tx", "rx")]
+    except (OSError, ValueError):
+        return None, None
+    return counts[0], counts[1]
+
+
+def interface(address: str) -> str | None:
+    """The interface by which an address is reached; None where nothing says it."""
+    own = own_address(address)
+    for _, name in socket.if_nameindex():
+        if own is not None and own == _address_of(name):
+            return name
+    return None
+
+
+def own_address(address: str) -> str | None:
+    """The address from which another one is reached; sends nothing."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((address, 9))
+        found: str = probe.getsockname()[0]
+        return found
+    return None
+
+
+def _address_of(name: str) -> str | None:
+    """The first IPv4 address of an interface."""
+    with (
+        contextlib.suppress(OSError),
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked,
+    ):
+        request = struct.pack("256s", name.encode()[:15])
+        return socket.inet_ntoa(fcntl.ioctl(asked.fileno(), SIOCGIFADDR, request)[20:24])
+    return None

@@ -1,0 +1,226 @@
+"""Another host as a site of a plan's blocks: what its agent measures comes into the result folder.
+
+Where the connection breaks the block is void. The next thing that is asked connects anew.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from dbdyno import workload
+from dbdyno.agent import wire
+from dbdyno.agent.files import Receiver
+from dbdyno.agent.session import Session
+from dbdyno.model import Block, Host, Json, Plan, WorkloadUse
+from dbdyno.model.error import HostError, PlanError
+from dbdyno.run.arm import Lab
+from dbdyno.run.check import prepared_json
+from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.progress import Leg, Pulse, Watch
+from dbdyno.store import Results
+
+AGAIN_S_MAX = 120.0
+"""How long a host that was lost is tried again before the plan is given up for now."""
+AGAIN_EVERY_S = 3.0
+
+
+@dataclass(kw_only=True)
+class Hosts:
+    """The plan's hosts, with a session each that is made anew where it broke."""
+
+    hosts: Mapping[str, Host]
+    sessions: dict[str, Session] = field(default_factory=dict)
+
+    def connect(self) -> None:
+        """Connects to all. Raises HostError."""
+        for name in self.hosts:
+            self.session(name)
+
+    def session(self, name: str) -> Session:
+        """The session with a host, which may have to be made. Raises HostError."""
+        known = self.sessions.get(name)
+        if known is not None and known.lost is None:
+            return known
+        if known is not None:
+            known.close()
+        found = Session(self.hosts[name])
+        self.sessions[name] = found
+        found.others = self.sessions
+        return found
+
+    def session_again(self, name: str) -> Session:
+        """The same, tried for a while where the host was lost. Raises HostError."""
+        begun_s = time.monotonic()
+        while True:
+            try:
+                return self.session(name)
+            except HostError:
+                if time.monotonic() - begun_s > AGAIN_S_MAX:
+                    raise
+                time.sleep(AGAIN_EVERY_S)
+
+    def close(self) -> None:
+        """Ends all agents."""
+        for session in self.sessions.values():
+            session.close()
+
+
+@dataclass(kw_only=True)
+class There:
+    """A host that measures arms of a plan, or makes load for other hosts."""
+
+    hosts: Hosts
+    name: str
+    plan: Plan  # with the arms of this host alone; none where it only makes load
+    wait: bool  # for another lab there to end
+    pinned: Json | None = None  # plan.json where the plan goes on, or the sizes of another host
+    measures: bool = True  # whether any arm of the plan is a real server
+    _opened: Session | None = None  # by which the host is held, and its plan open
+
+    # --- Before the first block ---
+
+    def check(self, pinned: Json | None) -> Prepared:
+        """What `dyno check` finds there. Raises DynoError."""
+        session = self.hosts.session(self.name)
+        found = session.request("check", sent(self.plan) | {"pinned": pinned})
+        return prepared_json.load(found["prepared"])
+
+    def open(self, pinned: Json | None, watch: Watch) -> tuple[Prepared | None, Json]:
+        """Takes the host, and checks the plan's part there; also the host's facts.
+
+        Raises DynoError.
+        """
+        self.pinned = pinned
+        session = self.hosts.session_again(self.name)
+        session.request("hold", {"plan": self.plan.name, "wait": self.wait})
+        if not self.plan.arms:
+            self._opened = session
+            return None, session.request("facts", {"measure": self.measures})
+        found = session.request(
+            "open", sent(self.plan) | {"pinned": pinned}, hear=Hearing(self.name, watch).take
+        )
+        self._opened = session
+        return prepared_json.load(found["prepared"]), found["facts"]
+
+    def ready(self, watch: Watch) -> Session:
+        """The session in which the plan is open; opened again where the host was lost.
+
+        Raises HostError where it does not come back.
+        """
+        if self._opened is None or self._opened.lost is not None:
+            self.wait = True  # until the agent that was lost has let go of the host
+            self.open(self.pinned, watch)
+        assert self._opened is not None
+        return self._opened
+
+    # --- As run.site.Site ---
+
+    def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Json:
+        """As Site.ceiling."""
+        asked = {
+            "connections": dict(connections),
+            "threads": lab.plan.threads,
+            "cpus": lab.plan.placement.generator_cpus,
+        }
+        return self.ready(lab.watch).request("ceiling", asked)
+
+    def measure(self, lab: Lab, block: Block, use: WorkloadUse, arms: Sequence[str]) -> WentThere:
+        """As Site.measure. Raises LabDied where the host is lost."""
+        asked = {
+            "block": wire.packed(block),
+            "workload": use.title,
+            "arms": list(arms),
+            "through": lab.through,
+            "plan_json": lab.results.plan,
+            "blocks": begun_blocks(lab.results),
+        }
+        session = self.ready(lab.watch)
+        found = heard(session, "measure", asked, lab, block)
+        return WentThere(failed=found["failed"], session=session, lab=lab, block=block, asked=asked)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WentThere:
+    """Arms that went through a workload on another host."""
+
+    failed: int
+    session: Session
+    lab: Lab
+    block: Block
+    asked: Json
+
+    def repeat(self) -> None:
+        """As Went.repeat; what the host no longer knows, as it was lost, is not profiled."""
+        if self.session.lost is None and self.lab.plan.observe.profile is not None:
+            asked = {key: self.asked[key] for key in ("block", "workload", "arms")}
+            heard(self.session, "repeat", asked, self.lab, self.block)
+
+
+class Hearing:
+    """Shows what an agent tells on the way, and takes its files."""
+
+    def __init__(self, host: str, watch: Watch, receiver: Receiver | None = None) -> None:
+        self._host = host
+        self._watch = watch
+        self._receiver = receiver
+
+    def take(self, message: Json) -> None:
+        """Takes a message of a request."""
+        if "file" in message:
+            assert self._receiver is not None
+            self._receiver.take(message)
+            return
+        match message["watch"]:
+            case "say":
+                self._watch.say(f"{self._host}: {message['text']}")
+            case "begin":
+                self._watch.begin(message["title"], wire.unpacked(Leg, message["leg"]))
+            case "rate":
+                self._watch.rate(wire.unpacked(Pulse, message["pulse"]), message["arm"])
+            case "end":
+                self._watch.end(message["text"], alarm=message["alarm"])
+
+
+def heard(session: Session, do: str, asked: Json, lab: Lab, block: Block) -> Json:
+    """Has an agent measure; its files are in the block's folder afterwards."""
+    folder = next(
+        one.path for one in lab.results.blocks() if one.number == block.number and not one.void
+    )
+    receiver = Receiver(folder, session.host.name)
+    try:
+        return session.request(do, asked, Hearing(session.host.name, lab.watch, receiver).take)
+    finally:
+        receiver.clear()
+
+
+def begun_blocks(results: Results) -> Json:
+    """By folder what the result's blocks are: order.json, and whether they are done."""
+    return {
+        one.path.name: {"order": one.order(), "done": one.state == "done"}
+        for one in results.blocks()
+        if one.void is None
+    }
+
+
+def sent(plan: Plan) -> Json:
+    """A plan with the texts of the files that it names, by their paths here. Raises PlanError."""
+    whole = plan if plan.path is None else replace(plan, path=plan.path.resolve())
+    return {
+        "plan": wire.packed(whole),
+        "files": {str(path.resolve()): path.read_text(encoding="utf-8") for path in files(plan)},
+    }
+
+
+def files(plan: Plan) -> Iterator[Path]:
+    """The workload files and scripts that a plan names by paths. Raises PlanError."""
+    for use in plan.workloads:
+        for name in (use.name, *(one for its in (use.scripts or {}).values() for one in its)):
+            if Path(name).is_absolute():
+                raise PlanError(
+                    f"`{name}` is not there on another host: name it by a path from the plan's "
+                    "folder, and dyno brings it along"
+                )
+        yield from workload.own_files(use, plan.path)

@@ -1,0 +1,189 @@
+"""Blocks whose servers, or whose load, are on the plan's hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from dbdyno.agent.site import Hosts, There
+from dbdyno.engine import golden
+from dbdyno.host import leftovers
+from dbdyno.host.lock import HostLock
+from dbdyno.model import Block, Json, Plan, can
+from dbdyno.run import blocks as runner
+from dbdyno.run import commits, starting_state
+from dbdyno.run.arm import Lab
+from dbdyno.run.blocks import Outcome
+from dbdyno.run.check import preflight
+from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.progress import Watch
+from dbdyno.store import Results
+
+
+def is_needed(plan: Plan) -> bool:
+    """Whether anything of the plan is on a host that it names."""
+    return bool(plan.generator_hosts) or any(arm.host is not None for arm in plan.arms)
+
+
+class OverHosts:
+    """Block after block, each arm on its host; a way of `run.way`."""
+
+    def __init__(self, *, wait: bool = False) -> None:
+        """`wait`: for other labs on these hosts to end."""
+        self._wait = wait
+
+    @contextmanager
+    def opened(self, plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
+        """As Way.opened; all of the plan's hosts are locked meanwhile."""
+        with ExitStack() as stack:
+            watch = stack.enter_context(Watch([], quiet=quiet))
+            sites = self._sites(plan, stack)
+            parts = part_plans(plan)
+            if None in parts:
+                stack.enter_context(HostLock(plan=plan.name, wait=self._wait))
+            pinned = Results.begun_plan(parent / plan.name)
+            prepared, facts = opened(plan, parts, sites, pinned, watch)
+            results = runner.begun(parent, plan, prepared, facts[base_host(plan)])
+            for name, its in facts.items():
+                if name is not None:
+                    runner.keep_host_of(results, name, its)
+            local = {arm.name for arm in plan.arms if arm.host is None}
+            builds = {arm: build for arm, build in prepared.builds.items() if arm in local}
+            commits.keep(plan, builds, results, watch.say)
+            yield Lab(
+                plan=plan,
+                prepared=prepared,
+                results=results,
+                watch=watch,
+                sites=dict(sites.items()),
+            )
+
+    def run_blocks(self, lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool]) -> Outcome:
+        """As Way.run_blocks."""
+        return runner.run_blocks(lab, blocks, fits)
+
+    def _sites(self, plan: Plan, stack: ExitStack) -> dict[str, There]:
+        return sites_of(plan, stack, wait=self._wait)
+
+
+def sites_of(plan: Plan, stack: ExitStack, *, wait: bool) -> dict[str, There]:
+    """The plan's hosts that it uses, connected. Raises HostError."""
+    used = dict.fromkeys(
+        [arm.host for arm in plan.arms if arm.host is not None] + [*plan.generator_hosts]
+    )
+    hosts = Hosts(hosts={name: plan.hosts[name] for name in used})
+    stack.callback(hosts.close)
+    hosts.connect()
+    parts = part_plans(plan)
+    nothing = replace(plan, arms=())
+    return {
+        name: There(
+            hosts=hosts,
+            name=name,
+            plan=parts.get(name, nothing),
+            wait=wait,
+            measures=any(can(arm, "clock") for arm in plan.arms),
+        )
+        for name in used
+    }
+
+
+def checked(plan: Plan) -> Prepared:
+    """What `dyno check` says: the plan checked on all of its hosts, of which nothing is changed.
+
+    Raises DynoError.
+    """
+    with ExitStack() as stack:
+        sites = sites_of(plan, stack, wait=False)
+
+        def look(part: Plan, host: str | None, pinned: Json | None) -> Prepared:
+            return preflight.prepare(part, pinned) if host is None else sites[host].check(pinned)
+
+        return merged(plan, part_plans(plan), None, look)
+
+
+def opened(
+    plan: Plan,
+    parts: Mapping[str | None, Plan],
+    sites: Mapping[str, There],
+    pinned: Json | None,
+    watch: Watch,
+) -> tuple[Prepared, dict[str | None, Json]]:
+    """The plan checked on all of its hosts, which are held now; and their facts."""
+    facts: dict[str | None, Json] = {}
+
+    def look(part: Plan, host: str | None, pinned: Json | None) -> Prepared:
+        if host is None:
+            leftovers.end_leftovers()
+            golden.sweep(starting_state.data_root(part), part.wal_dir)
+            found = runner.ready(part, pinned, watch.say)
+            facts[None] = runner.host_facts(part, found)
+            return found
+        its, facts[host] = sites[host].open(pinned, watch)
+        assert its is not None, "a part has arms"
+        return its
+
+    prepared = merged(plan, parts, pinned, look)
+    for name, site in sites.items():
+        if name not in facts:
+            _, facts[name] = site.open(pinned, watch)
+    return prepared, facts
+
+
+def base_host(plan: Plan) -> str | None:
+    """The host of the base."""
+    return next(arm.host for arm in plan.arms if arm.name == plan.base)
+
+
+def part_plans(plan: Plan) -> dict[str | None, Plan]:
+    """By host the plan with its arms alone; None: this host. The base's comes first.
+
+    Where the base is elsewhere, the first arm stands for it: what a base decides is decided here.
+    """
+    hosts = dict.fromkeys([base_host(plan), *(arm.host for arm in plan.arms)])
+    found: dict[str | None, Plan] = {}
+    for host in hosts:
+        arms = tuple(arm for arm in plan.arms if arm.host == host)
+        base = plan.base if plan.base in [arm.name for arm in arms] else arms[0].name
+        found[host] = replace(plan, arms=arms, base=base)
+    return found
+
+
+def merged(
+    plan: Plan,
+    parts: Mapping[str | None, Plan],
+    pinned: Json | None,
+    look: Callable[[Plan, str | None, Json | None], Prepared],
+) -> Prepared:
+    """What all hosts found, as one; sizes, disks and folders are those of the base's host.
+
+    All are sized to it, so that arms on several hosts do the same work.
+    """
+    whole: Prepared | None = None
+    for host, part in parts.items():
+        its = look(part, host, pinned or (sized(whole) if whole is not None else None))
+        whole = its if whole is None else joined(whole, its)
+    assert whole is not None, "a plan has arms"
+    return whole
+
+
+def sized(first: Prepared) -> Json:
+    """What of plan.json sizes the other hosts' part."""
+    return {"sizing": asdict(first.sizing), "arms": []}
+
+
+def joined(one: Prepared, other: Prepared) -> Prepared:
+    """What two hosts found of their arms, and the rest of the first."""
+    return replace(
+        one,
+        builds={**one.builds, **other.builds},
+        releases={**one.releases, **other.releases},
+        steps={**one.steps, **other.steps},
+        points={**one.points, **other.points},
+        copies={**one.copies, **other.copies},
+        copy_bytes={**one.copy_bytes, **other.copy_bytes},
+        wishes={**one.wishes, **other.wishes},
+        settled={**one.settled, **other.settled},
+    )

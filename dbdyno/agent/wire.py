@@ -1,0 +1,106 @@
+"""The messages between dyno and an agent: a JSON object a line, both ways (docs/howto/hosts.md).
+
+Both are of one version: what a message holds are the types of `model`, as they stand in the code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dbdyno import __version__
+from dbdyno.model import Json, error
+from dbdyno.model.error import DynoError, LabDied
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+PROTOCOL = 1
+"""Of the messages; it grows whenever one changes its meaning."""
+ALIVE_EVERY_S = 5.0
+"""Between two signs of life that dyno sends an agent."""
+SILENCE_S_MAX = 90.0
+"""Without one for so long the connection is broken: the agent stops what it started."""
+
+
+def line(message: Json) -> bytes:
+    """A message as it is sent."""
+    text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode() + b"\n"
+
+
+def hello() -> Json:
+    """The first message of an agent: who it is, and what its clocks say."""
+    return {
+        "agent": PROTOCOL,
+        "version": __version__,
+        "code": code(),
+        "unix_ns": time.time_ns(),
+        "mono_ns": time.monotonic_ns(),
+    }
+
+
+@cache
+def code() -> str:
+    """A hash of the package's own code, by which builds of one version differ."""
+    found = hashlib.sha256()
+    for name, content in sorted(_sources(resources.files("dbdyno"), "")):
+        found.update(f"{name} {len(content)}\n".encode() + content)
+    return found.hexdigest()[:16]
+
+
+def _sources(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:
+    """The names and contents of the code below a folder."""
+    found = []
+    for entry in folder.iterdir():
+        if entry.is_dir() and entry.name != "__pycache__":
+            found += _sources(entry, f"{prefix}{entry.name}/")
+        elif entry.name.endswith((".py", ".toml")):
+            found.append((prefix + entry.name, entry.read_bytes()))
+    return found
+
+
+# --- Values of our own types -----------------------------------------------------------------
+
+Value = TypeVar("Value")
+
+
+def packed(value: object) -> Json:
+    """A value of one of our dataclasses, as a message has it."""
+    kind: Any = type(value)
+    found: Json = _adapter(kind).dump_python(value, mode="json")
+    return found
+
+
+def unpacked(kind: type[Value], message: Json) -> Value:
+    """The value that `packed` wrote: equal to what it was."""
+    its: Any = kind
+    found: Value = _adapter(its).validate_json(json.dumps(message))
+    return found
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+def error_json(reason: Exception, hidden: str = "") -> Json:
+    """An error that a user can mend, without the folder `hidden` before its paths."""
+    kind = LabDied if isinstance(reason, LabDied) else type(reason)
+    text = str(reason).replace(hidden, "") if hidden else str(reason)
+    return {"kind": kind.__name__, "text": text}
+
+
+def error_of(message: Json, host: str) -> DynoError:
+    """The error that `error_json` wrote, of a host."""
+    kind = getattr(error, str(message["kind"]), DynoError)
+    assert issubclass(kind, DynoError)
+    found: DynoError = kind(f"host {host}: {message['text']}")
+    return found

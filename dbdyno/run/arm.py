@@ -75,6 +75,7 @@ class Lab:
     servers: Servers = field(default_factory=Servers)
     sites: Mapping[str | None, Site] = field(default_factory=dict)
     """By the name of the plan's host. A host that is not there is this one."""
+    node: str | None = None  # this host's name where Slurm gave it; None: it has none
 
     def steps(self, block: Block, use: WorkloadUse, arm: str) -> tuple[Step, ...]:
         """The steps that an arm does in a block, as if from an empty server, in their order."""

@@ -154,19 +154,30 @@ def has_servers(plan: Plan) -> bool:
 
 def begin(lab: Lab, blocks: Sequence[Block]) -> None:
     """Does the work before the first block: notices, and the load generator's ceiling."""
-    for use in lab.plan.workloads:
-        brought = workload.brought(use, lab.prepared.steps[use.title, lab.plan.base])
-        if brought:
-            lab.watch.say(
-                f"{use.title}: dyno adds the load that `steps` needs: {', '.join(brought)}"
-            )
-    for notice in notices.notices(lab.plan, lab.prepared):
-        lab.watch.say(notice)
+    for line in said_before(lab.plan, lab.prepared):
+        lab.watch.say(line)
     if has_servers(lab.plan):
-        connections = most_connections(lab)
-        leg = Leg("", "", len(connections) * ceiling.EXPECTED_S)
-        lab.watch.again([*[leg for _ in load_hosts(lab.plan)], *legs_of(lab, blocks)])
-        keep_ceiling(lab, leg, connections)
+        measure_generator(lab, legs_of(lab, blocks))
+
+
+def said_before(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """All that is said of a plan before its first block, a line each."""
+    for use in plan.workloads:
+        brought = workload.brought(use, prepared.steps[use.title, plan.base])
+        if brought:
+            yield f"{use.title}: dyno adds the load that `steps` needs: {', '.join(brought)}"
+    yield from notices.notices(plan, prepared)
+
+
+def measure_generator(lab: Lab, ahead: Sequence[Leg] = ()) -> None:
+    """Measures the load generator by itself; `ahead`: the way that follows.
+
+    Raises GeneratorError where it cannot be measured.
+    """
+    connections = most_connections(lab)
+    leg = Leg("", "", len(connections) * ceiling.EXPECTED_S)
+    lab.watch.again([*[leg for _ in load_hosts(lab.plan)], *ahead])
+    keep_ceiling(lab, leg, connections)
 
 
 def most_connections(lab: Lab) -> dict[str, int]:
@@ -189,7 +200,8 @@ def keep_ceiling(lab: Lab, leg: Leg, connections: dict[str, int]) -> None:
     for host in load_hosts(lab.plan):
         lab.watch.begin(f"load generator{f' on {host}' if host else ''}", leg)
         found = site.of(lab, host).ceiling(lab, connections)
-        lab.results.keep_generator(found | ({"host": host} if host else {}))
+        name = host or lab.node
+        lab.results.keep_generator(found | ({"host": name} if name else {}))
         lab.watch.end(f"ceiling {ceiling.summary(found)}")
 
 
@@ -282,26 +294,40 @@ def run_blocks(
     Before the first block of this command the load generator itself is measured. Raises HostError
     where a disk is full.
     """
-    try:
+    with full_disks_named(lab.results.folder):
         if blocks and not lab.watch.forecast.took:
             begin(lab, blocks)
         failed = voids = 0
         for index, block in enumerate(blocks):
             if not fits():
                 break
-            lab.watch.again(legs_of(lab, blocks[index:]))
-            while (its_failed := attempt(lab, block)) is None:
-                voids += 1
-                lab.watch.again(legs_of(lab, blocks[index:]))
-            failed += its_failed
+            its = run_whole(lab, blocks[index:])
+            failed, voids = failed + its.failed, voids + its.voids
+    return Outcome(folder=lab.results.folder, failed=failed, voids=voids)
+
+
+def run_whole(lab: Lab, blocks: Sequence[Block]) -> Outcome:
+    """Runs the first of these blocks until it counts; the others are ahead."""
+    voids = 0
+    lab.watch.again(legs_of(lab, blocks))
+    while (failed := attempt(lab, blocks[0])) is None:
+        voids += 1
+        lab.watch.again(legs_of(lab, blocks))
+    return Outcome(folder=lab.results.folder, failed=failed, voids=voids)
+
+
+@contextmanager
+def full_disks_named(folder: Path) -> Iterator[None]:
+    """Raises HostError with the remedy where a disk is full; `folder`: if the error names none."""
+    try:
+        yield
     except OSError as error:
         if error.errno not in FULL:
             raise
-        where = error.filename or lab.results.folder
+        where = error.filename or folder
         raise HostError(
             f"`{where}`: {error.strerror}: free space there, then run the same command to continue"
         ) from error
-    return Outcome(folder=lab.results.folder, failed=failed, voids=voids)
 
 
 def attempt(lab: Lab, block: Block) -> int | None:
@@ -375,9 +401,8 @@ class Ran:
 
 def run_block(lab: Lab, block: Block) -> Ran:
     """Runs every arm once through its steps."""
-    lab.results.begin_block(
-        block, lab.plan.schedule.interleave, sweeps_of(lab, block), host=only_host(lab.plan)
-    )
+    host = lab.node or only_host(lab.plan)
+    lab.results.begin_block(block, lab.plan.schedule.interleave, sweeps_of(lab, block), host=host)
     begun_s, before = time.monotonic(), len(lab.watch.forecast.took)
     went = site.measured(lab, block, uses_of(lab, block))
     return Ran(went=went, begun_s=begun_s, legs_before=before)

@@ -298,7 +298,7 @@ def run_blocks(
         if blocks and not lab.watch.forecast.took:
             begin(lab, blocks)
         failed = voids = 0
-        for index, block in enumerate(blocks):
+        for index in range(len(blocks)):
             if not fits():
                 break
             its = run_whole(lab, blocks[index:])

@@ -285,7 +285,12 @@ def words_of(host: Host) -> list[str]:
     """The command that starts an agent on a host: by ssh, or as a process of this machine."""
     if host.ssh is None:
         return [sys.executable, "-m", "dbdyno", "agent"]
-    return [*shlex.split(os.environ.get(SSH, "ssh")), *OPTIONS, "--", host.ssh, REMOTE]
+    return [*ssh_words(), *OPTIONS, "--", host.ssh, REMOTE]
+
+
+def ssh_words() -> list[str]:
+    """The words that stand for ssh."""
+    return shlex.split(os.environ.get(SSH, "ssh"))
 
 
 def connected(hosts: Mapping[str, Host], stack: contextlib.ExitStack) -> dict[str, Session]:

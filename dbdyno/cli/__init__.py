@@ -50,6 +50,7 @@ for command in (
     host.agent,
 ):
     app.command()(command)
+app.add_typer(host.app, name="host")
 app.add_typer(importing.app, name="import")
 app.add_typer(server.app, name="server")
 app.add_typer(listing.workload_app, name="workload")

@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
+from dbdyno import __version__
+
 app = typer.Typer(help="Prepare other hosts for plans.", no_args_is_help=True)
+
+
+@app.command()
+def prepare(
+    hosts: Annotated[
+        list[str],
+        typer.Argument(metavar="HOST…", help="Hosts as ssh calls them, such as bench@db1."),
+    ],
+) -> None:
+    """Install this dyno on other hosts, from what is installed here; they need no network."""
+    from dbdyno.agent import prepare as preparing
+    from dbdyno.cli.exit_status import say
+
+    for host in hosts:
+        made = preparing.prepare(host, say)
+        say(f"{host}: dyno {__version__} is {'installed' if made else 'there already'}")
 
 
 def agent() -> None:

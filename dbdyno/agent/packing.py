@@ -1,0 +1,125 @@
+"""Wheels of what is installed here: dbdyno itself, and every library that it needs.
+
+So another host gets the very same, and neither host needs a network for it. Wheels are as the
+binary distribution format has them (packaging.python.org, "Binary distribution format").
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import zipfile
+from collections.abc import Iterator
+from importlib import metadata, resources
+from pathlib import Path
+
+from dbdyno.host import program
+from dbdyno.model.error import HostError
+
+PACKAGE = "dbdyno"
+REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[(?P<extras>[^]]*)\])?")
+"""The beginning of a requirement (PEP 508)."""
+EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
+LEFT_OUT = ("INSTALLER", "RECORD", "REQUESTED", "direct_url.json")
+"""Files by which an installer says what it did."""
+SCRIPT = b"#!python\nimport sys\n\nfrom dbdyno.cli import main\n\nsys.exit(main())\n"
+Content = tuple[str, bytes, bool]
+"""A file of a wheel: its name there, its content, whether it is a program."""
+
+
+def wheels(folder: Path) -> list[Path]:
+    """Writes the wheels into a folder. Raises HostError where a library's files are not known."""
+    found = []
+    for one in needed():
+        name = f"{normal(one.name).replace('-', '_')}-{one.version}"
+        content = own(one, name) if normal(one.name) == PACKAGE else installed(one, name)
+        found.append(write(folder / f"{name}-{tag(one)}.whl", name, content))
+    return found
+
+
+def needed() -> list[metadata.Distribution]:
+    """dbdyno, and all that it needs, as far as it is installed here."""
+    found: dict[str, metadata.Distribution] = {}
+    left, done = [(PACKAGE, "")], set()  # with each extra by itself
+    while left:
+        name, extra = left.pop()
+        if (name, extra) in done:
+            continue
+        done.add((name, extra))
+        try:
+            found[name] = metadata.distribution(name)
+        except metadata.PackageNotFoundError:  # of another system
+            continue
+        left += [one for line in found[name].requires or () for one in required(line, extra)]
+    return list(found.values())
+
+
+def required(line: str, extra: str) -> Iterator[tuple[str, str]]:
+    """The project that a requirement names, by itself and with each of its extras.
+
+    Nothing where it is for another extra than the one that is wanted.
+    """
+    match, of_extra = REQUIREMENT.match(line), EXTRA.search(line)
+    if match is None or (of_extra is not None and of_extra[1] != extra):
+        return
+    for one in ("", *filter(None, re.split(r"\s*,\s*", match["extras"] or ""))):
+        yield normal(match["name"]), one
+
+
+def normal(name: str) -> str:
+    """A project's name as it is compared (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def tag(one: metadata.Distribution) -> str:
+    """The tags of a wheel's name, such as `cp311-cp311-manylinux_2_17_x86_64`."""
+    tags = re.findall(r"(?m)^Tag: (\S+)$", one.read_text("WHEEL") or "")
+    if not tags:
+        raise HostError(f"`{one.name}` is not installed from a wheel: install it by pip or uv")
+    python, abi, _ = tags[0].split("-")
+    platforms = dict.fromkeys(each.rsplit("-", 1)[1] for each in tags)
+    pythons = dict.fromkeys(each.split("-", 1)[0] for each in tags)
+    return f"{'.'.join(pythons) or python}-{abi}-{'.'.join(platforms)}"
+
+
+def installed(one: metadata.Distribution, name: str) -> Iterator[Content]:
+    """The files of a library, as its wheel had them."""
+    if one.files is None:
+        raise HostError(f"`{one.name}` does not say its files: install it by pip or uv")
+    scripts = {entry.name for entry in one.entry_points if entry.group == "console_scripts"}
+    for file in one.files:
+        path = Path(str(file.locate()))
+        if path.suffix == ".pyc" or file.name in LEFT_OUT or not path.is_file():
+            continue
+        if file.parts[0] != "..":
+            yield str(file), path.read_bytes(), False
+        elif path.parent.name == "bin" and file.name not in scripts:  # installers make the others
+            yield f"{name}.data/scripts/{file.name}", path.read_bytes(), True
+
+
+def own(one: metadata.Distribution, name: str) -> Iterator[Content]:
+    """The files of dbdyno, whether it is installed or a checkout."""
+    package = Path(str(resources.files(PACKAGE)))
+    for path in sorted(package.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield f"{PACKAGE}/{path.relative_to(package)}", path.read_bytes(), False
+    for its in program.ERRORS:
+        yield f"{name}.data/scripts/{its}", program.find(its).read_bytes(), True
+    yield f"{name}.data/scripts/dyno", SCRIPT, True
+    for file in ("METADATA", "WHEEL"):
+        yield f"{name}.dist-info/{file}", (one.read_text(file) or "").encode(), False
+
+
+def write(path: Path, name: str, content: Iterator[Content]) -> Path:
+    """Writes a wheel, not compressed: it is unpacked at once."""
+    record = []
+    with zipfile.ZipFile(path, "w") as wheel:
+        for file, data, is_program in content:
+            entry = zipfile.ZipInfo(file)
+            entry.external_attr = (0o755 if is_program else 0o644) << 16
+            wheel.writestr(entry, data)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            record.append(f"{file},sha256={digest},{len(data)}\n")
+        wheel.writestr(f"{name}.dist-info/RECORD", "".join(record) + f"{name}.dist-info/RECORD,,\n")
+    return path

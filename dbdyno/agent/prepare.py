@@ -1,0 +1,151 @@
+"""`dyno host prepare`: puts this very dyno on another host, which needs no network for it.
+
+There it lies in a folder for its version, ~/.local/share/dbdyno/VERSION-CODE, and a link in
+~/.local/bin. Nothing else is changed, and root is not needed.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from dbdyno import __version__
+from dbdyno.agent import packing, wire
+from dbdyno.agent.session import OPTIONS, Session, ssh_words
+from dbdyno.model import Host
+from dbdyno.model.error import HostError
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+"""The series of Python that the libraries here are compiled for."""
+ROOM_FACTOR = 2.5
+"""Wheels, what is unpacked of them, and the environment, as a multiple of the wheels."""
+
+LOOK = """
+export PATH="$HOME/.local/bin:$PATH"
+command -v python{python} || echo none
+uname -m
+folder=$HOME/.local/share
+mkdir -p "$folder" "$HOME/.local/bin" && [ -w "$folder" ] && [ -w "$HOME/.local/bin" ] && echo yes
+df -Pk "$folder" | tail -n 1 | awk '{{ print $4 }}'
+"""
+"""Says where Python is, the machine's kind, whether we may write, and how much room there is."""
+
+INSTALL = """
+set -eu
+folder=$HOME/.local/share/dbdyno/{name}
+rm -rf "$folder"
+mkdir -p "$folder"
+trap 'status=$?; [ $status = 0 ] || rm -rf "$folder"' EXIT
+tar -x -C "$folder"
+cd "$folder"
+export UV_CACHE_DIR=$folder/cache UV_NO_CONFIG=1
+./uv --quiet venv --offline --no-python-downloads --python {python} environment
+./uv --quiet pip install --offline --no-index --find-links wheels \\
+    --python environment/bin/python dbdyno
+environment/bin/dyno --version >/dev/null
+rm -rf wheels cache uv
+ln -sfn "$folder/environment/bin/dyno" "$HOME/.local/bin/dyno"
+"""
+"""Unpacks what comes, installs it, and makes it the host's dyno; leaves nothing where it fails."""
+
+
+def prepare(ssh: str, say: Callable[[str], None]) -> bool:
+    """Puts dyno on a host, unless it has this very one; returns whether it had to.
+
+    `ssh` is its name for OpenSSH. Raises HostError in one line: a host that cannot be reached, has
+    no Python of this series, no room, or no folder that we may write.
+    """
+    host = Host(name=ssh, ssh=ssh)
+    if is_there(host):
+        return False
+    uv = shutil.which("uv")
+    if uv is None:
+        raise HostError("no `uv` in PATH, which installs dyno there: `pip install uv`")
+    with tempfile.TemporaryDirectory(prefix="dyno-prepare-") as scratch:
+        say(f"{ssh}: packing what is installed here")
+        wheels = packing.wheels(Path(scratch))
+        python = looked(ssh, sum(path.stat().st_size for path in wheels))
+        say(f"{ssh}: sending {sum(path.stat().st_size for path in wheels) / 1e6:,.0f} MB")
+        install(ssh, python, wheels, Path(uv))
+    with Session(host):  # which refuses another one
+        pass
+    return True
+
+
+def is_there(host: Host) -> bool:
+    """Whether the host has this very dyno. Raises HostError where it cannot be reached at all."""
+    try:
+        with Session(host):
+            return True
+    except HostError:
+        run(host.name, "true")
+        return False
+
+
+def looked(ssh: str, wheels_bytes: int) -> str:
+    """The Python there, after a look whether it can be prepared. Raises HostError."""
+    python, machine, *rest = run(ssh, LOOK.format(python=PYTHON)).split("\n")
+    own = subprocess.run(["uname", "-m"], capture_output=True, text=True, check=True).stdout.strip()
+    if machine != own:
+        raise HostError(f"`{ssh}` is of kind {machine}, this machine of {own}: install dyno there")
+    if python == "none":
+        raise HostError(
+            f"`{ssh}` has no Python {PYTHON}, for which the libraries here are made: install it "
+            "there"
+        )
+    if rest[0] != "yes":
+        raise HostError(f"`{ssh}`: ~/.local/share and ~/.local/bin cannot be written: make them so")
+    needed, free = wheels_bytes * ROOM_FACTOR, int(rest[1]) * 1024
+    if free < needed:
+        raise HostError(
+            f"`{ssh}`: ~/.local/share has {free / 1e9:.1f} GB left, dyno needs {needed / 1e9:.1f}"
+        )
+    return python
+
+
+def install(ssh: str, python: str, wheels: list[Path], uv: Path) -> None:
+    """Sends the wheels and installs them. Raises HostError."""
+    name = f"{__version__}-{wire.code()}"
+    script = INSTALL.format(name=name, python=shlex.quote(python))
+    process = subprocess.Popen(
+        words(ssh, script), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None and process.stderr is not None
+    try:
+        with tarfile.open(fileobj=process.stdin, mode="w|") as archive:
+            archive.add(uv, "uv")
+            for path in wheels:
+                archive.add(path, f"wheels/{path.name}")
+        process.stdin.close()
+    except BrokenPipeError:  # its end says why
+        pass
+    said = process.stderr.read().decode(errors="replace").strip()
+    if process.wait():
+        raise HostError(f"`{ssh}`: dyno cannot be installed: {last_line(said)}")
+
+
+def run(ssh: str, script: str) -> str:
+    """The output of a script there, stripped. Raises HostError where it fails."""
+    done = subprocess.run(words(ssh, script), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise HostError(
+            f"`{ssh}` cannot be reached or used: {last_line(done.stderr)}: make `ssh {ssh}` work "
+            "without a password, then run the same command"
+        )
+    return done.stdout.strip()
+
+
+def last_line(said: str) -> str:
+    """The last thing that a program said."""
+    return next((line for line in reversed(said.splitlines()) if line.strip()), "no reason given")
+
+
+def words(ssh: str, script: str) -> list[str]:
+    """The command that runs a script of sh on a host, whatever its login shell is."""
+    return [*ssh_words(), *OPTIONS, "--", ssh, f"exec sh -c {shlex.quote(script)}"]

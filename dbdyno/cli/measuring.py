@@ -13,6 +13,7 @@ from rich.console import Console
 
 from dbdyno.cli.exit_status import DONE, FAILED, INTERRUPTED, say
 from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, PlanFile, Quiet, Wait, Yes
+from dbdyno.cli.slurm import Cancel, Choice, Nodelist, Partition, SlurmOptions, UseSlurm
 from dbdyno.model import Plan
 
 if TYPE_CHECKING:
@@ -40,16 +41,20 @@ def run(
     wait: Wait = False,
     dry_run: DryRun = False,
     yes: Yes = False,
+    slurm: UseSlurm = False,
+    partition: Partition = None,
+    nodelist: Nodelist = None,
+    slurm_option: SlurmOptions = None,
+    cancel: Cancel = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a plan, or resume it after an interruption."""
     plan = loaded(plan_file, yes=yes)
     plan = with_lengths(plan, out / plan.name)
-    if dry_run:
-        show_outlook(plan, as_json=as_json)
-    else:
-        carry_out(plan, out, wait=wait, quiet=quiet, as_json=as_json)
+    options = tuple(slurm_option or ())
+    by = Choice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
+    go_on(plan, out, by, wait=wait, quiet=quiet, as_json=as_json)
 
 
 def calibrate(
@@ -85,6 +90,11 @@ def calibrate(
     out: Out = RESULTS,
     wait: Wait = False,
     dry_run: DryRun = False,
+    slurm: UseSlurm = False,
+    partition: Partition = None,
+    nodelist: Nodelist = None,
+    slurm_option: SlurmOptions = None,
+    cancel: Cancel = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -100,15 +110,15 @@ def calibrate(
         return measure(one, out, wait, quiet=quiet)
 
     asked = plan.load(plan_file)
+    options = tuple(slurm_option or ())
+    by = Choice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
     if duet:
+        by.refuse_duet()
         accept_duets(asked, planted or (), blocks, None if dry_run else go, as_json=as_json)
         return
     asked = with_lengths(asked, out / f"{asked.name}{calibration.SUFFIX}")
     wanted = calibration.of(asked, comparisons, blocks)
-    if dry_run:
-        show_outlook(wanted, as_json=as_json)
-    else:
-        carry_out(wanted, out, wait=wait, quiet=quiet, as_json=as_json)
+    go_on(wanted, out, by, wait=wait, quiet=quiet, as_json=as_json)
 
 
 def check(
@@ -176,9 +186,20 @@ def with_lengths(plan: Plan, folder: Path) -> Plan:
     return step_lengths.settle(plan, folder, earlier_calibration.newest)
 
 
-def carry_out(plan: Plan, out: Path, *, wait: bool, quiet: bool, as_json: bool) -> None:
+def go_on(plan: Plan, out: Path, by: Choice, *, wait: bool, quiet: bool, as_json: bool) -> None:
+    """Runs a plan as it was chosen: here or by Slurm, or says what that would do."""
+    way = by.way()
+    if by.dry_run:
+        show_outlook(plan, as_json=as_json)
+    elif not by.cancelled(plan, out):
+        carry_out(plan, out, wait=wait, quiet=quiet, as_json=as_json, way=way)
+
+
+def carry_out(
+    plan: Plan, out: Path, *, wait: bool, quiet: bool, as_json: bool, way: Way | None = None
+) -> None:
     """Runs a plan, or what is missing of it, shows the results and ends `dyno` with the status."""
-    outcome = measure(plan, out, wait, quiet=quiet)
+    outcome = measure(plan, out, wait, quiet=quiet, way=way)
     show_results(outcome.folder, html=None, quiet=quiet, as_json=as_json)
     raise typer.Exit(FAILED if outcome.failed else DONE)
 
@@ -218,8 +239,13 @@ def accept_duets(
         raise typer.Exit(status)
 
 
-def measure(plan: Plan, out: Path, wait: bool, *, quiet: bool = False) -> Outcome:
-    """Runs a plan; where it is interrupted, ends `dyno` with the status that says so."""
+def measure(
+    plan: Plan, out: Path, wait: bool, *, quiet: bool = False, way: Way | None = None
+) -> Outcome:
+    """Runs a plan; where it is interrupted, ends `dyno` with the status that says so.
+
+    `way`: how its blocks are run; None: as the plan says.
+    """
     from dbdyno.analysis import compare
     from dbdyno.analysis.compare import earlier_results
     from dbdyno.report import evidence
@@ -233,7 +259,7 @@ def measure(plan: Plan, out: Path, wait: bool, *, quiet: bool = False) -> Outcom
             compare.load,
             seek=earlier_results.prior,
             evidence=between,
-            way=way_of(plan, wait),
+            way=way or way_of(plan, wait),
             quiet=quiet,
         )
     except KeyboardInterrupt:

@@ -172,6 +172,10 @@ class Watch:
         self._leg, self._title, self._pulses = leg, title, {}
         self._leg_started_s = self._said_s = time.monotonic()
 
+    def retitle(self, title: str) -> None:
+        """The leg that runs is at another place."""
+        self._title = title
+
     def rate(self, pulse: Pulse, arm: str = "") -> None:
         """How the step does; called about once a second while its window is open.
 

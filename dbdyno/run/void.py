@@ -15,12 +15,13 @@ from dbdyno.model import Json, Void
 from dbdyno.model.processor import BUSY
 from dbdyno.store import BlockFolder, StepFolder
 
-Cause = Literal["foreign", "stolen", "swap", "lab"]
+Cause = Literal["foreign", "stolen", "swap", "lab", "node"]
 CAUSES: Mapping[Cause, str] = {
     "foreign": "foreign load",
     "stolen": "CPU taken by other machines",
     "swap": "swapping",
     "lab": "the lab itself",
+    "node": "a node of Slurm's that failed",
 }
 """Why a block is done again by itself, in words. A block that was broken off has no cause."""
 FOREIGN_US_MIN = 100_000

@@ -184,6 +184,10 @@ class Results:
             check(self._generator_path, found, schema.GENERATOR)
         return found
 
+    def generator_of(self, host: str) -> Json | None:
+        """The last line of generator.jsonl that a named host measured; None where there is none."""
+        return next((one for one in reversed(self._generator()) if one.get("host") == host), None)
+
     def _generator(self) -> list[Json]:
         return list(read_lines(self._generator_path))
 

@@ -1,0 +1,270 @@
+"""The jobs of the blocks up to a look: submitted, followed, collected, submitted again.
+
+Blocks end in any order. What Slurm says only decides when a job is looked after: what it has
+measured is in its files, and they decide what came out.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from dbdyno.model import Block, Plan
+from dbdyno.model.error import HostError
+from dbdyno.run import blocks as runner
+from dbdyno.run.arm import Lab
+from dbdyno.run.blocks import Outcome
+from dbdyno.run.progress import Leg
+from dbdyno.slurm import collect
+from dbdyno.slurm.cluster import Asked, Cluster, JobState
+from dbdyno.slurm.collect import Ending
+from dbdyno.slurm.spool import Part, Spool
+
+States = dict[tuple[str, int], JobState]
+RUNNING, WAITING = "running", "queued"
+BLOCK = "a block on a node"
+"""The leg of a block, as its steps are shown nowhere."""
+
+
+@dataclass(kw_only=True)
+class Jobs:
+    """A plan's jobs, as one process submits and follows them."""
+
+    cluster: Cluster
+    asked: Asked
+    spool: Spool
+    lock: int  # held by this process
+    command: Sequence[str]  # of a job, before its folder
+    poll_s: float
+    settle_s: float  # how long files of another node may take to be seen here
+    _missing_s: dict[tuple[str, int], float] = field(default_factory=dict)
+
+    def submit(self, plan: Plan, blocks: Sequence[Block], **further: object) -> list[Part]:
+        """Submits a job for each block, or the one that checks the plan. Raises HostError."""
+        made = self.spool.submission(plan, {block.number: block for block in blocks}, **further)
+        words = " ".join(shlex.quote(word) for word in [*self.command, str(made.folder)])
+        made.script.write_text(f"#!/bin/sh\nexec {words}\n")
+        parts = made.parts()
+        try:
+            indices = [part.index for part in parts]
+            self.cluster.submit(made.script, made.name, indices, self.asked, self.lock)
+        except HostError:
+            self.drop(parts)  # nobody may find them and wait
+            raise
+        return parts
+
+    def drop(self, parts: Iterable[Part]) -> None:
+        """Forgets jobs that never began."""
+        for part in parts:
+            part.close(keep_log=False)
+
+    def states(self, parts: Iterable[Part]) -> States:
+        """What Slurm knows of these jobs. Raises HostError."""
+        return self.cluster.states({part.submission.name for part in parts})
+
+    def over(self, parts: Iterable[Part], states: States) -> list[Part]:
+        """The jobs that are over and whose files can be trusted to be all there.
+
+        What a job wrote last may be seen here only some seconds later.
+        """
+        found = []
+        for part in parts:
+            if part.ended() is not None:
+                found.append(part)
+            elif collect.is_over(part, state := states.get(part.place)):
+                if state is not None and state.state in collect.OF_USER:
+                    found.append(part)
+                    continue
+                since_s = self._missing_s.setdefault(part.place, time.monotonic())
+                if time.monotonic() - since_s >= self.settle_s:
+                    found.append(part)
+            else:
+                self._missing_s.pop(part.place, None)
+        return found
+
+    def cancel(self, parts: Iterable[Part], states: States) -> None:
+        """Ends these jobs. Raises HostError."""
+        self.cluster.cancel(
+            [
+                state.job_id
+                for part in parts
+                if (state := states.get(part.place)) is not None and not state.is_over
+            ]
+        )
+
+
+@dataclass(kw_only=True)
+class Batch:
+    """The blocks up to the next look, on their way."""
+
+    jobs: Jobs
+    lab: Lab
+    fits: Callable[[], bool]
+    wanted: dict[int, Block]  # that are not in the results yet
+    parts: list[Part] = field(default_factory=list)  # their jobs
+    given_up: dict[int, str] = field(default_factory=dict)  # why a block is not done in the end
+    tries: dict[int, int] = field(default_factory=dict)  # how often a block was submitted here
+    leaving: set[tuple[str, int]] = field(default_factory=set)  # jobs that were ended from here
+    enough: bool = False  # whether no further block fits
+    failed: int = 0
+    voids: int = 0
+    shown: str = ""
+
+    def go(self) -> Outcome:
+        """Until every block is done, or nothing more can be done for it. Raises HostError."""
+        self.adopt()
+        legs = {number: self.leg(block) for number, block in self.wanted.items()}
+        self.lab.watch.again(list(legs.values()))
+        self.lab.watch.begin("jobs", next(iter(legs.values())))
+        self.enough = not self.fits()
+        while True:
+            self.submit()
+            states = self.jobs.states(self.parts)
+            for part in self.jobs.over(self.parts, states):
+                self.take(part, states.get(part.place))
+            if self.enough:
+                self.withdraw(states)
+            self.show(states)
+            if not self.parts and not self.due():
+                break
+            time.sleep(self.jobs.poll_s)
+        if self.given_up:
+            raise HostError(words_of(self.given_up))
+        return Outcome(folder=self.lab.results.folder, failed=self.failed, voids=self.voids)
+
+    def adopt(self) -> None:
+        """Keeps the jobs of an earlier command that measure what is wanted; ends the others."""
+        self.parts = self.jobs.spool.parts()
+        changed = [
+            part
+            for part in self.parts
+            if part.submission.blocks.get(part.index) != self.wanted.get(part.index)
+        ]
+        for part in changed:
+            self.lab.watch.say(f"the job of block {part.index} is ended: the plan has changed")
+            self.leaving.add(part.place)
+        self.jobs.cancel(changed, self.jobs.states(changed))
+
+    def due(self) -> list[Block]:
+        """The blocks that have no job and still want one."""
+        if self.enough:
+            return []
+        under_way = {part.index for part in self.parts} | self.given_up.keys()
+        return [block for number, block in self.wanted.items() if number not in under_way]
+
+    def submit(self) -> None:
+        """Submits a job for each block that wants one."""
+        blocks = self.due()
+        if not blocks:
+            return
+        for block in blocks:
+            self.tries[block.number] = self.tries.get(block.number, 0) + 1
+        further = {
+            "results": str(self.lab.results.folder.absolute()),
+            "through": self.lab.through,
+        }
+        parts = self.jobs.submit(self.lab.plan, blocks, **further)
+        self.parts += parts
+        numbers = listed([block.number for block in blocks])
+        self.lab.watch.say(f"submitted to Slurm: {numbers} ({parts[0].submission.name})")
+
+    def take(self, part: Part, state: JobState | None) -> None:
+        """Takes what a job has measured that is over."""
+        number = part.index
+        end = collect.collect(part, state, self.lab.results)
+        part.close(keep_log=end.reason is not None)
+        self.parts.remove(part)
+        self.failed += end.failed
+        for reason in end.voids:
+            self.voids += 1
+            self.lab.watch.say(f"block {number} is void: {reason}")
+        if part.place in self.leaving:
+            if end.done:
+                self.wanted.pop(number, None)
+        elif end.done:
+            del self.wanted[number]
+            self.done(number, end)
+        elif end.again and self.may_repeat(number):
+            self.lab.watch.say(f"block {number} is submitted again: {end.reason}")
+        else:
+            self.given_up[number] = end.reason or "the job ended without its block"
+
+    def done(self, number: int, end: Ending) -> None:
+        """Says that a block is done, and asks whether further ones fit."""
+        watch = self.lab.watch
+        watch.retitle(f"block {number} on {end.node}")
+        watch.end("done")
+        watch.begin(self.shown, Leg(BLOCK, "", None))
+        if end.reason is not None:
+            self.given_up[number] = end.reason
+        if not self.enough:
+            self.enough = not self.fits()
+
+    def may_repeat(self, number: int) -> bool:
+        """Whether a block that failed by no doing of its own is done again by itself."""
+        most = self.lab.plan.schedule.repeats_max
+        kept = runner.repeats(self.lab.results, number)
+        return max(kept, self.tries.get(number, 0)) <= most
+
+    def withdraw(self, states: States) -> None:
+        """Ends the jobs that have not begun, as their blocks do not fit any more."""
+        waiting = [
+            part
+            for part in self.parts
+            if (state := states.get(part.place)) is not None and state.waits
+        ]
+        self.jobs.cancel(waiting, states)
+        for part in waiting:
+            if part.begun() is None:
+                part.close(keep_log=False)
+                self.parts.remove(part)
+
+    # --- What is shown ---
+
+    def leg(self, block: Block | None) -> Leg:
+        """The part of the way of one block."""
+        expected_s = 0.0
+        if block is not None:
+            for leg in runner.legs_of(self.lab, [block]):
+                expected_s += self.lab.watch.forecast.seconds(leg)
+        return Leg(BLOCK, "", expected_s)
+
+    def show(self, states: States) -> None:
+        """Shows what runs and what waits: a line at the foot, or one for each change."""
+        text = described(self.parts, states)
+        self.lab.watch.retitle(text)
+        if text and text != self.shown and not self.lab.watch.console.is_terminal:
+            self.lab.watch.say(text)
+        self.shown = text
+
+
+def described(parts: Sequence[Part], states: States) -> str:
+    """`running: block 3 on n1, block 4 on n2; queued: blocks 5 and 6 (Resources)`."""
+    runs, waits, why = [], [], ""
+    for part in sorted(parts, key=lambda one: one.index):
+        state, begun = states.get(part.place), part.begun()
+        if begun is not None or (state is not None and not state.waits):
+            node = (begun or {}).get("node") or (state.node if state is not None else "")
+            runs.append(f"block {part.index} on {node}" if node else f"block {part.index}")
+        else:
+            waits.append(part.index)
+            why = state.why if state is not None and state.why else why
+    said = [f"{RUNNING}: {', '.join(runs)}"] if runs else []
+    said += [f"{WAITING}: {listed(waits)}{f' ({why})' if why else ''}"] if waits else []
+    return "; ".join(said)
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """`block 3`, or `blocks 3, 4, 5`."""
+    return f"block{'s' * (len(numbers) != 1)} {', '.join(map(str, sorted(numbers)))}"
+
+
+def words_of(given_up: dict[int, str]) -> str:
+    """Why blocks are not done, in one line; the first reason stands for those that are the same."""
+    by_reason: dict[str, list[int]] = {}
+    for number, reason in given_up.items():
+        by_reason.setdefault(reason, []).append(number)
+    said = "; ".join(f"{listed(numbers)}: {reason}" for reason, numbers in by_reason.items())
+    return f"{said}; run the same command to submit them again"

@@ -1,0 +1,132 @@
+"""Takes what a job has measured into the plan's result folder, and says how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dbdyno.model import Json
+from dbdyno.run import blocks as runner
+from dbdyno.run.void import Cause
+from dbdyno.slurm.cluster import JobState
+from dbdyno.slurm.spool import Part
+from dbdyno.store import BlockFolder, Results, handover
+
+OF_NODE = {
+    "NODE_FAIL": "node {node} failed",
+    "BOOT_FAIL": "node {node} did not boot",
+    "PREEMPTED": "Slurm took node {node} for another job",
+}
+"""States in which a job ends by no doing of its own."""
+OF_USER = {
+    "CANCELLED": "job {job} was cancelled",
+    "TIMEOUT": "job {job} came to its time limit: allow more, as --slurm-option time=4:00:00",
+    "DEADLINE": "job {job} came to its deadline",
+    "OUT_OF_MEMORY": "job {job} was killed, as node {node} had no memory left",
+}
+"""States after which somebody has to decide before it is done again."""
+LOG_CHARACTERS_MAX = 300
+NO_WORD = (
+    "it left no word: --out must be on a file system that all nodes share, and dyno at the same "
+    "place on each"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How a job ended."""
+
+    node: str = "?"
+    reason: str | None = None  # why it ended before its time; None: it did all it had to do
+    cause: Cause | None = None  # for which it is done again by itself; None: for none
+    done: bool = False  # its block is in the results
+    failed: int = 0  # steps that failed or were skipped
+    voids: tuple[str, ...] = ()  # why its tries were void, each
+
+    @property
+    def again(self) -> bool:
+        """Whether its block is to be done again by itself."""
+        return self.cause is not None and not self.done
+
+
+def is_over(part: Part, state: JobState | None) -> bool:
+    """Whether a job writes nothing any more; `state`: None where Slurm does not know it."""
+    return part.ended() is not None or state is None or state.is_over
+
+
+def ending(part: Part, state: JobState | None) -> Ending:
+    """How a job ended that is over, before anything is taken."""
+    ended, begun = part.ended(), part.begun() or {}
+    node = str(begun.get("node") or (state.node if state is not None else "") or "?")
+    if ended is not None and ended["error"] is not None:
+        return Ending(node=node, reason=f"node {node}: {ended['error']}")
+    if ended is not None and not ended["interrupted"]:
+        return Ending(node=node, failed=ended.get("failed", 0))
+    words = {"node": node, "job": _job(part, state, begun)}
+    known = "" if state is None else state.state
+    if known in OF_NODE:
+        return Ending(node=node, reason=OF_NODE[known].format(**words), cause="node")
+    if known in OF_USER:
+        return Ending(node=node, reason=OF_USER[known].format(**words))
+    if ended is not None:
+        return Ending(node=node, reason="job {job} was ended before its time".format(**words))
+    if state is None and not begun:
+        return Ending(
+            node=node, reason="Slurm does not know its job, which never began", cause="node"
+        )
+    if state is None:
+        lost = "Slurm does not know job {job} any more: node {node} failed"
+        return Ending(node=node, reason=lost.format(**words), cause="node")
+    said = f"job {words['job']} on node {node} ended without its block: {_last_word(part)}"
+    return Ending(node=node, reason=said, cause="lab" if begun else None)
+
+
+def collect(part: Part, state: JobState | None, results: Results) -> Ending:
+    """Moves the blocks of a job that is over into `results`; how it ended."""
+    end, begun, its = ending(part, state), part.begun(), part.results()
+    voids: list[str] = []
+    done = False
+    if its is not None and begun is not None and "before" in begun:
+        keep_node(end.node, its, results)
+        for block in handover.new_blocks(its, begun["before"]):
+            failed = failed_steps(block)
+            void = handover.take(block, results, end.reason or "dyno ended early", end.cause)
+            if void is None:
+                done, end = True, replace(end, failed=max(end.failed, failed))
+            else:
+                voids.append(void)
+    if end.again and begun is not None and not (done or voids):
+        # Nothing was measured; the failure is kept all the same, as it counts.
+        results.begin_block(part.submission.blocks[part.index], host=end.node)
+        results.void_block(part.index, end.reason or "", end.cause)
+        voids.append(end.reason or "")
+    return replace(end, done=done, voids=tuple(voids))
+
+
+def keep_node(node: str, its: Results, results: Results) -> None:
+    """Keeps the facts of a node, and what the load generator can do there."""
+    facts, generator = its.host(), its.generator_of(node)
+    if facts is not None:
+        runner.keep_host_of(results, node, facts)
+    if generator is not None and generator != results.generator_of(node):
+        results.keep_generator(generator)
+
+
+def failed_steps(block: BlockFolder) -> int:
+    """How many steps of a block failed or were skipped."""
+    return sum(step.failed() is not None for run in block.runs() for step in run.steps())
+
+
+def _job(part: Part, state: JobState | None, begun: Json) -> str:
+    if state is not None:
+        return state.job_id
+    return str(begun.get("job_id") or f"of block {part.index}")
+
+
+def _last_word(part: Part) -> str:
+    """The last line of a job's log, and where it lies."""
+    try:
+        lines = part.log.read_text(errors="replace").split("\n")
+    except OSError:
+        return NO_WORD
+    words = [line.strip() for line in lines if line.strip()]
+    return f"{words[-1][:LOG_CHARACTERS_MAX]} (see {part.log})" if words else NO_WORD

@@ -1,0 +1,198 @@
+"""What a job does on its node: `python -m dbdyno.slurm.job FOLDER`, of one submission.
+
+On the node it is an ordinary lab: it locks the host, ends what a dead one left, checks the plan
+against this host with the builds and sizes of the first one, and measures its block as ever, into a
+result folder of its own beside the plan's. Data lie on the node and are gone afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import stat
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from dbdyno import __version__
+from dbdyno.host import leftovers
+from dbdyno.host.lock import HostLock
+from dbdyno.model import Block, Json, Plan
+from dbdyno.model.error import DynoError, HostError
+from dbdyno.run import blocks as runner
+from dbdyno.run.arm import Lab
+from dbdyno.run.check import plan_record, prepared_json
+from dbdyno.slurm.spool import PREPARE, Part, Spool, Submission
+from dbdyno.store import Results, handover
+
+COMMAND = (sys.executable, "-m", "dbdyno.slurm.job")
+"""The command of a job, before its submission's folder: the same Python on every node."""
+INTERRUPTED = 130
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the job that Slurm's environment names; returns its exit status."""
+    signal.signal(signal.SIGTERM, interrupt)
+    return go(Path(arguments[0]), os.environ)
+
+
+def interrupt(number: int, frame: object) -> None:
+    """Slurm ends a job by SIGTERM, and kills it half a minute later."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def go(folder: Path, environment: Mapping[str, str]) -> int:
+    """Runs one job of the submission in `folder`, and says in its files how it ended."""
+    part = Part(Submission(folder), int(environment.get("SLURM_ARRAY_TASK_ID", PREPARE)))
+    node = environment.get("SLURMD_NODENAME") or socket.gethostname()
+    if part.is_over():
+        print(f"nobody waits for {folder.name}/{part.index} any more")  # noqa: T201
+        return 0
+    earlier = part.begun() or {}
+    part.begin(earlier | {"node": node, "job_id": environment.get("SLURM_JOB_ID")})
+    about: Json = {"node": node, "dyno": __version__, "error": None, "interrupted": False}
+    status = 0
+    try:
+        refuse_another_version(part, node)
+        found = measure(part, node, environment)
+    except DynoError as error:
+        found, status = {"error": str(error)}, 1
+        print(f"dyno: {error}", file=sys.stderr)  # noqa: T201
+    except KeyboardInterrupt:
+        found, status = {"interrupted": True}, INTERRUPTED
+    except Exception as error:
+        found, status = {"error": f"{type(error).__name__}: {error} (see {part.log})"}, 1
+        traceback.print_exc()
+    part.end(about | found)
+    return status
+
+
+def refuse_another_version(part: Part, node: str) -> None:
+    """Raises HostError where this node has another version of dyno than the submission is of."""
+    wanted = part.submission.task["dyno"]
+    if wanted != __version__:
+        raise HostError(
+            f"node {node} has dyno {__version__}, and the plan was submitted by {wanted}: install "
+            "one version on all"
+        )
+
+
+def measure(part: Part, node: str, environment: Mapping[str, str]) -> Json:
+    """Checks the plan, or measures a block; returns what ended.json says of it."""
+    submission = part.submission
+    spool, block = Spool(submission.folder.parent), submission.blocks.get(part.index)
+    with HostLock(plan=submission.plan.name, wait=True):
+        leftovers.end_leftovers()
+        with data_of(submission.plan, node, environment) as plan:
+            set_aside(part)
+            before = outlined(spool, part, node)
+            part.begin({**(part.begun() or {}), "before": sorted(before)})
+            with runner.opened(plan, part.folder) as lab:
+                if block is None:
+                    return prepare(replace(lab, node=node))
+                return one_block(replace(lab, node=node, through=submission.task["through"]), block)
+
+
+def prepare(lab: Lab) -> Json:
+    """Checks the plan and measures the load generator; what the plan means on this node."""
+    if runner.has_servers(lab.plan):
+        runner.measure_generator(lab)
+    return {
+        "prepared": prepared_json.dump(lab.prepared),
+        "plan": plan_record.plan_json(lab.plan, lab.prepared),
+        "said": list(runner.said_before(lab.plan, lab.prepared)),
+    }
+
+
+def one_block(lab: Lab, block: Block) -> Json:
+    """Measures a block until it counts; its void tries are kept beside it."""
+    with runner.full_disks_named(lab.results.folder):
+        if runner.has_servers(lab.plan) and lab.results.generator() is None:
+            runner.measure_generator(lab)
+        its = runner.run_whole(lab, [block])
+    return {"failed": its.failed, "voids": its.voids}
+
+
+def set_aside(part: Part) -> None:
+    """Makes void what an earlier try of the same job has left, which Slurm has begun again."""
+    results = part.results()
+    if results is not None and results.block_state(part.index) == "broken":
+        results.void_block(part.index, "Slurm has begun the job again")
+
+
+def outlined(spool: Spool, part: Part, node: str) -> frozenset[str]:
+    """Tells the job's result folder of the blocks elsewhere; their names."""
+    known = (part.begun() or {}).get("before")
+    if known is not None:
+        return frozenset(known)
+    beside = Path(part.submission.task["results"])
+    if not (beside / "plan.json").exists():
+        return frozenset()
+    others = [one.results() for one in spool.parts() if one != part]
+    return handover.outline(
+        Results.open(beside),
+        [one for one in others if one is not None],
+        part.results_folder,
+        number=part.index,
+        host=node,
+    )
+
+
+# --- Data on the node -------------------------------------------------------------------------
+
+
+@contextmanager
+def data_of(plan: Plan, node: str, environment: Mapping[str, str]) -> Iterator[Plan]:
+    """The plan with its data on this node; what lies in the job's scratch is gone afterwards.
+
+    A folder that the plan names keeps golden copies for later blocks on the node, which has one of
+    its own there: it may be shared.
+    """
+    logs = plan.wal_dir / node if plan.wal_dir is not None else None
+    if plan.data_dir is not None:
+        yield replace(plan, data_dir=plan.data_dir / node, wal_dir=logs)
+        return
+    folder = scratch(environment)
+    clear(folder)
+    folder.mkdir(mode=0o755)
+    folder.chmod(0o755)  # servers' accounts enter it
+    try:
+        yield replace(plan, data_dir=folder, wal_dir=logs)
+    finally:
+        clear(folder)
+
+
+def scratch(environment: Mapping[str, str]) -> Path:
+    """The folder for data: always the same on a node, so a job that was killed leaves one at most.
+
+    In the job's own scratch where the site gives it one, else where temporary files go.
+    """
+    for name in ("SLURM_TMPDIR", "TMPDIR"):
+        above = environment.get(name)
+        if above and os.access(above, os.W_OK):
+            break
+    else:
+        above = tempfile.gettempdir()
+    return Path(above).resolve() / f"dyno-data-{os.geteuid()}"
+
+
+def clear(folder: Path) -> None:
+    """Removes the scratch folder. Raises HostError where it is not ours."""
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise HostError(f"`{folder}` is not a folder of ours: remove it, or set TMPDIR")
+    shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,261 @@
+"""The files by which a plan and its jobs talk, in a folder that all nodes share.
+
+OUT/.slurm/PLAN/lock               held by the one process that submits and collects
+OUT/.slurm/PLAN/prepared/          what the first job found: the plan fits the nodes
+OUT/.slurm/PLAN/007/task.json      a submission: the plan, and the blocks that its jobs measure
+OUT/.slurm/PLAN/007/job.sh, log.3  what Slurm runs; what the job of block 3 said
+OUT/.slurm/PLAN/007/3/begun.json   the job of block 3 has begun, on which node
+OUT/.slurm/PLAN/007/3/PLAN/        the result folder that it measures into
+OUT/.slurm/PLAN/007/3/ended.json   it has ended, and how; nothing is written there afterwards
+OUT/.slurm/PLAN/007/over.3         what it had was taken; nobody waits for it
+
+Whatever is decided follows from these files, so a plan goes on after any break.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from dbdyno import __version__
+from dbdyno.host import lock as host_lock
+from dbdyno.model import Block, Json, Plan
+from dbdyno.model.error import HostError, ResultError
+from dbdyno.store import Results, read_json, safe_name, write_json
+from dbdyno.store.file import read_json_if_there
+
+FOLDER = ".slurm"
+PREPARE = 0
+"""The index of the job that checks a plan; blocks have their numbers."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One job of a submission, for one block, and its folder."""
+
+    submission: Submission
+    index: int  # the block's number, or PREPARE
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Its name for Slurm, and its index there."""
+        return self.submission.name, self.index
+
+    @property
+    def folder(self) -> Path:
+        """The folder in which the job writes."""
+        return self.submission.folder / str(self.index)
+
+    @property
+    def log(self) -> Path:
+        """What the job said."""
+        return self.submission.folder / f"log.{self.index}"
+
+    @property
+    def results_folder(self) -> Path:
+        """The result folder that the job measures into."""
+        return self.folder / safe_name(self.submission.plan.name)
+
+    def results(self) -> Results | None:
+        """Its results; None where it came not so far."""
+        try:
+            return Results.open(self.results_folder)
+        except ResultError:
+            return None
+
+    def begin(self, facts: Json) -> None:
+        """Says that the job has begun."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_json(self.folder / "begun.json", facts | {"unix_ns": time.time_ns()})
+
+    def begun(self) -> Json | None:
+        """begun.json; None where the job has not begun."""
+        return read_json_if_there(self.folder / "begun.json")
+
+    def end(self, found: Json) -> None:
+        """Says that the job has ended, and how."""
+        write_json(self.folder / "ended.json", found)
+
+    def ended(self) -> Json | None:
+        """ended.json; None where the job goes on, or ended without a word."""
+        return read_json_if_there(self.folder / "ended.json")
+
+    def is_over(self) -> bool:
+        """Whether what it had was taken."""
+        return self._over.exists()
+
+    def close(self, *, keep_log: bool) -> None:
+        """Says that what it had was taken, and removes its folder."""
+        write_json(self._over, {"unix_ns": time.time_ns()})
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if not keep_log:
+            self.log.unlink(missing_ok=True)
+
+    @property
+    def _over(self) -> Path:
+        return self.submission.folder / f"over.{self.index}"
+
+
+@dataclass(frozen=True)
+class Submission:
+    """Jobs that were submitted together."""
+
+    folder: Path
+
+    @cached_property
+    def task(self) -> Json:
+        """task.json."""
+        return read_json(self.folder / "task.json")
+
+    @property
+    def name(self) -> str:
+        """The jobs' name for Slurm, which no others have."""
+        return str(self.task["name"])
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan as it was when they were submitted."""
+        return load_plan(self.task["plan"])
+
+    @property
+    def blocks(self) -> dict[int, Block]:
+        """The blocks by their numbers; none where it checks the plan."""
+        found = (load_block(one) for one in self.task["blocks"])
+        return {block.number: block for block in found}
+
+    def parts(self) -> list[Part]:
+        """All its jobs."""
+        return [Part(self, number) for number in self.blocks or (PREPARE,)]
+
+    @property
+    def script(self) -> Path:
+        """What Slurm runs."""
+        return self.folder / "job.sh"
+
+
+@dataclass(frozen=True)
+class Spool:
+    """The folder of one plan."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, parent: Path, plan: Plan) -> Spool:
+        """The spool of a plan whose result folder lies in `parent`."""
+        return cls(parent.absolute() / FOLDER / safe_name(plan.name))
+
+    @contextmanager
+    def locked(self) -> Iterator[int]:
+        """The only process that submits and collects; gives the lock's file.
+
+        Raises HostError where another one does, or the folder cannot be made.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HostError(
+                f"`{self.folder}` cannot be made: {error.strerror}; choose another --out"
+            ) from error
+        file = host_lock.open_shared(self.folder / "lock")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = host_lock.read_holder(file)
+            os.close(file)
+            raise HostError(
+                f"another `dyno` follows the jobs of this plan ({holder}): wait for its end"
+            ) from None
+        host_lock.write_holder(file, f"process {os.getpid()} on {os.uname().nodename}")
+        try:
+            yield file
+        finally:
+            host_lock.write_holder(file, "")
+            os.close(file)
+
+    def submissions(self) -> list[Submission]:
+        """Those that are still of use, in their order."""
+        return [Submission(path.parent) for path in sorted(self.folder.glob("[0-9]*/task.json"))]
+
+    def parts(self) -> list[Part]:
+        """The jobs whose results were not taken yet."""
+        every = (part for one in self.submissions() for part in one.parts())
+        return [part for part in every if not part.is_over()]
+
+    def submission(self, plan: Plan, blocks: Mapping[int, Block], **further: Any) -> Submission:
+        """A new submission, not yet known to Slurm; without blocks it checks the plan."""
+        used = [int(path.name) for path in self.folder.glob("[0-9]*")]
+        folder = self.folder / f"{max(used, default=0) + 1:03d}"
+        unfinished = folder.with_name(f".{folder.name}")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir()
+        token = secrets.token_hex(3)
+        task = {
+            "dyno": __version__,
+            "name": f"dyno-{safe_name(plan.name)}-{token}",
+            "plan": dump_plan(plan),
+            "blocks": [asdict(block) for block in blocks.values()],
+            **further,
+        }
+        write_json(unfinished / "task.json", task)
+        unfinished.rename(folder)
+        return Submission(folder)
+
+    def tidy(self) -> None:
+        """Removes submissions of which nothing is waited for; logs of failures stay."""
+        for one in self.submissions():
+            if all(part.is_over() for part in one.parts()):
+                for part in one.parts():
+                    shutil.rmtree(part.folder, ignore_errors=True)
+                if not any(part.log.exists() for part in one.parts()):
+                    shutil.rmtree(one.folder, ignore_errors=True)
+
+    # --- What the first job found ---
+
+    @property
+    def prepared(self) -> Path:
+        """The folder of the job that checked the plan."""
+        return self.folder / "prepared"
+
+    def keep_prepared(self, part: Part) -> None:
+        """Keeps what the job found about the plan of its submission."""
+        write_json(part.folder / "plan.json", part.submission.task["plan"])
+        shutil.rmtree(self.prepared, ignore_errors=True)
+        part.folder.rename(self.prepared)
+
+    def found(self, plan: Plan) -> Json | None:
+        """What was found about exactly this plan by this version of dyno; None: nothing yet."""
+        known = read_json_if_there(self.prepared / "plan.json")
+        found = read_json_if_there(self.prepared / "ended.json")
+        if found is None or known != dump_plan(plan) or found.get("dyno") != __version__:
+            return None
+        return found
+
+
+def dump_plan(plan: Plan) -> Json:
+    """A plan as JSON, exactly; its file by its whole path, as jobs read what lies beside it."""
+    whole = plan if plan.path is None else replace(plan, path=plan.path.absolute())
+    written: Json = TypeAdapter(Plan).dump_python(whole, mode="json")
+    return written
+
+
+def load_plan(written: Json) -> Plan:
+    """What `dump_plan` wrote."""
+    plan: Plan = TypeAdapter(Plan).validate_python(written)
+    return plan
+
+
+def load_block(written: Json) -> Block:
+    """A block from JSON."""
+    block: Block = TypeAdapter(Block).validate_python(written)
+    return block

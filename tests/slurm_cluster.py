@@ -1,0 +1,177 @@
+"""A real Slurm cluster of two nodes on this one host, for tests: its own ports, no accounting.
+
+Jobs of both nodes run here, beside each other. So each node's lab has folders of its own
+(tests/own_lab.py), else they would wait for each other; `command` is what such a job runs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.host import process
+from server_place import within
+
+NODES = ("n1", "n2")
+PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged")
+MUNGE = Path("/run/munge/munge.socket.2")
+CONFIGURATION = """
+ClusterName=lab
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdPidFile={folder}/slurmd.%n.pid
+SlurmdSpoolDir={folder}/spool.%n
+SlurmdLogFile={folder}/slurmd.%n.log
+SlurmUser=root
+StateSaveLocation={folder}/state
+MpiDefault=none
+SwitchType=switch/none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+ReturnToService=2
+SchedulerType=sched/backfill
+SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=1
+SelectType=select/linear
+KillWait=5
+MessageTimeout=5
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=1 RealMemory=1000
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=1 RealMemory=1000
+NodeName=n3 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[3]} CPUs=1 RealMemory=1000
+PartitionName=bench Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE
+PartitionName=empty Nodes="" MaxTime=INFINITE State=UP
+PartitionName=off Nodes=n3 MaxTime=INFINITE State=DOWN
+"""
+JOB = """
+import os, sys
+sys.path[:0] = {paths!r}
+import own_lab
+from pathlib import Path
+folder = Path({folder!r}) / os.environ["SLURMD_NODENAME"]
+folder.mkdir(exist_ok=True)
+folder.chmod(0o755)
+os.environ["TMPDIR"] = str(folder)
+own_lab.take(folder)
+from dbdyno.slurm.job import main
+sys.exit(main(sys.argv[1:]))
+"""
+"""A job whose lab is that of its node."""
+
+
+def missing() -> str | None:
+    """Why there can be no cluster here; None where there can."""
+    if os.geteuid() != 0:
+        return "a cluster of its own needs root"
+    gone = [name for name in PROGRAMS if shutil.which(name) is None]
+    return f"no {', '.join(gone)} here: `apt-get install slurm-wlm munge`" if gone else None
+
+
+@dataclass(frozen=True)
+class TestCluster:
+    """The cluster; its daemons are ended by the ids in their files."""
+
+    __test__ = False  # pytest: no test class
+    folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What makes Slurm's commands speak to it."""
+        return {"SLURM_CONF": str(self.folder / "slurm.conf")}
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What a job runs."""
+        tests = Path(__file__).parent
+        code = JOB.format(paths=[str(tests), str(tests.parent)], folder=str(self.folder))
+        return (sys.executable, "-c", code)
+
+    def start_controller(self) -> None:
+        self._run("slurmctld")
+
+    def start_node(self, node: str) -> None:
+        self._run("slurmd", "-N", node)
+
+    def kill(self, daemon: str, with_signal: signal.Signals = signal.SIGKILL) -> None:
+        """Ends `slurmctld` or `slurmd.n1`, by the id in its file."""
+        path = self.folder / f"{daemon}.pid"
+        pid = int(path.read_text())
+        ticks = process.start_ticks(pid)
+        assert ticks is not None
+        os.kill(pid, with_signal)
+        assert within(10, lambda: not process.is_alive(pid, ticks))
+        path.unlink(missing_ok=True)
+
+    def ask(self, *command: str) -> str:
+        """What a command of Slurm's says."""
+        return subprocess.run(
+            command,
+            env=os.environ | self.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    def is_idle(self) -> bool:
+        """Whether both nodes are free."""
+        return self.ask("sinfo", "-h", "-p", "bench", "-o", "%T %D").strip() == "idle 2"
+
+    def _run(self, *command: str) -> None:
+        subprocess.run(
+            [*command, "-f", str(self.folder / "slurm.conf")], check=True, capture_output=True
+        )
+
+
+@contextmanager
+def cluster() -> Iterator[TestCluster]:
+    """A cluster that is up; its daemons and jobs are gone afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="dyno-slurm-", dir="/tmp"))
+    folder.chmod(0o755)
+    for name in ("state", *(f"spool.{node}" for node in NODES)):
+        (folder / name).mkdir()
+    text = CONFIGURATION.format(host=socket.gethostname(), folder=folder, ports=free_ports(4))
+    (folder / "slurm.conf").write_text(text)
+    its = TestCluster(folder)
+    start_munge()
+    its.start_controller()
+    for node in NODES:
+        its.start_node(node)
+    try:
+        assert within(20, its.is_idle), its.ask("sinfo")
+        yield its
+    finally:
+        its.ask("scancel", "--quiet", "--user=root")
+        within(20, lambda: not its.ask("squeue", "-h"))
+        for daemon in ("slurmd.n1", "slurmd.n2", "slurmctld"):
+            if (folder / f"{daemon}.pid").exists():
+                its.kill(daemon, signal.SIGTERM)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def start_munge() -> None:
+    """The host's munge, where it does not run; it stays, as other clusters may use it."""
+    if MUNGE.exists():
+        return
+    MUNGE.parent.mkdir(exist_ok=True)
+    shutil.chown(MUNGE.parent, "munge")
+    subprocess.run(["su", "-s", "/bin/bash", "munge", "-c", "munged"], check=True)
+    assert within(5, MUNGE.exists)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback that nobody has now."""
+    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in held]
+    for one in held:
+        one.close()
+    return ports

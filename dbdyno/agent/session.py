@@ -53,11 +53,15 @@ class HostLost(LabDied):
     """The connection to a host broke while something was asked of it."""
 
 
+class Unreachable(HostError):
+    """No agent comes up on a host, which may be for now alone."""
+
+
 class Session:
     """An agent at work. A context manager: it has stopped what it started afterwards."""
 
     def __init__(self, host: Host) -> None:
-        """Starts it. Raises HostError in one line where the host cannot be reached or used."""
+        """Starts it. Raises Unreachable, and HostError where the host has another dyno or time."""
         self.host = host
         self.others: Mapping[str, Session] = {}
         """The plan's other hosts, to which its agent has messages passed on."""
@@ -179,7 +183,7 @@ class Session:
                 f"{HELLO_S_MAX:g} s: look whether its login shell prints or waits for something"
             ) from None
         if "lost" in message:
-            raise HostError(f"hosts.{self.host.name}: {self._unreached()}")
+            raise Unreachable(f"hosts.{self.host.name}: {self._unreached()}")
         return message
 
     def _unreached(self) -> str:

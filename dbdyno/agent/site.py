@@ -13,9 +13,9 @@ from pathlib import Path
 from dbdyno import workload
 from dbdyno.agent import wire
 from dbdyno.agent.files import Receiver
-from dbdyno.agent.session import Session
+from dbdyno.agent.session import Session, Unreachable
 from dbdyno.model import Block, Host, Json, Plan, WorkloadUse
-from dbdyno.model.error import HostError, PlanError
+from dbdyno.model.error import PlanError
 from dbdyno.run.arm import Lab
 from dbdyno.run.check import prepared_json
 from dbdyno.run.check.preflight import Prepared
@@ -57,7 +57,7 @@ class Hosts:
         while True:
             try:
                 return self.session(name)
-            except HostError:
+            except Unreachable:
                 if time.monotonic() - begun_s > AGAIN_S_MAX:
                     raise
                 time.sleep(AGAIN_EVERY_S)

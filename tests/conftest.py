@@ -15,10 +15,11 @@ from dbdyno.engine import Place
 from dbdyno.model import Comparison
 from dbdyno.report import page
 from dbdyno.report.parts import Page
+from hosts_lab import _hosts, _hosts_lab
 from mysql_place import mysql_engine, mysql_server
 from server_place import NONE, a_place, builds, ends
 
-__all__ = ["mysql_engine", "mysql_server"]  # fixtures, here for all
+__all__ = ["_hosts", "_hosts_lab", "mysql_engine", "mysql_server"]  # fixtures, here for all
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -23,6 +23,7 @@ from dbdyno.model.host_prior import HostPrior, Prior
 from dbdyno.report.section import verdicts
 from dbdyno.run import blocks as runner
 from dbdyno.run import looks, prior
+from dbdyno.run.way import Here
 from dbdyno.store import Results
 from result_builder import build, make_step, plant
 from result_planted import Planted
@@ -365,7 +366,7 @@ def test_a_result_with_a_block_asks_no_more_and_without_turns_a_line_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     of = made(tmp_path, "one")
-    looks.run(of, tmp_path, compare.load, seek=earlier_results.prior, wait=True)
+    looks.run(of, tmp_path, compare.load, seek=earlier_results.prior, way=Here(wait=True))
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("prior")]
     assert len(said) == 1
     assert 'without turns (interleave = "slice") dyno cannot tell' in said[0]

@@ -14,6 +14,7 @@ from rich.console import Console
 from dbdyno import store
 from dbdyno.agent import wire
 from dbdyno.agent.files import Sender
+from dbdyno.agent.seat import Relayed
 from dbdyno.agent.upward import Upward
 from dbdyno.engine import golden
 from dbdyno.host import leftovers, place
@@ -72,7 +73,6 @@ class HostLab:
         self._prepared: Prepared | None = None
         self._went: dict[tuple[str, tuple[str, ...]], Went] = {}
         self._sender: Sender | None = None
-        self._seats: tuple[str, ...] = ()
 
     @property
     def root(self) -> Path:
@@ -194,6 +194,9 @@ class HostLab:
             watch=self._watch,
             through=message["through"],
             servers=self._servers,
+            generators=Relayed(plan.generator_hosts, self._upward)
+            if plan.generator_hosts
+            else None,
         )
 
     def _sending(self, block: Block, work: Callable[[], Any]) -> Any:

@@ -18,14 +18,14 @@ SIOCGIFADDR = 0x8915
 """Asks for an interface's IPv4 address (netdevice(7))."""
 
 
-def facts(address: str, port: int) -> Json:
+def facts(address: str, port: int | None) -> Json:
     """Of TCP to a server `round_trip_us`; of the interface `sent_bytes`, `received_bytes` so far.
 
-    Null where it does not answer, or the interface is not known.
+    Null where it does not answer or is not asked (`port` None), or the interface is not known.
     """
     sent, received = interface_bytes(address)
     return {
-        "round_trip_us": round_trip_us(address, port),
+        "round_trip_us": None if port is None else round_trip_us(address, port),
         "sent_bytes": sent,
         "received_bytes": received,
     }

@@ -78,6 +78,7 @@ class There:
     wait: bool  # for another lab there to end
     pinned: Json | None = None  # plan.json where the plan goes on, or the sizes of another host
     measures: bool = True  # whether any arm of the plan is a real server
+    generators: Sequence[There] = ()  # the hosts that make the load of its servers
     _opened: Session | None = None  # by which the host is held, and its plan open
 
     # --- Before the first block ---
@@ -138,6 +139,8 @@ class There:
             "blocks": begun_blocks(lab.results),
         }
         session = self.ready(lab.watch)
+        for host in self.generators:
+            host.ready(lab.watch)
         found = heard(session, "measure", asked, lab, block)
         return WentThere(failed=found["failed"], session=session, lab=lab, block=block, asked=asked)
 

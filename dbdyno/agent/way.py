@@ -78,7 +78,7 @@ def sites_of(plan: Plan, stack: ExitStack, *, wait: bool) -> dict[str, There]:
     hosts.connect()
     parts = part_plans(plan)
     nothing = replace(plan, arms=())
-    return {
+    found = {
         name: There(
             hosts=hosts,
             name=name,
@@ -88,6 +88,9 @@ def sites_of(plan: Plan, stack: ExitStack, *, wait: bool) -> dict[str, There]:
         )
         for name in used
     }
+    for site in found.values():
+        site.generators = [found[name] for name in plan.generator_hosts if name != site.name]
+    return found
 
 
 def checked(plan: Plan) -> Prepared:

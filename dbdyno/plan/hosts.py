@@ -84,7 +84,13 @@ def _check_generators(plan: Plan, source: str) -> None:
         sentence = 'interleave = "duet" makes its load beside the servers; remove it, or `hosts`'
         raise refusal(source, "schedule.interleave", sentence)
     for arm in plan.arms:
-        if arm.dsn is None and arm.host is None and not arm.fake:
+        if arm.dsn is not None or arm.fake:
+            sentence = (
+                f"arm `{arm.name}` has a `dsn`, or is a fake: its load is made on this machine; "
+                "remove `hosts`, or run dyno where the load is to come from"
+            )
+            raise refusal(source, "generator.hosts", sentence)
+        if arm.host is None:
             sentence = (
                 "missing; generators on other hosts connect to an address: name a host that has "
                 "one (for this machine, a table [hosts.NAME] with `address` and no `ssh`)"

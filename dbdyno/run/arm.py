@@ -31,6 +31,7 @@ from dbdyno.run.starting_state import Point
 from dbdyno.store import Results
 
 if TYPE_CHECKING:
+    from dbdyno.run.generators import Generators
     from dbdyno.run.site import Site
 
 DATABASE = "ib"
@@ -75,6 +76,7 @@ class Lab:
     servers: Servers = field(default_factory=Servers)
     sites: Mapping[str | None, Site] = field(default_factory=dict)
     """By the name of the plan's host. A host that is not there is this one."""
+    generators: Generators | None = None  # on other hosts; None: load is made beside the server
     node: str | None = None  # this host's name where Slurm gave it; None: it has none
 
     def steps(self, block: Block, use: WorkloadUse, arm: str) -> tuple[Step, ...]:
@@ -259,6 +261,7 @@ class Run:
             data_path=self.lab.prepared.data_path,
             observe=self.lab.plan.observe,
             cpus=self.lab.plan.placement.generator_cpus,
+            generators=self.lab.generators,
             hooks=self.hooks,
             lag=bool(self.arm.standby or self.arm.endpoints),
             build=None if build is None else build.base_dir,

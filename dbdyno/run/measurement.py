@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from dbdyno import store
 from dbdyno.engine import Server
@@ -23,6 +23,9 @@ from dbdyno.model.error import ServerError
 from dbdyno.run import invariants, told
 from dbdyno.run.check import dropped_tables
 from dbdyno.run.hooks import Hooks
+
+if TYPE_CHECKING:
+    from dbdyno.run.generators import Generators
 
 LOG_LINES_MAX = 60
 """Of the server's log in failed.json: a crash is followed by some lines of each connection."""
@@ -45,6 +48,7 @@ class Bench:
     turns: Json | None = None  # how the step is interleaved with other arms'; None: it is not
     observe: Observe = field(default_factory=Observe)  # of the server while the window is open
     cpus: str | None = None  # the processors of the generator; None: all
+    generators: Generators | None = None  # on other hosts; None: the load is made here
     hooks: Hooks | None = None  # what the plan wants before and after the step
     lag: bool = False  # whether the arm has standbys, whose replay lag is read
     build: Path | None = None  # the folder of the arm's build; None: the lab does not make it

@@ -20,6 +20,8 @@ from dbdyno.model import Headline, Json, Step
 from dbdyno.model.error import ServerError
 from dbdyno.model.job import clients
 from dbdyno.run import driver
+from dbdyno.run.driver import Running
+from dbdyno.run.generators import FromElsewhere
 from dbdyno.run.in_window import LagReader, TimedHooks, catch_up
 from dbdyno.run.measurement import Bench, Measurement, StepFailed
 from dbdyno.run.progress import Pulse
@@ -74,6 +76,9 @@ class Load:
         self._done: Json | None = None
         self._waits: WaitSampler | None = None
         self._lag: LagReader | None = None
+        self._elsewhere: FromElsewhere | None = None  # whose generators make the load
+        if self.bench.generators is not None:
+            self._elsewhere = FromElsewhere(self.bench.generators, self.bench.server)
         self._timed = TimedHooks(self.bench.hooks, self.bench.server, self.folder, self.step.name)
         self._open = False  # whether the window was opened
         self._stack = ExitStack()
@@ -89,9 +94,7 @@ class Load:
                 kept = stack.enter_context(store.Lines(self.folder / "lag.jsonl"))
                 self._lag = LagReader(self.bench.server, kept.write)
             lines = stack.enter_context(store.Lines(self.folder / "events.jsonl"))
-            self.generator = stack.enter_context(
-                makes.start(complete, lines.write_raw, self.bench.cpus)
-            )
+            self.generator = stack.enter_context(self._started(complete, lines.write_raw))
             self._stack = stack.pop_all()
         return self
 
@@ -102,6 +105,13 @@ class Load:
         traceback: TracebackType | None,
     ) -> None:
         self._stack.__exit__(kind, error, traceback)
+
+    def _started(self, job: Json, keep: Callable[[str], None]) -> Running:
+        """The load, made here or on other hosts. Raises GeneratorError, LabDied."""
+        cpus = self.bench.cpus
+        if self._elsewhere is not None:
+            return self._elsewhere.start(job, keep, cpus, folder=self.folder)
+        return driver.of(self.step).start(job, keep, cpus)
 
     def _with_log(self, job: Json) -> Json:
         """The job with the place of its log, if it has one: `transactions.ROLE` in the folder."""
@@ -145,6 +155,8 @@ class Load:
         """Reads the counters at the window's two ends; how the step does where a tick says it."""
         self.sampler.observe(event)
         self._pace_waits(event)
+        if self._elsewhere is not None:
+            self._elsewhere.observe(event)
         match event["event"]:
             case "window_open":
                 self.sampler.read("open", event["mono_ns"])
@@ -223,6 +235,7 @@ class Load:
             "counted": self._meter.counted(),
             "totals": totals,
             "checks": found,
+            **({} if self._elsewhere is None else {"network": self._elsewhere.found()}),
         }
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from dbdyno import engine, workload
 from dbdyno.builds import compile
 from dbdyno.builds.compile import Wish
-from dbdyno.engine import Build, Server, golden, installed
+from dbdyno.engine import Build, Server, access, golden, installed
+from dbdyno.engine.access import Access
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.preset import arm_config
 from dbdyno.engine.settings import Demand, Settled
@@ -29,6 +30,7 @@ from dbdyno.run import starting_state
 from dbdyno.run.check import disk_space, drivers, dropped_tables, reached, requirements, rights
 from dbdyno.run.check import existing_tables as kept
 from dbdyno.run.check.disk_space import Need
+from dbdyno.run.driver import spread
 from dbdyno.run.starting_state import Point
 
 FILL_STREAMS_MAX = 4
@@ -126,6 +128,7 @@ def look(plan: Plan, pinned: Json | None, foreseen: Mapping[str, Build]) -> Prep
         wal_path=None if plan.wal_dir is None else quiesce.existing(plan.wal_dir),
     )
     drivers.refuse_unfit(plan, steps, builds)
+    refuse_unspread(plan, steps)
     prepared = dataclasses.replace(prepared, settled=settle(plan, prepared))
     for arm in plan.arms:
         check_arm(plan, arm, prepared)
@@ -134,6 +137,12 @@ def look(plan: Plan, pinned: Json | None, foreseen: Mapping[str, Build]) -> Prep
     disk = needs(plan, prepared)
     disk_space.refuse_full(disk, [arm.name for arm in plan.arms])
     return dataclasses.replace(prepared, disk=disk)
+
+
+def refuse_unspread(plan: Plan, steps: StepsOf) -> None:
+    """Raises PlanError where generators on other hosts cannot make the load of a step."""
+    for step in (one for its in steps.values() for one in its) if plan.generator_hosts else ():
+        spread.refuse_unfit(step, plan.generator_hosts)
 
 
 def settle(plan: Plan, prepared: Prepared) -> dict[str, Settled]:
@@ -396,8 +405,18 @@ def provide_server(plan: Plan, arm: Arm, prepared: Prepared, log_dir: Path) -> S
     its = engine.of(arm.engine)
     if not can(arm, "made"):
         return its.unmade(arm)
-    where = dataclasses.replace(here, placement=plan.placement)
+    where = dataclasses.replace(here, placement=plan.placement, access=access_of(plan, arm))
     return its.server(arm, prepared.builds[arm.name], where, prepared.settled[arm.name])
+
+
+def access_of(plan: Plan, arm: Arm) -> Access | None:
+    """How the plan's generators reach the arm's server from their hosts; None: it is beside it."""
+    if not plan.generator_hosts or arm.host is None:
+        return None
+    address = plan.hosts[arm.host].address
+    clients = [plan.hosts[name].address for name in plan.generator_hosts]
+    assert address is not None and None not in clients, "the plan was checked"
+    return access.make(address, filter(None, clients), tls=plan.tls)
 
 
 def demand(plan: Plan, arm: Arm, prepared: Prepared) -> Demand:

@@ -1,0 +1,96 @@
+"""Load from other hosts: the seats of its generators, and what the network carried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol
+
+from dbdyno import store
+from dbdyno.engine import Server
+from dbdyno.model import Json
+from dbdyno.run.driver import Running
+from dbdyno.run.driver.spread import Keep, Seat, Spread
+
+COUNTS = ("sent_bytes", "received_bytes")
+
+
+class Generators(Protocol):
+    """The plan's hosts that make the load of a server on another one."""
+
+    def seats(self, server: Server) -> Sequence[Seat]:
+        """A seat on each, with what its clock says now. Raises LabDied where one is lost."""
+
+    def network(self, server: Server, *, trip: bool) -> dict[str, Json]:
+        """By host the bytes that its interface towards the server has carried so far.
+
+        `trip`: and how long a round trip to the server takes. Raises LabDied.
+        """
+
+
+class FromElsewhere:
+    """One step's load by generators on other hosts; its figures of the network."""
+
+    def __init__(self, generators: Generators, server: Server) -> None:
+        self._generators = generators
+        self._server = server
+        self._seats: Sequence[Seat] = ()
+        self._before: dict[str, Json] = {}
+        self._after: dict[str, Json] = {}
+
+    def start(self, job: Json, keep: Keep, cpus: str | None, *, folder: Path) -> Running:
+        """Starts the generators; what each says itself is kept in `folder`, in events.HOST.jsonl.
+
+        Raises GeneratorError, LabDied.
+        """
+        self._seats = self._generators.seats(self._server)
+        return Kept(job, self._seats, keep, cpus, folder)
+
+    def observe(self, event: Json) -> None:
+        """Reads the network before the load begins, and when the window has closed."""
+        match event["event"]:
+            case "ready":
+                self._before = self._generators.network(self._server, trip=True)
+            case "window_close":
+                self._after = self._generators.network(self._server, trip=False)
+
+    def found(self) -> Json:
+        """`network` of done.json, by host (docs/results.md)."""
+        return {seat.name: self._of(seat) for seat in self._seats}
+
+    def _of(self, seat: Seat) -> Json:
+        before, after = self._before.get(seat.name, {}), self._after.get(seat.name, {})
+        counted = {name: difference(before.get(name), after.get(name)) for name in COUNTS}
+        return {
+            "round_trip_us": before.get("round_trip_us"),
+            "offset_us": seat.clock.offset_ns / 1e3,
+            "offset_bound_us": seat.clock.bound_ns / 1e3,
+            **counted,
+        }
+
+
+class Kept(Spread):
+    """A spread load, whose generators' own lines are kept each in a file."""
+
+    def __init__(
+        self,
+        job: Json,
+        seats: Sequence[Seat],
+        keep: Keep,
+        cpus: str | None,
+        folder: Path,
+    ) -> None:
+        with ExitStack() as stack:
+
+            def raw(name: str) -> Callable[[str], None]:
+                path = folder / f"events.{name}.jsonl"
+                return stack.enter_context(store.Lines(path)).write_raw
+
+            super().__init__(job, seats, keep, cpus, raw=raw)
+            self._stack.push(stack.pop_all())
+
+
+def difference(before: int | None, after: int | None) -> int | None:
+    """What was counted in between; None where nobody tells."""
+    return None if before is None or after is None else after - before

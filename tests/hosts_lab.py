@@ -37,6 +37,7 @@ from hosts_network import (
     clear_leftovers,
     free_network,
     ip,
+    make_bridge,
     make_network,
 )
 from one_host import (
@@ -257,7 +258,5 @@ def make_lab(clock_offsets_s: Mapping[str, int]) -> Lab:
     }
     for path in (folder, folder / "ssh", *(host.folder for host in hosts.values())):
         path.mkdir(mode=0o755)
-    ip("link", "add", bridge, "type", "bridge")
-    ip("address", "add", f"{network[1]}/{network.prefixlen}", "dev", bridge)
-    ip("link", "set", bridge, "up")
+    make_bridge(bridge, str(network[1]))
     return Lab(folder=folder, bridge=bridge, address=str(network[1]), hosts=hosts)

@@ -50,12 +50,23 @@ def free_network() -> ipaddress.IPv4Network:
     raise AssertionError(f"no network of {NETWORKS} is free")
 
 
-def make_network(name: str, address: str, *, bridge: str) -> None:
-    """Makes the network of a host: loopback, and `eth0`, which keeps its hardware address."""
+def make_bridge(name: str, address: str) -> None:
+    """Makes what joins the hosts, with an address of this machine."""
+    ip("link", "add", name, "address", hardware_address(address), "type", "bridge")
+    ip("address", "add", f"{address}/24", "dev", name)
+    ip("link", "set", name, "up")
+
+
+def hardware_address(address: str) -> str:
+    """Always the same for an address: others know it when a host starts again."""
     numbers = ipaddress.IPv4Address(address).packed
-    hardware = ":".join(f"{number:02x}" for number in (2, 0, *numbers))
+    return ":".join(f"{number:02x}" for number in (2, 0, *numbers))
+
+
+def make_network(name: str, address: str, *, bridge: str) -> None:
+    """Makes the network of a host: loopback, and `eth0`."""
     ip("netns", "add", name)
-    peer = ["peer", "name", "eth0", "address", hardware, "netns", name]
+    peer = ["peer", "name", "eth0", "address", hardware_address(address), "netns", name]
     ip("link", "add", name, "type", "veth", *peer)
     ip("link", "set", name, "master", bridge, "up")
     inside = f"link set lo up\naddress add {address}/24 dev eth0\nlink set eth0 up\n"

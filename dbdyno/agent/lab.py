@@ -22,7 +22,7 @@ from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Json, Plan, WorkloadUse
 from dbdyno.run import blocks, site, starting_state
 from dbdyno.run.arm import Lab, Servers
-from dbdyno.run.check import host_checkup, prepared_json
+from dbdyno.run.check import dry_run, host_checkup, prepared_json
 from dbdyno.run.check.preflight import Prepared, prepare
 from dbdyno.run.driver import ceiling
 from dbdyno.run.progress import Leg, Pulse, Watch
@@ -131,9 +131,13 @@ class HostLab:
         }
 
     def _check(self, message: Json) -> Json:
-        """What `dyno check` says of the plan's part here."""
-        prepared = prepare(self._received(message), message["pinned"])
-        return {"prepared": prepared_json.dump(prepared)}
+        """What `dyno check` says of the plan's part here, and of the resources that it takes."""
+        plan = self._received(message)
+        prepared = prepare(plan, message["pinned"])
+        return {
+            "prepared": prepared_json.dump(prepared),
+            "resources": dry_run.of_resources(plan, prepared),
+        }
 
     def _open(self, message: Json) -> Json:
         """Checks the plan's part on this host and makes the builds that it lacks."""

@@ -14,10 +14,12 @@ from dbdyno import workload
 from dbdyno.agent import wire
 from dbdyno.agent.files import Receiver
 from dbdyno.agent.session import Session, Unreachable
+from dbdyno.doctor import Finding
 from dbdyno.model import Block, Host, Json, Plan, WorkloadUse
 from dbdyno.model.error import PlanError
 from dbdyno.run.arm import Lab
 from dbdyno.run.check import prepared_json
+from dbdyno.run.check.host_checkup import Checkup
 from dbdyno.run.check.preflight import Prepared
 from dbdyno.run.progress import Leg, Pulse, Watch
 from dbdyno.store import Results
@@ -83,11 +85,19 @@ class There:
 
     # --- Before the first block ---
 
-    def check(self, pinned: Json | None) -> Prepared:
-        """What `dyno check` finds there. Raises DynoError."""
+    def check(self, pinned: Json | None) -> tuple[Prepared, list[str]]:
+        """What `dyno check` finds there, and in words what it takes. Raises DynoError."""
         session = self.hosts.session(self.name)
         found = session.request("check", sent(self.plan) | {"pinned": pinned})
-        return prepared_json.load(found["prepared"])
+        lines = [f"{self.name}: {line}" for line in found["resources"]]
+        return prepared_json.load(found["prepared"]), lines
+
+    def check_up(self, shared_buffers: str | None) -> Checkup:
+        """What the doctor finds there. Raises DynoError."""
+        asked = (sent(self.plan) if self.plan.arms else {}) | {"shared_buffers": shared_buffers}
+        found = self.hosts.session(self.name).request("checkup", asked)
+        findings = tuple(wire.unpacked(Finding, one) for one in found["findings"])
+        return Checkup(facts=found["facts"], findings=findings)
 
     def open(self, pinned: Json | None, watch: Watch) -> tuple[Prepared | None, Json]:
         """Takes the host, and checks the plan's part there; also the host's facts.

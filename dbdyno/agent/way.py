@@ -16,7 +16,8 @@ from dbdyno.run import blocks as runner
 from dbdyno.run import commits, starting_state
 from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
-from dbdyno.run.check import preflight
+from dbdyno.run.check import dry_run, preflight
+from dbdyno.run.check.host_checkup import Checkup
 from dbdyno.run.check.preflight import Prepared
 from dbdyno.run.progress import Watch
 from dbdyno.store import Results
@@ -93,18 +94,32 @@ def sites_of(plan: Plan, stack: ExitStack, *, wait: bool) -> dict[str, There]:
     return found
 
 
-def checked(plan: Plan) -> Prepared:
+def checked(plan: Plan) -> tuple[Prepared, list[str]]:
     """What `dyno check` says: the plan checked on all of its hosts, of which nothing is changed.
 
-    Raises DynoError.
+    And in words what it takes of each host. Raises DynoError.
     """
+    lines: list[str] = []
     with ExitStack() as stack:
         sites = sites_of(plan, stack, wait=False)
 
         def look(part: Plan, host: str | None, pinned: Json | None) -> Prepared:
-            return preflight.prepare(part, pinned) if host is None else sites[host].check(pinned)
+            if host is None:
+                its = preflight.prepare(part, pinned)
+                lines.extend(dry_run.of_resources(part, its))
+            else:
+                its, found = sites[host].check(pinned)
+                lines.extend(found)
+            return its
 
-        return merged(plan, part_plans(plan), None, look)
+        return merged(plan, part_plans(plan), None, look), lines
+
+
+def check_ups(plan: Plan, shared_buffers: str | None) -> dict[str, Checkup]:
+    """By host what the doctor finds on the plan's hosts. Raises DynoError."""
+    with ExitStack() as stack:
+        sites = sites_of(plan, stack, wait=False)
+        return {name: site.check_up(shared_buffers) for name, site in sites.items()}
 
 
 def opened(

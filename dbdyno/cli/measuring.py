@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dbdyno.model import Comparison
     from dbdyno.report.parts import AnyPart
     from dbdyno.run.blocks import Outcome
+    from dbdyno.run.check.host_checkup import Checkup
     from dbdyno.run.way import Way
 
 
@@ -158,14 +159,32 @@ def doctor(
 ) -> None:
     """Report what on this host disturbs a benchmark, with remedies; changes nothing."""
     from dbdyno import plan
+    from dbdyno.agent import way
     from dbdyno.doctor import render
     from dbdyno.run.check import host_checkup
 
     wanted = plan.load(plan_file) if plan_file is not None else None
+    if wanted is not None and way.is_needed(wanted):
+        show_check_ups(way.check_ups(wanted, shared_buffers), as_json=as_json)
+        return
     its = host_checkup.check_up(wanted, data_dir, shared_buffers)
     if as_json:
         print(json.dumps(render.document(its.findings, its.facts), indent=2))  # noqa: T201
     else:
+        for line in render.lines(its.findings, its.facts):
+            print(line)  # noqa: T201
+
+
+def show_check_ups(found: Mapping[str, Checkup], *, as_json: bool) -> None:
+    """Prints what the doctor finds on each of a plan's hosts."""
+    from dbdyno.doctor import render
+
+    if as_json:
+        documents = {name: render.document(its.findings, its.facts) for name, its in found.items()}
+        print(json.dumps({"hosts": documents}, indent=2))  # noqa: T201
+        return
+    for name, its in found.items():
+        print(f"== {name}")  # noqa: T201
         for line in render.lines(its.findings, its.facts):
             print(line)  # noqa: T201
 
@@ -210,11 +229,14 @@ def show_outlook(plan: Plan, *, as_json: bool = False) -> None:
     from dbdyno.run.check import dry_run as outlook
     from dbdyno.run.check import preflight
 
-    prepared = way.checked(plan) if way.is_needed(plan) else preflight.prepare(plan)
+    if way.is_needed(plan):
+        prepared, resources = way.checked(plan)
+    else:
+        prepared, resources = preflight.prepare(plan), None
     if as_json:
         print(json.dumps(outlook.document(plan, prepared), indent=2))  # noqa: T201
         return
-    for line in outlook.describe(plan, prepared):
+    for line in outlook.describe(plan, prepared, resources):
         print(line)  # noqa: T201
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from textwrap import wrap
 
@@ -32,8 +32,8 @@ BY_PLAN = ": the plan's settings"
 """How the sentence ends for a departure that the plan asks for."""
 
 
-def describe(plan: Plan, prepared: Prepared) -> list[str]:
-    """All lines for a plan that was checked."""
+def describe(plan: Plan, prepared: Prepared, resources: Iterable[str] | None = None) -> list[str]:
+    """All lines for a plan that was checked; `resources` of its hosts, else of this one."""
     written = [
         f"plan {plan.name}" + (f" ({plan.label})" if plan.label else ""),
         *of_arms(plan, prepared),
@@ -41,13 +41,18 @@ def describe(plan: Plan, prepared: Prepared) -> list[str]:
         *(line for use in plan.workloads for line in of_workload(plan, use, prepared)),
         *of_observing(plan, prepared),
         *of_comparing(plan),
+        *of_generators(plan),
         *of_blocks(plan, prepared),
         *of_time(plan, prepared),
-        *of_disk(plan, prepared),
-        *of_memory(plan, prepared),
+        *(of_resources(plan, prepared) if resources is None else resources),
         *notices.notices(plan, prepared),
     ]
     return [line for one in written for line in folded(one)]
+
+
+def of_resources(plan: Plan, prepared: Prepared) -> list[str]:
+    """This host's disks and memory, and what the plan takes of them."""
+    return [*of_disk(plan, prepared), *of_memory(plan, prepared)]
 
 
 def document(plan: Plan, prepared: Prepared) -> Json:
@@ -107,7 +112,8 @@ def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
     if arm.dsn is not None:
         yield f"arm {arm.name}{base}: {arm.engine}, which runs elsewhere: {arm.dsn}"
         return
-    yield f"arm {arm.name}{base}: {what_runs(prepared.builds[arm.name])}"
+    where = f" on {arm.host}" if arm.host else ""
+    yield f"arm {arm.name}{base}: {what_runs(prepared.builds[arm.name])}{where}"
     server = preflight.provide_server(plan, arm, prepared, NO_LOG)
     yield from of_config(arm, server)
     yield from of_making(prepared.settled[arm.name])
@@ -118,6 +124,13 @@ def what_runs(build: Build) -> str:
     """A build's engine, version and folder."""
     later = "" if build.made else ", still to be built"
     return f"{engine.of(build.engine).traits.product} {build.version} in {build.base_dir}{later}"
+
+
+def of_generators(plan: Plan) -> Iterator[str]:
+    """The hosts that make the load, where it is not made beside the servers."""
+    if plan.generator_hosts:
+        how = "by TLS" if plan.tls else "not encrypted"
+        yield f"load: from {', '.join(plan.generator_hosts)}, {how}"
 
 
 def of_wishes(prepared: Prepared) -> Iterator[str]:

@@ -25,6 +25,10 @@ class Alone:
         """None without standbys."""
         return []
 
+    def access_secrets(self) -> Json | None:
+        """None: no load comes from other hosts."""
+        return None
+
     def endpoints(self) -> dict[str, Address]:
         """None beside its address."""
         return {}

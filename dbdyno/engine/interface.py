@@ -407,7 +407,14 @@ class Server(Protocol):
 
     @property
     def load_address(self) -> Address | None:
-        """Where the load connects: `address`, by the arm's transport."""
+        """Where the load connects: `address`, by the arm's transport, or what other hosts reach."""
+
+    def access_secrets(self) -> Json | None:
+        """What generators elsewhere need beside a job, and no file may have; None without access.
+
+        `password`: for the variable that the job names; `certificate`: the text of the file that
+        the job names as `root_certificate`, None without TLS.
+        """
 
     def execute(
         self, *statements: str, database: str | None = None, limit_s: float = 600.0

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import socket
 import subprocess
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dbdyno.builds import VERSION_S_MAX, Build, cache, features
-from dbdyno.engine import golden, log
+from dbdyno.engine import access, golden, log
+from dbdyno.engine.access import Entrance
 from dbdyno.engine.alone import Alone
 from dbdyno.engine.by_sql import BySql
 from dbdyno.engine.interface import BY_LOOPBACK, BY_SOCKET, Client, HostSampler
@@ -26,11 +28,11 @@ from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json
-from dbdyno.model.error import PlanError, ServerError
+from dbdyno.model.error import HostError, PlanError, ServerError
 
 LOOK_EVERY_S = 0.02
 """How often a server that starts is asked whether it answers."""
-
+LOOPBACK = "127.0.0.1"
 
 PRELOAD = "LD_PRELOAD"
 REFUSED = re.compile(r"object '([^']+)' from LD_PRELOAD cannot be preloaded \(([^)]+)\)")
@@ -252,6 +254,7 @@ class LocalServer(Alone, BySql):
     remote = False
     drops_any = True
     own_database: str  # the one that a fresh server has
+    reserved: Container[str]  # settings that no plan can name
 
     def __init__(
         self, arm: Arm, place: Place, settled: Settled, client: Client, home: Home
@@ -263,6 +266,9 @@ class LocalServer(Alone, BySql):
         self._home = home
         self._place = place
         self._settled = settled
+        self._entrance: Entrance | None = None
+        if place.access is not None:
+            self._entrance = Entrance(place.access, home.folder, place.account)
         self._database = self.own_database
         self._port = 0
         self._watched = 0  # the position in the log from which on `failure` looks
@@ -282,14 +288,40 @@ class LocalServer(Alone, BySql):
     @property
     def departures(self) -> tuple[str, ...]:
         """How the settings depart from the preset's published table, in sentences."""
-        return self._settled.departures
+        reserved = self.reserved
+        changed = {name: its for name, its in self._for_access().items() if name not in reserved}
+        return self._settled.departures + access.departures(self._settled.values, changed)
+
+    @abstractmethod
+    def _for_access(self) -> dict[str, str]:
+        """The settings that load from other hosts needs; none where none comes."""
 
     @property
     def load_address(self) -> Address:
-        """Where the load connects: the socket, or 127.0.0.1 if the arm's transport is TCP."""
+        """Where the load connects: the socket, or 127.0.0.1 if the arm's transport is TCP.
+
+        Where it comes from other hosts, the address that they reach.
+        """
         address = self.address(tcp=self._settled.transport == "tcp")
         assert address is not None, "a server of the lab has an address"
-        return address
+        if self._entrance is None:
+            return address
+        return self._entrance.load_address(address, exposed=self._exposed)
+
+    @property
+    def _exposed(self) -> bool:
+        """Whether a client proves its password as others may learn it, where there is no TLS."""
+        return False
+
+    def access_secrets(self) -> Json | None:
+        """What generators elsewhere need beside a job (engine.interface.Server)."""
+        return None if self._entrance is None else self._entrance.secrets()
+
+    @property
+    def _own_facts(self) -> Json:
+        """The part of server.json that all engines share, beside the server's own words."""
+        entrance = {} if self._entrance is None else self._entrance.facts()
+        return self._home.facts(self._settled) | entrance
 
     def setting(self, name: str) -> str | None:
         """The setting of the preset, the plan or the lab; None where the server's default holds."""
@@ -341,13 +373,23 @@ class LocalServer(Alone, BySql):
         return self._home.log_position()
 
 
-def free_port(arm: str, wanted: int) -> int:
-    """`wanted`, or a free port where that is 0. Raises ServerError where it is in use."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+def free_port(arm: str, wanted: int, place: Place) -> int:
+    """`wanted`, or a free port of the address where servers listen, where that is 0.
+
+    Raises ServerError where it is in use, HostError where this host has no such address.
+    """
+    host = LOOPBACK if place.access is None else place.access.address
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", wanted))
+            probe.bind((host, wanted))
         except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise HostError(
+                    f"arms.{arm}.host: this host has no address {host}, where the plan's other "
+                    "hosts are to reach the server: write one of `ip address` in its table [hosts]"
+                ) from error
             raise ServerError(
                 f"arms.{arm}.settings.port: port {wanted} is in use: choose another, "
                 "or remove the key"

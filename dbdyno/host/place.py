@@ -19,6 +19,16 @@ SOCKET_FILE = "/.s.PGSQL.65535"
 
 
 @dataclass(frozen=True, kw_only=True)
+class Access:
+    """How load from other hosts reaches a server (made by `engine.access.make`)."""
+
+    address: str  # the IP address that the server listens on, beside its socket
+    clients: tuple[str, ...]  # the addresses that may come in, and no other
+    tls: bool  # whether they come by TLS
+    password: str = field(repr=False)  # made for one run of the server
+
+
+@dataclass(frozen=True, kw_only=True)
 class Place:
     """The folders and the account of a lab's servers."""
 
@@ -29,6 +39,7 @@ class Place:
     account: Account
     wal_root: Path | None = None  # the write-ahead log lies in wal_root/<arm>; None: with the data
     placement: Placement = field(default_factory=Placement)
+    access: Access | None = None  # None: load comes from this host alone
 
     def make(self) -> None:
         """Makes the folders that are missing. Raises HostError where that is not possible."""

@@ -17,18 +17,20 @@ MUST_DIFFER = frozenset(
         # where a server lies and listens
         "archive_cleanup_command", "cluster_name", "config_file", "data_directory",
         "external_pid_file", "hba_file", "ident_file", "listen_addresses", "log_directory",
-        "log_filename", "port", "restore_command", "unix_socket_directories",
+        "log_filename", "port", "restore_command", "ssl_cert_file", "ssl_key_file",
+        "unix_socket_directories",
         # what the version is, which has a line of its own
         "server_version", "server_version_num",
         # the same of MySQL and MariaDB
-        "aria_log_dir_path", "basedir", "character_sets_dir", "datadir", "general_log_file",
-        "hostname", "init_file", "innodb_data_home_dir", "innodb_log_group_home_dir",
-        "innodb_temp_tablespaces_dir", "innodb_tmpdir", "innodb_undo_directory",
+        "aria_log_dir_path", "basedir", "bind_address", "character_sets_dir", "datadir",
+        "general_log_file", "hostname", "init_file", "innodb_data_home_dir",
+        "innodb_log_group_home_dir", "innodb_temp_tablespaces_dir", "innodb_tmpdir",
+        "innodb_undo_directory",
         "innodb_version", "lc_messages_dir", "log_bin_basename", "log_bin_index", "log_error",
         "mysqlx_port", "mysqlx_socket", "pid_file", "plugin_dir", "relay_log_basename",
         "relay_log_index", "report_host", "report_port", "secure_file_priv", "server_uuid",
         "slave_load_tmpdir", "replica_load_tmpdir", "server_id", "slow_query_log_file", "socket",
-        "tmpdir",
+        "ssl_cert", "ssl_key", "tmpdir",
         "version", "version_comment", "version_source_revision", "wsrep_node_name",
         "wsrep_data_home_dir", "auto_generate_certs",
         # what happens to be so at the moment of asking
@@ -84,8 +86,9 @@ def _facts(
     made = {arm: servers.get(arm, {}).get("build") or {} for arm in arms}
     flags = {arm: {"flags": flags_of(servers.get(arm, {}))} for arm in arms}
     with_build = named_build and not versions
-    # Those to servers of the lab's own are all the same: by a unix socket.
-    elsewhere = servers if any(one.get("external") for one in servers.values()) else {}
+    # Those to servers of the lab's own are all the same, unless they come from other hosts.
+    far = any(one.get("external") or one.get("access") for one in servers.values())
+    elsewhere = servers if far else {}
     # A plan says only what is not the lab's own way; the servers' files say all of it.
     made_as = servers if _differ(arms, named, "initdb") else {}
     reached = servers if _differ(arms, named, "transport") else {}

@@ -34,6 +34,8 @@ class Flavour:
     finds_itself_from: int | None = None  # it takes its base directory from where it lies
     creates_user_from: int = 0  # before it a grant makes an account
     logs_from: int | None = None  # the binary log is on by default
+    caching_from: int | None = None  # it has caching_sha2_password
+    native_until: int | None = None  # it has mysql_native_password without being asked for it
     waits_from: int  # performance_schema tells of each session what the lab asks
     instrumented: bool  # performance_schema is on by default
     threads: str  # asks for all threads, as the process list has those of connections
@@ -88,6 +90,8 @@ _MYSQL = Flavour(
     finds_itself_from=80000,
     creates_user_from=50700,
     logs_from=80000,
+    caching_from=80000,
+    native_until=80400,
     waits_from=80000,
     instrumented=True,
     threads="SELECT THREAD_ID, NAME, PROCESSLIST_ID AS connection, PROCESSLIST_COMMAND AS command, "

@@ -14,8 +14,9 @@ from typing import Any
 from dbdyno.builds import Build
 from dbdyno.engine import golden
 from dbdyno.engine import log as files
+from dbdyno.engine.access import Entrance, refuse_own
 from dbdyno.engine.local_server import Home, LocalServer, free_port
-from dbdyno.engine.mysql import connection, facts, initialize, layout, log, settings
+from dbdyno.engine.mysql import access, connection, facts, initialize, layout, log, settings
 from dbdyno.engine.mysql import thread_kind as threads
 from dbdyno.engine.mysql.client import MysqlClient
 from dbdyno.engine.mysql.layout import Layout
@@ -43,6 +44,7 @@ class MysqlServer(LocalServer):
     """One arm's server. Its methods raise ServerError, in one line that names the arm."""
 
     own_database = "mysql"
+    reserved = settings.RESERVED
 
     def __init__(
         self, arm: Arm, build: Build, place: Place, settled: Settled, client: MysqlClient
@@ -80,7 +82,9 @@ class MysqlServer(LocalServer):
         self._home.check()
         values = layout.without_places(self._settled.values)
         settings.verify(self._arm, self.build, values, self._place.account, self._place.run_root)
-        self._port = free_port(self.name, int(self._settled.values.get("port", "0")))
+        if self._entrance is not None:
+            refuse_own(self._arm, access.tls_settings(self._entrance))
+        self._port = free_port(self.name, int(self._settled.values.get("port", "0")), self._place)
 
     @property
     def identity(self) -> Json:
@@ -125,6 +129,8 @@ class MysqlServer(LocalServer):
         where it does not shut down in order, HostError where the disk refuses.
         """
         since = self._watched
+        if self._entrance is not None and self.postmaster_pid is not None:
+            access.withdraw(self._own_address, USER, self.build)
         self.stop()
         if not log.is_shut_down(files.read(self._home.log_path, since)):
             raise ServerError(
@@ -144,6 +150,8 @@ class MysqlServer(LocalServer):
         before = self._wait_for_answer()
         self._fresh = False
         self._home.times["start_s"] = time.monotonic() - begun_s
+        if self._entrance is not None:
+            self._let_in(self._entrance)
         self._kinds = threads.named(self._query, before)
         self._read_back = facts.read_back(self._query, settings.asked(self._settled.values))
 
@@ -169,8 +177,8 @@ class MysqlServer(LocalServer):
     def facts(self) -> Json:
         """The server's part of server.json in a result; it has to run."""
         found = self._client.facts(self.execute)
-        departures = [*self._settled.departures, *self._read_back]
-        return found | self._home.facts(self._settled) | {"departures": departures}
+        departures = [*self.departures, *self._read_back]
+        return found | self._own_facts | {"departures": departures}
 
     def address(self, *, tcp: bool = False) -> Address | None:
         """The server's address: its unix socket, or 127.0.0.1 with `tcp`.
@@ -203,6 +211,24 @@ class MysqlServer(LocalServer):
         """The events of the log (docs/results.md, done.json) from the position `since` on."""
         return log.events(files.read(self._home.log_path, since))
 
+    @property
+    def _own_address(self) -> Address:
+        """Its socket, with the database that a fresh server has."""
+        return Address(host=str(self._layout.socket), port=0, user=USER, database=self.own_database)
+
+    def _for_access(self) -> dict[str, str]:
+        return {} if self._entrance is None else access.settings_of(self._entrance)
+
+    @property
+    def _exposed(self) -> bool:
+        return access.method(self.build, tls=False) == connection.CACHING
+
+    def _let_in(self, entrance: Entrance) -> None:
+        try:
+            access.let_in(self._own_address, USER, entrance.access, self.build)
+        except ServerError as error:
+            raise ServerError(f"arm {self.name}: {error}") from error
+
     def _query(self, statement: str) -> list[tuple[Any, ...]]:
         return self.execute(statement, database=self.own_database)
 
@@ -219,15 +245,15 @@ class MysqlServer(LocalServer):
         self._place.account.make_folder(self._layout.temporary)
 
     def _write_options(self) -> None:
-        self._layout.write(self._settled.values, USER)
+        self._layout.write({**self._settled.values, **self._for_access()}, USER)
+        if self._entrance is not None:
+            self._entrance.write()
         for file in (self._layout.options, self._layout.accounts):
             self._place.account.own(file)
 
     def _wait_for_answer(self) -> dict[int, str]:
         """Waits for the first session; returns the threads that there were before it."""
-        address = Address(
-            host=str(self._layout.socket), port=0, user=USER, database=self.own_database
-        )
+        address = self._own_address
         before: dict[int, str] = {}
 
         def answers() -> bool:

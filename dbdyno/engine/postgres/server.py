@@ -14,8 +14,10 @@ from typing import Any
 
 from dbdyno.builds import Build
 from dbdyno.engine import golden, log
-from dbdyno.engine.local_server import Home, LocalServer, free_port
+from dbdyno.engine.access import Entrance, refuse_own
+from dbdyno.engine.local_server import LOOK_EVERY_S, Home, LocalServer, free_port
 from dbdyno.engine.postgres import (
+    access,
     cache_warming,
     connection,
     fingerprint,
@@ -25,7 +27,7 @@ from dbdyno.engine.postgres import (
     settings,
 )
 from dbdyno.engine.postgres.client import PostgresClient
-from dbdyno.engine.postgres.standby import Standby, drop_slots
+from dbdyno.engine.postgres.standby import Standby, drop_slots, used_slots
 from dbdyno.engine.settings import Settled
 from dbdyno.host import account, process
 from dbdyno.host.observe.owners import STANDBY
@@ -38,6 +40,8 @@ INCIDENTAL = frozenset({"port", "max_connections", "max_wal_size", "min_wal_size
 """Settings that differ between two plans of the same arm without changing what its data are."""
 INITDB_S_MAX = 300.0
 START_S_MAX = 300.0
+RELEASE_S_MAX = 10.0
+"""How long a server may take to see that a standby is gone."""
 STOP_SIGNALS: process.Signals = (
     (signal.SIGINT, 900.0),  # fast: a checkpoint writes all dirty buffers first
     (signal.SIGQUIT, 20.0),
@@ -50,6 +54,7 @@ class PostgresServer(LocalServer):
     """One arm's server. Its methods raise ServerError, in one line that names the arm."""
 
     own_database = "postgres"
+    reserved = settings.RESERVED
 
     def __init__(
         self, arm: Arm, build: Build, place: Place, settled: Settled, client: PostgresClient
@@ -77,12 +82,16 @@ class PostgresServer(LocalServer):
         or a port in use, a folder that the account cannot reach.
         """
         self._home.check()
+        if self._entrance is not None:
+            refuse_own(self._arm, access.tls_settings(self._entrance))
         values = {**self._settled.values, "unix_socket_directories": str(self._home.socket_dir)}
         if self.build.made:
             place = self._place
             settings.verify(self._arm, self.build, values, place.account, place.run_root)
+            if self._entrance is not None and self._entrance.access.tls:
+                access.refuse_without_tls(self._arm, self.build, place.account, place.run_root)
         wanted = int(self._settled.values.get("port", "0"), 0)
-        self._port = free_port(self.name, wanted)
+        self._port = free_port(self.name, wanted, self._place)
 
     @property
     def identity(self) -> Json:
@@ -148,7 +157,9 @@ class PostgresServer(LocalServer):
         where it does not shut down in order, HostError where the disk refuses.
         """
         if self._standbys:  # a server that has ended is asked nothing: what it left says why
-            self.execute(*drop_slots(one.name for one in self._standbys))
+            self._end_standbys()
+        if self._entrance is not None and self.postmaster_pid is not None:
+            self.execute(access.withdrawn())
         self.stop()
         fingerprint.refuse_unclean(self._home.data_dir)
         return self._home.keep(parts, about)
@@ -162,8 +173,10 @@ class PostgresServer(LocalServer):
         self._watched, self._failure = self.log_position(), None
         self._kinds, self._leaders = {}, {}
         self._home.start([self.build.program, "-D", self._home.data_dir])
-        self._wait_for_answer()
+        address = self._wait_for_answer()
         self._home.times["start_s"] = time.monotonic() - begun_s
+        if self._entrance is not None:
+            self._let_in(self._entrance, address)
         # Once more: now its shared memory is known, too.
         self._home.register()
 
@@ -173,8 +186,7 @@ class PostgresServer(LocalServer):
         `crash`: at once, without a checkpoint. A server that does not end in time is ended by
         force. Its standbys end first: a shutdown waits until they have all of the log.
         """
-        for one in self._standbys:
-            one.stop(CRASH_SIGNALS)
+        self._stop_standbys()
         self._home.stop(CRASH_SIGNALS if crash else STOP_SIGNALS)
 
     def failure(self) -> str | None:
@@ -197,9 +209,9 @@ class PostgresServer(LocalServer):
     def facts(self) -> Json:
         """The server's part of server.json in a result; it has to run."""
         found = self._client.facts(self.execute)
-        departures = [*self._settled.departures, *self._read_back()]
+        departures = [*self.departures, *self._read_back()]
         made = {"initdb": asdict(self._settled.initdb)}
-        return found | self._home.facts(self._settled) | made | {"departures": departures}
+        return found | self._own_facts | made | {"departures": departures}
 
     def address(self, *, tcp: bool = False) -> Address | None:
         """The server's address: its unix socket, or 127.0.0.1 with `tcp`.
@@ -219,8 +231,21 @@ class PostgresServer(LocalServer):
         address = self.address()
         assert address is not None
         own = replace(address, database=self.own_database)
-        data, values = self._home.data_dir, self._settled.values
+        data, values = self._home.data_dir, {**self._settled.values, **self._for_access()}
         return [one.join(own, data, values) for one in self._standbys if not one.joined]
+
+    def _end_standbys(self) -> None:
+        """Ends the standbys and removes their slots, which the server keeps while it is used."""
+        self._stop_standbys()
+        names = [one.name for one in self._standbys]
+        end_s = time.monotonic() + RELEASE_S_MAX
+        while self.execute(used_slots(names)) and time.monotonic() < end_s:
+            time.sleep(LOOK_EVERY_S)
+        self.execute(*drop_slots(names))
+
+    def _stop_standbys(self) -> None:
+        for one in self._standbys:
+            one.stop(CRASH_SIGNALS)
 
     def endpoints(self) -> dict[str, Address]:
         """The standbys that have joined, by name."""
@@ -297,7 +322,7 @@ class PostgresServer(LocalServer):
         wanted = {
             name: value
             for name, value in self._settled.values.items()
-            if name not in settings.RESERVED | {"port"}
+            if name not in settings.RESERVED | {"port"} | self._for_access().keys()
         }
         return read_back.sentences(self._query, wanted)
 
@@ -309,15 +334,27 @@ class PostgresServer(LocalServer):
         return self._home.make()
 
     def _write_settings(self) -> None:
-        values = dict(self._settled.values) | {
+        values = {**self._settled.values, **self._for_access()} | {
             "port": str(self._port),
             "unix_socket_directories": str(self._home.socket_dir),
         }
+        if self._entrance is not None:
+            access.write(self._entrance, self.build.major)
         file = self._home.data_dir / settings.FILE
         file.write_text(settings.text_of(values))
         self._place.account.own(file)
 
-    def _wait_for_answer(self) -> None:
+    def _for_access(self) -> dict[str, str]:
+        return {} if self._entrance is None else access.settings_of(self._entrance)
+
+    def _let_in(self, entrance: Entrance, address: Address) -> None:
+        try:
+            access.let_in(address, entrance.access, self.build.major)
+        except ServerError as error:
+            raise ServerError(f"arm {self.name}: {error}") from error
+
+    def _wait_for_answer(self) -> Address:
+        """Waits until it answers; the address of its own database."""
         address = self.address()
         assert address is not None
         address = replace(address, database=self.own_database)
@@ -326,3 +363,4 @@ class PostgresServer(LocalServer):
             lambda: log.reason(log.read(self._home.log_path, self._watched)),
             START_S_MAX,
         )
+        return address

@@ -71,7 +71,7 @@ class Standby:
         """
         begun_s = time.monotonic()
         self._home.check()
-        self._port = free_port(self._what, 0)
+        self._port = free_port(self._what, 0, self._place)
         data, wal = self._home.make()
         self._backup(primary, source, data, wal)
         copied_s = time.monotonic()
@@ -254,6 +254,12 @@ class Standby:
 def make_slot(name: str) -> str:
     """The statement that makes a standby's replication slot, which keeps the log from now on."""
     return f"SELECT pg_create_physical_replication_slot('{name}', true)"
+
+
+def used_slots(names: Iterable[str]) -> str:
+    """The statement that lists the slots of these standbys that are in use."""
+    listed = ", ".join(f"'{name}'" for name in names)
+    return f"SELECT slot_name FROM pg_replication_slots WHERE active AND slot_name IN ({listed})"
 
 
 def drop_slots(names: Iterable[str]) -> list[str]:

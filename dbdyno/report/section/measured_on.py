@@ -230,8 +230,8 @@ def _of_initdb(key: str) -> Callable[[Json], Any]:
 
 
 def _connections(server: Json) -> str | None:
-    """How connections to a server elsewhere are encrypted; those to one of the lab's are local."""
-    if server.get("external") is None:
+    """How connections from host to host are encrypted; others do not leave theirs."""
+    if server.get("external") is None and server.get("access") is None:
         return ""
     found: str | None = server.get("encryption")
     if found is None or found.startswith("not "):

@@ -1,0 +1,283 @@
+"""Servers that load from other hosts reaches, from networks of their own: who may come, who not.
+
+Each network has one address. The first is let in; the second is on the same wires, and is not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from dbdyno.engine import Place, Server, access, provide
+from dbdyno.host import process, program
+from dbdyno.model import Arm, Json
+from dbdyno.model.error import PlanError
+from dbdyno.run.check.reached import job as one_statement
+from mysql_place import ENGINES, an_arm
+from server_place import a_place, builds, ends, started
+
+pytestmark = pytest.mark.live
+
+NETWORKS = 0x0A400000
+"""10.64.0.0; each test process has eight addresses beyond it."""
+BY_MYSQL = {"general_log": "ON", "slow_query_log": "ON", "long_query_time": "0"}
+LOGS = {
+    "postgres": {"log_statement": "all", "log_min_duration_statement": "0"},
+    "mysql": BY_MYSQL,
+    "mariadb": BY_MYSQL,
+}
+"""All that a server can log, it logs."""
+FAMILIES = {"postgres": "postgres", "mysql": "mysql", "mariadb": "mysql"}
+REFUSED = {"postgres": "no pg_hba.conf entry", "mysql": "is not allowed to connect"}
+UNENCRYPTED = {"postgres": "no pg_hba.conf entry", "mysql": "Access denied|exposes it"}
+"""MySQL first asks for the password, which the generator does not send as it is."""
+BAD_PASSWORD = {"postgres": "password authentication failed", "mysql": "Access denied"}
+NOBODY: Json = {"roles": []}
+
+
+@dataclass(frozen=True)
+class Networks:
+    """The address of this machine in them, and two others, each in a network of its own."""
+
+    server: str
+    clients: dict[str, str]  # the network's name -> its address
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="session")
+def networks() -> Iterator[Networks]:
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("networks of their own need root and `ip` of iproute2")
+    pid = os.getpid()
+    first = NETWORKS + pid % 2**18 * 8
+    server, *others = (".".join(map(str, (first + n).to_bytes(4, "big"))) for n in (1, 2, 3))
+    found = Networks(server, {f"dyno-access-{pid}-{n}": one for n, one in enumerate(others)})
+    try:
+        for number, (name, address) in enumerate(found.clients.items()):
+            link = f"dyno{pid}{number}"
+            ip("netns", "add", name)
+            ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name)
+            ip("address", "add", server, "peer", address, "dev", link)
+            ip("link", "set", link, "up")
+            ip("-n", name, "address", "add", address, "peer", server, "dev", "eth0")
+            ip("-n", name, "link", "set", "eth0", "up")
+        yield found
+    finally:
+        for name in found.clients:
+            with suppress(subprocess.CalledProcessError):
+                ip("netns", "delete", name)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A running server that other hosts reach, and the networks of these."""
+
+    server: Server
+    networks: Networks
+    place: Place
+
+    def load(
+        self,
+        client: int | None = 0,
+        *,
+        at: Json | None = None,
+        tls: bool = True,
+        password: str | None = None,
+    ) -> str | None:
+        """Makes load from a network, or from here, as a generator there does; why it failed.
+
+        `at`: a job's `server`, in place of the server's own.
+        """
+        secrets = self.server.access_secrets()
+        assert secrets is not None
+        part = self.server.job_part(NOBODY)
+        place = (at or part["server"]) | ({} if tls else {"tls": None})
+        there = [] if client is None else ["ip", "netns", "exec", [*self.networks.clients][client]]
+        done = subprocess.run(
+            [*there, program.find("dyno-loadgen")],
+            input=json.dumps(one_statement(part | {"server": place}) | {"autostart": True}),
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, access.PASSWORD: password or secrets["password"]},
+        )
+        last = json.loads(done.stdout.splitlines()[-1])
+        return None if last["status"] == "ok" else str(last["reason"])
+
+    def places(self) -> list[Json]:
+        """Where load can connect: the server, and its standbys."""
+        names = list(self.server.endpoints())
+        roles = [{"name": name, "endpoint": name} for name in names]
+        part = self.server.job_part({"roles": roles})
+        return [part["server"], *part.get("endpoints", {}).values()]
+
+    def of_family(self, words: dict[str, str]) -> str:
+        return words[FAMILIES[self.server.engine]]
+
+
+def reachable(place: Place, networks: Networks, client: int, *, tls: bool) -> Place:
+    """The same place for a server that one of the networks may reach."""
+    address = [*networks.clients.values()][client]
+    return replace(place, access=access.make(networks.server, [address], tls=tls))
+
+
+@contextmanager
+def running(arm: Arm, networks: Networks) -> Iterator[Reached]:
+    """A server with TLS that the first network may reach."""
+    with a_place(arm.engine) as place:
+        place = reachable(place, networks, 0, tls=True)
+        with started(arm, place) as server:
+            server.create_database("ib")
+            server.join_standbys()
+            yield Reached(server, networks, place)
+
+
+def named(server: Path | str) -> str:
+    return getattr(server, "name", str(server))
+
+
+SERVERS = [*ends(), *ENGINES]
+IN_SOAK = {*ends()[:-1], "mysql"}
+
+
+@pytest.fixture(scope="module", params=SERVERS, ids=named)
+def encrypted(request: pytest.FixtureRequest, networks: Networks) -> Iterator[Reached]:
+    """A server of each engine with TLS; the newest PostgreSQL has a standby."""
+    if request.param in ENGINES:
+        arm = an_arm(request.param, settings=LOGS[request.param])
+    else:
+        standby = int(request.param == builds()[-1])
+        arm = postgres(request.param, settings=LOGS["postgres"], standby=standby)
+    with running(arm, networks) as found:
+        yield found
+
+
+def postgres(base_dir: Path, **more: object) -> Arm:
+    return replace(Arm(name="a", engine="postgres", base_dir=base_dir), **more)
+
+
+def test_the_client_named_comes_in_and_verifies_the_servers_certificate(encrypted: Reached):
+    for place in encrypted.places():
+        assert place["host"] == encrypted.networks.server
+        assert place["tls"]["mode"] == "verify-full"
+        assert place["password"] == {"env": access.PASSWORD}
+        assert encrypted.load(at=place) is None
+
+
+def test_another_host_is_refused_by_the_server_itself_and_so_is_this_one(encrypted: Reached):
+    for place in encrypted.places():
+        for client in (1, None):
+            assert encrypted.of_family(REFUSED) in str(encrypted.load(client, at=place))
+
+
+def test_the_client_named_is_refused_without_tls_and_without_the_password(encrypted: Reached):
+    for place in encrypted.places():
+        said = encrypted.load(at=place, tls=False)
+        assert re.search(encrypted.of_family(UNENCRYPTED), str(said))
+        said = encrypted.load(at=place, password="another")
+        assert encrypted.of_family(BAD_PASSWORD) in str(said)
+
+
+def test_a_certificate_of_another_run_is_not_trusted(encrypted: Reached, tmp_path: Path):
+    other = tmp_path / "other.crt"
+    other.write_text(access.made_certificate(encrypted.networks.server).text)
+    (place, *_) = encrypted.places()
+    said = encrypted.load(at=place | {"tls": place["tls"] | {"root_certificate": str(other)}})
+    assert "certificate" in str(said)
+
+
+def test_facts_say_how_the_load_comes_and_have_no_secret(encrypted: Reached):
+    facts = encrypted.server.facts()
+    client, _ = encrypted.networks.clients.values()
+    assert facts["transport"] == "tcp"
+    assert facts["encryption"].startswith("TLS")
+    assert facts["access"] == {"address": encrypted.networks.server, "clients": [client]}
+    assert facts["departures"] == []
+    secrets = encrypted.server.access_secrets()
+    assert secrets is not None
+    assert secrets["password"] not in json.dumps(facts)
+
+
+def test_the_password_is_in_no_file_and_in_nothing_that_a_process_shows(encrypted: Reached):
+    assert encrypted.load() is None
+    secrets, pid = encrypted.server.access_secrets(), encrypted.server.postmaster_pid
+    assert secrets is not None and pid is not None
+    password = secrets["password"].encode()
+    shown = [Path(f"/proc/{one}") for one in (pid, *process.children(pid))]
+    files = [one / name for one in shown for name in ("cmdline", "environ")]
+    files += [one for one in encrypted.place.data_root.parent.rglob("*") if one.is_file()]
+    assert any(one.name.endswith(".log") for one in files)
+    holding = []
+    for file in files:
+        with suppress(FileNotFoundError, ProcessLookupError):  # the server removes and renames some
+            holding += [file] if password in file.read_bytes() else []
+    assert holding == []
+
+
+def test_the_key_is_the_servers_alone_and_lies_in_no_data(encrypted: Reached):
+    folder = encrypted.place.data_root / "a"
+    found = (folder / "load.key").stat()
+    assert found.st_uid == encrypted.place.account.uid
+    assert found.st_mode & 0o777 == 0o600
+    key = (folder / "load.key").read_bytes()
+    assert not [one for one in folder.rglob("data/*") if one.is_file() and key in one.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    "encrypted",
+    [pytest.param(one, marks=[pytest.mark.soak] * (one in IN_SOAK)) for one in SERVERS],
+    indirect=True,
+    ids=named,
+)
+def test_a_copy_of_the_data_lets_in_whom_the_next_run_names(encrypted: Reached):
+    """The last with this server, whose data it takes; the next run is without TLS."""
+    server, networks, plain = encrypted.server, encrypted.networks, encrypted.place
+    first, arm = server.access_secrets(), server._arm  # type: ignore[attr-defined]
+    copy = server.keep({"seed": 1}, {"workload": "w", "step": "s", "block_begun_unix_ns": 5})
+    server.remove()
+    assert not (plain.data_root / "a" / "load.key").exists()
+    place = reachable(plain, networks, 1, tls=False)
+    second = provide(arm, place=place)
+    alone = provide(arm, place=replace(plain, access=None))
+    assert first is not None and server.identity == second.identity == alone.identity
+    try:
+        second.prepare_from(copy, shared_blocks=False)
+        second.start()
+        second.use_database("ib")
+        there = Reached(second, networks, place)
+        assert there.load(1) is None
+        assert there.of_family(BAD_PASSWORD) in str(there.load(1, password=first["password"]))
+        assert there.of_family(REFUSED) in str(there.load(0))
+        assert second.facts()["encryption"].startswith("not encrypted")
+        second.stop(crash=True)
+        alone.prepare_from(copy, shared_blocks=False)
+        alone.start()
+        alone.use_database("ib")
+        by_loopback = alone.address(tcp=True)
+        assert by_loopback is not None
+        assert alone._client.execute(by_loopback, ["SELECT 1"], 10) == [(1,)]  # type: ignore[attr-defined]
+    finally:
+        for one in (second, alone):
+            one.stop(crash=True)
+        alone.remove()
+
+
+def test_a_setting_of_the_plan_that_the_lab_needs_itself_is_refused(networks: Networks):
+    with a_place() as place:
+        arm = postgres(builds()[-1], settings={"ssl": "off"})
+        asked = provide(arm, place=reachable(place, networks, 0, tls=True))
+        with pytest.raises(PlanError, match=r"arms\.a\.settings\.ssl: dyno sets this itself"):
+            asked.check()
+        provide(arm, place=reachable(place, networks, 0, tls=False)).check()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dbdyno.analysis.compare.pairing import facing, placed, ratio
+from dbdyno.analysis.compare.pairing import by_block, by_block_of_each, facing, placed, ratio
 from dbdyno.model import StepRun
 from run_builder import cell, concluded, failed, plan_of, run
 
@@ -46,6 +46,16 @@ def test_only_bases_of_the_same_block_count() -> None:
 def test_without_places_the_base_itself_comes_before_its_doubles() -> None:
     bases = [at("base", None, 100.0), at("again", None, 200.0)]
     assert facing([at("other", None, 300.0)], bases).compared("qps").pairs[1].base == 100.0
+
+
+def test_all_metrics_by_block_are_each_metric_by_block() -> None:
+    runs = [at("base", 0, 100.0, block=2), failed(at("base", 0, 1.0, block=3)), at("base", 0, 0.0)]
+    found = by_block_of_each(runs)
+    assert found["qps"] == {2: 100.0, 1: 0.0}
+    for name in {name for one in runs for name in one.metrics}:
+        values = by_block(runs, name)
+        assert found.get(name, {}) == values
+        assert list(found.get(name, {})) == list(values), "sums go through them in one order"
 
 
 def test_a_value_of_0_makes_no_pair() -> None:

@@ -94,6 +94,20 @@ def test_beyond_twenty_blocks_signs_are_drawn_and_agree_with_the_exact_ones() ->
     assert significance.sign_flip_p([0.01] * 40) == 1 / (significance.SIGNS_DRAWN + 1)
 
 
+@pytest.mark.parametrize("blocks", [21, 60])
+def test_drawn_signs_give_the_p_of_their_definition(blocks: int) -> None:
+    rows = np.random.default_rng(blocks).normal(0.004, 0.02, (5, blocks))
+    draw = np.random.default_rng(significance.SIGNS_SEED)
+    signs = 2 * draw.integers(0, 2, (significance.SIGNS_DRAWN, blocks)) - 1
+    for row in rows:
+        far = sum(abs(sum(one)) >= abs(sum(row)) for one in (signs * row).tolist())
+        expected = (far + 1) / (significance.SIGNS_DRAWN + 1)
+        assert significance.sign_flip_p(row.tolist()) == expected
+    assert significance.drawn_sign_flip_ps(rows).tolist() == [
+        significance.sign_flip_p(row.tolist()) for row in rows
+    ]
+
+
 def test_one_block_has_no_p() -> None:
     assert significance.t_p([0.1]) is None
     assert significance.sign_flip_p([0.1]) is None

@@ -21,7 +21,7 @@ def drawn(count: int, blocks: int, seed: int = 6) -> list[tuple[float, ...]]:
     return [*found, (0.0,) * blocks, (0.1,) * blocks, (-0.01,) * blocks]
 
 
-@pytest.mark.parametrize("blocks", [2, 3, 6, 10, 12])
+@pytest.mark.parametrize("blocks", [2, 3, 6, 10, 12, 25])
 def test_the_tests_of_a_batch_are_those_of_stats(blocks: int) -> None:
     samples = drawn(30, blocks)
     for logs, found in zip(samples, vectorized.tests(samples, 0.03), strict=True):

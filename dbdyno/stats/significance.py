@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,12 @@ SIGNS_DRAWN = 9_999
 
 SIGNS_SEED = 6
 """With more blocks it takes this many drawn ones, from this seed."""
+
+SIGNS_KEPT_MAX = 8
+"""So many draws are kept, of the last numbers of blocks: the looks at a plan ask by turns."""
+
+SIGNS_IN_MEMORY_MAX = 500
+"""So many of the drawn vectors are multiplied at once, which bounds the memory of many tests."""
 
 
 def t_p(logs: Sequence[float], spread: Spread | None = None) -> float | None:
@@ -86,11 +92,9 @@ def sign_flip_p(logs: Sequence[float]) -> float | None:
     if len(logs) < 2:
         return None
     values = np.asarray(logs, dtype=float)
-    reach = abs(float(values.sum())) - ROUNDING_MAX * max(1.0, float(np.abs(values).sum()))
     if len(logs) > SIGNS_EXACT_MAX:
-        draws = np.random.default_rng(SIGNS_SEED).integers(0, 2, (SIGNS_DRAWN, len(logs)))
-        far = int(np.count_nonzero(np.abs((2 * draws - 1) @ values) >= reach))
-        return (far + 1) / (SIGNS_DRAWN + 1)
+        return float(drawn_sign_flip_ps(values[np.newaxis])[0])
+    reach = abs(float(values.sum())) - ROUNDING_MAX * max(1.0, float(np.abs(values).sum()))
     if reach <= 0:
         return 1.0
     # Every sum is one of the first half's plus one of the second's; by symmetry one side is half.
@@ -99,6 +103,19 @@ def sign_flip_p(logs: Sequence[float]) -> float | None:
     second = np.sort(_signs(len(logs) - half) @ values[half:])
     far = sum(len(second) - int(at) for at in np.searchsorted(second, reach - first))
     return min(1.0, 2 * far / (len(first) * len(second)))
+
+
+def drawn_sign_flip_ps(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The same p of each row by drawn sign vectors: all rows share their number of blocks."""
+    slack = ROUNDING_MAX * np.maximum(1.0, np.abs(rows).sum(axis=1))
+    reach = np.abs(rows.sum(axis=1)) - slack
+    drawn = _drawn_signs(rows.shape[1])
+    far = np.zeros(len(rows), dtype=np.int64)
+    for first in range(0, SIGNS_DRAWN, SIGNS_IN_MEMORY_MAX):
+        some = drawn[first : first + SIGNS_IN_MEMORY_MAX].astype(float)
+        far += np.count_nonzero(np.abs(some @ rows.T) >= reach, axis=0)
+    found: npt.NDArray[np.float64] = (far + 1) / (SIGNS_DRAWN + 1)
+    return found
 
 
 def sign_p(less: int, more: int) -> float:
@@ -118,6 +135,13 @@ def _signs(count: int) -> npt.NDArray[np.float64]:
     """All sign vectors of so many numbers, a row each."""
     rows: npt.NDArray[np.int64] = np.arange(2**count)[:, np.newaxis] >> np.arange(count)
     return np.where(rows & 1, -1.0, 1.0)
+
+
+@lru_cache(maxsize=SIGNS_KEPT_MAX)
+def _drawn_signs(count: int) -> npt.NDArray[np.int8]:
+    """SIGNS_DRAWN seeded sign vectors of so many numbers, a row each."""
+    draws = np.random.default_rng(SIGNS_SEED).integers(0, 2, (SIGNS_DRAWN, count))
+    return (2 * draws - 1).astype(np.int8)
 
 
 def equivalence_p(

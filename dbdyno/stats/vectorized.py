@@ -66,6 +66,8 @@ def _below(at: Numbers, sd: Numbers, count: int) -> Numbers:
 def _sign_flip(values: Numbers) -> Numbers:
     """The sign-flip test of each row."""
     count = values.shape[1]
+    if count > significance.SIGNS_EXACT_MAX:
+        return significance.drawn_sign_flip_ps(values)
     if count > SIGNS_AT_ONCE_MAX:
         return np.array([significance.sign_flip_p(row) for row in values.tolist()], dtype=float)
     # A vector and its opposite have sums of one size: half of them are enough.

@@ -80,12 +80,12 @@ class Contest:
         """The metrics by which the step is judged, throughput first."""
         return self.headline, self.cpu
 
-    @property
+    @cached_property
     def cpu(self) -> str:
         """The metric of CPU by which it is judged."""
         return cpu_of((*self.faced.runs, *self.faced.base_runs))
 
-    @property
+    @cached_property
     def bound(self) -> Bound:
         """The bound of the ratio of throughputs, relative to that of the servers' limits."""
         return generator_limit.ratio_bound(self.faced.base_runs, self.faced.runs)

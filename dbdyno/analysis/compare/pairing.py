@@ -17,6 +17,8 @@ from dbdyno.stats import duet, interval
 
 HALVES = 2
 
+Metrics = Mapping[str, float | None]
+
 
 class Pair(NamedTuple):
     """Values of one metric in one block."""
@@ -68,7 +70,7 @@ class Facing:
     withheld: bool = False  # whether they are shown and get no word
     _known: dict[str, Compared] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    @property
+    @cached_property
     def base_runs(self) -> tuple[StepRun, ...]:
         """The base's run beside each of the arm's: of those that ended well the nearest."""
         return tuple(
@@ -97,23 +99,39 @@ class Facing:
 
     def _halved(self, name: str) -> dict[int, float]:
         """The log ratios of a metric in the blocks that were a duet."""
-        found = {
-            run.block: of_halves(base, run, name)
-            for run, base in zip(self.runs, self.base_runs, strict=False)
-            if base.block == run.block
-        }
+        found = {run.block: of_halves(base, run, name) for run, base in self._duets}
         return {block: duet.mean_of_halves(*logs) for block, logs in found.items() if logs}
+
+    @cached_property
+    def _duets(self) -> tuple[tuple[StepRun, StepRun], ...]:
+        """The runs that were half of a duet, each with the base's."""
+        return tuple(
+            (run, base)
+            for run, base in zip(self.runs, self.base_runs, strict=False)
+            if run.halves and base.block == run.block
+        )
 
     def _both(self, name: str) -> dict[int, Pair]:
         """A metric by block, where both have it, whatever it is."""
         found = {}
-        for run, bases in zip(self.runs, self.bases, strict=True):
-            other = run.metrics.get(name)
-            values = (base.metrics.get(name) for base in bases)
-            value = next((value for value in values if value is not None), None)
-            if other is not None and value is not None:
-                found[run.block] = Pair(value, other)
+        for block, own, bases in self._metrics:
+            other = own.get(name)
+            if other is None:
+                continue
+            for base in bases:
+                value = base.get(name)
+                if value is not None:
+                    found[block] = Pair(value, other)
+                    break
         return found
+
+    @cached_property
+    def _metrics(self) -> tuple[tuple[int, Metrics, tuple[Metrics, ...]], ...]:
+        """Of each run its block, its metrics and those of its bases, of which many are asked."""
+        return tuple(
+            (run.block, run.metrics, tuple(base.metrics for base in bases))
+            for run, bases in zip(self.runs, self.bases, strict=True)
+        )
 
     def within(self, blocks: Sequence[int]) -> Facing:
         """The same of these blocks alone; itself, with what it knows, where it has no others."""
@@ -191,6 +209,16 @@ def by_block(runs: Sequence[StepRun], name: str) -> dict[int, float]:
     return {block: value for block, value in values.items() if value is not None}
 
 
+def by_block_of_each(runs: Sequence[StepRun]) -> dict[str, dict[int, float]]:
+    """The same of every metric, by its name; without one that no run has."""
+    found: dict[str, dict[int, float]] = {}
+    for block, metrics in {run.block: run.metrics for run in runs}.items():
+        for name, value in metrics.items():
+            if value is not None:
+                found.setdefault(name, {})[block] = value
+    return found
+
+
 def ratio(base: Sequence[StepRun], other: Sequence[StepRun], name: str) -> Ratio | None:
     """A metric of `other` by the nearest base's, over the blocks in which both have it above 0."""
     return ratio_of(facing(other, base), name)
@@ -204,7 +232,7 @@ def ratio_of(faced: Facing, name: str) -> Ratio | None:
     return Ratio(value=found.value, low=found.low, high=found.high, blocks=found.count)
 
 
-def own(runs: Sequence[StepRun], name: str) -> Ratio | None:
-    """The base's ratio to itself: 1, without an interval."""
-    blocks = sum(value > 0 for value in by_block(runs, name).values())
+def own(values: Mapping[int, float]) -> Ratio | None:
+    """The base's ratio to itself: 1, without an interval; `values`: of a metric by block."""
+    blocks = sum(value > 0 for value in values.values())
     return Ratio(value=1.0, low=None, high=None, blocks=blocks) if blocks else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from dbdyno.analysis.compare import imbalance
 from dbdyno.analysis.compare.arm_vs_base import Where
 from dbdyno.analysis.compare.arms_and_blocks import Arms
-from dbdyno.analysis.compare.pairing import Facing, by_block, facing, own, ratio_of
+from dbdyno.analysis.compare.pairing import Facing, by_block_of_each, facing, own, ratio_of
 from dbdyno.analysis.step import generator_limit
 from dbdyno.model import Cell, Json, StepComparison, StepRun, metric
 from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, cpu_of
@@ -78,9 +78,12 @@ def row(where: Where, arms: Arms, runs: Sequence[StepRun]) -> Row:
 def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
     """One arm in a step; `faced` None: it is the base."""
     headline = next((run.facts.headline for run in runs), None)
-    values = list(by_block(runs, headline).values()) if headline is not None else []
+    found = by_block_of_each(runs)
+    values = list(found.get(headline, {}).values()) if headline is not None else []
     names = _names(runs)
-    ratios = {name: own(runs, name) if faced is None else ratio_of(faced, name) for name in names}
+    ratios = {
+        name: own(found.get(name, {})) if faced is None else ratio_of(faced, name) for name in names
+    }
     known = {name: value for name, value in ratios.items() if value is not None}
     targets = any(run.facts.sla_target is not None for run in runs)
     return Cell(
@@ -93,7 +96,7 @@ def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
         if faced is None
         else generator_limit.ratio_bound(faced.base_runs, runs),
         sla_met=sum(run.roles.sla_met is True for run in runs) if targets else None,
-        metrics={name: _mean(by_block(runs, name)) for name in names},
+        metrics={name: _mean(found.get(name, {})) for name in names},
         ratios=known,
     )
 

@@ -78,12 +78,15 @@ def _same(value: Any) -> Any:
 
 def _dataclass_maker(kind: Any) -> Maker:
     hints = get_type_hints(kind)
-    makers = [(one.name, _maker(hints[one.name])) for one in fields(kind)]
+    makers = {one.name: _maker(hints[one.name]) for one in fields(kind)}
+    others = [(name, maker) for name, maker in makers.items() if maker is not _same]
 
     def make(value: Any) -> Any:
         if len(value) != len(makers):
             raise ValueError(f"{kind.__name__} has {len(makers)} fields, not {len(value)}")
-        return kind(**{name: maker(value[name]) for name, maker in makers})
+        if not others:
+            return kind(**value)
+        return kind(**value | {name: maker(value[name]) for name, maker in others})
 
     return make
 

@@ -46,7 +46,17 @@ def _misfit(value: Any, form: Form) -> tuple[str, str] | None:
     return None if fits else ("", "{}is " + _short(value))
 
 
+def _is_one(value: Any, forms: tuple[Form, ...]) -> bool:
+    """Whether the value is of a type among the forms: nearly all are, and need no words."""
+    for one in forms:
+        if value is None if one is None else isinstance(one, type) and isinstance(value, one):
+            return True
+    return False
+
+
 def _of_several(value: Any, forms: tuple[Form, ...]) -> tuple[str, str] | None:
+    if _is_one(value, forms):
+        return None
     found: tuple[str, str] | None = None
     for one in forms:
         found = _misfit(value, one)
@@ -60,7 +70,10 @@ def _of_object(value: Any, form: dict[str, Form]) -> tuple[str, str] | None:
         return "", "{}is no object"
     for key, inner in form.items():
         if key == "*":
+            is_type = isinstance(inner, type)
             for name, one in value.items():
+                if is_type and isinstance(one, inner):
+                    continue
                 if found := _misfit(one, inner):
                     return f".{name}{found[0]}", found[1]
             continue
@@ -68,6 +81,8 @@ def _of_object(value: Any, form: dict[str, Form]) -> tuple[str, str] | None:
         if name not in value:
             if name == key:
                 return f".{name}", "the key `{where}` is missing"
+        elif isinstance(inner, type) and isinstance(value[name], inner):
+            continue
         elif found := _misfit(value[name], inner):
             return f".{name}{found[0]}", found[1]
     return None

@@ -146,10 +146,11 @@ class Entrance:
 
 def refuse_own(arm: Arm, names: Iterable[str]) -> None:
     """Raises PlanError where an arm's settings name one of those that the entrance has."""
-    for name in names:
-        if name in arm.settings:
+    set_here = frozenset(names)
+    for written in arm.settings:
+        if written.lower().replace("-", "_").removeprefix("loose_") in set_here:
             raise PlanError(
-                f"arms.{arm.name}.settings.{name}: dyno sets this itself for load from other "
+                f"arms.{arm.name}.settings.{written}: dyno sets this itself for load from other "
                 f"hosts: remove the key, or {REMEDY}"
             )
 

@@ -21,6 +21,7 @@ from dbdyno.slurm import collect
 from dbdyno.slurm.cluster import Asked, Cluster, JobState
 from dbdyno.slurm.collect import Ending
 from dbdyno.slurm.spool import Part, Spool
+from dbdyno.store import Results
 
 States = dict[tuple[str, int], JobState]
 RUNNING, WAITING = "running", "queued"
@@ -69,20 +70,28 @@ class Jobs:
 
         What a job wrote last may be seen here only some seconds later.
         """
-        found = []
-        for part in parts:
-            if part.ended() is not None:
-                found.append(part)
-            elif collect.is_over(part, state := states.get(part.place)):
-                if state is not None and state.state in collect.OF_USER:
-                    found.append(part)
-                    continue
-                since_s = self._missing_s.setdefault(part.place, time.monotonic())
-                if time.monotonic() - since_s >= self.settle_s:
-                    found.append(part)
-            else:
-                self._missing_s.pop(part.place, None)
-        return found
+        return [part for part in parts if self._is_over(part, states.get(part.place))]
+
+    def _is_over(self, part: Part, state: JobState | None) -> bool:
+        ended = part.ended()
+        if ended is not None and not ended["interrupted"]:
+            return True
+        if state is not None and not state.is_over:  # who interrupted it is known at its end
+            self._missing_s.pop(part.place, None)
+            return False
+        if ended is not None or (state is not None and state.state in collect.OF_USER):
+            return True
+        since_s = self._missing_s.setdefault(part.place, time.monotonic())
+        return time.monotonic() - since_s >= self.settle_s
+
+    def take(self, part: Part, state: JobState | None, results: Results) -> Ending:
+        """Takes what a job has measured that is over, and forgets it. Raises HostError."""
+        if state is not None and len(part.starts()) > 1:
+            # A controller that came back with an older state has started it again, and it may run.
+            self.cancel([part], {part.place: state})
+        end = collect.collect(part, state, results)
+        part.close(keep_log=end.reason is not None)
+        return end
 
     def cancel(self, parts: Iterable[Part], states: States) -> None:
         """Ends these jobs. Raises HostError."""
@@ -173,8 +182,7 @@ class Batch:
     def take(self, part: Part, state: JobState | None) -> None:
         """Takes what a job has measured that is over."""
         number = part.index
-        end = collect.collect(part, state, self.lab.results)
-        part.close(keep_log=end.reason is not None)
+        end = self.jobs.take(part, state, self.lab.results)
         self.parts.remove(part)
         self.failed += end.failed
         for reason in end.voids:

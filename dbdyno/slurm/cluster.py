@@ -19,8 +19,8 @@ ANSWER_S_MAX = 60.0
 """One command of Slurm's; its own clients give up after some ten seconds."""
 HELLO_S_MAX = 20.0
 """The first one: where there is no configuration, clients look for it for a minute."""
-FIELDS = "%j|%K|%A|%T|%N|%r"
-"""Of squeue: the name, the index in its array, the id, the state, the nodes, why it waits."""
+FIELDS = "%j|%F|%K|%T|%N|%r"
+"""Of squeue: the name, the array's id, the index there, the state, the nodes, why it waits."""
 ALIVE = frozenset(
     {
         "PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "RESIZING",
@@ -264,9 +264,9 @@ def expanded(nodes: str) -> tuple[str, ...]:
 
 def read_state(line: str) -> tuple[tuple[str, int], JobState]:
     """A line of squeue by name and index."""
-    name, index, job_id, state, node, why = line.split("|", 5)
+    name, array, index, state, node, why = line.split("|", 5)
     return (name, int(index)), JobState(
-        job_id=job_id, state=state, node=node, why="" if why == "None" else why
+        job_id=f"{array}_{index}", state=state, node=node, why="" if why == "None" else why
     )
 
 
@@ -302,7 +302,8 @@ def ask(
 
 def last_line(answer: subprocess.CompletedProcess[str]) -> str:
     """The last thing that a command said, without its own name and the word error before it."""
-    lines = (answer.stderr.strip() or answer.stdout.strip()).splitlines()
+    said = (answer.stderr.strip() or answer.stdout.strip()).splitlines()
+    lines = [line for line in said if not line.startswith("Try ")]  # … "sbatch --help"
     line = lines[-1] if lines else f"status {answer.returncode}"
     for head in (f"{Path(answer.args[0]).name}: ", "error: ", "fatal: "):
         line = line.removeprefix(head)

@@ -8,7 +8,7 @@ from dbdyno.model import Json
 from dbdyno.run import blocks as runner
 from dbdyno.run.void import Cause
 from dbdyno.slurm.cluster import JobState
-from dbdyno.slurm.spool import Part
+from dbdyno.slurm.spool import Part, Start
 from dbdyno.store import BlockFolder, Results, handover
 
 OF_NODE = {
@@ -82,24 +82,36 @@ def ending(part: Part, state: JobState | None) -> Ending:
 
 def collect(part: Part, state: JobState | None, results: Results) -> Ending:
     """Moves the blocks of a job that is over into `results`; how it ended."""
-    end, begun, its = ending(part, state), part.begun(), part.results()
+    end, decisive = ending(part, state), part.decisive()
     voids: list[str] = []
     done = False
-    if its is not None and begun is not None and "before" in begun:
-        keep_node(end.node, its, results)
-        for block in handover.new_blocks(its, begun["before"]):
+    for start in sorted(part.starts(), key=lambda one: one != decisive):
+        last = start == decisive
+        reason = (end.reason or "dyno ended early") if last else "Slurm has started the job again"
+        for block in new_blocks(start, results):
             failed = failed_steps(block)
-            void = handover.take(block, results, end.reason or "dyno ended early", end.cause)
+            void = handover.take(block, results, reason, end.cause if last else None)
             if void is None:
                 done, end = True, replace(end, failed=max(end.failed, failed))
             else:
                 voids.append(void)
-    if end.again and begun is not None and not (done or voids):
+    if end.again and decisive is not None and not (done or voids):
         # Nothing was measured; the failure is kept all the same, as it counts.
         results.begin_block(part.submission.blocks[part.index], host=end.node)
         results.void_block(part.index, end.reason or "", end.cause)
         voids.append(end.reason or "")
+    if done and (part.ended() or {}).get("error") is None:  # whatever ended it came too late
+        end = replace(end, reason=None, cause=None)
     return replace(end, done=done, voids=tuple(voids))
+
+
+def new_blocks(start: Start, results: Results) -> list[BlockFolder]:
+    """The blocks that a start has measured; the facts of its node are kept in `results`."""
+    begun, its = start.begun(), start.results()
+    if begun is None or its is None or "before" not in begun:
+        return []
+    keep_node(str(begun["node"]), its, results)
+    return handover.new_blocks(its, begun["before"])
 
 
 def keep_node(node: str, its: Results, results: Results) -> None:

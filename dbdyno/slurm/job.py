@@ -28,7 +28,7 @@ from dbdyno.model.error import DynoError, HostError
 from dbdyno.run import blocks as runner
 from dbdyno.run.arm import Lab
 from dbdyno.run.check import plan_record, prepared_json
-from dbdyno.slurm.spool import PREPARE, Part, Spool, Submission
+from dbdyno.slurm.spool import PREPARE, Part, Spool, Start, Submission
 from dbdyno.store import Results, handover
 
 COMMAND = (sys.executable, "-m", "dbdyno.slurm.job")
@@ -55,13 +55,13 @@ def go(folder: Path, environment: Mapping[str, str]) -> int:
     if part.is_over():
         print(f"nobody waits for {folder.name}/{part.index} any more")  # noqa: T201
         return 0
-    earlier = part.begun() or {}
-    part.begin(earlier | {"node": node, "job_id": environment.get("SLURM_JOB_ID")})
+    start = part.start()
+    start.begin({"node": node, "job_id": job_id(environment), "pid": os.getpid()})
     about: Json = {"node": node, "dyno": __version__, "error": None, "interrupted": False}
     status = 0
     try:
         refuse_another_version(part, node)
-        found = measure(part, node, environment)
+        found = measure(start, node, environment)
     except DynoError as error:
         found, status = {"error": str(error)}, 1
         print(f"dyno: {error}", file=sys.stderr)  # noqa: T201
@@ -70,8 +70,14 @@ def go(folder: Path, environment: Mapping[str, str]) -> int:
     except Exception as error:
         found, status = {"error": f"{type(error).__name__}: {error} (see {part.log})"}, 1
         traceback.print_exc()
-    part.end(about | found)
+    start.end(about | found)
     return status
+
+
+def job_id(environment: Mapping[str, str]) -> str | None:
+    """The job's id as Slurm's commands take it: `12_3`."""
+    array, index = (environment.get(f"SLURM_ARRAY_{name}_ID") for name in ("JOB", "TASK"))
+    return f"{array}_{index}" if array is not None else environment.get("SLURM_JOB_ID")
 
 
 def refuse_another_version(part: Part, node: str) -> None:
@@ -84,17 +90,16 @@ def refuse_another_version(part: Part, node: str) -> None:
         )
 
 
-def measure(part: Part, node: str, environment: Mapping[str, str]) -> Json:
+def measure(start: Start, node: str, environment: Mapping[str, str]) -> Json:
     """Checks the plan, or measures a block; returns what ended.json says of it."""
-    submission = part.submission
+    part, submission = start.part, start.part.submission
     spool, block = Spool(submission.folder.parent), submission.blocks.get(part.index)
     with HostLock(plan=submission.plan.name, wait=True):
         leftovers.end_leftovers()
         with data_of(submission.plan, node, environment) as plan:
-            set_aside(part)
-            before = outlined(spool, part, node)
-            part.begin({**(part.begun() or {}), "before": sorted(before)})
-            with runner.opened(plan, part.folder) as lab:
+            before = outlined(spool, start, node)
+            start.begin({**(start.begun() or {}), "before": sorted(before)})
+            with runner.opened(plan, start.folder) as lab:
                 if block is None:
                     return prepare(replace(lab, node=node))
                 return one_block(replace(lab, node=node, through=submission.task["through"]), block)
@@ -120,27 +125,17 @@ def one_block(lab: Lab, block: Block) -> Json:
     return {"failed": its.failed, "voids": its.voids}
 
 
-def set_aside(part: Part) -> None:
-    """Makes void what an earlier try of the same job has left, which Slurm has begun again."""
-    results = part.results()
-    if results is not None and results.block_state(part.index) == "broken":
-        results.void_block(part.index, "Slurm has begun the job again")
-
-
-def outlined(spool: Spool, part: Part, node: str) -> frozenset[str]:
+def outlined(spool: Spool, start: Start, node: str) -> frozenset[str]:
     """Tells the job's result folder of the blocks elsewhere; their names."""
-    known = (part.begun() or {}).get("before")
-    if known is not None:
-        return frozenset(known)
-    beside = Path(part.submission.task["results"])
+    beside = Path(start.part.submission.task["results"])
     if not (beside / "plan.json").exists():
         return frozenset()
-    others = [one.results() for one in spool.parts() if one != part]
+    others = [other.results() for part in spool.parts() for other in part.starts()]
     return handover.outline(
         Results.open(beside),
         [one for one in others if one is not None],
-        part.results_folder,
-        number=part.index,
+        start.results_folder,
+        number=start.part.index,
         host=node,
     )
 

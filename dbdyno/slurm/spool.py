@@ -4,9 +4,10 @@ OUT/.slurm/PLAN/lock               held by the one process that submits and coll
 OUT/.slurm/PLAN/prepared/          what the first job found: the plan fits the nodes
 OUT/.slurm/PLAN/007/task.json      a submission: the plan, and the blocks that its jobs measure
 OUT/.slurm/PLAN/007/job.sh, log.3  what Slurm runs; what the job of block 3 said
-OUT/.slurm/PLAN/007/3/begun.json   the job of block 3 has begun, on which node
-OUT/.slurm/PLAN/007/3/PLAN/        the result folder that it measures into
-OUT/.slurm/PLAN/007/3/ended.json   it has ended, and how; nothing is written there afterwards
+OUT/.slurm/PLAN/007/3/1/           the first start of the job of block 3: Slurm may start it again
+        …/begun.json               it has begun, on which node
+        …/PLAN/                    the result folder that it measures into
+        …/ended.json               it has ended, and how; nothing is written there afterwards
 OUT/.slurm/PLAN/007/over.3         what it had was taken; nobody waits for it
 
 Whatever is decided follows from these files, so a plan goes on after any break.
@@ -14,8 +15,11 @@ Whatever is decided follows from these files, so a plan goes on after any break.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import itertools
 import os
+import re
 import secrets
 import shutil
 import time
@@ -32,12 +36,55 @@ from dbdyno import __version__
 from dbdyno.host import lock as host_lock
 from dbdyno.model import Block, Json, Plan
 from dbdyno.model.error import HostError, ResultError
-from dbdyno.store import Results, read_json, safe_name, write_json
+from dbdyno.store import Results, read_json, write_json
 from dbdyno.store.file import read_json_if_there
 
 FOLDER = ".slurm"
+NO_NAME = re.compile(r"[^A-Za-z0-9._-]")
+"""What a job's name has not, as Slurm's commands take lists of names."""
 PREPARE = 0
 """The index of the job that checks a plan; blocks have their numbers."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """One start of a job, and its folder, in which nobody else writes."""
+
+    part: Part
+    folder: Path
+
+    @property
+    def results_folder(self) -> Path:
+        """The result folder that it measures into."""
+        return self.folder / self.part.submission.plan.name
+
+    def results(self) -> Results | None:
+        """Its results; None where it came not so far."""
+        try:
+            return Results.open(self.results_folder)
+        except ResultError:
+            return None
+
+    def begin(self, facts: Json) -> None:
+        """Says that it has begun, and what is known of it."""
+        write_json(self.folder / "begun.json", facts)
+
+    def begun(self) -> Json | None:
+        """begun.json; None where it has not begun."""
+        return read_json_if_there(self.folder / "begun.json")
+
+    def end(self, found: Json) -> None:
+        """Says that it has ended, and how."""
+        write_json(self.folder / "ended.json", found)
+
+    def ended(self) -> Json | None:
+        """ended.json; None where it goes on, or ended without a word."""
+        return read_json_if_there(self.folder / "ended.json")
+
+    def is_well(self) -> bool:
+        """Whether it has ended after all that it had to do."""
+        ended = self.ended()
+        return ended is not None and ended["error"] is None and not ended["interrupted"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +101,7 @@ class Part:
 
     @property
     def folder(self) -> Path:
-        """The folder in which the job writes."""
+        """The folder of its starts."""
         return self.submission.folder / str(self.index)
 
     @property
@@ -62,34 +109,34 @@ class Part:
         """What the job said."""
         return self.submission.folder / f"log.{self.index}"
 
-    @property
-    def results_folder(self) -> Path:
-        """The result folder that the job measures into."""
-        return self.folder / safe_name(self.submission.plan.name)
-
-    def results(self) -> Results | None:
-        """Its results; None where it came not so far."""
-        try:
-            return Results.open(self.results_folder)
-        except ResultError:
-            return None
-
-    def begin(self, facts: Json) -> None:
-        """Says that the job has begun."""
+    def start(self) -> Start:
+        """A new start, with a folder of its own."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_json(self.folder / "begun.json", facts | {"unix_ns": time.time_ns()})
+        for number in itertools.count(len(self.starts()) + 1):
+            with contextlib.suppress(FileExistsError):
+                (folder := self.folder / str(number)).mkdir()
+                return Start(self, folder)
+        raise AssertionError("numbers do not end")
+
+    def starts(self) -> list[Start]:
+        """All starts so far, in their order."""
+        paths = sorted(self.folder.glob("[0-9]*"), key=lambda path: int(path.name))
+        return [Start(self, path) for path in paths]
+
+    def decisive(self) -> Start | None:
+        """The start by whose end the job is judged: one that went well, else the last."""
+        starts = self.starts()
+        return next(filter(Start.is_well, starts), starts[-1] if starts else None)
 
     def begun(self) -> Json | None:
-        """begun.json; None where the job has not begun."""
-        return read_json_if_there(self.folder / "begun.json")
-
-    def end(self, found: Json) -> None:
-        """Says that the job has ended, and how."""
-        write_json(self.folder / "ended.json", found)
+        """begun.json of the decisive start; None where there is none."""
+        its = self.decisive()
+        return None if its is None else its.begun()
 
     def ended(self) -> Json | None:
-        """ended.json; None where the job goes on, or ended without a word."""
-        return read_json_if_there(self.folder / "ended.json")
+        """ended.json of the decisive start; None where it goes on, or ended without a word."""
+        its = self.decisive()
+        return None if its is None else its.ended()
 
     def is_over(self) -> bool:
         """Whether what it had was taken."""
@@ -153,7 +200,7 @@ class Spool:
     @classmethod
     def of(cls, parent: Path, plan: Plan) -> Spool:
         """The spool of a plan whose result folder lies in `parent`."""
-        return cls(parent.absolute() / FOLDER / safe_name(plan.name))
+        return cls(parent.absolute() / FOLDER / plan.name)
 
     @contextmanager
     def locked(self) -> Iterator[int]:
@@ -202,7 +249,7 @@ class Spool:
         token = secrets.token_hex(3)
         task = {
             "dyno": __version__,
-            "name": f"dyno-{safe_name(plan.name)}-{token}",
+            "name": f"dyno-{NO_NAME.sub('_', plan.name)}-{token}",
             "plan": dump_plan(plan),
             "blocks": [asdict(block) for block in blocks.values()],
             **further,
@@ -212,13 +259,11 @@ class Spool:
         return Submission(folder)
 
     def tidy(self) -> None:
-        """Removes submissions of which nothing is waited for; logs of failures stay."""
+        """Removes submissions of which nothing is waited for; those with logs of failures stay."""
         for one in self.submissions():
-            if all(part.is_over() for part in one.parts()):
-                for part in one.parts():
-                    shutil.rmtree(part.folder, ignore_errors=True)
-                if not any(part.log.exists() for part in one.parts()):
-                    shutil.rmtree(one.folder, ignore_errors=True)
+            parts = one.parts()
+            if all(part.is_over() and not part.log.exists() for part in parts):
+                shutil.rmtree(one.folder, ignore_errors=True)
 
     # --- What the first job found ---
 
@@ -227,11 +272,11 @@ class Spool:
         """The folder of the job that checked the plan."""
         return self.folder / "prepared"
 
-    def keep_prepared(self, part: Part) -> None:
+    def keep_prepared(self, start: Start) -> None:
         """Keeps what the job found about the plan of its submission."""
-        write_json(part.folder / "plan.json", part.submission.task["plan"])
+        write_json(start.folder / "plan.json", start.part.submission.task["plan"])
         shutil.rmtree(self.prepared, ignore_errors=True)
-        part.folder.rename(self.prepared)
+        start.folder.rename(self.prepared)
 
     def found(self, plan: Plan) -> Json | None:
         """What was found about exactly this plan by this version of dyno; None: nothing yet."""

@@ -211,9 +211,9 @@ def followed(jobs: Jobs, part: Part, watch: Watch) -> str | None:
             watch.say(text)
         shown = text
         time.sleep(jobs.poll_s)
-    end = collect.ending(part, state)
-    if end.reason is None:
-        jobs.spool.keep_prepared(part)
+    end, start = collect.ending(part, state), part.decisive()
+    if end.reason is None and start is not None:
+        jobs.spool.keep_prepared(start)
     part.close(keep_log=end.reason is not None)
     if end.reason is not None and end.cause is None:
         raise HostError(end.reason)
@@ -249,8 +249,7 @@ def take_ended(jobs: Jobs, lab: Lab) -> None:
     while parts:
         states = jobs.states(parts)
         for part in jobs.over(parts, states):
-            end = collect.collect(part, states.get(part.place), lab.results)
-            part.close(keep_log=end.reason is not None)
+            end = jobs.take(part, states.get(part.place), lab.results)
             for line in words_of(part.index, end):
                 lab.watch.say(line)
         parts = [

@@ -152,10 +152,8 @@ class HostLab:
     def _received(self, message: Json) -> Plan:
         """The plan that was sent, with its files as if they lay where they came from."""
         shutil.rmtree(self.files_root, ignore_errors=True)
-        for name, text in message["files"].items():
-            path = self.files_root / name.lstrip("/")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        for name, content in message["files"].items():
+            wire.write_file(self.files_root / name.lstrip("/"), content)
         plan = wire.unpacked(Plan, message["plan"])
         if plan.path is not None:
             plan = replace(plan, path=self.files_root / str(plan.path).lstrip("/"))

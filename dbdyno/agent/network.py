@@ -56,12 +56,14 @@ def interface_bytes(address: str) -> tuple[int | None, int | None]:
 
 
 def interface(address: str) -> str | None:
-    """The interface by which an address is reached; None where nothing says it."""
+    """The interface by which an address is reached; None where nothing says it.
+
+    None of one of this host's own, too: nothing that goes there leaves the host.
+    """
     own = own_address(address)
-    for _, name in socket.if_nameindex():
-        if own is not None and own == _address_of(name):
-            return name
-    return None
+    if own is None or own == address:
+        return None
+    return next((name for _, name in socket.if_nameindex() if _address_of(name) == own), None)
 
 
 def own_address(address: str) -> str | None:

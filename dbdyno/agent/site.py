@@ -219,16 +219,24 @@ def begun_blocks(results: Results) -> Json:
 
 
 def sent(plan: Plan) -> Json:
-    """A plan with the texts of the files that it names, by their paths here. Raises PlanError."""
-    whole = plan if plan.path is None else replace(plan, path=plan.path.resolve())
+    """A plan with the files that it names, by their paths here. Raises PlanError."""
+    whole = plan if plan.path is None else replace(plan, path=plan.path.absolute())
     return {
         "plan": wire.packed(whole),
-        "files": {str(path.resolve()): path.read_text(encoding="utf-8") for path in files(plan)},
+        "files": {str(path.absolute()): wire.file_json(path) for path in files(plan)},
     }
 
 
 def files(plan: Plan) -> Iterator[Path]:
-    """The workload files and scripts that a plan names by paths. Raises PlanError."""
+    """The files that a plan names by paths: workload files, scripts, and its hooks' own.
+
+    Raises PlanError.
+    """
+    if plan.path is not None:
+        yield plan.path
+        words = (word for hook in plan.hooks for word in hook.command or ())
+        own = (plan.path.parent / word for word in words if not word.startswith("/"))
+        yield from (path for path in own if path.is_file())
     for use in plan.workloads:
         for name in (use.name, *(one for its in (use.scripts or {}).values() for one in its)):
             if Path(name).is_absolute():

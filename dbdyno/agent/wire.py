@@ -5,17 +5,19 @@ Both are of one version: what a message holds are the types of `model`, as they 
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import time
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dbdyno import __version__
 from dbdyno.model import Json, error
-from dbdyno.model.error import DynoError, LabDied
+from dbdyno.model.error import DynoError, LabDied, PlanError
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -24,6 +26,7 @@ PROTOCOL = 1
 """Of the messages; it grows whenever one changes its meaning."""
 ALIVE_EVERY_S = 5.0
 """Between two signs of life that dyno sends an agent."""
+FILE_BYTES_MAX = 16 << 20
 SILENCE_S_MAX = 90.0
 """Without one for so long the connection is broken: the agent stops what it started."""
 
@@ -89,6 +92,27 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
+
+
+def file_json(path: Path) -> Json:
+    """A file with its mode. Raises PlanError where it cannot be read, or is too large to send."""
+    try:
+        content, mode = path.read_bytes(), path.stat().st_mode & 0o777
+    except OSError as reason:
+        raise PlanError(f"{path}: cannot be read: {reason.strerror}") from None
+    if len(content) > FILE_BYTES_MAX:
+        raise PlanError(
+            f"{path}: has {len(content):,} bytes, which is too much to send with a plan: put it "
+            "on the host, and name it by its path there"
+        )
+    return {"content": base64.b64encode(content).decode(), "mode": mode}
+
+
+def write_file(path: Path, message: Json) -> None:
+    """Writes the file that `file_json` read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(base64.b64decode(message["content"]))
+    path.chmod(message["mode"])
 
 
 def error_json(reason: Exception, hidden: str = "") -> Json:

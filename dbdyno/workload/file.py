@@ -15,7 +15,7 @@ from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.sweep import named
 from dbdyno.workload.mixes import Mixes, with_scripts
-from dbdyno.workload.schema import WorkloadFile
+from dbdyno.workload.schema import Step, WorkloadFile
 from dbdyno.workload.script import files
 
 SUFFIX = ".toml"
@@ -186,13 +186,30 @@ def scripts_sha256(loaded: Workload) -> dict[str, str]:
 
 
 def own_files(use: WorkloadUse, plan: Path | None) -> list[Path]:
-    """The files that a plan's use reads beside what comes along: its workload file, its scripts.
+    """The files that a plan's use needs beside what comes along: its workload file, scripts, and
+    programs that lie beside them.
 
     Raises WorkloadError.
     """
     loaded = used(use, plan)
     own = [Path(loaded.source)] if _is_path(use.name) else []
-    return [*own, *(loaded.folder / path for path in scripts_sha256(loaded))]
+    named = [
+        *scripts_sha256(loaded),
+        *(word for step in loaded.file.steps for word in _words(step)),
+    ]
+    found = (loaded.folder / word for word in dict.fromkeys(named) if not word.startswith("/"))
+    return [*own, *(path for path in found if path.is_file())]
+
+
+def _words(step: Step) -> list[str]:
+    """The words of a step that may name files: of its command, and scripts of other programs."""
+    command = step.command or []
+    words = command.split() if isinstance(command, str) else list(command)
+    if step.sysbench is not None:
+        words.append(step.sysbench.script)
+    if step.pgbench is not None:
+        words += [one.rpartition("@")[0] or one for one in step.pgbench.scripts]
+    return words
 
 
 def _is_path(name_or_path: str) -> bool:

@@ -171,7 +171,7 @@ EVENTS: Mapping[str, Event] = {
         }
     ),
     "window_close": Event(
-        always={"active_ns": Natural},
+        always={"active_ns": Natural, "status?": str},
         told={
             "ended": ("connections", dict),
             "clients_end_ns": ("connections", [(None, Natural)]),

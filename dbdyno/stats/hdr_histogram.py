@@ -56,26 +56,66 @@ def counts_of_each(groups: Sequence[Sequence[str]]) -> list[Counts]:
 
 def encoded(cells: Counts, counts: Counts) -> str:
     """The histogram with these counts in these cells, which ascend, for `counts_of_each`."""
-    body = bytearray()
-    following = 0
-    for cell, count in zip(cells.tolist(), counts.tolist(), strict=True):
-        if cell > following:
-            _append(body, following - cell)
-        _append(body, count)
-        following = cell + 1
+    return _encoded([(cells, counts)])[0]
+
+
+def sums(groups: Sequence[Sequence[str]]) -> list[str]:
+    """Of each group one histogram that has counted what all of its histograms have.
+
+    Raises ResultError as `counts_of_each` does.
+    """
+    found = ["" if len(group) > 1 else group[0] for group in groups]
+    several = [place for place, text in enumerate(found) if not text]
+    whole = counts_of_each([groups[place] for place in several])
+    parts = [(np.flatnonzero(counts), counts[counts > 0]) for counts in whole]
+    for place, text in zip(several, _encoded(parts), strict=True):
+        found[place] = text
+    return found
+
+
+def _encoded(parts: Sequence[tuple[Counts, Counts]]) -> list[str]:
+    """The histograms with these counts in these cells, made together."""
+    lists = [_interleaved(cells, counts) for cells, counts in parts]
+    numbers = np.concatenate([*lists, np.zeros(0, dtype=np.int64)])
+    body, ends = _written((numbers << 1) ^ (numbers >> 63))
+    begin, texts = 0, []
+    for following in np.cumsum([len(one) for one in lists]).tolist():
+        end = int(ends[following - 1]) if following else 0
+        texts.append(_text(body[begin:end]))
+        begin = end
+    return texts
+
+
+def _interleaved(cells: Counts, counts: Counts) -> Counts:
+    """The counts, each after the number of empty cells before it, as a negative one, if any are."""
+    empty = np.diff(cells, prepend=-1) - 1
+    both: Counts = np.column_stack((-empty, counts)).ravel()
+    written: NDArray[np.bool_] = np.column_stack((empty > 0, np.ones_like(empty, dtype=bool)))
+    return both[written.ravel()]
+
+
+def _written(numbers: Counts) -> tuple[bytes, Counts]:
+    """Numbers, none of which is negative, as LEB128, and where each of them ends."""
+    widths = np.ones(len(numbers), dtype=np.int64)
+    for width in range(1, _COUNT_BYTES_MAX):
+        more = numbers >> (7 * width) > 0
+        if not more.any():
+            break
+        widths += more
+    ends = np.cumsum(widths)
+    written = np.zeros(int(ends[-1]) if len(ends) else 0, dtype=np.uint8)
+    for place in range(int(widths.max(initial=0))):
+        some = widths > place
+        bits = (numbers[some] >> (7 * place)) & 127
+        written[(ends - widths)[some] + place] = bits | (128 * (widths[some] > place + 1))
+    return written.tobytes(), ends
+
+
+def _text(body: bytes) -> str:
     inner = _INNER.pack(_INNER_COOKIE, len(body), *_RANGE, 1.0) + body
     deflated = zlib.compress(inner)
     text = binascii.b2a_base64(_OUTER.pack(_OUTER_COOKIE, len(deflated)) + deflated, newline=False)
     return text.decode("ascii")
-
-
-def _append(body: bytearray, number: int) -> None:
-    """Writes a number as ZigZag LEB128."""
-    left = number << 1 if number >= 0 else -(number << 1) - 1
-    while left > 127:
-        body.append((left & 127) | 128)
-        left >>= 7
-    body.append(left)
 
 
 def _added(whole: Counts, cells: Counts, counts: Counts) -> Counts:

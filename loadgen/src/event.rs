@@ -94,6 +94,8 @@ pub enum Event {
         active_ns: u64,
         ended: BTreeMap<String, Vec<Option<u64>>>,
         clients_end_ns: Vec<Option<u64>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        status: Option<Status>,
     },
     /// The last line.
     Done {

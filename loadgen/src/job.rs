@@ -243,10 +243,7 @@ impl Job {
     /// Returns the role of a tied pair whose operations are one execution of a statement, where there is one.
     #[must_use]
     pub fn queued_role(&self, statement: usize) -> Option<usize> {
-        let paired = |role| {
-            self.tied_to(role).is_some()
-                || (0..self.roles.len()).any(|other| self.tied_to(other) == Some(role))
-        };
+        let paired = |role| self.tied_to(role).is_some() || self.tied_by(role).is_some();
         let sends = |code: &[Instruction]| {
             let mut sends = code
                 .iter()

@@ -154,7 +154,7 @@ fn add_step_role(job: &Job, role: usize, workers: &mut [WorkerLayout]) {
         .filter(|number| number % job.segment.of == job.segment.index)
         .map(|number| connection(job, role, 0, number, number, count))
         .collect();
-    let tied = (0..job.roles.len()).any(|other| job.tied_to(other) == Some(role));
+    let tied = job.tied_by(role).is_some();
     let alone = match job.roles[role].pace {
         Pace::Closed {} => true,
         // Arrivals are dealt out by number, as between processes.

@@ -33,6 +33,9 @@ pub enum Message {
 pub enum Command {
     /// Start the step.
     Go,
+    /// Start the step when CLOCK_MONOTONIC says so many nanoseconds; at once where that is past.
+    #[serde(skip)]
+    GoAt(u64),
     /// Complete what is in flight and begin nothing.
     Pause,
     /// Go on.
@@ -99,6 +102,17 @@ pub enum Output {
 struct Line {
     #[serde(rename = "do")]
     do_: Command,
+    at_ns: Option<u64>,
+}
+
+/// Reads a command, or says why a line is none.
+fn command(line: &str) -> Result<Command, String> {
+    let line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    match (line.do_, line.at_ns) {
+        (command, None) => Ok(command),
+        (Command::Go, Some(at_ns)) => Ok(Command::GoAt(at_ns)),
+        _ => Err("`at_ns` belongs to `go`; remove it".to_owned()),
+    }
 }
 
 /// Reads the caller's commands until the input ends, and sends each as a [`Message`].
@@ -108,9 +122,9 @@ pub fn read_commands(input: impl Read, messages: &Sender<Message>) {
         if line.trim().is_empty() {
             continue;
         }
-        let message = match serde_json::from_str::<Line>(&line) {
-            Ok(line) => Message::Command(line.do_),
-            Err(error) => Message::BadCommand(error.to_string()),
+        let message = match command(&line) {
+            Ok(command) => Message::Command(command),
+            Err(error) => Message::BadCommand(error),
         };
         if messages.send(message).is_err() {
             return;
@@ -118,4 +132,25 @@ pub fn read_commands(input: impl Read, messages: &Sender<Message>) {
     }
     // Where the step is over nobody needs to know.
     let _ = messages.send(Message::InputEnded);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_may_have_a_time_and_no_other_command_may() {
+        assert_eq!(command(r#"{"do": "go"}"#), Ok(Command::Go));
+        let timed = r#"{"do": "go", "at_ns": 9007199254740993}"#;
+        assert_eq!(command(timed), Ok(Command::GoAt(9_007_199_254_740_993)));
+        for wrong in [
+            r#"{"do": "stop", "at_ns": 5}"#,
+            r#"{"do": "go", "at_ns": -5}"#,
+            r#"{"do": "go", "at_s": 5}"#,
+            r#"{"do": {"go_at": 5}}"#,
+            r#"{"do": "go_at"}"#,
+        ] {
+            assert!(command(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -4,6 +4,7 @@ mod abort;
 mod close;
 mod fills;
 mod pause;
+mod starting;
 mod workers;
 
 use crate::event::{Event, Status, ThreadUse, Totals};
@@ -148,7 +149,10 @@ impl Ending {
 /// What the caller has asked for so far.
 #[derive(Debug, Default)]
 pub(crate) struct Caller {
-    go: bool,
+    /// When the step may start: 0 for at once; none while it has to wait.
+    go_ns: Option<u64>,
+    /// Pauses and their ends that were asked for before that.
+    early: Vec<Command>,
     pub(crate) stop: bool,
     signals: u32,
     /// When operations in flight are given up.
@@ -214,7 +218,8 @@ impl Step<'_> {
             Message::Fill(note) => Turn::Fill(note),
             Message::Command(command) => {
                 match command {
-                    Command::Go => self.caller.go = true,
+                    Command::Go => self.caller.go_ns = Some(0),
+                    Command::GoAt(at_ns) => self.caller.go_ns = Some(at_ns),
                     Command::Stop => self.caller.stop = true,
                     Command::Pause | Command::Resume => {}
                 }
@@ -249,16 +254,6 @@ impl Step<'_> {
         eprintln!(
             "dyno-loadgen: standard input: {error}; commands are {{\"do\": \"go\"|\"pause\"|\"resume\"|\"stop\"}}"
         );
-    }
-
-    /// Whether the step may start, waits for it; false where it is to end instead.
-    pub(crate) fn wait_for_go(&mut self) -> bool {
-        while !self.caller.stop && !self.caller.go && !self.job.autostart {
-            if let Turn::Abort = self.turn(None) {
-                return false;
-            }
-        }
-        !self.caller.stop
     }
 
     fn done(&self, ending: Ending) -> Status {
@@ -307,8 +302,8 @@ impl Step<'_> {
             setup_us: if self.is_fake() { 0 } else { setup_us },
             histogram_bytes_max: layout::histogram_bytes_max(layouts, &code.shape(self.job)),
         });
-        if self.wait_for_go() {
-            workers.shared.command(Phase::Running, monotonic_ns());
+        if let Some(start_ns) = self.wait_for_go() {
+            workers.shared.command(Phase::Running, start_ns);
             self.measure(code, &mut workers)
         } else {
             workers.shared.command(Phase::Closing, monotonic_ns());
@@ -372,6 +367,12 @@ impl Step<'_> {
     fn wait_for_close(&mut self, workers: &mut Workers) -> Option<Vec<Closed>> {
         let mut closed: Vec<Option<Closed>> = vec![None; workers.count];
         let mut pauses = Pauses::new(workers.count);
+        for command in self.caller.early.drain(..) {
+            pauses.want(command == Command::Pause);
+        }
+        if let Some(phase) = pauses.command() {
+            workers.shared.command(phase, monotonic_ns());
+        }
         let mut stopped = false;
         while closed.iter().any(Option::is_none) {
             match self.turn(None) {

@@ -104,7 +104,9 @@ impl Shared {
                 .flat_map(|worker| &worker.groups)
                 .filter(move |group| group.role == role)
         };
-        let stops: Box<[bool]> = (0..job.roles.len()).map(|role| stops(job, role)).collect();
+        let stops: Box<[bool]> = (0..job.roles.len())
+            .map(|role| job.ends_step(role))
+            .collect();
         let stop_groups = (0..job.roles.len())
             .filter(|role| stops[*role])
             .map(|role| groups(role).count())
@@ -134,7 +136,7 @@ impl Shared {
         PHASES[usize::from(self.phase.load(SeqCst))]
     }
 
-    /// Returns when the caller let the step start, by the real clock.
+    /// Returns when the step starts or has started, by the real clock.
     #[must_use]
     pub fn go_ns(&self) -> u64 {
         self.go_ns.load(SeqCst)
@@ -231,14 +233,6 @@ impl Shared {
     pub fn role_ended_ns(&self, role: usize) -> Option<u64> {
         self.roles[role].ended()
     }
-}
-
-/// Tells whether a role is among those that end the step, or tied to one.
-fn stops(job: &Job, role: usize) -> bool {
-    let named = |role: usize| job.stop.roles.contains(&job.roles[role].name);
-    named(role)
-        || job.tied_to(role).is_some_and(named)
-        || (0..job.roles.len()).any(|other| job.tied_to(other) == Some(role) && named(other))
 }
 
 /// Both ends of a wake-up call; clones share it.

@@ -212,6 +212,7 @@ impl<S: Sessions> Worker<S> {
     /// Returns when the worker has something to do by itself.
     fn wake_ns(&self) -> u64 {
         match self.mode {
+            Mode::Waiting if self.shared.phase() > Phase::Waiting => self.shared.go_ns(),
             Mode::Waiting | Mode::Paused | Mode::Draining | Mode::Holding => u64::MAX,
             Mode::Pausing => self.timeline.wake_ns(),
             Mode::Running if !self.computing.is_empty() => self.now_ns,

@@ -28,24 +28,30 @@ def limits(evidence: Evidence, metrics: Mapping[str, float | None]) -> tuple[str
     busy = tuple(_busy(evidence))
     if not evidence.tells_lateness and not busy:
         return None
-    return (*busy, *_late(metrics))
+    return (*busy, *_late(evidence, metrics))
 
 
 def _busy(evidence: Evidence) -> Iterable[str]:
     threads = evidence.load.done.get("threads") or []
-    busy = max((thread["busy_share"] for thread in threads), default=0.0)
+    if not threads:
+        return
+    thread = max(threads, key=lambda thread: float(thread["busy_share"]))
+    busy, host = thread["busy_share"], thread.get("host")
     if busy > BUSY_SHARE_MAX:
-        yield f"its busiest thread was busy {100 * busy:.0f} % of the time ({MORE_THREADS})"
+        where = "" if host is None else f", on {host},"
+        yield f"its busiest thread{where} was busy {100 * busy:.0f} % of the time ({MORE_THREADS})"
 
 
-def _late(metrics: Mapping[str, float | None]) -> Iterable[str]:
+def _late(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
     lag_us = metrics.get("lag_us_p99")
+    elsewhere = any("host" in thread for thread in evidence.load.done.get("threads") or [])
     if lag_us is not None and lag_us > LAG_MS_P99_MAX * 1e3:
         busy_pct = metrics.get("cpups") or 0.0
         crowded = (
             f"the host's processors were {busy_pct:.0f} % busy: use fewer clients or more cores"
         )
-        remedy = crowded if busy_pct >= HOST_BUSY_PCT_MIN else MORE_THREADS
+        is_crowded = busy_pct >= HOST_BUSY_PCT_MIN and not elsewhere
+        remedy = crowded if is_crowded else MORE_THREADS
         late = (
             f"the generator itself sent operations late, 1 % of them by over {lag_us / 1e3:.1f} ms"
         )

@@ -77,7 +77,7 @@ class FakeSampler:
     def observe(self, event: Json) -> None:
         """Counts what the operations of a tick cost; its line is written when the next begins."""
         if event["event"] == "hello" and event["pid"] is None:
-            self._named = False
+            self._named = event["profile"] is not None  # a generator on another host names them
             del self._owners[GENERATOR]
         if event["event"] == "connected":
             self.add_role(event["server_pid"], event["role"])
@@ -86,7 +86,7 @@ class FakeSampler:
         if event["tick"] != self._tick:
             self._end_second()
             self._tick = event["tick"]
-            if self._named:
+            if GENERATOR in self._owners:
                 self._owners[GENERATOR].cpu_ns += round(event["cpu_us"] * 1000)
         self._tick_ns = self._mono_ns = event["mono_ns"]
         self._spend(event["role"], event["operations"])

@@ -174,19 +174,6 @@ impl Job {
             "threads",
             format!("{}; at most {THREADS_MAX}", self.threads),
         )?;
-        ensure(
-            self.segment.index < self.segment.of,
-            "segment",
-            "`index` must be below `of`, and `of` at least 1",
-        )?;
-        ensure(
-            self.segment.of <= self.clients,
-            "segment.of",
-            format!(
-                "{} processes for {} clients; give at most one each",
-                self.segment.of, self.clients
-            ),
-        )?;
         self.check_values()?;
         self.check_cursors()?;
         self.check_variables()?;
@@ -204,6 +191,7 @@ impl Job {
             self.check_fills()?;
         }
         self.stop.check(self)?;
+        self.check_segment()?;
         self.log.as_ref().map_or(Ok(()), |log| log.check(self))?;
         self.fake.as_ref().map_or(Ok(()), |fake| fake.check(self))
     }

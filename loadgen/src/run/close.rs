@@ -1,6 +1,6 @@
 //! What the caller learns of a window that has closed: when each role and each client ended.
 
-use crate::event::Event;
+use crate::event::{Event, Status};
 use crate::job::{Job, Per, Stop};
 use crate::message::Closed;
 use crate::shared::{End, Shared};
@@ -51,6 +51,16 @@ pub(super) fn window_close(job: &Job, shared: &Shared, closed: &[Closed], end_ns
         active_ns,
         ended,
         clients_end_ns,
+        status: shared.ended().as_ref().and_then(early),
+    }
+}
+
+/// How a step ended that did not end as the job said.
+pub(super) fn early(end: &End) -> Option<Status> {
+    match end {
+        End::Done => None,
+        End::Stopped(_) => Some(Status::Stopped),
+        End::Failed(_) => Some(Status::Failed),
     }
 }
 

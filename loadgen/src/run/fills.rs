@@ -1,5 +1,6 @@
 //! A step that fills tables: runs the fill in a thread of its own and reports its progress as ticks.
 
+use super::close::early;
 use super::{Ending, Step, Turn};
 use crate::event::{Event, OperationTick, Tick, Totals};
 use crate::fill::{self, FillProgress};
@@ -52,10 +53,12 @@ impl Step<'_> {
             setup_us: 0,
             histogram_bytes_max: 0,
         });
-        if !self.wait_for_go() {
+        let Some(start_ns) = self.wait_for_go() else {
             return Ending::before_start(End::Stopped("stopped before the start".to_owned()));
-        }
-        let start_ns = monotonic_ns();
+        };
+        std::thread::sleep(Duration::from_nanos(
+            start_ns.saturating_sub(monotonic_ns()),
+        ));
         self.write(Event::Started {
             mono_ns: start_ns,
             unix_ns: start_ns + unix_ahead_ns(),
@@ -81,6 +84,7 @@ impl Step<'_> {
             active_ns: account.timeline.window_ns(),
             ended: BTreeMap::from([(ROLE.to_owned(), vec![done])]),
             clients_end_ns: vec![done; self.job.clients as usize],
+            status: early(&end),
         });
         while !self.caller.stop && !self.job.autostart {
             if let Turn::Abort = self.turn(None) {

@@ -244,7 +244,7 @@ impl Sessions for FakeSessions {
 
     fn command_ns(&mut self, command: Command, at_ns: u64) -> u64 {
         match command {
-            Command::Go => {
+            Command::Go | Command::GoAt(_) => {
                 self.now_ns = self.now_ns.max(at_ns);
                 self.start_ns = self.now_ns;
                 if let Some(lost_at_s) = self.fake.lost_at_s {

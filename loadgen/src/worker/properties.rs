@@ -135,7 +135,7 @@ fn sent(content: &Content, around: &Circumstances) -> Requests {
         content.per == Per::Step && matches!(around.pace, Some((Arrivals::Burst, _)));
     let enough = match content.per {
         Per::Client => content.clients,
-        Per::Step => content.clients.min(content.connections),
+        Per::Step => content.connections,
     };
     let segments = if shared_bursts {
         1

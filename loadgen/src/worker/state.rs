@@ -289,7 +289,7 @@ fn add_pacings(job: &Job, layout: &WorkerLayout, parts: &mut Parts) {
             continue;
         }
         let client = parts.groups[index].client;
-        let tied = (0..job.roles.len()).find(|other| job.tied_to(*other) == Some(role));
+        let tied = job.tied_by(role);
         let partner = tied.and_then(|tied| groups.get(&(tied, client)).copied());
         let lead = partner.and_then(|partner| match job.roles[parts.groups[partner].role].pace {
             Pace::Tied { lead, .. } => Some(lead),

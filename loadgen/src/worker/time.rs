@@ -42,7 +42,10 @@ impl<S: Sessions> Worker<S> {
         match (self.mode, phase) {
             // A command that follows `go` closely takes effect after the start.
             (Mode::Waiting, Phase::Running | Phase::Pausing | Phase::Stopping) => {
-                self.start(self.shared.go_ns());
+                let go_ns = self.shared.go_ns();
+                if self.now_ns >= go_ns || S::COMMANDS_AT_TICKS {
+                    self.start(go_ns);
+                }
             }
             (Mode::Running, Phase::Pausing) => {
                 // Until now operations have begun; what the pause shifts comes after it.

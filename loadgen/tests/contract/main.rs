@@ -125,3 +125,28 @@ fn segments_share_every_schedule_but_bursts() {
         assert_eq!(checked.is_ok(), fits, "{arrivals}: {checked:?}");
     }
 }
+
+#[test]
+fn each_segment_has_connections_and_a_part_of_what_ends_the_step() {
+    let parse = |job: &Value| Job::parse(&job.to_string()).map_err(|error| error.key);
+    // Twelve clients, and beside them one connection for all.
+    let mut job = changed("l.i0", "/clients", json!(12));
+    let mut beside = job["roles"][0].clone();
+    beside["name"] = json!("beside");
+    beside["per"] = json!("step");
+    beside["stop"] = Value::Null;
+    beside["pace"] = json!({"kind": "closed"});
+    job["roles"].as_array_mut().unwrap().push(beside);
+    job["segment"] = json!({"index": 2, "of": 3});
+    assert!(parse(&job).is_ok(), "the last of three has clients only");
+    job["stop"]["roles"] = json!(["insert", "beside"]);
+    job["roles"][1]["stop"] = json!({"operations": 5});
+    assert_eq!(parse(&job).unwrap_err(), "roles[1].connections");
+    // Connections alone need no clients.
+    job["roles"].as_array_mut().unwrap().remove(0);
+    (job["clients"], job["roles"][0]["connections"]) = (json!(1), json!(3));
+    job["stop"] = json!({"seconds": 5});
+    assert!(parse(&job).is_ok());
+    job["segment"] = json!({"index": 2, "of": 4});
+    assert_eq!(parse(&job).unwrap_err(), "segment.of");
+}

@@ -1,6 +1,6 @@
 //! Errors, and how a step ends.
 
-use crate::harness::{converse, fake, play, play_with};
+use crate::harness::{Played, converse, fake, play, play_with};
 use crate::{SECOND_NS, histograms, inserts, timed};
 use dyno_loadgen::event::{Event, Status};
 use dyno_loadgen::job::{OnLost, Otherwise, Pace, RoleStop};
@@ -38,13 +38,24 @@ fn an_error_that_may_be_tried_again_is_and_shows() {
     );
 }
 
+/// What the window's close says of a step that does not end as its job says.
+fn early(played: &Played) -> Option<Status> {
+    played.find(|event| match event {
+        Event::WindowClose { status, .. } => Some(*status),
+        _ => None,
+    })
+}
+
 #[test]
 fn another_error_fails_the_step_or_is_counted() {
     let description =
         r#"{"default_us": 500, "errors": [{"statement": "insert", "every": 10, "code": "23505"}]}"#;
     let mut job = inserts(description, 900);
     let played = play(&job);
-    assert_eq!(played.status, Status::Failed);
+    assert_eq!(
+        (played.status, early(&played)),
+        (Status::Failed, Some(Status::Failed))
+    );
     assert!(
         played.reason().unwrap().contains("23505"),
         "{:?}",
@@ -66,7 +77,7 @@ fn another_error_fails_the_step_or_is_counted() {
     );
     job.roles[0].on_error.otherwise = Otherwise::Count;
     let played = play(&job);
-    assert_eq!(played.status, Status::Ok);
+    assert_eq!((played.status, early(&played)), (Status::Ok, None));
     assert_eq!(played.totals("insert"), [1620, 162_000, 180, 0]);
     let [response, _] = histograms(&played.ticks("insert"), "insert");
     assert_eq!(
@@ -114,6 +125,7 @@ fn a_hard_limit_stops_a_step_and_says_so() {
         (played.status, played.active_ns()),
         (Status::Stopped, 2_500_000_000)
     );
+    assert_eq!(early(&played), Some(Status::Stopped));
     assert!(played.reason().unwrap().contains("seconds_max"));
     assert_eq!(played.counts("insert"), [4000, 4000, 2000]);
     let ends = played.find(|event| match event {

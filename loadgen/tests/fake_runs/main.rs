@@ -16,7 +16,9 @@ mod logging;
 mod pacing;
 mod rates;
 mod scripts;
+mod segments;
 mod sleeping;
+mod starting;
 
 use dyno_loadgen::event::Tick;
 use dyno_loadgen::job::{Job, Piece, RoleStop, Stop};

@@ -46,6 +46,20 @@ impl Job {
         }
     }
 
+    /// Returns the role that is tied to a role.
+    #[must_use]
+    pub fn tied_by(&self, role: usize) -> Option<usize> {
+        (0..self.roles.len()).find(|other| self.tied_to(*other) == Some(role))
+    }
+
+    /// Tells whether a role is among those that end the step, or tied to one.
+    #[must_use]
+    pub fn ends_step(&self, role: usize) -> bool {
+        let partners = [self.tied_to(role), self.tied_by(role)];
+        let mut several = partners.into_iter().flatten().chain([role]);
+        several.any(|one| self.stop.roles.contains(&self.roles[one].name))
+    }
+
     /// The quota of a role, or of the role that it is tied to.
     #[must_use]
     pub fn quota_of(&self, role: usize) -> Option<u64> {
@@ -135,14 +149,39 @@ impl Job {
             (1..=CONNECTIONS_MAX).contains(&all),
             format!("{key}.connections"),
             format!("{all} connections in all; give 1 to {CONNECTIONS_MAX}"),
-        )?;
+        )
+    }
+
+    /// Whether each process has connections, and a part of all that has to end before it does.
+    pub(super) fn check_segment(&self) -> Check {
+        let (index, of) = (self.segment.index, self.segment.of);
         ensure(
-            role.per == Per::Client || role.connections >= self.segment.of,
-            format!("{key}.connections"),
-            format!(
-                "{} processes share them; give each at least one",
-                self.segment.of
-            ),
+            index < of,
+            "segment",
+            "`index` must be below `of`, and `of` at least 1",
+        )?;
+        let mut most = 1;
+        for (index, role) in self.roles.iter().enumerate() {
+            let (parts, key, what) = match role.per {
+                Per::Client => (self.clients, "segment.of".to_owned(), "clients"),
+                Per::Step => (
+                    role.connections,
+                    format!("roles[{index}].connections"),
+                    "connections",
+                ),
+            };
+            most = most.max(parts);
+            let tied = self.tied_to(index).is_some() || self.tied_by(index).is_some();
+            ensure(
+                of <= parts || !(tied || self.ends_step(index)),
+                key,
+                format!("{of} processes for {parts} {what}; give at most one each"),
+            )?;
+        }
+        ensure(
+            of <= most,
+            "segment.of",
+            format!("{of} processes, some without a connection; give at most {most}"),
         )
     }
 

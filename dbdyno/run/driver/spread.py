@@ -1,0 +1,255 @@
+"""One step's load from several dyno-loadgen, each with a share of its connections, as one load.
+
+Where a generator runs, a seat knows. Each gets a segment of the job, all start at one instant, and
+their events are merged into one stream of the contract (contract/README.md, "Several generators").
+A job that cannot be shared runs on the first seat alone.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from queue import SimpleQueue
+from types import TracebackType
+from typing import NoReturn, Protocol, Self
+
+from dbdyno.model import Json, Step
+from dbdyno.model.error import GeneratorError, PlanError
+from dbdyno.run.driver import END_TIMEOUT_S, GeneratorDied, Running
+from dbdyno.run.driver.merged_events import Merge, Share
+
+START_AHEAD_NS = 150_000_000
+"""How long before the common instant of their start generators are told of it."""
+BOUNDS_AHEAD = 4
+"""So many bounds of the worst clock more: a bound is about half a round trip."""
+APART_NS_MAX = 50_000_000
+"""A twentieth of a second; generators that start further apart do not make the planned load."""
+
+Keep = Callable[[str], None]
+"""Gets a line."""
+
+
+class TimedRunning(Running, Protocol):
+    """A load that can start at an instant."""
+
+    def go(self, at_ns: int | None = None) -> None:
+        """Begins, after `ready`: at once, or when its own CLOCK_MONOTONIC says `at_ns`."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What is known of a host's CLOCK_MONOTONIC."""
+
+    offset_ns: int  # what it is ahead of ours
+    bound_ns: int  # how far wrong that may be
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A place where a share of the load is made."""
+
+    name: str
+    clock: Clock
+    start: Callable[[Json, Keep, str | None], TimedRunning]  # as Driver.start
+    here: bool = False  # whether that is this host, whose processes the sampler sees
+
+
+def unkept(_name: str) -> Keep:
+    """Keeps the lines of no generator."""
+    return lambda line: None
+
+
+class Spread:
+    """A load that several seats share (run.driver.Running). A context manager: none is left."""
+
+    def __init__(
+        self,
+        job: Json,
+        seats: Sequence[Seat],
+        keep: Keep,
+        cpus: str | None = None,
+        *,
+        raw: Callable[[str], Keep] = unkept,
+    ) -> None:
+        """Starts a generator on each seat that has a part in it, on these processors of its host.
+
+        `keep` gets the line of each merged event, `raw(name)` those of the seat of that name as
+        they come. Raises GeneratorError where one cannot be started.
+        """
+        self._seats = seats[: width(job, len(seats))]
+        self._job, self._keep = job, keep
+        self._queue: SimpleQueue[tuple[int, Json | Exception]] = SimpleQueue()
+        self._running: list[TimedRunning] = []
+        shares = [
+            Share(name=seat.name, offset_ns=seat.clock.offset_ns, here=seat.here)
+            for seat in self._seats
+        ]
+        self._merge = Merge(job, shares)
+        self._threads = [
+            threading.Thread(target=self._receive, args=[number], name=seat.name, daemon=True)
+            for number, seat in enumerate(self._seats)
+        ]
+        with ExitStack() as stack:
+            for number, seat in enumerate(self._seats):
+                part = job | {"segment": {"index": number, "of": len(self._seats)}}
+                running = seat.start(part, raw(seat.name), cpus)
+                self._running.append(stack.enter_context(running))
+            self._stack = stack.pop_all()
+
+    @property
+    def starts_ns(self) -> Mapping[str, int]:
+        """When each seat's generator started, by our clock, of those that have."""
+        return self._merge.starts_ns()
+
+    def go(self) -> None:
+        """Starts all at one instant shortly ahead."""
+        bound_ns = max(seat.clock.bound_ns for seat in self._seats)
+        at_ns = time.monotonic_ns() + START_AHEAD_NS + BOUNDS_AHEAD * bound_ns
+        for seat, running in zip(self._seats, self._running, strict=True):
+            running.go(at_ns + seat.clock.offset_ns)
+
+    def pause(self) -> None:
+        """Lets operations in flight end everywhere, and begins no others until `resume`."""
+        for running in self._running:
+            running.pause()
+
+    def resume(self) -> None:
+        """Goes on everywhere, once `paused` has come."""
+        for running in self._running:
+            running.resume()
+
+    def stop(self) -> None:
+        """Ends the step early; after `window_close`: lets all close their connections."""
+        for running in self._running:
+            running.stop()
+
+    def hang_up(self) -> None:
+        """Tells all that nobody listens any more. Doing so twice is harmless."""
+        for running in self._running:
+            running.hang_up()
+
+    def kill(self) -> None:
+        """Ends all by force."""
+        for running in self._running:
+            running.kill()
+
+    def events(self) -> Iterator[Json]:
+        """The merged events up to `done`.
+
+        Raises GeneratorDied where one of the generators does not come to its `done`, or started
+        late; GeneratorError as Running.events does.
+        """
+        for thread in self._threads:
+            thread.start()
+        stopped = False
+        while not self._merge.over:
+            number, found = self._queue.get()
+            if isinstance(found, Exception):
+                self._raise(self._seats[number].name, found)
+            for event in self._merge.take(number, found):
+                self._keep(json.dumps(event, separators=(",", ":"), ensure_ascii=False) + "\n")
+                yield event
+            if found["event"] == "started":
+                self._refuse_late()
+            if self._merge.broken and not stopped:
+                stopped = True
+                self._stop_others()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Ends all, by asking and then by force."""
+        try:
+            self.hang_up()
+            self._join()
+        finally:
+            self._stack.__exit__(kind, error, traceback)
+
+    def _join(self) -> None:
+        """Waits until nothing more is read of them, by force where that takes too long."""
+        until_s = time.monotonic() + END_TIMEOUT_S
+        begun = [thread for thread in self._threads if thread.ident is not None]
+        for thread in begun:
+            thread.join(max(0.0, until_s - time.monotonic()))
+        if any(thread.is_alive() for thread in begun):
+            self.kill()
+            for thread in begun:
+                thread.join()
+
+    def _receive(self, number: int) -> None:
+        try:
+            for event in self._running[number].events():
+                self._queue.put((number, event))
+        except Exception as error:
+            self._queue.put((number, error))
+
+    def _raise(self, name: str, error: Exception) -> NoReturn:
+        """Raises the error with the name of the seat, as what it is."""
+        if isinstance(error, GeneratorError):
+            raise type(error)(f"generator on {name}: {error}") from error
+        raise error
+
+    def _stop_others(self) -> None:
+        """One has ended before its time: the others' load alone is not the step's."""
+        for share, running in zip(self._merge.shares, self._running, strict=True):
+            if not share.over:
+                running.stop()
+
+    def _refuse_late(self) -> None:
+        starts = self.starts_ns
+        apart_ns = max(starts.values()) - min(starts.values())
+        if apart_ns > APART_NS_MAX:
+            late = max(starts, key=lambda name: starts[name])
+            raise GeneratorDied(
+                f"generator on {late} started {apart_ns / 1e6:.0f} ms after the first: "
+                "the network to it, or its host, stood still"
+            )
+
+
+def width(job: Json, seats: int) -> int:
+    """How many seats can share a job: each needs connections, and a part of what ends the step."""
+    roles = job["roles"]
+    bursts = any(
+        role["per"] == "step" and role["pace"].get("arrivals") == "burst" for role in roles
+    )
+    if job["fills"] or bursts or any(role.get("after") for role in roles):
+        return 1
+    parts = {
+        role["name"]: role["connections"] if role["per"] == "step" else job["clients"]
+        for role in roles
+    }
+    needed = [parts[name] for name in _needed(job)]
+    return int(min(seats, max(parts.values()), *needed))
+
+
+def _needed(job: Json) -> set[str]:
+    """The roles of which each segment has a part: those that end the step, and of pairs both."""
+    named = set(job["stop"].get("roles") or ())
+    pairs = [(role["name"], role["pace"]["to"]) for role in job["roles"] if "to" in role["pace"]]
+    return named.union(*pairs)
+
+
+def refuse_unfit(step: Step, hosts: Sequence[str]) -> None:
+    """Raises PlanError where generators on other hosts cannot make a step's load."""
+    driver = step.job.get("driver", "loadgen")
+    where = f"step `{step.name}`, `generator.hosts`"
+    if driver != "loadgen":
+        raise PlanError(
+            f"{where}: {driver} makes its load beside the server; remove `hosts`, or take the "
+            "driver `loadgen`"
+        )
+    if "log" in step.job:
+        raise PlanError(
+            f"{where}: the log of transactions would be left on {', '.join(hosts)}; remove the "
+            "step's `log`, or `hosts`"
+        )

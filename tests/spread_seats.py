@@ -1,0 +1,58 @@
+"""Seats for tests of shared loads: on this host, if wanted with a clock that is off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dbdyno.model import Json
+from dbdyno.run.driver.loadgen import Generator
+from dbdyno.run.driver.spread import Clock, Keep, Seat
+
+TIMES = ("mono_ns", "due_ns", "start_ns", "end_ns")
+
+
+class Elsewhere(Generator):
+    """A generator whose clock is off: so are all times that it tells and is told."""
+
+    offset_ns = 0
+    late_ns = 0  # how much later than told it starts
+
+    def go(self, at_ns: int | None = None) -> None:
+        super().go(None if at_ns is None else at_ns - self.offset_ns + self.late_ns)
+
+    def events(self) -> Iterator[Json]:
+        return (_moved(event, self.offset_ns) for event in super().events())
+
+
+def _moved(event: Json, offset_ns: int) -> Json:
+    event = event | {key: event[key] + offset_ns for key in TIMES if key in event}
+    if event["event"] == "window_close":
+        event["ended"] = {role: _all(ends, offset_ns) for role, ends in event["ended"].items()}
+        event["clients_end_ns"] = _all(event["clients_end_ns"], offset_ns)
+    return event
+
+
+def _all(times: list[int | None], offset_ns: int) -> list[int | None]:
+    return [None if one is None else one + offset_ns for one in times]
+
+
+def seat(
+    name: str,
+    *,
+    offset_ns: int = 0,
+    late_ns: int = 0,
+    here: bool = False,
+    change: Callable[[Json], Json] = lambda job: job,
+    started: list[Any] | None = None,
+) -> Seat:
+    """A seat of this name; `change` is made to its job, `started` gets its generator."""
+
+    def start(job: Json, keep: Keep, cpus: str | None) -> Generator:
+        running = Elsewhere(change(job), keep, cpus=cpus)
+        running.offset_ns, running.late_ns = offset_ns, late_ns
+        if started is not None:
+            started.append(running)
+        return running
+
+    return Seat(name=name, clock=Clock(offset_ns, 1_000), start=start, here=here)

@@ -1,0 +1,194 @@
+"""Parts of labs on other hosts, without one: messages, files that come back, what is refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dbdyno import __version__, plan
+from dbdyno.agent import lab, packing, wire
+from dbdyno.agent.files import Receiver, Sender
+from dbdyno.agent.session import Session
+from dbdyno.agent.site import sent
+from dbdyno.model import Host, Json, Plan
+from dbdyno.model.error import HostError, LabDied, PlanError
+from dbdyno.store import Results
+
+ROOT = Path(__file__).parents[1]
+DB1 = Host(name="db1", ssh="bench@db1")
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "plans").glob("*.toml")), ids=lambda path: path.stem
+)
+def test_a_plan_is_the_same_when_it_comes_back(path: Path) -> None:
+    its = plan.load(path)
+    assert wire.unpacked(Plan, json.loads(json.dumps(wire.packed(its)))) == its
+
+
+# --- Files -----------------------------------------------------------------------------------
+
+
+def test_files_of_a_block_come_whole_and_again_only_if_they_changed(tmp_path: Path) -> None:
+    there, here, messages = tmp_path / "there", tmp_path / "here", []
+    step = there / "pg" / "w" / "01-read"
+    step.mkdir(parents=True)
+    (there / "order.json").write_text("{}")
+    (step / "events.jsonl").write_bytes(b"x" * (1 << 20))  # a whole piece, and an empty one
+    (step / ".hidden").write_text("no")
+    (there / "pg" / "log").mkdir()
+    (there / "pg" / "log" / "server.log").write_text("still written")
+    sender, receiver = Sender(there, messages.append), Receiver(here, "db1")
+    sender.new(all_of_it=False)
+    assert {one["file"] for one in messages} == {"pg/w/01-read/events.jsonl"}
+    sender.new(all_of_it=True)
+    assert {one["file"] for one in messages[2:]} == {"pg/log/server.log"}
+    for message in messages:
+        receiver.take(message)
+    events = here / "pg" / "w" / "01-read" / "events.jsonl"
+    assert events.read_bytes() == (step / "events.jsonl").read_bytes()
+    assert events.stat().st_mtime_ns == (step / "events.jsonl").stat().st_mtime_ns
+
+
+def test_a_file_that_never_came_whole_leaves_nothing(tmp_path: Path) -> None:
+    receiver = Receiver(tmp_path, "db1")
+    messages: list[Json] = []
+    (tmp_path / "from" / "pg").mkdir(parents=True)
+    (tmp_path / "from" / "pg" / "big").write_bytes(b"y" * (3 << 20))
+    Sender(tmp_path / "from", messages.append).new(all_of_it=True)
+    receiver.take(messages[0])
+    assert not (tmp_path / "pg" / "big").exists()
+    receiver.clear()
+    assert not list((tmp_path / "pg").iterdir())
+
+
+@pytest.mark.parametrize("name", ["../plan.json", "/etc/passwd", "order.json", "pg/../../x"])
+def test_a_host_writes_nothing_but_files_of_arms(tmp_path: Path, name: str) -> None:
+    with pytest.raises(HostError, match="not of a block"):
+        Receiver(tmp_path, "db1").take({"file": name, "piece": "", "changed_ns": 0})
+
+
+def test_the_files_that_a_plan_names_go_along_and_absolute_ones_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.sql").write_text("SELECT 1;")
+    (tmp_path / "before.sh").write_text("true")
+    text = """
+[arms.a]
+engine = "fake"
+fake = { default_us = 9 }
+[[workloads]]
+pgbench = ["MINE"]
+parameters = { seconds = 1 }
+[[hooks]]
+when = "before-step"
+command = ["./before.sh", "--fast"]
+"""
+    (tmp_path / "plan.toml").write_text(text.replace("MINE", "mine.sql"))
+    files = sent(plan.load(tmp_path / "plan.toml"))["files"]
+    assert {Path(name).name for name in files} == {"plan.toml", "mine.sql", "before.sh"}
+    whole = text.replace("MINE", str(tmp_path / "mine.sql"))
+    with pytest.raises(PlanError, match="is not there on another host"):
+        sent(plan.parse(whole, tmp_path / "plan.toml"))
+
+
+def test_blocks_of_an_agent_are_those_of_the_result_without_earlier_runs(tmp_path: Path) -> None:
+    results = Results(tmp_path, {"arms": [{"name": "a"}]})
+    first = {"001": {"order": {"block": 1, "order": ["a"]}, "done": False}}
+    lab.mirror(results, first, 1)
+    (tmp_path / "blocks" / "001" / "a").mkdir()
+    lab.mirror(results, first, 1)
+    assert (tmp_path / "blocks" / "001" / "a").is_dir(), "what the block has measured stays"
+    again = {"001": {"order": {"block": 1, "order": ["a"], "seed": 2}, "done": False}}
+    lab.mirror(results, again, 1)
+    assert not (tmp_path / "blocks" / "001" / "a").exists(), "another try of the block"
+    (tmp_path / "blocks" / "001" / "a").mkdir()
+    second = {"002": {"order": {"block": 2, "order": ["a"]}, "done": False}}
+    done = {"001": again["001"] | {"done": True}}
+    lab.mirror(results, done | second, 2)
+    assert [block.state for block in results.blocks()] == ["done", "broken"]
+    assert not (tmp_path / "blocks" / "001" / "a").exists()
+
+
+# --- Who answers -----------------------------------------------------------------------------
+
+
+def answering(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """From now on `ssh` is this Python script."""
+    path = folder / "ssh.py"
+    path.write_text("import sys, json, time\n" + script)
+    monkeypatch.setenv("DYNO_SSH", f"{sys.executable} {path}")
+
+
+def hello(*, ahead_s: int = 0, **other: object) -> str:
+    """A script that says so, and waits for the end of its input."""
+    said = {"agent": 1, "version": __version__, "code": wire.code(), "mono_ns": 1} | other
+    return (
+        f"said = json.loads({json.dumps(said)!r})\n"
+        f"said['unix_ns'] = time.time_ns() + {ahead_s} * 10**9\n"
+        "print(json.dumps(said), flush=True)\nsys.stdin.read()"
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "line"),
+    [
+        (hello(version="0.0.9"), "`bench@db1` has dyno 0.0.9, .*: run `dyno host prepare bench"),
+        (hello(code="other"), "hosts.db1: `bench@db1` has another build of dyno"),
+        (hello(ahead_s=60), r"the clock of `bench@db1` is [56]\d\.\d s ahead: set both by NTP"),
+        (hello(ahead_s=-60), r"the clock of `bench@db1` is 6\d\.\d s behind"),
+        ("sys.exit(127)", "`bench@db1` has no `dyno`: run `dyno host prepare bench@db1`"),
+        ("sys.exit('Permission denied')", "reached: Permission denied: make `ssh bench@db1` work"),
+    ],
+    ids=["version", "build", "ahead", "behind", "missing", "refused"],
+)
+def test_who_is_not_as_needed_is_refused_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, line: str
+) -> None:
+    answering(tmp_path, monkeypatch, script)
+    with pytest.raises(HostError, match=line) as found:
+        Session(DB1)
+    assert "\n" not in str(found.value)
+
+
+def test_a_login_shell_that_talks_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(tmp_path, monkeypatch, "print('Welcome to db1!', flush=True)\n" + hello())
+    with Session(DB1) as session:
+        assert session.lost is None
+
+
+def test_what_was_asked_of_a_host_that_goes_is_lost_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = hello().replace("sys.stdin.read()", "sys.stdin.readline(); sys.exit('reset by peer')")
+    answering(tmp_path, monkeypatch, go)
+    with Session(DB1) as session:
+        with pytest.raises(LabDied, match=r"the connection broke .*reset by peer"):
+            session.request("open", {})
+        with pytest.raises(LabDied, match="the connection broke"):
+            session.request("open", {})
+
+
+def test_this_machine_can_be_a_host_by_itself() -> None:
+    with Session(Host(name="here")) as session:
+        told = session.request("clock", {})
+        assert abs(told["mono_ns"] - time.monotonic_ns()) < 10**9
+        network = session.request("network", {"address": "127.0.0.1", "port": None})
+        assert network["sent_bytes"] is None, "nothing leaves the host"
+
+
+# --- What is installed there -----------------------------------------------------------------
+
+
+def test_what_dyno_needs_is_known_with_the_extras_that_it_asks_for() -> None:
+    names = {packing.normal(one.name) for one in packing.needed()}
+    assert {"dbdyno", "numpy", "psycopg-binary", "cryptography"} <= names
+    assert not names & {"pytest", "ruff", "mypy"}
+    assert list(packing.required("a[b, c]>=1; extra == 'x'", "")) == []
+    assert list(packing.required("a[b, c]>=1; extra == 'x'", "x")) == [
+        ("a", ""), ("a", "b"), ("a", "c"),
+    ]  # fmt: skip

@@ -9,9 +9,11 @@ from typing import Protocol
 
 from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Plan
+from dbdyno.model.error import ResultError
 from dbdyno.run import blocks as runner
 from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
+from dbdyno.store import Results
 
 
 class Way(Protocol):
@@ -42,6 +44,7 @@ class Here:
     @contextmanager
     def opened(self, plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
         """As Way.opened; the host is locked meanwhile."""
+        refuse_nodes(plan, parent / plan.name)
         with (
             HostLock(plan=plan.name, wait=self._wait),
             runner.opened(plan, parent, quiet=quiet) as lab,
@@ -51,3 +54,15 @@ class Here:
     def run_blocks(self, lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool]) -> Outcome:
         """As Way.run_blocks."""
         return runner.run_blocks(lab, blocks, fits)
+
+
+def refuse_nodes(plan: Plan, folder: Path) -> None:
+    """Raises ResultError where a plan goes on here whose blocks were measured on nodes."""
+    if Results.begun_plan(folder) is None:
+        return
+    for block in Results.open(folder).blocks():
+        if block.host is not None and block.host not in plan.hosts:
+            raise ResultError(
+                f"{folder}: block {block.number} was measured on node {block.host}: add --slurm, "
+                "or choose another --out"
+            )

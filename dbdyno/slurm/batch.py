@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dbdyno.model import Block, Plan
@@ -185,18 +185,14 @@ class Batch:
         end = self.jobs.take(part, state, self.lab.results)
         self.parts.remove(part)
         self.failed += end.failed
-        for reason in end.voids:
-            self.voids += 1
-            self.lab.watch.say(f"block {number} is void: {reason}")
-        if part.place in self.leaving:
-            if end.done:
-                self.wanted.pop(number, None)
-        elif end.done:
-            del self.wanted[number]
+        self.voids += len(end.voids)
+        again = end.again and self.may_repeat(number) and part.place not in self.leaving
+        for line in said_of(number, end, again=again):
+            self.lab.watch.say(line)
+        if end.done:
+            self.wanted.pop(number, None)
             self.done(number, end)
-        elif end.again and self.may_repeat(number):
-            self.lab.watch.say(f"block {number} is submitted again: {end.reason}")
-        else:
+        elif not again and part.place not in self.leaving:
             self.given_up[number] = end.reason or "the job ended without its block"
 
     def done(self, number: int, end: Ending) -> None:
@@ -246,6 +242,15 @@ class Batch:
         if text and text != self.shown and not self.lab.watch.console.is_terminal:
             self.lab.watch.say(text)
         self.shown = text
+
+
+def said_of(number: int, end: Ending, *, again: bool) -> Iterator[str]:
+    """What is said of a block whose job is over; `again`: it is submitted again."""
+    for reason in end.voids:
+        ending = " and is submitted again" if again and reason == end.voids[-1] else ""
+        yield f"block {number} is void{ending}: {reason}"
+    if again and not end.voids:
+        yield f"block {number} is submitted again: {end.reason}"
 
 
 def described(parts: Sequence[Part], states: States) -> str:

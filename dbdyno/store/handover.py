@@ -77,7 +77,7 @@ def take(block: BlockFolder, results: Results, reason: str, cause: str | None = 
     One that is not complete is void for `reason`, if it has none of its own, and so is one that is
     there already.
     """
-    is_second = results.block_state(block.number) == "done"
+    is_second = block.state == "done" and results.block_state(block.number) == "done"
     is_done = block.state == "done" and not is_second
     if is_done:
         target = results.folder / "blocks" / f"{block.number:03d}"

@@ -10,7 +10,7 @@ A log ratio is planted exactly: `series("other", lifted(BASE, LOGS))`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -140,11 +140,14 @@ def concluded(
     aims: Aims | None = None,
     minutes: float | None = None,
     blocks_each: int | None = None,
+    nodes: Mapping[int, str] | None = None,
 ) -> Concluded:
-    """What is concluded of these runs, at one look."""
+    """What is concluded of these runs, at one look; `nodes`: which measured each block."""
     arms = arms_and_blocks.arms(plan, None)
     in_order = sorted(runs, key=lambda its: its.block)
-    rules = replace(rules_of(runs, arms), minutes=minutes, blocks_each=blocks_each)
+    rules = replace(
+        rules_of(runs, arms), minutes=minutes, blocks_each=blocks_each, nodes=nodes or {}
+    )
     if aims is not None:
         rules = replace(rules, aims=aims)
     return conclusions.conclude(step_cells.rows(plan, arms, in_order), arms, rules)

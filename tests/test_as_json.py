@@ -21,6 +21,7 @@ from dbdyno.report import json_document
 from profile_builder import beside, cost
 from result_builder import build, plant
 from result_planted import Planted
+from test_report_nodes import BY_NODE, NODE
 from test_report_noise_budget import BUDGET
 from verdict_builder import (
     CPU,
@@ -47,19 +48,22 @@ PART = (
     "inclusive_change p found"
 )
 FORM = {
-    "": "format dyno title label plan base arms ghost blocks aims looks design calibration overall "
-    "steps across sweeps warnings void_blocks incomplete",
+    "": "format dyno title label plan base arms ghost blocks nodes aims looks design calibration "
+    "overall steps across sweeps warnings void_blocks incomplete",
+    "nodes": "node blocks",
     "aims": "margin effect power level judge",
     "looks": "first minutes_max judge last taken coming",
     "looks.taken": "blocks share",
     "looks.coming": "blocks share",
     "calibration": "arm comparisons blocks_each tests rejected rate rate_low rate_high "
-    "false_verdicts comparisons_false false_low false_high p_uniform noise budget",
+    "false_verdicts comparisons_false false_low false_high p_uniform noise budget nodes",
     "calibration.noise": "workload step metric blocks sd sd_low sd_high visible largest",
     "calibration.budget": "workload step metric blocks seconds turns components error prospects "
     "best_seconds",
     "calibration.budget.components": "source sd low high",
     "calibration.budget.prospects": "way error blocks seconds turn_s",
+    "calibration.nodes": "node blocks level level_low level_high sd sd_low sd_high bias bias_low "
+    "bias_high level_q sd_q bias_q unlike",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "overall.look": LOOK,
     "steps": "workload ordinal step group headline base_values arms limited notices duet "
@@ -78,7 +82,10 @@ FORM = {
     "steps.attributions.whole": "blocks ratio low high",
     "steps.attributions.effects": "factors blocks ratio low high q found aliases partly",
     "steps.told": "block metric value unit title better",
-    "steps.arms": "arm verdict by outcome metrics findings",
+    "steps.arms": "arm verdict by outcome metrics nodes findings",
+    "steps.arms.nodes": "metric nodes agreement p q spread spread_low spread_high ratio low high "
+    "freedom reach",
+    "steps.arms.nodes.nodes": "node blocks ratio low high",
     "steps.arms.metrics": f"primary value base bound {JUDGEMENT}",
     "steps.arms.metrics.look": LOOK,
     "steps.arms.findings": "text explained causes unchanged",
@@ -167,10 +174,11 @@ def whole(made: Comparison) -> Comparison:
     first, *others = made.steps
     cells = (replace(cell, runs=tuple(map(telling, cell.runs))) for cell in first.cells)
     first = replace(first, cells=tuple(cells), attributions=(ATTRIBUTION,), profiles=(PROFILE,))
-    made = replace(made, steps=(first, *others), design=DESIGN)
+    first = replace(first, cells=(first.cells[0], replace(first.cells[1], nodes=(BY_NODE,))))
+    made = replace(made, steps=(first, *others), design=DESIGN, nodes={1: "n1", 2: "n2", 3: "n1"})
     return replace(
         explained(made, {"l.i2": "7.0 % slower [6.5, 7.6]"}),
-        calibration=replace(calibration(made, arm="ghost"), budget=(BUDGET,)),
+        calibration=replace(calibration(made, arm="ghost"), budget=(BUDGET,), nodes=(NODE,)),
         looked=looked_at(4),
         overall=overall(
             "pg18",

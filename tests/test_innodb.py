@@ -305,4 +305,4 @@ def test_what_comes_with_another_engine_is_named_by_it() -> None:
 
 def test_compilers_of_two_engines_are_not_set_against_each_other() -> None:
     servers = {"pg": [a_server("postgres")], "my": [a_server("mysql") | {"version": "2"}]}
-    assert validity.warnings(list(servers), [], servers, [None]) == ()
+    assert validity.warnings(list(servers), [], servers, {}) == ()

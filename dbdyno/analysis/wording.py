@@ -37,6 +37,11 @@ def ends(ratio: float, low: float | None, high: float | None) -> str:
     return _interval(low, high) if ratio >= TIMES_MIN else _ends(ratio, low, high)
 
 
+def change(ratio: float) -> str:
+    """A ratio as a change with its sign: `+2.0 %`, `−4.1 %`."""
+    return f"{100 * (ratio - 1):+.1f} %".replace("-", MINUS)
+
+
 def time(microseconds: float) -> str:
     """A time in three digits, in the unit that fits: `8.02 µs`, `1.31 ms`."""
     for size, unit in _TIMES:

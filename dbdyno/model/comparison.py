@@ -10,6 +10,7 @@ from dbdyno.model.attribution import Attribution, Design
 from dbdyno.model.duet import Duet
 from dbdyno.model.json import Json
 from dbdyno.model.looks import Looked
+from dbdyno.model.nodes import ByNode
 from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.step_run import StepRun
@@ -43,6 +44,7 @@ class Cell:
     verdict: Verdict | None = None  # None: the base, or a step without a headline
     costs: Mapping[str, Judgement] = field(default_factory=dict)  # explanatory, by metric
     explanation: Explanation | None = None  # of what is faster, slower or mixed
+    nodes: tuple[ByNode, ...] = ()  # of each primary metric that two nodes have, where they do
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +98,9 @@ class Comparison:
     void_blocks: tuple[str, ...]  # with reasons
     host: Json
     generator: Json | None  # generator.jsonl's last line: the load generator's ceiling on this host
+    hosts: Mapping[str, Json] = field(default_factory=dict)  # facts of each that has a name
+    generators: Mapping[str, Json] = field(default_factory=dict)  # the ceiling on each of these
+    nodes: Mapping[int, str] = field(default_factory=dict)  # by block; empty: none has a name
     servers: Mapping[str, Json]  # arm -> server.json of its last run
     plan: Json
     steps: tuple[StepComparison, ...]

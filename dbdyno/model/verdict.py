@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dbdyno.model.looks import Judge
+from dbdyno.model.nodes import NodeNoise
 from dbdyno.model.noise_budget import NoiseBudget
 
 Word = Literal[
@@ -189,3 +190,4 @@ class Calibration:
     p_uniform: float | None  # of a Kolmogorov-Smirnov test that p values are uniform
     noise: tuple[Noise, ...]
     budget: tuple[NoiseBudget, ...] = ()  # of steps whose scatter can be split
+    nodes: tuple[NodeNoise, ...] = ()  # each node beside the others, where two or more measured

@@ -44,6 +44,7 @@ def form(comparison: Comparison) -> Json:
         "arms": comparison.arms,
         "ghost": ghost(comparison),
         "blocks": comparison.blocks,
+        "nodes": _nodes(comparison.nodes),
         "aims": asdict(comparison.aims),
         "looks": _looks(comparison.looked) if comparison.looked else None,
         "calibration": asdict(comparison.calibration) if comparison.calibration else None,
@@ -74,6 +75,14 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(one) for one in value]
     return value
+
+
+def _nodes(nodes: Mapping[int, str]) -> list[Json]:
+    """Each node with the blocks that it measured; nothing where none has a name."""
+    found: dict[str, list[int]] = {}
+    for block, node in nodes.items():
+        found.setdefault(node, []).append(block)
+    return [{"node": node, "blocks": blocks} for node, blocks in found.items()]
 
 
 def _looks(looked: Looked) -> Json:
@@ -179,6 +188,7 @@ def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:
         "by": verdict.by if verdict else (),
         "outcome": verdict.outcome if verdict else "",
         "metrics": metrics,
+        "nodes": [asdict(one) for one in cell.nodes],
         "findings": [_finding(cell.explanation)] if cell.explanation else [],
     }
 

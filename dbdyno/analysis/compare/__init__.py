@@ -6,7 +6,7 @@ its target is a result: it stays, with its words, and never falls out in favour 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from dbdyno.analysis.compare import (
     golden_copies,
     host_changes,
     looks,
+    nodes,
     pairing,
     provider,
     step_cells,
@@ -58,22 +59,19 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     servers = _servers(its, arms.planned, derived, lost)
     _blocks_damage(its, lost)
     disturbed = void_blocks.disturbed(its, lost)
-    host, generator = lost.usable(results.host), lost.usable(results.generator)
-    if host is None and its and not any(line.startswith("host.json") for line in lost.lines):
-        lost.say("host.json: is missing; restore it from a copy")
-    earlier = lost.usable(results.earlier_hosts) or []
+    host, generator = _host(results, its, lost), lost.usable(results.generator)
+    hosts, where = lost.usable(results.hosts) or {}, nodes.of_blocks(its)
+    changed = host_changes.of_result(results, its, {"": host or {}} | hosts, lost)
     minutes = cost_to_decide.minutes_per_block(its, copies, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     rows = duet.checked(step_cells.rows(plan, arms, runs), solos, arms, plan, host, aims)
-    written = lost.usable(results.looks)
-    prior = lost.usable(results.prior)
-    commits = lost.usable(results.commits) or ()
-    sights = {arm: replace(looks.of_arm(written, its, arm), prior=prior) for arm in arms.shown}
+    sights, commits = _sights(results, its, arms.shown, lost), lost.usable(results.commits) or ()
     rules = conclusions.Rules(
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),
         sights=sights,
         minutes=minutes,
         blocks_each=arms_and_blocks.blocks_each(plan),
+        nodes=where,
     )
     found = conclusions.conclude(functions.with_profiles(rows, plan), arms, rules)
     looked = min((sights[arm].looked for arm in arms.shown[1:]), key=_far, default=None)
@@ -86,6 +84,9 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         void_blocks=void_blocks.void_blocks(results, arms, found.steps),
         host=host or {},
         generator=generator,
+        hosts=hosts,
+        generators=_generators(results, hosts, lost),
+        nodes=where,
         servers=last,
         plan=plan,
         steps=suspects.with_suspects(attribution.with_attributions(found.steps, design), commits),
@@ -101,10 +102,11 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
             *damaged_files.of_steps(derived),
             *(f"{damaged_files.PREFIX}{line}" for line in lost.lines),
             *disturbed,
+            *nodes.warnings(found.steps),
             *validity.warnings(arms.shown, runs, servers, _boot_ids(its)),
             *validity.other_ways(found.steps, aims.margin),
             *golden_copies.notes(copies),
-            *host_changes.changes([*earlier, *filter(None, [host])], _begun(its)),
+            *changed,
         ),
         incomplete=arms_and_blocks.incomplete(
             results, arms, looked, _in_every_block(found.steps, its, copies)
@@ -117,6 +119,22 @@ def _derived(results: Results, its: Sequence[BlockFolder], lost: Damage) -> list
     folders = [step for block in its for run in block.runs() for step in run.steps()]
     found = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
     return lost.usable(partial(provider.with_imported, results, folders, found)) or found
+
+
+def _host(results: Results, its: Sequence[BlockFolder], lost: Damage) -> Json | None:
+    """The facts of host.json; says where it should be and is not."""
+    found = lost.usable(results.host)
+    if found is None and its and not any(line.startswith("host.json") for line in lost.lines):
+        lost.say("host.json: is missing; restore it from a copy")
+    return found
+
+
+def _sights(
+    results: Results, its: Sequence[BlockFolder], arms: Sequence[str], lost: Damage
+) -> dict[str, looks.Sights]:
+    """The looks at each arm."""
+    written, prior = lost.usable(results.looks), lost.usable(results.prior)
+    return {arm: replace(looks.of_arm(written, its, arm), prior=prior) for arm in arms}
 
 
 def _in_every_block(
@@ -213,13 +231,17 @@ def _blocks_damage(judged: Sequence[BlockFolder], lost: Damage) -> None:
             lost.say(f"{block.path}: has no folder of the arm `{arm}`; restore it from a copy")
 
 
-def _boot_ids(judged: Sequence[BlockFolder]) -> list[str]:
-    """The boots of the machine in which the blocks were measured, as far as they say it."""
-    found = [block.order().get("boot_id") for block in judged]
-    return [boot_id for boot_id in found if boot_id is not None]
+def _generators(results: Results, hosts: Iterable[str], lost: Damage) -> dict[str, Json]:
+    """What the load generator can do on each named host where it was measured."""
+    found = {name: lost.usable(partial(results.generator_of, name)) for name in hosts}
+    return {name: one for name, one in found.items() if one is not None}
 
 
-def _begun(judged: Sequence[BlockFolder]) -> dict[int, int]:
-    """When the blocks began, by wall-clock time, as far as they say it."""
-    found = {block.number: block.order().get("started_unix_ns") for block in judged}
-    return {number: begun for number, begun in found.items() if isinstance(begun, int)}
+def _boot_ids(judged: Sequence[BlockFolder]) -> dict[str | None, list[str]]:
+    """By host the boots in which its blocks were measured, as far as they say it."""
+    found: dict[str | None, list[str]] = {}
+    for block in judged:
+        boot_id = block.order().get("boot_id")
+        if boot_id is not None:
+            found.setdefault(block.host, []).append(boot_id)
+    return found

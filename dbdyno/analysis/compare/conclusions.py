@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from dbdyno.analysis.compare import witness
+from dbdyno.analysis.compare import node_noise, nodes, witness
 from dbdyno.analysis.compare.arm_vs_base import Contest, Where, contest
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.calibration import calibration
@@ -15,6 +15,7 @@ from dbdyno.analysis.compare.step_cells import Row
 from dbdyno.analysis.compare.verdicts import Judged, costs, judge
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
+from dbdyno.model.nodes import ByNode
 from dbdyno.model.verdict import Aims, Calibration, Judgement, Overall
 
 
@@ -35,6 +36,7 @@ class Rules:
     sights: Mapping[str, Sights]  # the looks at each arm
     minutes: float | None  # what a further block takes
     blocks_each: int | None  # of each comparison of a calibration; None: all blocks are one
+    nodes: nodes.Nodes = field(default_factory=dict)  # of each block, if any has a name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,7 @@ class _OfArm:
 
     judged: Judged
     costs: Mapping[Where, Mapping[str, Judgement]]
+    nodes: Mapping[Where, tuple[ByNode, ...]]
 
 
 def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
@@ -53,6 +56,7 @@ def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
         arm: _OfArm(
             judged=judge(arm, its, aims, rules.sights[arm], rules.minutes),
             costs=costs(its, aims),
+            nodes=nodes.of_arm(its, rules.nodes, aims),
         )
         for arm, its in contests.items()
     }
@@ -61,14 +65,18 @@ def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
         overall=tuple(one for its in said.values() for one in its.judged.overall),
         calibration=None
         if arms.ghost is None
-        else calibration(
-            arms.ghost,
-            contests[arms.ghost],
-            aims,
-            blocks_each=rules.blocks_each,
-            minutes=rules.minutes,
-        ),
+        else _calibration(arms.ghost, contests[arms.ghost], rules),
     )
+
+
+def _calibration(ghost: str, contests: Sequence[Contest], rules: Rules) -> Calibration | None:
+    """The base beside its double, and what that says of the nodes."""
+    found = calibration(
+        ghost, contests, rules.aims, blocks_each=rules.blocks_each, minutes=rules.minutes
+    )
+    if found is None:
+        return None
+    return replace(found, nodes=node_noise.noises(contests, rules.nodes, rules.aims))
 
 
 def _contests(rows: Sequence[Row], arm: str) -> list[Contest]:
@@ -88,7 +96,12 @@ def _judged(cell: Cell, where: Where, said: _OfArm) -> Cell:
     """The cell with what is said of it; nothing of a step that is not judged."""
     if where not in said.judged.verdicts:
         return cell
-    return replace(cell, verdict=said.judged.verdicts[where], costs=said.costs[where])
+    return replace(
+        cell,
+        verdict=said.judged.verdicts[where],
+        costs=said.costs[where],
+        nodes=said.nodes.get(where, ()),
+    )
 
 
 def _witnessed(cell: Cell, unit: str, aims: Aims) -> Cell:

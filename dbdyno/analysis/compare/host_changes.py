@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
+from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.analysis.wording import listed
 from dbdyno.doctor import stable_facts
 from dbdyno.model import Json
+from dbdyno.store import BlockFolder, Results
 
 FACTS_NAMED_MAX = 6
 
 
-def changes(hosts: Sequence[Json], begun_unix_ns: Mapping[int, int]) -> Iterable[str]:
-    """A line where a lasting fact of the host was not the same in all blocks.
+def of_result(
+    results: Results,
+    judged: Sequence[BlockFolder],
+    hosts: Mapping[str, Json],
+    lost: Damage,
+) -> list[str]:
+    """What changed between the blocks of each host.
 
-    `hosts`: the facts of all sessions in their order; `begun_unix_ns`: when each block began.
+    `hosts`: the last facts of each by its name, of one without a name by "".
+    """
+    told: list[str] = []
+    for name in dict.fromkeys(block.host for block in judged):
+        read = results.earlier_hosts if name is None else partial(results.earlier_hosts_of, name)
+        states = [*(lost.usable(read) or ()), *filter(None, [hosts.get(name or "")])]
+        its = [block for block in judged if block.host == name]
+        told += changes(states, _begun(its), name or "")
+    return told
+
+
+def _begun(judged: Sequence[BlockFolder]) -> dict[int, int]:
+    """When the blocks began, by wall-clock time, as far as they say it."""
+    found = {block.number: block.order().get("started_unix_ns") for block in judged}
+    return {number: begun for number, begun in found.items() if isinstance(begun, int)}
+
+
+def changes(
+    hosts: Sequence[Json], begun_unix_ns: Mapping[int, int], name: str = ""
+) -> Iterable[str]:
+    """A line where a lasting fact of a host was not the same in all blocks.
+
+    `hosts`: its facts in all sessions in their order; `begun_unix_ns`: when each of its blocks
+    began; `name`: that of the host, if it has one.
     """
     states = {
         block: stable_facts.state(host)
@@ -26,7 +57,8 @@ def changes(hosts: Sequence[Json], begun_unix_ns: Mapping[int, int]) -> Iterable
     if told:
         more = len(told) - FACTS_NAMED_MAX
         ending = f"; and {more} more" if more > 0 else ""
-        yield f"changed host: between blocks {'; '.join(told[:FACTS_NAMED_MAX])}{ending}"
+        where = f"{name} between blocks" if name else "between blocks"
+        yield f"changed host: {where} {'; '.join(told[:FACTS_NAMED_MAX])}{ending}"
 
 
 def _host_at(hosts: Sequence[Json], begun: int) -> Json | None:

@@ -29,9 +29,12 @@ def warnings(
     arms: Sequence[str],
     runs: Sequence[StepRun],
     servers: Mapping[str, Sequence[Json]],
-    boot_ids: Sequence[str | None],
+    boot_ids: Mapping[str | None, Sequence[str]],
 ) -> tuple[str, ...]:
-    """Reasons to doubt the comparison; `servers`: each arm's server.json of every block."""
+    """Reasons to doubt the comparison; `servers`: each arm's server.json of every block.
+
+    `boot_ids`: of every block by the host that it names.
+    """
     last = {arm: its[-1] for arm, its in servers.items() if its}
     return (
         *_toolchains(arms, last),
@@ -130,10 +133,11 @@ def _changed_servers(servers: Mapping[str, Sequence[Json]]) -> Iterable[str]:
                 break
 
 
-def _boots(boot_ids: Sequence[str | None]) -> Iterable[str]:
-    count = len(set(boot_ids))
-    if count > 1:
-        yield f"rebooted: the machine booted between blocks, {count} boots in all"
+def _boots(boot_ids: Mapping[str | None, Sequence[str]]) -> Iterable[str]:
+    for host, its in boot_ids.items():
+        count = len(set(its))
+        if count > 1:
+            yield f"rebooted: {host or 'the machine'} booted between blocks, {count} boots in all"
 
 
 def _canaries(arms: Sequence[str], runs: Sequence[StepRun]) -> Iterable[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, Verdict, Word
-from dbdyno.report import cells, known, looks, number
+from dbdyno.report import cells, known, looks, nodes, number
 from dbdyno.report.parts import Finding, Section, Subject, Text
 from dbdyno.report.section import calibration, groups, verdicts
 from dbdyno.report.section.summary import target
@@ -93,12 +93,13 @@ class _Told:
         if not changes and self.cell.verdict is None and self.cell.ratio is not None:
             of = self.cell.ratio
             changes = [f"throughput {number.changes(of.value, of.low, of.high)}"]
-        return f"{self.name} {' and '.join(changes)}".rstrip() + self.stood_still
+        return f"{self.name} {' and '.join(changes)}".rstrip() + self.beside
 
     @property
-    def stood_still(self) -> str:
-        """Who stood still in how many blocks, in brackets; nothing where neither did."""
-        words = self.cell.verdict.stood_still if self.cell.verdict is not None else ""
+    def beside(self) -> str:
+        """Who stood still in how many blocks, and that nodes disagree, in brackets; or nothing."""
+        stood = self.cell.verdict.stood_still if self.cell.verdict is not None else ""
+        words = "; ".join(filter(None, (stood, nodes.caution(self.cell))))
         return f" ({words})" if words else ""
 
 
@@ -131,6 +132,7 @@ def _against_base(comparison: Comparison, arm: str) -> Finding:
     return Finding(
         text=f"{arm}{again} against {comparison.base}, "
         + number.blocks(comparison.blocks)
+        + nodes.count(comparison)
         + (f": {'; '.join(whole)}." if whole else "."),
         items=tuple(_explained(items, every)),
     )
@@ -160,7 +162,7 @@ def _by_word(comparison: Comparison, told: Sequence[_Told]) -> Iterable[Finding]
         yield Finding(
             label=_label(comparison, word),
             tone="" if word is None else verdicts.tone(word, sure),
-            text="; ".join(one.name + one.stood_still if names else one.words for one in its),
+            text="; ".join(one.name + one.beside if names else one.words for one in its),
         )
 
 
@@ -224,7 +226,7 @@ def _cannot_tell(comparison: Comparison, told: Sequence[_Told]) -> Iterable[Find
             label=f"{way.capitalize()}, cannot tell",
             text=f"{len(some)} steps, of which" if more > 0 else "",
             items=tuple(
-                Finding(label=one.name, text=f"{_known(one)}{one.stood_still}")
+                Finding(label=one.name, text=f"{_known(one)}{one.beside}")
                 for one in some[:NAMES_MAX]
             ),
         )

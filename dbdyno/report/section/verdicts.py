@@ -13,7 +13,7 @@ from dbdyno.model import Bound, Comparison, StepComparison, metric
 from dbdyno.model import Cell as Result
 from dbdyno.model.metric.primary import called, cpu_of, is_cpu
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Verdict, Word
-from dbdyno.report import cells, known, looks, number
+from dbdyno.report import cells, known, looks, nodes, number
 from dbdyno.report.colors import ARROWS, Tone
 from dbdyno.report.parts import Cell, Column, Row, Section, Subject, Table
 from dbdyno.report.section import groups, summary
@@ -130,7 +130,7 @@ def details(judgement: Judgement) -> str:
         "sign test p over all blocks": judgement.p_still,
     }
     tests = ", ".join(
-        f"{name} {_probability(value)}" for name, value in found.items() if value is not None
+        f"{name} {probability(value)}" for name, value in found.items() if value is not None
     )
     ran = " in which both ran" if judgement.blocks != judgement.blocks_all else ""
     blocks = f"{number.blocks(judgement.blocks)}{ran}"
@@ -191,7 +191,8 @@ def called_in_full(name: str) -> str:
     return known or name
 
 
-def _probability(value: float) -> str:
+def probability(value: float) -> str:
+    """A p or q; a small one by its bound."""
     return "under 0.0001" if value < 0.0001 else number.number(value, 4 if value < 0.01 else 2)
 
 
@@ -396,9 +397,10 @@ def _verdict_cell(result: Result, verdict: Verdict, aims: Aims, sure: bool) -> C
     by = " and ".join(called(name) for name in verdict.by)
     figures = ". ".join(details(one) for one in verdict.judgements)
     texts = (verdict.outcome, f"by {by}" if by else "", figures, cells.failure(result))
+    beside = (verdict.stood_still, known.by_own_blocks(verdict), nodes.caution(result))
     return Cell(
         text=word if way == known.NOWHERE else f"{way}, {word}",
-        detail="; ".join(filter(None, (verdict.stood_still, known.by_own_blocks(verdict)))),
+        detail="; ".join(filter(None, beside)),
         tone=tone(verdict.word, sure),
         title=". ".join(text for text in texts if text),
     )

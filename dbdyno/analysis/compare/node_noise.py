@@ -1,0 +1,170 @@
+"""The nodes of a calibration beside each other: how fast, how noisy, and how fair each is.
+
+Between the base and its double nothing differs, on any node. Pairs are within nodes, so that one
+that is slower harms no comparison; one that is noisier or not fair does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
+
+from dbdyno.analysis.compare.arm_vs_base import BETTER_BY, Contest
+from dbdyno.analysis.compare.nodes import Nodes, by_node
+from dbdyno.model.nodes import UNLIKENESSES, NodeNoise, Unlikeness
+from dbdyno.model.verdict import Aims
+from dbdyno.stats import interval, significance, unlike_nodes
+from dbdyno.stats.nodes import NODES_MIN
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Figures:
+    """What is known of all nodes."""
+
+    levels: Mapping[str, Sequence[float]]  # by node, of each of its blocks
+    biases: Mapping[str, Sequence[float]]
+    scatter: Mapping[str, float | None]
+    qs: Mapping[tuple[Unlikeness, str], float]
+
+    def q(self, what: Unlikeness, node: str) -> float | None:
+        """That a node is like the others in this; None: not tested."""
+        return self.qs.get((what, node))
+
+
+def noises(contests: Sequence[Contest], where: Nodes, aims: Aims) -> tuple[NodeNoise, ...]:
+    """Each node, and in what it is unlike the others; nothing of fewer than two nodes.
+
+    `contests`: of the base's double.
+    """
+    blocks = by_node({block: block for block in where}, where)
+    if len(blocks) < NODES_MIN:
+        return ()
+    levels = by_node(_levels(contests, where), where)
+    biases = by_node(_biases(contests), where)
+    figures = _Figures(
+        levels=levels,
+        biases=biases,
+        scatter={node: _scatter(contests, its) for node, its in blocks.items()},
+        qs=_qs(
+            {
+                "level": unlike_nodes.by_mean(levels),
+                "noise": unlike_nodes.by_scatter(_vectors(contests, where)),
+                "bias": unlike_nodes.by_mean(biases),
+            }
+        ),
+    )
+    return tuple(_of_node(node, len(its), figures, aims) for node, its in blocks.items())
+
+
+def _qs(
+    ps: Mapping[Unlikeness, Mapping[str, float]],
+) -> dict[tuple[Unlikeness, str], float]:
+    """The q of each of these tests, which are one family."""
+    tests = [(what, node) for what, its in ps.items() for node in its]
+    qs = significance.adjusted([ps[what][node] for what, node in tests])
+    return dict(zip(tests, qs, strict=True))
+
+
+def _of_node(node: str, blocks: int, figures: _Figures, aims: Aims) -> NodeNoise:
+    level = _change(figures.levels.get(node, ()))
+    bias = _change(figures.biases.get(node, ()))
+    sd = figures.scatter[node]
+    freedom = len(figures.biases.get(node, ())) - 1
+    sd_low, sd_high = (None, None) if sd is None else interval.sd_interval(sd, freedom)
+    qs = {what: figures.q(what, node) for what in UNLIKENESSES}
+    within = level.value is None or abs(math.log1p(level.value)) <= math.log1p(aims.margin)
+    return NodeNoise(
+        node=node,
+        blocks=blocks,
+        level=level.value,
+        level_low=level.low,
+        level_high=level.high,
+        sd=sd,
+        sd_low=sd_low,
+        sd_high=sd_high,
+        bias=bias.value,
+        bias_low=bias.low,
+        bias_high=bias.high,
+        level_q=qs["level"],
+        sd_q=qs["noise"],
+        bias_q=qs["bias"],
+        unlike=tuple(
+            what
+            for what, q in qs.items()
+            if q is not None and q <= aims.level and not (what == "level" and within)
+        ),
+    )
+
+
+class _Change(NamedTuple):
+    """A mean of log ratios as a change, a share, with its t interval."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+def _change(logs: Sequence[float]) -> _Change:
+    if not logs:
+        return _Change(None, None, None)
+    its = interval.log_interval(logs)
+    low, high = (None if end is None else end - 1 for end in (its.low, its.high))
+    return _Change(its.value - 1, low, high)
+
+
+# --- Figures by block ------------------------------------------------------------------------
+
+
+def _levels(contests: Iterable[Contest], where: Nodes) -> dict[int, float]:
+    """How fast the base was in each block by the median node, on the scale of logs.
+
+    Of each step by the median of the nodes' medians, then the median of the block's steps.
+    """
+    found: dict[int, list[float]] = {}
+    for one in contests:
+        speeds = {
+            run.block: (BETTER_BY[one.headline] or 1) * math.log(value)
+            for run in one.faced.base_runs
+            if run.block in where and (value := run.metrics.get(one.headline))
+        }
+        if not speeds:
+            continue
+        usual = median(median(its) for its in by_node(speeds, where).values())
+        for block, speed in speeds.items():
+            found.setdefault(block, []).append(speed - usual)
+    return {block: median(its) for block, its in found.items()}
+
+
+def _biases(contests: Iterable[Contest]) -> dict[int, float]:
+    """How much faster the double was than the base in each block: the mean log of its steps."""
+    found: dict[int, list[float]] = {}
+    for one in contests:
+        sign = BETTER_BY[one.headline] or 1
+        for block, log in one.logs(one.headline).items():
+            found.setdefault(block, []).append(sign * log)
+    return {block: math.fsum(its) / len(its) for block, its in found.items()}
+
+
+def _vectors(contests: Iterable[Contest], where: Nodes) -> dict[str, list[list[float]]]:
+    """By node each block's log ratios, of the tests that all blocks have; none where none has."""
+    tests = [one.logs(name) for one in contests for name in one.primary]
+    whole = [logs for logs in tests if where.keys() <= logs.keys()]
+    found: dict[str, list[list[float]]] = {}
+    for block in sorted(where) if whole else ():
+        found.setdefault(where[block], []).append([logs[block] for logs in whole])
+    return found
+
+
+def _scatter(contests: Iterable[Contest], blocks: Sequence[int]) -> float | None:
+    """The standard deviation of throughput's log ratios on a node: of its steps the mean square."""
+    variances = []
+    for one in contests:
+        logs = one.logs(one.headline)
+        its = [logs[block] for block in blocks if block in logs]
+        sd = interval.mean_and_sd(its)[1] if its else None
+        if sd is not None:
+            variances.append(sd**2)
+    return math.sqrt(math.fsum(variances) / len(variances)) if variances else None

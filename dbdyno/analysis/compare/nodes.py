@@ -1,0 +1,137 @@
+"""The node as a factor: what each node found of an arm, and whether they disagree.
+
+Nothing here changes a verdict, which is one over all blocks and so of these very nodes. Whether
+they disagree says how far it reaches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from dbdyno.analysis import wording
+from dbdyno.analysis.compare.arm_vs_base import Contest, Where
+from dbdyno.model import StepComparison
+from dbdyno.model.comparison import PLACES_MAX
+from dbdyno.model.metric.primary import called, is_cpu
+from dbdyno.model.nodes import UNNAMED, Agreement, ByNode, NodeRatio
+from dbdyno.model.verdict import Aims
+from dbdyno.stats import interval, nodes, significance
+from dbdyno.store import BlockFolder
+
+Value = TypeVar("Value")
+Nodes = Mapping[int, str]
+"""The node of each block; empty where blocks name none."""
+
+
+def of_blocks(blocks: Iterable[BlockFolder]) -> Nodes:
+    """The nodes of these blocks; none where no block names its host."""
+    found = {block.number: block.host for block in blocks}
+    if not any(found.values()):
+        return {}
+    return {number: host or UNNAMED for number, host in found.items()}
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names of nodes in the order in which people count them: n2 before n10."""
+    return sorted(dict.fromkeys(names), key=_counted)
+
+
+def _counted(name: str) -> tuple[tuple[str, int], ...]:
+    parts = re.findall(r"([^0-9]*)([0-9]*)", name)
+    return tuple((text, int(digits or -1)) for text, digits in parts)
+
+
+def by_node(values: Mapping[int, Value], where: Nodes) -> dict[str, list[Value]]:
+    """Values of blocks by node, each node's in the order of its blocks."""
+    found: dict[str, list[Value]] = {
+        node: [] for node in in_order(where[block] for block in values)
+    }
+    for block in sorted(values):
+        found[where[block]].append(values[block])
+    return found
+
+
+def of_arm(
+    contests: Sequence[Contest], where: Nodes, aims: Aims
+) -> dict[Where, tuple[ByNode, ...]]:
+    """By step, what nodes found of an arm's primary metrics; nothing of fewer than two nodes.
+
+    Their tests are a family: with all blocks so far, and no part of the verdicts' level. A step in
+    which an arm did something else than to be compared has none.
+    """
+    if len(set(where.values())) < nodes.NODES_MIN:
+        return {}
+    found = [
+        (one.where, _of_metric(name, its, aims))
+        for one in contests
+        if one.outcome.word is None
+        for name in one.primary
+        if len(its := by_node(one.logs(name), where)) >= nodes.NODES_MIN
+    ]
+    qs = iter(significance.adjusted([one.p for _, one in found if one.p is not None]))
+    told: dict[Where, tuple[ByNode, ...]] = {}
+    for place, one in found:
+        judged = one if one.p is None else _judged(one, next(qs), aims)
+        told[place] = (*told.get(place, ()), judged)
+    return told
+
+
+def _of_metric(name: str, logs: Mapping[str, Sequence[float]], aims: Aims) -> ByNode:
+    """A metric on these nodes, before it is known how many tests there are."""
+    its = nodes.across(logs)
+    between, machines = its.between, its.machines
+    assert machines.low is not None and machines.high is not None
+    freedom = len(logs) - 1
+    return ByNode(
+        metric=name,
+        nodes=tuple(
+            NodeRatio(node=node, blocks=one.count, ratio=one.value, low=one.low, high=one.high)
+            for node, one in its.means.items()
+        ),
+        agreement="cannot tell",
+        p=its.p,
+        q=None,
+        spread=None if between is None else nodes.as_share(between.value),
+        spread_low=None if between is None else nodes.as_share(between.low),
+        spread_high=None if between is None else nodes.as_share(between.high),
+        ratio=machines.value,
+        low=machines.low,
+        high=machines.high,
+        freedom=freedom,
+        reach=interval.t_quantile(0.975, freedom),
+    )
+
+
+def _judged(one: ByNode, q: float, aims: Aims) -> ByNode:
+    agreement: Agreement = "no difference seen"
+    if q <= aims.level:
+        within = one.highest.ratio <= one.lowest.ratio * (1 + aims.margin)
+        agreement = "disagree, within the margin" if within else "disagree"
+    return replace(one, q=q, agreement=agreement)
+
+
+def warnings(steps: Iterable[StepComparison]) -> Iterable[str]:
+    """A line where nodes disagree by more than the margin: a verdict over them says too much."""
+    found = [
+        _disagreement(step, cell.arm, one)
+        for step in steps
+        for cell in step.cells
+        for one in cell.nodes
+        if one.agreement == "disagree"
+    ]
+    if found:
+        more = f"; and {len(found) - PLACES_MAX} more" if len(found) > PLACES_MAX else ""
+        yield (
+            f"nodes disagree: {'; '.join(found[:PLACES_MAX])}{more}; such a verdict is of these "
+            "nodes' mean, and says little of another node"
+        )
+
+
+def _disagreement(step: StepComparison, arm: str, one: ByNode) -> str:
+    low, high = one.lowest, one.highest
+    what = f" {called(one.metric)}" if is_cpu(one.metric) else ""
+    ends = (f"{wording.change(its.ratio)} on {its.node}" for its in (low, high))
+    return f"{step.step} {arm}{what} {' to '.join(ends)}"

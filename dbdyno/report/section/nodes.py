@@ -1,0 +1,311 @@
+"""What each node found of an arm, whether nodes disagree, and what that says of such machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dbdyno.model import Comparison, StepComparison
+from dbdyno.model.metric.primary import called, is_cpu
+from dbdyno.model.nodes import ByNode, NodeRatio
+from dbdyno.report import number
+from dbdyno.report.colors import Tone
+from dbdyno.report.parts import Cell, Column, Finding, Group, Row, Section, Subject, Table, Text
+from dbdyno.report.section import verdicts
+from dbdyno.report.section.headline import step_name
+
+NODES_SHOWN_MAX = 6
+"""So many nodes have a column each; of more the least and the greatest, and a table of all."""
+NAMES_MAX = 4
+"""So many steps are named in a sentence; the tables have them all."""
+FEW = {2: "Two nodes tell next to nothing", 3: "Three nodes tell little"}
+"""What so few tell of other machines."""
+
+_TONES: Mapping[str, Tone] = {"disagree": "notice", "disagree, within the margin": "alike"}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A metric of an arm in a step."""
+
+    step: StepComparison
+    arm: str
+    one: ByNode
+
+
+def _rows(comparison: Comparison, arm: str | None = None) -> list[_Row]:
+    """All there is by node; of one arm, or of all."""
+    return [
+        _Row(step, cell.arm, one)
+        for step in comparison.steps
+        for cell in step.cells
+        for one in cell.nodes
+        if arm in (None, cell.arm)
+    ]
+
+
+# --- Sentences -------------------------------------------------------------------------------
+
+
+def sentences(comparison: Comparison) -> Iterable[str]:
+    """Which nodes measured, whether they disagree, and what so many say of others."""
+    counts: dict[str, int] = {}
+    for node in comparison.nodes.values():
+        counts[node] = counts.get(node, 0) + 1
+    if len(counts) == 1:
+        yield (
+            f"All blocks were measured on one node, {next(iter(counts))}: nothing here is said of "
+            "another machine."
+        )
+        return
+    named = ", ".join(f"{node} ({number.blocks(count)})" for node, count in counts.items())
+    yield (
+        f"{len(counts)} nodes measured: {named}. Ratios are within nodes, and a verdict is one of "
+        "these nodes together."
+    )
+    rows = _rows(comparison)
+    if rows:
+        yield _agreement(comparison, rows)
+        yield _machines(max(rows, key=lambda row: row.one.freedom).one)
+
+
+def _agreement(comparison: Comparison, rows: Sequence[_Row]) -> str:
+    """Where nodes disagree, and by how much at most where they were not seen to."""
+    apart = [row for row in rows if row.one.agreement == "disagree"]
+    within = sum(row.one.agreement == "disagree, within the margin" for row in rows)
+    if apart:
+        names = [_found(comparison, row) for row in apart]
+        more = f"; within the margin in {within} more" if within else ""
+        return f"Nodes disagree: {'; '.join(names[:NAMES_MAX])}{_rest(names)}{more}."
+    if within:
+        return (
+            f"Nodes disagree by less than the margin in {within} of {len(rows)} comparisons, and "
+            "in none by more."
+        )
+    if all(row.one.agreement == "cannot tell" for row in rows):
+        return "No node has two blocks of a step: whether nodes disagree cannot be told."
+    ends = [row.one.spread_high for row in rows if row.one.spread_high is not None]
+    reach = (
+        f" A spread between nodes of up to {verdicts.measured(max(ends))} is not excluded."
+        if ends
+        else ""
+    )
+    return f"No disagreement between nodes was seen.{reach}"
+
+
+def _rest(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_MAX
+    return f"; and {more} more" if more > 0 else ""
+
+
+def _found(comparison: Comparison, row: _Row) -> str:
+    """qr100 of pg18 from −4.1 % on n3 to +2.0 % on n1."""
+    low, high = row.one.lowest, row.one.highest
+    what = f" by {called(row.one.metric)}" if is_cpu(row.one.metric) else ""
+    return (
+        f"{step_name(comparison, row.step)} of {row.arm}{what} from {number.change(low.ratio)} on "
+        f"{low.node} to {number.change(high.ratio)} on {high.node}"
+    )
+
+
+def _machines(one: ByNode) -> str:
+    """How far the interval for such machines reaches for so few nodes."""
+    count = one.freedom + 1
+    few = FEW.get(count)
+    degrees = f"{one.freedom} degree{'s' * (one.freedom != 1)} of freedom"
+    reach = f"{number.number(one.reach, 1)} standard errors to each side"
+    if few is not None:
+        return (
+            f"{few} of other machines: the interval for such machines has {degrees} and reaches "
+            f"{reach} (10 nodes: 2.3). Read it as “not known” where it holds everything."
+        )
+    return (
+        f"The interval for such machines takes these {count} nodes as a sample of them; it has "
+        f"{degrees} and reaches {reach}."
+    )
+
+
+# --- Tables ----------------------------------------------------------------------------------
+
+
+def tables(comparison: Comparison) -> Iterable[Table]:
+    """What nodes found of each arm beside the base."""
+    for place, arm in enumerate(comparison.arms[1:], start=1):
+        rows = [
+            row
+            for row in _rows(comparison, arm)
+            if not is_cpu(row.one.metric) or row.one.agreement.startswith("disagree")
+        ]
+        if not rows:
+            continue
+        names = _names(comparison)
+        yield _summary(comparison, arm, rows, f"nodes-{place}")
+        if len(names) > NODES_SHOWN_MAX:
+            yield _each(comparison, arm, rows, f"nodes-{place}-each")
+
+
+def _names(comparison: Comparison) -> list[str]:
+    """The nodes in the order in which rows have them."""
+    every = (one.node for row in _rows(comparison) for one in row.one.nodes)
+    order = list(dict.fromkeys(every))
+    whole = max((row.one for row in _rows(comparison)), key=lambda one: len(one.nodes))
+    first = [one.node for one in whole.nodes]
+    return [*first, *(name for name in order if name not in first)]
+
+
+def _summary(comparison: Comparison, arm: str, rows: Sequence[_Row], name: str) -> Table:
+    """A row for each step: what nodes found, and what follows."""
+    names = _names(comparison)
+    few = len(names) <= NODES_SHOWN_MAX
+    metrics = any(is_cpu(row.one.metric) for row in rows)
+    columns = (
+        Column(text="step", left=True),
+        *((Column(text="metric", left=True),) if metrics else ()),
+        *(
+            Column(text=text, group="change on node, %", title=_TITLE)
+            for text in (names if few else ("lowest", "highest"))
+        ),
+        Column(text="nodes", left=True, title="whether nodes disagree"),
+        Column(text="spread, %", title="standard deviation between nodes, 95 % interval"),
+        Column(
+            text="such machines, %",
+            title="mean change on machines of which these nodes are a sample, 95 % interval",
+        ),
+    )
+    title = f"Nodes: {arm} against {comparison.base}"
+    return Table(
+        name=name,
+        title=title,
+        level="brief",
+        look="inline",
+        arm=arm,
+        columns=columns,
+        rows=tuple(
+            Row(
+                cells=(
+                    Cell(text=step_name(comparison, row.step)),
+                    *((Cell(text=called(row.one.metric)),) if metrics else ()),
+                    *(_of_nodes(row.one, names) if few else _ends(row.one)),
+                    *_together(row.one),
+                )
+            )
+            for row in rows
+        ),
+        note=_NOTE + (" CPU where nodes disagree by it." if metrics else ""),
+    )
+
+
+_TITLE = "mean change of the node's blocks, 95 % t interval by the scatter within all nodes"
+_NOTE = (
+    "Changes by node with 95 % intervals, by the scatter of blocks within nodes. Nodes disagree by "
+    "an F test, Benjamini-Hochberg over the arm's steps; by all blocks so far. Spread: standard "
+    "deviation between nodes. Such machines: by how nodes differ, not by how many blocks there are."
+)
+
+
+def _of_nodes(one: ByNode, names: Sequence[str]) -> Iterable[Cell]:
+    """A cell for each node; an empty one for a node without the step."""
+    found = {its.node: its for its in one.nodes}
+    for name in names:
+        yield _change(found[name]) if name in found else Cell(text="")
+
+
+def _ends(one: ByNode) -> Iterable[Cell]:
+    """The least and the greatest, with their nodes."""
+    for its in (one.lowest, one.highest):
+        cell = _change(its)
+        yield Cell(text=cell.text, detail=f"{its.node} {cell.detail}".rstrip(), title=cell.title)
+
+
+def _change(its: NodeRatio) -> Cell:
+    return Cell(
+        text=number.change(its.ratio).removesuffix(" %"),
+        detail=_interval(its.low, its.high),
+        title=number.blocks(its.blocks),
+    )
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    ends = number.change_interval(low, high)
+    return f"[{ends}]" if ends else ""
+
+
+def _together(one: ByNode) -> Iterable[Cell]:
+    """Whether nodes disagree, their spread, and such machines."""
+    tests = (("p", one.p), ("q", one.q))
+    yield Cell(
+        text=one.agreement,
+        tone=_TONES.get(one.agreement, ""),
+        title=", ".join(
+            f"{name} {verdicts.probability(value)}" for name, value in tests if value is not None
+        ),
+    )
+    yield _spread(one)
+    yield Cell(
+        text=number.change(one.ratio).removesuffix(" %"),
+        detail=_interval(one.low, one.high),
+        title=f"{one.freedom} degrees of freedom",
+    )
+
+
+def _spread(one: ByNode) -> Cell:
+    if one.spread is None:
+        return Cell(text=number.EN_DASH, title="no node has two blocks")
+    high = None if one.spread_high is None else _percent(one.spread_high)
+    if one.spread == 0:
+        return Cell(text="not seen", detail=f"up to {high}" if high else "")
+    low = None if one.spread_low is None else _percent(one.spread_low)
+    ends = number.EN_DASH.join((low, high)) if low and high else ""
+    return Cell(text=_percent(one.spread), detail=ends)
+
+
+def _percent(share: float) -> str:
+    """A share in a column of percentages; one beyond any use is short."""
+    return verdicts.visible(share) if share >= 1 else verdicts.measured(share).removesuffix(" %")
+
+
+def _each(comparison: Comparison, arm: str, rows: Sequence[_Row], name: str) -> Table:
+    """A row for each node in each step, where nodes are too many for columns."""
+    return Table(
+        name=name,
+        title=f"What each node found: {arm} against {comparison.base}",
+        look="inline",
+        arm=arm,
+        columns=(
+            Column(text="node", left=True),
+            Column(text="blocks"),
+            Column(text="change, %", title=_TITLE),
+        ),
+        rows=tuple(
+            Row(
+                cells=(Cell(text=its.node), Cell(text=str(its.blocks)), _change(its)),
+                group=f"{step_name(comparison, row.step)}, {called(row.one.metric)}",
+            )
+            for row in rows
+            for its in row.one.nodes
+        ),
+    )
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    comparison = subject.comparison
+    if not comparison.nodes:
+        return
+    several = len(set(comparison.nodes.values())) > 1
+    said = Text(
+        name="nodes-said",
+        title="",
+        items=tuple(Finding(text=text) for text in sentences(comparison)),
+        level="brief" if several else "report",
+        form="paragraphs",
+    )
+    yield Group(
+        name="nodes",
+        title="Nodes",
+        parts=(said, *tables(comparison)),
+        level=said.level,
+        of="page",
+    )
+
+
+SECTION = Section("page", _parts)

@@ -1,0 +1,276 @@
+"""Nodes as a factor of a comparison: what each found, whether they disagree, which are unlike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from dbdyno import store
+from dbdyno.analysis import compare
+from dbdyno.analysis.compare import nodes
+from dbdyno.analysis.compare.conclusions import Concluded
+from dbdyno.model import Comparison, StepRun
+from dbdyno.model.nodes import UNNAMED, NodeNoise
+from dbdyno.store import Results
+from result_builder import HOST, build, plant
+from run_builder import cell, changed, concluded, plan_of, series
+
+ARMS = ("base", "other")
+CALM = (0.004, -0.004, 0.002, -0.002)
+"""Log ratios of four blocks about no change."""
+
+
+def alternating(count: int, *names: str) -> dict[int, str]:
+    """The nodes of so many blocks, in turns."""
+    return {block: names[(block - 1) % len(names)] for block in range(1, count + 1)}
+
+
+def found(*by_node: Sequence[float], names: Sequence[str] = ("n1", "n2", "n3")) -> Concluded:
+    """What is concluded of one step, in which these are the log ratios of each node's blocks."""
+    logs = [log for its in by_node for log in its]
+    where = [name for its, name in zip(by_node, names, strict=False) for _ in its]
+    runs = [
+        *series("base", [1_000.0] * len(logs)),
+        *series("other", [1_000.0 * math.exp(log) for log in logs]),
+    ]
+    return concluded(runs, plan_of(ARMS), nodes=dict(enumerate(where, start=1)))
+
+
+def lifted(by: float, logs: Sequence[float] = CALM) -> list[float]:
+    return [log + by for log in logs]
+
+
+# --- What nodes found of an arm --------------------------------------------------------------
+
+
+def test_nodes_that_disagree_are_told_with_what_each_found() -> None:
+    its = found(lifted(0.10), lifted(0.0))
+    (one,) = cell(its, "other").nodes
+    assert [(its.node, its.blocks) for its in one.nodes] == [("n1", 4), ("n2", 4)]
+    assert one.highest.ratio == pytest.approx(math.exp(0.10))
+    assert one.lowest.low is not None and one.lowest.low < 1 < (one.lowest.high or 0)
+    assert (one.agreement, one.freedom) == ("disagree", 1)
+    assert one.spread == pytest.approx(math.expm1(math.sqrt(0.005)), rel=0.01)
+    assert one.reach == pytest.approx(12.706, abs=1e-3)
+    assert one.low < 0.7 and one.high > 1.5, "two nodes tell next to nothing of others"
+    (said,) = nodes.warnings(its.steps)
+    assert said.startswith("nodes disagree: one other +0.0 % on n2 to +10.5 % on n1; ")
+
+
+def test_a_verdict_is_the_same_whether_blocks_name_nodes_or_not() -> None:
+    logs = [*lifted(0.10), *lifted(0.0)]
+    runs = [
+        *series("base", [1_000.0] * 8),
+        *series("other", [1_000.0 * math.exp(log) for log in logs]),
+    ]
+    plain = concluded(runs, plan_of(ARMS))
+    named = concluded(runs, plan_of(ARMS), nodes=alternating(8, "n1", "n2"))
+    assert cell(plain, "other").verdict == cell(named, "other").verdict
+    assert cell(plain, "other").nodes == ()
+
+
+def test_nodes_that_agree_are_no_warning() -> None:
+    its = found(lifted(0.05), lifted(0.0505), lifted(0.05))
+    (one,) = cell(its, "other").nodes
+    assert one.agreement == "no difference seen" and one.spread == 0.0
+    assert list(nodes.warnings(its.steps)) == []
+
+
+def test_a_disagreement_within_the_margin_is_no_warning() -> None:
+    calm = [log / 10 for log in CALM]
+    its = found(lifted(0.05, calm), lifted(0.06, calm))
+    (one,) = cell(its, "other").nodes
+    assert one.agreement == "disagree, within the margin"
+    assert list(nodes.warnings(its.steps)) == []
+
+
+def test_with_one_block_each_whether_nodes_disagree_cannot_be_told() -> None:
+    (one,) = cell(found([0.05], [0.0], [0.01]), "other").nodes
+    assert (one.agreement, one.p, one.q, one.spread) == ("cannot tell", None, None, None)
+    assert one.nodes[0].low is None
+
+
+def test_one_node_says_nothing_beyond_itself() -> None:
+    assert cell(found(lifted(0.05)), "other").nodes == ()
+
+
+def test_a_step_that_missed_its_target_has_no_nodes_to_compare() -> None:
+    runs = [
+        *series("base", [1_000.0] * 4, sla_target=100.0, sla_met=True),
+        *series("other", [1_000.0] * 4, sla_target=100.0, sla_met=False),
+    ]
+    its = concluded(runs, plan_of(ARMS), nodes=alternating(4, "n1", "n2"))
+    assert cell(its, "other").nodes == ()
+
+
+def test_tests_of_many_steps_share_their_level() -> None:
+    """Twenty steps without a difference, and one p under 5 % among them by luck."""
+    draw = Random(3)
+    runs: list[StepRun] = []
+    for ordinal in range(1, 21):
+        rates = [1_000.0 * math.exp(draw.gauss(0, 0.01)) for _ in range(12)]
+        for arm, its in (("base", [1_000.0] * 12), ("other", rates)):
+            runs += [changed(run, step=f"s{ordinal}", ordinal=ordinal) for run in series(arm, its)]
+    all_steps = concluded(runs, plan_of(ARMS), nodes=alternating(12, "n1", "n2", "n3")).steps
+    ones = [one for step in all_steps for one in step.cells[1].nodes]
+    assert min(one.p or 1 for one in ones) < 0.05 < min(one.q or 1 for one in ones)
+    assert {one.agreement for one in ones} == {"no difference seen"}
+
+
+def test_nodes_are_in_the_order_in_which_people_count() -> None:
+    assert nodes.in_order(["n10", "n2", "db", "n2-a", "n1"]) == ["db", "n1", "n2", "n2-a", "n10"]
+
+
+# --- Which nodes of a calibration are unlike -------------------------------------------------
+
+GHOST = {"ghost": {"same_as": "base"}}
+
+
+def calibrated(
+    *,
+    slower: float = 0.0,
+    noisier: float = 1.0,
+    unfair: float = 0.0,
+    steps: int = 4,
+    names: Sequence[str] = ("n1", "n2", "n3", "n4"),
+) -> tuple[NodeNoise, ...]:
+    """Six blocks on each node; the second is slower, noisier or has a faster ghost, as a share."""
+    draw = Random(5)
+    blocks = 6 * len(names)
+    where = alternating(blocks, *names)
+    runs: list[StepRun] = []
+    for ordinal in range(1, steps + 1):
+        for block in range(1, blocks + 1):
+            second = where[block] == names[1]
+            rate = 1_000.0 * math.exp(draw.gauss(0, 0.01) + math.log1p(-slower) * second)
+            log = draw.gauss(0, 0.01) * (noisier if second else 1) + math.log1p(unfair) * second
+            for arm, its in (("base", rate), ("ghost", rate * math.exp(log))):
+                step = {"step": f"s{ordinal}", "ordinal": ordinal, "block": block}
+                runs += [changed(run, **step) for run in series(arm, [its])]
+    plan = plan_of(("base", "ghost"), **GHOST)
+    calibration = concluded(runs, plan, blocks_each=6, nodes=where).calibration
+    assert calibration is not None
+    return calibration.nodes
+
+
+def unlike(its: Sequence[NodeNoise]) -> dict[str, tuple[str, ...]]:
+    return {one.node: one.unlike for one in its if one.unlike}
+
+
+def test_equal_nodes_are_not_named() -> None:
+    its = calibrated()
+    assert [one.node for one in its] == ["n1", "n2", "n3", "n4"]
+    assert unlike(its) == {}
+    first = its[0]
+    assert first.blocks == 6
+    assert first.sd == pytest.approx(0.01, rel=0.4)
+    assert first.sd_low is not None and first.sd_low < 0.01 < (first.sd_high or 0)
+    assert abs(first.level or 1) < 0.02 and abs(first.bias or 1) < 0.02
+
+
+def test_a_node_that_is_slower_is_named_and_no_other() -> None:
+    its = calibrated(slower=0.2)
+    assert unlike(its) == {"n2": ("level",)}
+    assert its[1].level == pytest.approx(-0.2, abs=0.02)
+    assert its[1].level_low is not None and its[1].level_low < -0.2 < (its[1].level_high or 0)
+
+
+def test_a_node_that_is_slower_by_less_than_the_margin_is_not_named() -> None:
+    assert unlike(calibrated(slower=0.02)) == {}
+
+
+def test_a_node_that_is_noisier_is_named_and_no_other() -> None:
+    its = calibrated(noisier=4.0, steps=8)
+    assert unlike(its) == {"n2": ("noise",)}
+    assert (its[1].sd or 0) > 3 * (its[0].sd or 1)
+
+
+def test_a_node_that_is_quieter_is_not_named() -> None:
+    assert unlike(calibrated(noisier=0.2, steps=8)) == {}
+
+
+def test_a_node_whose_ghost_differs_from_the_base_is_named() -> None:
+    its = calibrated(unfair=0.04)
+    assert unlike(its) == {"n2": ("bias",)}
+    assert its[1].bias == pytest.approx(0.04, abs=0.01)
+
+
+def test_of_two_nodes_both_are_unlike_each_other() -> None:
+    assert unlike(calibrated(slower=0.3, names=("n1", "n2"))) == {
+        "n1": ("level",),
+        "n2": ("level",),
+    }
+
+
+def test_a_calibration_on_one_host_has_no_nodes() -> None:
+    runs = [*series("base", [1_000.0] * 6), *series("ghost", [1_001.0] * 6)]
+    its = concluded(runs, plan_of(("base", "ghost"), **GHOST)).calibration
+    assert its is not None and its.nodes == ()
+
+
+# --- Of a result folder ----------------------------------------------------------------------
+
+
+def on_nodes(folder: Path, *names: str | None) -> Results:
+    """A result whose blocks were measured on these hosts, each of which has facts."""
+    made = Results.open(
+        build(
+            folder,
+            blocks=len(names),
+            steps=("l.i0", "qr100"),
+            planted=lambda arm, step, block: plant(
+                step, faster=(1.1 if names[block - 1] == "n2" else 1.0) if arm == "pg18" else 1.0
+            ),
+        )
+    )
+    for block, name in zip(made.blocks(), names, strict=True):
+        path = block.path / "order.json"
+        store.write_json(path, store.read_json(path) | {"host": name, "boot_id": f"boot of {name}"})
+    for name in dict.fromkeys(filter(None, names)):
+        made.write_host_of(name, {**HOST, "boot_id": f"boot of {name}"})
+    return made
+
+
+@pytest.fixture(scope="module")
+def two_nodes(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    return compare.load(on_nodes(tmp_path_factory.mktemp("nodes"), "n1", "n2", "n1", "n2"))
+
+
+def test_a_result_knows_which_node_measured_each_block(two_nodes: Comparison) -> None:
+    assert two_nodes.nodes == {1: "n1", 2: "n2", 3: "n1", 4: "n2"}
+    assert list(two_nodes.hosts) == ["n1", "n2"]
+    (disagree,) = [line for line in two_nodes.warnings if line.startswith("nodes disagree")]
+    assert "qr100 pg18 +0.0 % on n1 to +10.0 % on n2" in disagree
+
+
+def test_boots_of_several_nodes_are_no_reboots(two_nodes: Comparison) -> None:
+    assert not [line for line in two_nodes.warnings if line.startswith("rebooted")]
+
+
+def test_blocks_without_a_name_are_a_node_beside_others(tmp_path: Path) -> None:
+    found = compare.load(on_nodes(tmp_path, "n1", None))
+    assert found.nodes == {1: "n1", 2: UNNAMED}
+
+
+def test_a_fact_of_a_named_host_that_changed_is_said_with_its_name(tmp_path: Path) -> None:
+    results = on_nodes(tmp_path, "n1", "n2", "n1", "n2")
+    for number, block in enumerate(results.blocks(), start=1):
+        path = block.path / "order.json"
+        store.write_json(path, store.read_json(path) | {"started_unix_ns": number * 10})
+    before = {**HOST, "boot_id": "boot of n1", "since_unix_ns": 1}
+    results.write_host_of("n1", before)
+    results.write_host_of("n1", before | {"swap_bytes": 1, "since_unix_ns": 25}, changed=True)
+    (said,) = [line for line in compare.load(results).warnings if line.startswith("changed host")]
+    assert said == "changed host: n1 between blocks bytes of swap was 0 in block 1 and 1 in block 3"
+
+
+def test_damaged_facts_of_a_host_are_named_and_the_rest_is_shown(tmp_path: Path) -> None:
+    results = on_nodes(tmp_path, "n1", "n2")
+    (results.folder / "hosts" / "n1.json").write_text("{")
+    found = compare.load(results)
+    assert found.hosts == {}
+    assert any("hosts/n1.json: is not JSON" in line for line in found.warnings)

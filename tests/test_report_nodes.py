@@ -1,0 +1,275 @@
+"""What is said and shown of nodes: of each arm, of a calibration, of the hosts themselves."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+import report_parts
+from comparison_builder import comparison
+from dbdyno.model import Comparison
+from dbdyno.model.nodes import Agreement, ByNode, NodeNoise, NodeRatio
+from dbdyno.report import page
+from dbdyno.report.parts import Page, Table
+from dbdyno.report.render import markdown, terminal
+from dbdyno.report.section import node_noise
+from dbdyno.report.section import nodes as section
+from verdict_builder import CPU, calibration
+
+
+def by_node(
+    metric: str, ratios: Sequence[float], agreement: Agreement = "disagree", spread: float = 0.03
+) -> ByNode:
+    """Nodes n1, n2 … with these ratios, two blocks each."""
+    return ByNode(
+        metric=metric,
+        nodes=tuple(
+            NodeRatio(node=f"n{at}", blocks=2, ratio=ratio, low=ratio - 0.01, high=ratio + 0.01)
+            for at, ratio in enumerate(ratios, start=1)
+        ),
+        agreement=agreement,
+        p=0.001,
+        q=0.01,
+        spread=spread,
+        spread_low=0.01,
+        spread_high=0.25,
+        ratio=1.01,
+        low=0.9,
+        high=1.13,
+        freedom=len(ratios) - 1,
+        reach=4.3027,
+    )
+
+
+def node(name: str, **how: object) -> NodeNoise:
+    """A node of a calibration that is like the others."""
+    plain = NodeNoise(
+        node=name,
+        blocks=6,
+        level=0.001,
+        level_low=-0.002,
+        level_high=0.004,
+        sd=0.012,
+        sd_low=0.0075,
+        sd_high=0.0294,
+        bias=0.002,
+        bias_low=-0.004,
+        bias_high=0.008,
+        level_q=0.8,
+        sd_q=0.9,
+        bias_q=0.7,
+        unlike=(),
+    )
+    return replace(plain, **how)  # type: ignore[arg-type]
+
+
+BY_NODE = by_node("ips", (0.96, 1.02))
+NODE = node("n1")
+
+
+def on_nodes(
+    ratios: Sequence[float] = (0.96, 1.02, 1.03),
+    agreement: Agreement = "disagree",
+    *,
+    cpu: Agreement | None = None,
+) -> Comparison:
+    """The made-up comparison, on so many nodes that disagree in l.i0."""
+    made = comparison(blocks=6, troubles=False)
+    names = [f"n{at % len(ratios) + 1}" for at in range(6)]
+    first, *others = made.steps
+    found = [by_node("ips", ratios, agreement)]
+    if cpu is not None:
+        found.append(by_node(CPU, ratios, cpu))
+    cells = (first.cells[0], replace(first.cells[1], nodes=tuple(found)))
+    calm = [
+        replace(
+            step,
+            cells=(
+                step.cells[0],
+                replace(
+                    step.cells[1],
+                    nodes=(
+                        by_node(
+                            step.headline or "", [1.0] * len(ratios), "no difference seen", 0.0
+                        ),
+                    ),
+                ),
+            ),
+        )
+        for step in others
+    ]
+    return replace(
+        made,
+        steps=(replace(first, cells=cells), *calm),
+        nodes=dict(enumerate(names, start=1)),
+    )
+
+
+@pytest.fixture(scope="module")
+def three() -> Page:
+    return page.make(on_nodes())
+
+
+def printed(shown: Page, *, full: bool = False, width: int = 120) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    terminal.print_page(shown, console, full=full)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def table(shown: Page, name: str) -> Table:
+    found = report_parts.table(shown, name)
+    assert found is not None
+    return found
+
+
+# --- Of an arm -------------------------------------------------------------------------------
+
+
+def test_the_section_says_who_measured_whether_they_disagree_and_how_little_few_tell() -> None:
+    assert list(section.sentences(on_nodes())) == [
+        "3 nodes measured: n1 (2 blocks), n2 (2 blocks), n3 (2 blocks). Ratios are within nodes, "
+        "and a verdict is one of these nodes together.",
+        "Nodes disagree: l.i0 of pg18 from −4.0 % on n1 to +3.0 % on n3.",
+        "Three nodes tell little of other machines: the interval for such machines has 2 degrees "
+        "of freedom and reaches 4.3 standard errors to each side (10 nodes: 2.3). Read it as “not "
+        "known” where it holds everything.",
+    ]
+
+
+def test_where_no_disagreement_is_seen_the_spread_that_is_not_excluded_is_said() -> None:
+    assert list(section.sentences(on_nodes(agreement="no difference seen")))[1] == (
+        "No disagreement between nodes was seen. A spread between nodes of up to 25.0 % is not "
+        "excluded."
+    )
+
+
+def test_a_disagreement_within_the_margin_is_said_as_that() -> None:
+    assert list(section.sentences(on_nodes(agreement="disagree, within the margin")))[1] == (
+        "Nodes disagree by less than the margin in 1 of 10 comparisons, and in none by more."
+    )
+
+
+def test_many_nodes_are_a_sample() -> None:
+    assert list(section.sentences(on_nodes((0.96, 1.02, 1.03, 1.0))))[2] == (
+        "The interval for such machines takes these 4 nodes as a sample of them; it has 3 degrees "
+        "of freedom and reaches 4.3 standard errors to each side."
+    )
+
+
+def test_one_node_is_said_to_say_nothing_of_others() -> None:
+    made = replace(comparison(blocks=3), nodes=dict.fromkeys((1, 2, 3), "n1"))
+    assert list(section.sentences(made)) == [
+        "All blocks were measured on one node, n1: nothing here is said of another machine."
+    ]
+    assert "All blocks were measured on one node" in printed(page.make(made), full=True)
+    assert "All blocks were measured on one node" not in printed(page.make(made))
+
+
+def test_a_result_without_named_hosts_has_no_section() -> None:
+    shown = page.make(comparison(blocks=3))
+    assert report_parts.table(shown, "nodes-1") is None
+    assert "Nodes" not in printed(shown, full=True)
+    assert "3 blocks:" in printed(shown) or "3 blocks." in printed(shown)
+
+
+def test_each_node_is_a_column_with_its_change_and_interval(three: Page) -> None:
+    found = table(three, "nodes-1")
+    assert [column.text for column in found.columns] == [
+        "step", "n1", "n2", "n3", "nodes", "spread, %", "such machines, %",
+    ]  # fmt: skip
+    first, second, *_ = found.rows
+    texts = [" ".join(filter(None, (cell.text, cell.detail))) for cell in first.cells]
+    assert texts == [
+        "l.i0", "−4.0 [−5.0, −3.0]", "+2.0 [+1.0, +3.0]", "+3.0 [+2.0, +4.0]", "disagree",
+        "3.0 1.0–25.0", "+1.0 [−10.0, +13.0]",
+    ]  # fmt: skip
+    assert first.cells[1].title == "2 blocks"
+    assert first.cells[4].title == "p 0.0010, q 0.01"
+    assert [cell.text for cell in second.cells[4:6]] == ["no difference seen", "not seen"]
+
+
+def test_cpu_has_a_row_only_where_nodes_disagree_by_it() -> None:
+    calm = table(page.make(on_nodes(cpu="no difference seen")), "nodes-1")
+    apart = table(page.make(on_nodes(cpu="disagree")), "nodes-1")
+    assert (len(calm.rows), len(apart.rows)) == (10, 11)
+    assert [cell.text for cell in apart.rows[1].cells[:2]] == ["l.i0", "CPU"]
+
+
+def test_of_many_nodes_the_ends_stand_in_the_table_and_all_in_another() -> None:
+    shown = page.make(on_nodes([0.95 + at / 100 for at in range(8)]))
+    found = table(shown, "nodes-1")
+    assert [column.text for column in found.columns][1:3] == ["lowest", "highest"]
+    assert found.rows[0].cells[1].detail == "n1 [−6.0, −4.0]"
+    each = table(shown, "nodes-1-each")
+    assert each.rows[0].group == "l.i0, throughput"
+    assert [cell.text for cell in each.rows[7].cells] == ["n8", "2", "+2.0"]
+
+
+def test_a_verdict_over_nodes_that_disagree_has_a_caution_beside_it(three: Page) -> None:
+    rows = {row.cells[0].text: row.cells[1] for row in report_parts.verdicts(three)[0].rows}
+    assert "nodes disagree" in rows["l.i0"].detail
+    assert "nodes disagree" not in rows["l.x"].detail
+    (against, *_) = report_parts.headline(three)
+    assert against.text.startswith("pg18 against pg17, 6 blocks on 3 nodes")
+    said = [item.text for item in against.items if "l.i0" in item.text]
+    assert any("(nodes disagree)" in text for text in said)
+
+
+def test_compare_and_posts_show_the_nodes(three: Page) -> None:
+    shown = printed(three)
+    assert "Nodes: pg18 against pg17" in shown
+    assert "Nodes disagree: l.i0 of pg18" in shown.replace("\n", " ")
+    assert "such machines, %" in markdown.render(three)
+
+
+# --- Of a calibration ------------------------------------------------------------------------
+
+
+def calibrated(*nodes: NodeNoise) -> Page:
+    made = comparison(blocks=6, arms=("pg17", "ghost"), troubles=False)
+    return page.make(
+        replace(made, calibration=replace(calibration(made, arm="ghost"), nodes=nodes))
+    )
+
+
+def test_nodes_that_are_unlike_are_named_with_how_much() -> None:
+    slow = node("n2", level=-0.2, level_low=-0.22, level_high=-0.18, unlike=("level",))
+    loud = node("n3", sd=0.05, unlike=("noise",))
+    unfair = node("n4", bias=0.031, unlike=("bias",))
+    assert node_noise.sentence([NODE, slow, loud, unfair]) == (
+        "Unlike the other nodes: n2 (20.0 % slower), n3 (noisier: scatter of 5.0 %, of the others "
+        "1.2 %), n4 (its ghost is 3.1 % faster than the base). Leave out nodes that are noisy or "
+        "unfair."
+    )
+    assert node_noise.sentence([NODE, node("n5"), slow]).endswith(
+        "Ratios are within nodes, so that another speed harms none."
+    )
+    assert "nobody can say which" in node_noise.sentence([NODE, slow])
+
+
+def test_where_no_node_is_unlike_that_is_said_in_the_headline() -> None:
+    shown = calibrated(NODE, node("n2"))
+    said = report_parts.headline(shown)[-1].items[-1].text
+    assert said == "None of 2 nodes is unlike the others in speed, noise or ghost."
+    assert node_noise.sentence([]) == ""
+
+
+def test_each_node_of_a_calibration_has_a_row() -> None:
+    slow = node("n2", level=-0.2, level_low=-0.22, level_high=-0.18, unlike=("level",))
+    alone = node("n3", blocks=1, sd=None, sd_low=None, sd_high=None, level_low=None)
+    found = table(calibrated(NODE, slow, alone), "node-noise")
+    texts = [
+        [" ".join(filter(None, (cell.text, cell.detail))) for cell in row.cells]
+        for row in found.rows
+    ]
+    assert texts == [
+        ["n1", "6", "+0.1 [−0.2, +0.4]", "1.20 0.75–2.94", "+0.2 [−0.4, +0.8]", ""],
+        ["n2", "6", "−20.0 [−22.0, −18.0]", "1.20 0.75–2.94", "+0.2 [−0.4, +0.8]", "speed"],
+        ["n3", "1", "+0.1", "–", "+0.2 [−0.4, +0.8]", ""],
+    ]
+    assert found.level == "brief"

@@ -11,7 +11,7 @@ import pytest
 
 from dbdyno import store
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import nodes
+from dbdyno.analysis.compare import host_changes, nodes
 from dbdyno.analysis.compare.conclusions import Concluded
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.nodes import UNNAMED, NodeNoise
@@ -266,6 +266,15 @@ def test_a_fact_of_a_named_host_that_changed_is_said_with_its_name(tmp_path: Pat
     results.write_host_of("n1", before | {"swap_bytes": 1, "since_unix_ns": 25}, changed=True)
     (said,) = [line for line in compare.load(results).warnings if line.startswith("changed host")]
     assert said == "changed host: n1 between blocks bytes of swap was 0 in block 1 and 1 in block 3"
+
+
+def test_nodes_of_another_kind_are_a_warning() -> None:
+    plain = {"n1": HOST, "n2": HOST, "n10": HOST | {"kernel": "6.13.0", "memory_bytes": 4 << 30}}
+    assert list(host_changes.unlike(plain, ["n10", "n1", "n2", "unnamed"])) == [
+        "unlike nodes: memory is 8.0 GiB on n1, n2 and 4.0 GiB on n10; "
+        "kernel is 6.12.0 on n1, n2 and 6.13.0 on n10"
+    ]
+    assert list(host_changes.unlike(plain, ["n1", "n2"])) == []
 
 
 def test_damaged_facts_of_a_host_are_named_and_the_rest_is_shown(tmp_path: Path) -> None:

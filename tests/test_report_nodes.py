@@ -16,7 +16,7 @@ from dbdyno.model.nodes import Agreement, ByNode, NodeNoise, NodeRatio
 from dbdyno.report import page
 from dbdyno.report.parts import Page, Table
 from dbdyno.report.render import markdown, terminal
-from dbdyno.report.section import node_noise
+from dbdyno.report.section import measured_on, node_noise, setup
 from dbdyno.report.section import nodes as section
 from verdict_builder import CPU, calibration
 
@@ -225,6 +225,49 @@ def test_compare_and_posts_show_the_nodes(three: Page) -> None:
     assert "Nodes: pg18 against pg17" in shown
     assert "Nodes disagree: l.i0 of pg18" in shown.replace("\n", " ")
     assert "such machines, %" in markdown.render(three)
+
+
+# --- Of the hosts ---------------------------------------------------------------------------
+
+
+def test_measured_on_has_what_all_hosts_have_alike_and_a_table_of_the_rest() -> None:
+    made, host = on_nodes(), comparison(blocks=3).host
+    newer = host | {"kernel": "6.13.0"}
+    made = replace(made, hosts={"n1": host, "n2": newer, "n3": newer, "client": {}})
+    facts = dict(measured_on.machine(made))
+    assert facts["Blocks"] == "6 judged (2 on n1, 2 on n2, 2 on n3)"
+    assert facts["Hosts"] == "n1, n2, n3; unlike in System (below)"
+    assert "System" not in facts and facts["CPU"] == dict(measured_on.machine(on_nodes()))["CPU"]
+    found = table(page.make(made), "hosts")
+    assert [column.text for column in found.columns] == ["", "n1", "n2", "n3"]
+    (row,) = found.rows
+    assert row.cells[0].text == "System"
+    assert "kernel 6.13.0" in row.cells[2].text and "6.13.0" not in row.cells[1].text
+
+
+def test_hosts_that_are_alike_have_no_table() -> None:
+    made, host = on_nodes(), comparison(blocks=3).host
+    made = replace(made, hosts=dict.fromkeys(("n1", "n2", "n3"), host))
+    assert measured_on.hosts(made) is None
+    assert dict(measured_on.machine(made))["Hosts"] == (
+        "n1, n2, n3; alike in all that is told here"
+    )
+
+
+def test_the_hosts_of_arms_are_hosts_even_where_blocks_name_none() -> None:
+    made, host = comparison(blocks=3), comparison(blocks=3).host
+    first, second = made.plan["arms"]
+    plan = made.plan | {"arms": [first | {"host": "db1"}, second | {"host": "db2"}]}
+    made = replace(made, plan=plan, hosts={"db1": host, "db2": host | {"memory_bytes": 1 << 30}})
+    found = measured_on.hosts(made)
+    assert found is not None
+    assert [row.cells[0].text for row in found.rows] == ["Memory"]
+
+
+def test_a_post_says_on_how_many_nodes_arms_ran() -> None:
+    said = " ".join(setup.paragraphs(on_nodes()))
+    assert "ran once in each of 6 blocks on 3 nodes, in an order" in said
+    assert "“Measured on” tells in what these nodes differ." in said
 
 
 # --- Of a calibration ------------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 MINUS = "\u2212"
 ARMS_NAMED_MAX = 4
 """Of more arms than these a sentence gives their number, or the ends of what they have."""
+NAMES_MAX = 4
+"""So many names are told, the others counted."""
 TIMES_MIN = 2.0  # a ratio from which on it is said in times and no longer in percent
 
 _TIMES = ((1e6, "s"), (1e3, "ms"))
@@ -62,6 +64,12 @@ def listed(words: Iterable[object]) -> str:
     """`reads`, `reads and writes`, `reads, writes and waits`; of none nothing."""
     texts = [str(word) for word in words]
     return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
+def few(names: Sequence[str]) -> str:
+    """The first of the names, and how many more there are: `n1, n2, n3, n4 and 3 more`."""
+    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
+    return f"{', '.join(names[:NAMES_MAX])}{more}"
 
 
 def _percent(ratio: float) -> str:

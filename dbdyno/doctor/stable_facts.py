@@ -47,6 +47,19 @@ def state(facts: Json) -> dict[str, str]:
     }
 
 
+def of_kind(facts: Json) -> dict[str, str]:
+    """The facts that are known and that hosts of one kind have alike, by their words."""
+    memory, cores = facts.get("memory_bytes"), of(facts, "cpu", "cores")
+    found = {
+        "CPU": of(facts, "cpu", "model"),
+        "cores": None if cores is None else str(cores),
+        "memory": None if memory is None else size(memory),
+        "kernel": facts.get("kernel"),
+        "system": facts.get("os"),
+    }
+    return {words: value for words, value in found.items() if value} | state(facts)
+
+
 def machine(facts: Json) -> Json:
     """The facts that identify the machine."""
     return {key: facts.get(key) for key in MACHINE}

@@ -61,7 +61,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     disturbed = void_blocks.disturbed(its, lost)
     host, generator = _host(results, its, lost), lost.usable(results.generator)
     hosts, where = lost.usable(results.hosts) or {}, nodes.of_blocks(its)
-    changed = host_changes.of_result(results, its, {"": host or {}} | hosts, lost)
+    about_hosts = host_changes.of_result(results, its, {"": host or {}} | hosts, lost)
     minutes = cost_to_decide.minutes_per_block(its, copies, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     rows = duet.checked(step_cells.rows(plan, arms, runs), solos, arms, plan, host, aims)
@@ -106,7 +106,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
             *validity.warnings(arms.shown, runs, servers, _boot_ids(its)),
             *validity.other_ways(found.steps, aims.margin),
             *golden_copies.notes(copies),
-            *changed,
+            *about_hosts,
         ),
         incomplete=arms_and_blocks.incomplete(
             results, arms, looked, _in_every_block(found.steps, its, copies)

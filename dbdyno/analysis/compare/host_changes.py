@@ -1,12 +1,13 @@
-"""Whether the blocks of a result were measured on a host that stayed as it was between sessions."""
+"""Whether the hosts of a result stayed as they were between sessions, and are of one kind."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
+from dbdyno.analysis.compare.nodes import in_order
 from dbdyno.analysis.step.damaged_files import Damage
-from dbdyno.analysis.wording import listed
+from dbdyno.analysis.wording import few, listed
 from dbdyno.doctor import stable_facts
 from dbdyno.model import Json
 from dbdyno.store import BlockFolder, Results
@@ -20,7 +21,7 @@ def of_result(
     hosts: Mapping[str, Json],
     lost: Damage,
 ) -> list[str]:
-    """What changed between the blocks of each host.
+    """What changed between the blocks of each host, and in what those with names are unlike.
 
     `hosts`: the last facts of each by its name, of one without a name by "".
     """
@@ -30,7 +31,7 @@ def of_result(
         states = [*(lost.usable(read) or ()), *filter(None, [hosts.get(name or "")])]
         its = [block for block in judged if block.host == name]
         told += changes(states, _begun(its), name or "")
-    return told
+    return [*told, *unlike(hosts, [block.host or "" for block in judged])]
 
 
 def _begun(judged: Sequence[BlockFolder]) -> dict[int, int]:
@@ -59,6 +60,29 @@ def changes(
         ending = f"; and {more} more" if more > 0 else ""
         where = f"{name} between blocks" if name else "between blocks"
         yield f"changed host: {where} {'; '.join(told[:FACTS_NAMED_MAX])}{ending}"
+
+
+def unlike(hosts: Mapping[str, Json], nodes: Iterable[str]) -> Iterable[str]:
+    """A line where nodes are not of one kind: a fact that both know is another one."""
+    named = [name for name in in_order(nodes) if name in hosts and name]
+    states = {name: stable_facts.of_kind(hosts[name]) for name in named}
+    facts = dict.fromkeys(fact for state in states.values() for fact in state)
+    told = [words for fact in facts if (words := _by_host(fact, states)) is not None]
+    if told:
+        more = len(told) - FACTS_NAMED_MAX
+        ending = f"; and {more} more" if more > 0 else ""
+        yield f"unlike nodes: {'; '.join(told[:FACTS_NAMED_MAX])}{ending}"
+
+
+def _by_host(fact: str, states: Mapping[str, Mapping[str, str]]) -> str | None:
+    """`kernel is 6.1 on n1, n2 and 6.2 on n3`; None where it is one."""
+    hosts: dict[str, list[str]] = {}
+    for name, state in states.items():
+        if fact in state:
+            hosts.setdefault(state[fact], []).append(name)
+    if len(hosts) < 2:
+        return None
+    return f"{fact} is {listed(f'{value} on {few(its)}' for value, its in hosts.items())}"
 
 
 def _host_at(hosts: Sequence[Json], begun: int) -> Json | None:

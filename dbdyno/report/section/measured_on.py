@@ -23,16 +23,44 @@ from dbdyno.report.parts import (
 )
 
 UNKNOWN = "not known"
+GENERATOR = "Load generator"
 OLDER_PROTOCOL = "postgres"  # of results that name none: there was no other
 CEILING_BUSY_SHARE_MIN = 0.9  # a less busy thread waited: for the null server, or for a processor
 SETTINGS_SHOWN_MAX = 400  # characters of an arm's settings in one cell
 
 
 def machine(comparison: Comparison) -> list[tuple[str, str]]:
-    """The machine and the extent of the runs, as pairs of a name and words."""
-    host = comparison.host
-    pairs = [
-        ("Blocks", _blocks(comparison)),
+    """The machine and the extent of the runs, as pairs of a name and words.
+
+    Of several hosts only what all have alike; `hosts` has the rest.
+    """
+    names = _measuring(comparison)
+    facts = _facts(comparison.host, comparison.generator)
+    if names:
+        unlike = _unlike(comparison, names)
+        facts = [one for one in _facts_of(comparison, names[0]) if one[0] not in unlike]
+        facts = [("Hosts", _alike(names, list(unlike))), *facts]
+    pairs = [("Blocks", _blocks(comparison)), *facts]
+    return [(name, text or UNKNOWN) for name, text in pairs]
+
+
+def _alike(names: Sequence[str], unlike: Sequence[str]) -> str:
+    """The hosts, and in what they differ beside what is measured anew on each."""
+    if len(names) == 1:
+        return names[0]
+    told = [fact for fact in unlike if fact != GENERATOR]
+    how = f"unlike in {', '.join(told)} (below)" if told else "alike in all that is told here"
+    return f"{', '.join(names)}; {how}"
+
+
+def _facts_of(comparison: Comparison, name: str) -> list[tuple[str, str]]:
+    """The facts of a host that has a name."""
+    return _facts(comparison.hosts[name], comparison.generators.get(name))
+
+
+def _facts(host: Json, generator: Json | None) -> list[tuple[str, str]]:
+    """The facts of a host, as pairs of a name and words; no words of what is not known."""
+    return [
         ("CPU", _cpu(part(host, "cpu"))),
         ("Memory", _memory(host)),
         ("Storage", _storage(part(host, "data"))),
@@ -42,10 +70,42 @@ def machine(comparison: Comparison) -> list[tuple[str, str]]:
             joined([host.get("os"), prefixed("kernel", host.get("kernel")), _virtual(host)]),
         ),
         ("Pages and clock", _pages(host)),
-        ("Load generator", _ceiling(comparison.generator)),
+        (GENERATOR, _ceiling(generator)),
         ("What disturbs here", _disturbs(host)),
     ]
-    return [(name, text or UNKNOWN) for name, text in pairs]
+
+
+def _measuring(comparison: Comparison) -> list[str]:
+    """The named hosts that measured blocks or arms, in their order, as far as they are known."""
+    arms = (arm.get("host") for arm in comparison.plan.get("arms", ()))
+    names = dict.fromkeys((*comparison.nodes.values(), *arms))
+    return [name for name in names if name in comparison.hosts]
+
+
+def _unlike(comparison: Comparison, names: Sequence[str]) -> dict[str, list[str]]:
+    """The facts that these hosts do not have alike, with each one's words."""
+    its = [dict(_facts_of(comparison, name)) for name in names]
+    facts = dict.fromkeys(fact for one in its for fact in one)
+    told = {fact: [one.get(fact, "") for one in its] for fact in facts}
+    return {fact: texts for fact, texts in told.items() if len(set(texts)) > 1}
+
+
+def hosts(comparison: Comparison) -> Table | None:
+    """What the hosts do not have alike, a column for each; None where they have all so."""
+    names = _measuring(comparison)
+    unlike = _unlike(comparison, names)
+    if not unlike:
+        return None
+    return Table(
+        name="hosts",
+        title="What the hosts do not have alike",
+        columns=(Column(text="", left=True), *(Column(text=name, left=True) for name in names)),
+        rows=tuple(
+            Row(cells=(Cell(text=fact), *(Cell(text=text or UNKNOWN) for text in texts)))
+            for fact, texts in unlike.items()
+        ),
+        look="words",
+    )
 
 
 def _ceiling(generator: Json | None) -> str:
@@ -112,9 +172,18 @@ def prefixed(name: str, value: object) -> str:
 
 
 def _blocks(comparison: Comparison) -> str:
-    words = [f"{comparison.blocks} judged", comparison.incomplete]
+    words = [f"{comparison.blocks} judged{_by_node(comparison)}", comparison.incomplete]
     words += [f"void: {reason}" for reason in comparison.void_blocks]
     return joined(words, "; ")
+
+
+def _by_node(comparison: Comparison) -> str:
+    """How many blocks each node measured: ` (4 on n1, 2 on n2)`."""
+    counts: dict[str, int] = {}
+    for node in comparison.nodes.values():
+        counts[node] = counts.get(node, 0) + 1
+    told = ", ".join(f"{count} on {node}" for node, count in counts.items())
+    return f" ({told})" if told else ""
 
 
 def _cpu(cpu: Json) -> str:
@@ -271,11 +340,13 @@ def servers(comparison: Comparison) -> Table:
 
 def _parts(subject: Subject) -> Iterable[Group]:
     facts = tuple(Finding(label=name, text=text) for name, text in machine(subject.comparison))
+    its = hosts(subject.comparison)
     yield Group(
         name="measured-on",
         title="Measured on",
         parts=(
             Text(name="facts", title="", items=facts, form="pairs"),
+            *((its,) if its is not None else ()),
             servers(subject.comparison),
         ),
         level="detail",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Comparison, Json, engine
 from dbdyno.model.compiler import flags_of, for_size
-from dbdyno.report import number
+from dbdyno.report import nodes, number
 from dbdyno.report.parts import Finding, Section, Subject, Text
 from dbdyno.report.section.measured_on import rotates
 
@@ -163,7 +163,10 @@ def _blocks(comparison: Comparison) -> Iterable[str]:
     arms = "Every arm" if len(comparison.arms) > 1 else "The arm"
     order = ", in an order drawn from the seed" if len(comparison.arms) > 1 else ""
     count = comparison.blocks
-    yield f"{arms} ran once in each of {count} {_plural(count, 'block')}{order}."
+    where = nodes.count(comparison)
+    yield f"{arms} ran once in each of {count} {_plural(count, 'block')}{where}{order}."
+    if len(set(comparison.nodes.values())) > 1:
+        yield "“Measured on” tells in what these nodes differ."
     yield from _rested(comparison.plan)
     yield from _interleaved(comparison.plan)
 

@@ -32,6 +32,8 @@ OPTIONS = (
 )
 REMOTE = "exec sh -c 'PATH=\"$HOME/.local/bin:$PATH\" exec dyno agent'"
 """What the login shell there runs; `dyno host prepare` puts dyno into ~/.local/bin."""
+SRUN = ("srun", "--quiet", "--nodes=1", "--ntasks=1", "--overlap", "--unbuffered")
+"""A step within the job, beside what runs on the node already."""
 NO_COMMAND = 127
 """The status by which a shell says that it knows no such command."""
 HELLO_S_MAX = 60.0
@@ -191,10 +193,13 @@ class Session:
         said = next((line for line in reversed(self._stderr) if line.strip()), "")
         where = named(self.host)
         if self._process.returncode == NO_COMMAND or "dyno: not found" in said:
-            return f"{where} has no `dyno`: run `dyno host prepare {self.host.ssh}`"
+            return f"{where} has no `dyno`: {remedy(self.host)}"
+        why = said or f"its program ended with {self._process.returncode}"
+        if self.host.ssh is None:
+            return f"no agent comes up on {where}: {why}"
         return (
-            f"{where} cannot be reached: {said or f'ssh ended with {self._process.returncode}'}: "
-            f"make `ssh {self.host.ssh}` work without a password, then run the same command"
+            f"{where} cannot be reached: {why}: make `ssh {self.host.ssh}` work without a "
+            "password, then run the same command"
         )
 
     def _check(self, hello: Json) -> None:
@@ -203,12 +208,12 @@ class Session:
         if hello.get("agent") != wire.PROTOCOL or hello.get("version") != __version__:
             raise HostError(
                 f"hosts.{name}: {where} has dyno {hello.get('version')}, this is {__version__}: "
-                f"run `dyno host prepare {self.host.ssh}`"
+                f"{remedy(self.host)}"
             )
         if hello.get("code") != wire.code():
             raise HostError(
-                f"hosts.{name}: {where} has another build of dyno {__version__}: run "
-                f"`dyno host prepare {self.host.ssh}`"
+                f"hosts.{name}: {where} has another build of dyno {__version__}: "
+                f"{remedy(self.host)}"
             )
         apart_s = (hello["unix_ns"] - time.time_ns()) / 1e9
         if abs(apart_s) > CLOCKS_APART_S_MAX:
@@ -282,11 +287,20 @@ class Session:
 
 def named(host: Host) -> str:
     """A host in messages."""
-    return f"`{host.ssh}`" if host.ssh else "this machine"
+    return f"`{host.node or host.ssh}`" if host.node or host.ssh else "this machine"
+
+
+def remedy(host: Host) -> str:
+    """How a host gets this very dyno."""
+    if host.ssh is None:
+        return "install this one there"
+    return f"run `dyno host prepare {host.ssh}`"
 
 
 def words_of(host: Host) -> list[str]:
-    """The command that starts an agent on a host: by ssh, or as a process of this machine."""
+    """The command that starts an agent on a host: by ssh, by srun, or on this machine."""
+    if host.node is not None:
+        return [*SRUN, "--nodelist", host.node, "sh", "-c", REMOTE]
     if host.ssh is None:
         return [sys.executable, "-m", "dbdyno", "agent"]
     return [*ssh_words(), *OPTIONS, "--", host.ssh, REMOTE]

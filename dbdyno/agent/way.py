@@ -12,6 +12,7 @@ from dbdyno.engine import golden
 from dbdyno.host import leftovers
 from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Json, Plan, can
+from dbdyno.plan.hosts import refuse_unaddressed
 from dbdyno.run import blocks as runner
 from dbdyno.run import commits, starting_state
 from dbdyno.run.arm import Lab
@@ -31,9 +32,13 @@ def is_needed(plan: Plan) -> bool:
 class OverHosts:
     """Block after block, each arm on its host; a way of `run.way`."""
 
-    def __init__(self, *, wait: bool = False) -> None:
-        """`wait`: for other labs on these hosts to end."""
+    def __init__(self, *, wait: bool = False, names: Mapping[str, str] | None = None) -> None:
+        """`wait`: for other labs on these hosts to end.
+
+        `names`: under which names the result keeps the facts of hosts; None: the plan's.
+        """
         self._wait = wait
+        self._names = names or {}
 
     @contextmanager
     def opened(self, plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
@@ -49,7 +54,7 @@ class OverHosts:
             results = runner.begun(parent, plan, prepared, facts[base_host(plan)])
             for name, its in facts.items():
                 if name is not None:
-                    runner.keep_host_of(results, name, its)
+                    runner.keep_host_of(results, self._names.get(name, name), its)
             local = {arm.name for arm in plan.arms if arm.host is None}
             builds = {arm: build for arm, build in prepared.builds.items() if arm in local}
             commits.keep(plan, builds, results, watch.say)
@@ -70,7 +75,8 @@ class OverHosts:
 
 
 def sites_of(plan: Plan, stack: ExitStack, *, wait: bool) -> dict[str, There]:
-    """The plan's hosts that it uses, connected. Raises HostError."""
+    """The plan's hosts that it uses, connected. Raises PlanError, HostError."""
+    refuse_unaddressed(plan)
     used = dict.fromkeys(
         [arm.host for arm in plan.arms if arm.host is not None] + [*plan.generator_hosts]
     )

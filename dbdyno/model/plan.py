@@ -27,6 +27,7 @@ class Host:
 
     name: str
     ssh: str | None = None  # its name for OpenSSH, such as "bench@db1"; None: this machine
+    node: str | None = None  # of a job of Slurm, in which srun reaches it in place of ssh
     address: str | None = None  # an IP address by which the plan's other hosts reach it
 
 

@@ -70,6 +70,18 @@ def check(plan: Plan, source: str) -> None:
         _check_generators(plan, source)
 
 
+def refuse_unaddressed(plan: Plan) -> None:
+    """Raises PlanError where load comes from a host, or goes to one, whose address is not known.
+
+    By Slurm it is: that of the job's node.
+    """
+    servers = [arm.host for arm in plan.arms if arm.host is not None]
+    for name in dict.fromkeys((*servers, *plan.generator_hosts)) if plan.generator_hosts else ():
+        if plan.hosts[name].address is None:
+            sentence = "missing; servers and generators on several hosts need the address of each"
+            raise refusal(str(plan.path or "the plan"), f"hosts.{name}.address", sentence)
+
+
 def _check_named(host: str, plan: Plan, key: str, source: str) -> None:
     if host not in plan.hosts:
         remedy = suggestion(host, plan.hosts) if plan.hosts else f"write a table [hosts.{host}]"
@@ -96,8 +108,3 @@ def _check_generators(plan: Plan, source: str) -> None:
                 "one (for this machine, a table [hosts.NAME] with `address` and no `ssh`)"
             )
             raise refusal(source, f"arms.{arm.name}.host", sentence)
-    servers = [arm.host for arm in plan.arms if arm.host is not None]
-    for name in dict.fromkeys((*servers, *plan.generator_hosts)):
-        if plan.hosts[name].address is None:
-            sentence = "missing; servers and generators on several hosts need the address of each"
-            raise refusal(source, f"hosts.{name}.address", sentence)

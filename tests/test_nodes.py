@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+import dbdyno
 from dbdyno import store
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import host_changes, nodes
@@ -266,6 +267,25 @@ def test_a_fact_of_a_named_host_that_changed_is_said_with_its_name(tmp_path: Pat
     results.write_host_of("n1", before | {"swap_bytes": 1, "since_unix_ns": 25}, changed=True)
     (said,) = [line for line in compare.load(results).warnings if line.startswith("changed host")]
     assert said == "changed host: n1 between blocks bytes of swap was 0 in block 1 and 1 in block 3"
+
+
+def test_an_export_has_the_node_of_each_step_and_what_each_found(tmp_path: Path) -> None:
+    frames = dbdyno.read(on_nodes(tmp_path, "n1", "n2", None).folder)
+    steps = frames.steps[frames.steps["step"] == "qr100"]
+    assert {(row.block, row.node) for row in steps.itertuples() if row.block < 3} == {
+        (1, "n1"),
+        (2, "n2"),
+    }
+    assert steps[steps["block"] == 3]["node"].isna().all()
+    found = frames.nodes
+    its = found[(found["step"] == "qr100") & (found["metric"] == "qps")]
+    assert [(row.node, row.blocks, round(row.ratio, 3)) for row in its.itertuples()] == [
+        ("n1", 1, 1.0),
+        ("n2", 1, 1.1),
+        (UNNAMED, 1, 1.0),
+    ]
+    assert set(its["agreement"]) == {"cannot tell"} and its["p"].isna().all()
+    assert set(its["freedom"]) == {2}
 
 
 def test_nodes_of_another_kind_are_a_warning() -> None:

@@ -22,7 +22,7 @@ ROWS_MAX = 10_000
 MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
     (
         frozenset({"plans", "arms", "settings", "comparisons", "verdicts", "across"})
-        | {"swept", "peaks", "functions", "effects", "notices"},
+        | {"swept", "peaks", "functions", "effects", "nodes", "notices"},
         step_rows.facts,
     ),
     (

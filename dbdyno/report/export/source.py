@@ -18,6 +18,7 @@ from dbdyno.analysis.step import assemble, damaged_files
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.model.error import ResultError
+from dbdyno.model.nodes import UNNAMED
 from dbdyno.store import BlockFolder, Results, StepFolder, safe_name
 
 Found = TypeVar("Found")
@@ -93,6 +94,13 @@ class Source:
             yield run, self.run_key(run, place.block), place
         for run in judged.values():
             yield run, self.run_key(run, None), None
+
+    def node(self, run: StepRun, place: Place | None) -> str | None:
+        """The node that measured a step; None where its block names none."""
+        if place is not None:
+            return place.block.host
+        found = self.comparison.nodes.get(run.block)
+        return None if found == UNNAMED else found
 
     def run_key(self, run: StepRun, block: BlockFolder | None) -> Json:
         """The columns with which the rows of a step of a run begin; no block: it is judged."""

@@ -10,7 +10,7 @@ from dbdyno.model import Across, Cell, Json, Ratio, ResponseTimes, StepCompariso
 from dbdyno.model.metric import state
 from dbdyno.model.verdict import LookResult
 from dbdyno.report import known
-from dbdyno.report.export import effect_rows, function_rows, sweep_rows
+from dbdyno.report.export import effect_rows, function_rows, node_rows, sweep_rows
 from dbdyno.report.export.source import Place, Source, started
 from dbdyno.report.export.tables import by_name
 
@@ -55,6 +55,8 @@ def facts(source: Source) -> Rows:
         yield "functions", source.key | row
     for row in effect_rows.effects(comparison):
         yield "effects", source.key | row
+    for row in node_rows.nodes(comparison):
+        yield "nodes", source.key | row
     for notice in comparison.warnings:
         nowhere = dict.fromkeys(("workload", "ordinal", "step"))
         yield "notices", source.key | nowhere | {"notice": notice}
@@ -208,6 +210,7 @@ def _step(source: Source, run: StepRun, place: Place | None) -> Json:
         "tables": run.facts.extent.tables if run.facts.extent else None,
         "shape": run.window.shape,
         "position": run.position,
+        "node": source.node(run, place),
         "end_spread": run.window.end_spread,
         "server_version": place.server.get("version") if place else None,
         "warnings": "\n".join(run.warnings) or None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dbdyno.report.export.cause_tables import CAUSES
 from dbdyno.report.export.device_tables import DEVICES
 from dbdyno.report.export.form import Table, table
+from dbdyno.report.export.node_tables import NODES
 
 _TIMES = """
     of     | text    |    | kind (insert, delete, query) or operation
@@ -99,6 +100,7 @@ TABLES: tuple[Table, ...] = (
         tables         | integer |      | of the workload
         shape          | text    |      | of long timed steps: flat, warmed up, slowed or unsteady
         position       | integer |      | the arm's place among those of the block, from 0
+        node           | text    |      | the node that measured the block; null: it has no name
         end_spread     | number  |      | first to last client's end, as a share of the window
         server_version | text    |      | the version of the server that ran
         warnings       | text    |      | reasons to doubt the numbers, one sentence per line
@@ -255,6 +257,7 @@ TABLES: tuple[Table, ...] = (
         (),
     ),
     *CAUSES,
+    *NODES,
     table(
         "notices", "a reason to doubt a comparison, in a sentence",
         """

@@ -11,6 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
+from dbdyno.agent import session
 from dbdyno.host import lock, place, quiesce
 
 HOST_FOLDERS = lock.FOLDERS
@@ -40,6 +41,7 @@ def take(folder: Path) -> None:
     place.run_root = lambda: folders["run"]
     place.data_root = lambda: folders["data"]
     quiesce.quiet.__defaults__ = (REST_S_MAX,)
+    session.HERE = tuple(command("agent"))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in a shell's background
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

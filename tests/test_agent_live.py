@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import re
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -167,6 +170,12 @@ def cut_for_a_while(run: Run, lab: Lab) -> None:
     lab.join("h1")
 
 
+def cut_for_30_s(run: Run, lab: Lab) -> None:
+    lab.cut("h1")
+    time.sleep(30)
+    lab.join("h1")
+
+
 def test_what_dies_makes_its_block_void_and_what_is_cut_goes_on(tmp_path: Path, hosts: Lab) -> None:
     run = Run(tmp_path, written(tmp_path, SERVER))
     for strike in (kill_agent, kill_ssh, kill_generator, cut_for_a_while):
@@ -182,6 +191,26 @@ def test_what_dies_makes_its_block_void_and_what_is_cut_goes_on(tmp_path: Path, 
     assert "dyno-loadgen was killed by signal 9" in str(blocks["001.void3"].reason)
     kept = [step.name for arm in blocks["001.void1"].runs() for step in arm.steps()]
     assert "fill" in kept, "what was measured before is kept"
+    nothing_left(hosts)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("strike", [kill_agent, kill_ssh, kill_generator, cut_for_30_s])
+def test_the_plan_is_finished_whenever_it_is_struck(
+    strike: Callable[[Run, Lab], None], seed: int, tmp_path: Path, hosts: Lab
+) -> None:
+    run = Run(tmp_path, written(tmp_path, SERVER))
+    run.until("load generator on h1")
+    time.sleep(random.Random(f"{strike.__name__} {seed}").uniform(0, 8))
+    with contextlib.suppress(AssertionError, ValueError):  # it may not run now
+        strike(run, hosts)
+    while (status := run.end()) == 2:  # what is told in a line goes on by the same command
+        run = Run(tmp_path, tmp_path / "plan.toml")
+    assert status == 0, "".join(run.said)
+    states = {block.path.name: block.state for block in Results.open(run.folder).blocks()}
+    assert states.pop("001") == "done"
+    assert set(states.values()) <= {"void"}
     nothing_left(hosts)
 
 

@@ -17,7 +17,7 @@ from dbdyno.run import blocks as runner
 from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
 from dbdyno.run.progress import Leg
-from dbdyno.slurm import collect
+from dbdyno.slurm import collect, hosts
 from dbdyno.slurm.cluster import Asked, Cluster, JobState
 from dbdyno.slurm.collect import Ending
 from dbdyno.slurm.spool import Part, Spool
@@ -50,7 +50,8 @@ class Jobs:
         parts = made.parts()
         try:
             indices = [part.index for part in parts]
-            self.cluster.submit(made.script, made.name, indices, self.asked, self.lock)
+            nodes = len(hosts.names(plan))
+            self.cluster.submit(made.script, made.name, indices, self.asked, self.lock, nodes)
         except HostError:
             self.drop(parts)  # nobody may find them and wait
             raise

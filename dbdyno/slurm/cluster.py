@@ -104,15 +104,16 @@ class Cluster:
 
     # --- Jobs ---
 
-    def submit(
+    def submit(  # noqa: PLR0913 (how it is called, each by its name)
         self,
         script: Path,
         name: str,
         indices: Iterable[int],
         asked: Asked,
         lock: int | None = None,
+        nodes: int = 1,
     ) -> None:
-        """Submits an array of exclusive jobs, each on one node; their states follow by the name.
+        """Submits an array of exclusive jobs, each on so many nodes; states follow by the name.
 
         `lock`: a file that sbatch keeps open, so that who holds it is known as long as it runs.
         Raises HostError where Slurm refuses, or does not answer for too long.
@@ -122,7 +123,7 @@ class Cluster:
             "--parsable",
             f"--job-name={name}",
             f"--array={','.join(map(str, indices))}",
-            "--nodes=1",
+            f"--nodes={nodes}",
             "--exclusive",
             "--mem=0",
             "--no-requeue",

@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dbdyno import __version__
+from dbdyno.agent.way import OverHosts
 from dbdyno.host import leftovers
 from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Json, Plan
@@ -28,6 +29,7 @@ from dbdyno.model.error import DynoError, HostError
 from dbdyno.run import blocks as runner
 from dbdyno.run.arm import Lab
 from dbdyno.run.check import plan_record, prepared_json
+from dbdyno.slurm import hosts
 from dbdyno.slurm.spool import PREPARE, Part, Spool, Start, Submission
 from dbdyno.store import Results, handover
 
@@ -94,15 +96,36 @@ def measure(start: Start, node: str, environment: Mapping[str, str]) -> Json:
     """Checks the plan, or measures a block; returns what ended.json says of it."""
     part, submission = start.part, start.part.submission
     spool, block = Spool(submission.folder.parent), submission.blocks.get(part.index)
-    with HostLock(plan=submission.plan.name, wait=True):
+    with held(submission.plan), data_of(submission.plan, node, environment) as plan:
+        before = outlined(spool, start, node)
+        start.begin({**(start.begun() or {}), "before": sorted(before)})
+        with opened(plan, start.folder, environment) as lab:
+            if block is None:
+                return prepare(replace(lab, node=node))
+            return one_block(replace(lab, node=node, through=submission.task["through"]), block)
+
+
+@contextmanager
+def held(plan: Plan) -> Iterator[None]:
+    """This node for the plan alone; of several nodes each has an agent that holds it."""
+    if plan.generator_hosts:
+        yield
+        return
+    with HostLock(plan=plan.name, wait=True):
         leftovers.end_leftovers()
-        with data_of(submission.plan, node, environment) as plan:
-            before = outlined(spool, start, node)
-            start.begin({**(start.begun() or {}), "before": sorted(before)})
-            with runner.opened(plan, start.folder) as lab:
-                if block is None:
-                    return prepare(replace(lab, node=node))
-                return one_block(replace(lab, node=node, through=submission.task["through"]), block)
+        yield
+
+
+@contextmanager
+def opened(plan: Plan, folder: Path, environment: Mapping[str, str]) -> Iterator[Lab]:
+    """The job's lab: on this node, or with its load from the job's other nodes."""
+    if not plan.generator_hosts:
+        with runner.opened(plan, folder) as lab:
+            yield lab
+        return
+    on_nodes, nodes = hosts.placed(plan, environment)
+    with OverHosts(wait=True, names=nodes).opened(on_nodes, folder) as lab:
+        yield lab
 
 
 def prepare(lab: Lab) -> Json:

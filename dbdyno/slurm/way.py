@@ -134,17 +134,13 @@ def cancel(plan: Plan, parent: Path) -> int:
 def refuse_unfit(plan: Plan) -> None:
     """Raises PlanError where blocks on several nodes at once would not be what the plan means."""
     where = plan.path or "the plan"
-    if plan.generator_hosts:
-        raise PlanError(
-            f"{where}: generator.hosts: with --slurm the load is made on the node of the server: "
-            "remove it"
-        )
     if plan.schedule.interleave == "duet":
         raise PlanError(f"{where}: schedule.interleave: duets are accepted for one host, not nodes")
     for arm in plan.arms:
-        if arm.host is not None:
+        if arm.host is not None and (not plan.generator_hosts or arm.host != plan.arms[0].host):
             raise PlanError(
-                f"{where}: arms.{arm.name}.host: with --slurm the scheduler chooses: remove it"
+                f"{where}: arms.{arm.name}.host: with --slurm the scheduler chooses one node for "
+                "the servers of a block: remove it"
             )
         if arm.dsn is not None or arm.endpoints:
             raise PlanError(

@@ -132,12 +132,11 @@ def table(shown: Page, name: str) -> Table:
 
 def test_the_section_says_who_measured_whether_they_disagree_and_how_little_few_tell() -> None:
     assert list(section.sentences(on_nodes())) == [
-        "3 nodes measured: n1 (2 blocks), n2 (2 blocks), n3 (2 blocks). Ratios are within nodes, "
-        "and a verdict is one of these nodes together.",
+        "3 nodes measured: n1 (2 blocks), n2 (2 blocks), n3 (2 blocks). Each ratio is of one "
+        "node's runs; verdicts are of these nodes together.",
         "Nodes disagree: l.i0 of pg18 from −4.0 % on n1 to +3.0 % on n3.",
         "Three nodes tell little of other machines: the interval for such machines has 2 degrees "
-        "of freedom and reaches 4.3 standard errors to each side (10 nodes: 2.3). Read it as “not "
-        "known” where it holds everything.",
+        "of freedom and reaches 4.3 standard errors to each side (10 nodes: 2.3).",
     ]
 
 
@@ -243,6 +242,16 @@ def test_measured_on_has_what_all_hosts_have_alike_and_a_table_of_the_rest() -> 
     (row,) = found.rows
     assert row.cells[0].text == "System"
     assert "kernel 6.13.0" in row.cells[2].text and "6.13.0" not in row.cells[1].text
+
+
+def test_many_hosts_are_rows() -> None:
+    made, host = on_nodes([1.0] * 6), comparison(blocks=3).host
+    hosts = {f"n{at}": host | {"kernel": f"6.{at}.0"} for at in range(1, 7)}
+    found = measured_on.hosts(replace(made, hosts=hosts))
+    assert found is not None
+    assert [column.text for column in found.columns] == ["", "System"]
+    assert [row.cells[0].text for row in found.rows] == [f"n{at}" for at in range(1, 7)]
+    assert "kernel 6.6.0" in found.rows[5].cells[1].text
 
 
 def test_hosts_that_are_alike_have_no_table() -> None:

@@ -26,6 +26,7 @@ UNKNOWN = "not known"
 GENERATOR = "Load generator"
 OLDER_PROTOCOL = "postgres"  # of results that name none: there was no other
 CEILING_BUSY_SHARE_MIN = 0.9  # a less busy thread waited: for the null server, or for a processor
+HOSTS_ACROSS_MAX = 4  # of more hosts each is a row
 SETTINGS_SHOWN_MAX = 400  # characters of an arm's settings in one cell
 
 
@@ -91,18 +92,25 @@ def _unlike(comparison: Comparison, names: Sequence[str]) -> dict[str, list[str]
 
 
 def hosts(comparison: Comparison) -> Table | None:
-    """What the hosts do not have alike, a column for each; None where they have all so."""
+    """What the hosts do not have alike; None where they have all so.
+
+    A column for each host, or a row for each of many.
+    """
     names = _measuring(comparison)
     unlike = _unlike(comparison, names)
     if not unlike:
         return None
+    headings, lines = [*names], unlike
+    if len(names) > HOSTS_ACROSS_MAX:
+        headings = [*unlike]
+        lines = {name: [its[at] for its in unlike.values()] for at, name in enumerate(names)}
     return Table(
         name="hosts",
         title="What the hosts do not have alike",
-        columns=(Column(text="", left=True), *(Column(text=name, left=True) for name in names)),
+        columns=(Column(text="", left=True), *(Column(text=one, left=True) for one in headings)),
         rows=tuple(
-            Row(cells=(Cell(text=fact), *(Cell(text=text or UNKNOWN) for text in texts)))
-            for fact, texts in unlike.items()
+            Row(cells=(Cell(text=name), *(Cell(text=text or UNKNOWN) for text in texts)))
+            for name, texts in lines.items()
         ),
         look="words",
     )

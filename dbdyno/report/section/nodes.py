@@ -60,7 +60,7 @@ def sentences(comparison: Comparison) -> Iterable[str]:
         return
     named = ", ".join(f"{node} ({number.blocks(count)})" for node, count in counts.items())
     yield (
-        f"{len(counts)} nodes measured: {named}. Ratios are within nodes, and a verdict is one of "
+        f"{len(counts)} nodes measured: {named}. Each ratio is of one node's runs; verdicts are of "
         "these nodes together."
     )
     rows = _rows(comparison)
@@ -117,7 +117,7 @@ def _machines(one: ByNode) -> str:
     if few is not None:
         return (
             f"{few} of other machines: the interval for such machines has {degrees} and reaches "
-            f"{reach} (10 nodes: 2.3). Read it as “not known” where it holds everything."
+            f"{reach} (10 nodes: 2.3)."
         )
     return (
         f"The interval for such machines takes these {count} nodes as a sample of them; it has "

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
+
 from dbdyno.model import Json
-from dbdyno.run.driver.loadgen import Generator
-from dbdyno.run.driver.spread import Clock, Keep, Seat
+from dbdyno.run.driver.loadgen import Generator, Loadgen
+from dbdyno.run.driver.spread import Clock, Keep, Seat, Spread
 
 TIMES = ("mono_ns", "due_ns", "start_ns", "end_ns")
 
@@ -45,14 +47,27 @@ def seat(
     here: bool = False,
     change: Callable[[Json], Json] = lambda job: job,
     started: list[Any] | None = None,
+    lines: dict[str, list[str]] | None = None,
 ) -> Seat:
-    """A seat of this name; `change` is made to its job, `started` gets its generator."""
+    """A seat of this name; `change` is made to its job, `started` gets its generator, and `lines`
+    what it writes.
+    """
 
     def start(job: Json, keep: Keep, cpus: str | None) -> Generator:
-        running = Elsewhere(change(job), keep, cpus=cpus)
+        hear = keep if lines is None else lines.setdefault(name, []).append
+        running = Elsewhere(change(job), hear, cpus=cpus)
         running.offset_ns, running.late_ns = offset_ns, late_ns
         if started is not None:
             started.append(running)
         return running
 
     return Seat(name=name, clock=Clock(offset_ns, 1_000), start=start, here=here)
+
+
+def shared_by(seats: list[Seat], monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on dyno-loadgen's load is made on these seats."""
+
+    def start(_: Loadgen, job: Json, keep: Keep, cpus: str | None) -> Spread:
+        return Spread(job, seats, keep, cpus)
+
+    monkeypatch.setattr(Loadgen, "start", start)

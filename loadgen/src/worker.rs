@@ -65,6 +65,9 @@ pub struct Channels {
 /// How long an operation that is due may wait while replies are taken.
 const PATIENCE_NS: u64 = 50_000;
 
+/// How long before the step's start a worker is awake, so that it starts on time and not when the kernel has woken it.
+const AWAKE_NS: u64 = 2_000_000;
+
 /// What a worker does at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -212,7 +215,9 @@ impl<S: Sessions> Worker<S> {
     /// Returns when the worker has something to do by itself.
     fn wake_ns(&self) -> u64 {
         match self.mode {
-            Mode::Waiting if self.shared.phase() > Phase::Waiting => self.shared.go_ns(),
+            Mode::Waiting if self.shared.phase() > Phase::Waiting => {
+                self.shared.go_ns().saturating_sub(AWAKE_NS)
+            }
             Mode::Waiting | Mode::Paused | Mode::Draining | Mode::Holding => u64::MAX,
             Mode::Pausing => self.timeline.wake_ns(),
             Mode::Running if !self.computing.is_empty() => self.now_ns,

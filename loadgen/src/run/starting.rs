@@ -5,8 +5,9 @@ use crate::message::Command;
 use crate::session::live::monotonic_ns;
 use std::time::{Duration, Instant};
 
-/// How long before its time a start is handed to the workers, which wake by themselves: more than it takes to wake a thread.
-const START_AHEAD_NS: u64 = 20_000_000;
+/// How long before its time a start is handed to the workers, which wake by themselves: longer than a thread waits for a
+/// processor where others are busy.
+const START_AHEAD_NS: u64 = 100_000_000;
 
 impl Step<'_> {
     /// Waits until the step may start, or shortly before; when it starts, none where it is to end instead.

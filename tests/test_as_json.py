@@ -14,7 +14,7 @@ import pytest
 
 from dbdyno import __version__
 from dbdyno.analysis import compare
-from dbdyno.model import Across, Comparison, Json, Ratio, StepRun, ToldMetric
+from dbdyno.model import Across, Comparison, Json, Link, Network, Ratio, StepRun, ToldMetric
 from dbdyno.model.attribution import Attribution, Design, Effect, Factor
 from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.report import json_document
@@ -67,7 +67,10 @@ FORM = {
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "overall.look": LOOK,
     "steps": "workload ordinal step group headline base_values arms limited notices duet "
-    "attributions profiles told",
+    "attributions profiles told network",
+    "steps.network": "arm sent_bytes_per_op received_bytes_per_op hosts",
+    "steps.network.hosts": "host round_trip_us offset_bound_us sent_bytes_per_s "
+    "received_bytes_per_s",
     "design": "kind base arm factors levels",
     "design.factors": "name base arm",
     "steps.profiles": "base arm samples base_us arm_us base_window_us arm_window_us "
@@ -136,9 +139,13 @@ SWEEP = Sweep(
 
 
 def telling(run: StepRun) -> StepRun:
-    """The run with a metric of its workload's own."""
+    """The run with a metric of its workload's own, and a network."""
     told = ToldMetric(value="Seq Scan", unit="", title="plan", better=None)
-    return replace(run, told={"node": told})
+    link = Link(
+        round_trip_us=1.0, offset_us=None, offset_bound_us=None, sent_bytes=1, received_bytes=None
+    )
+    network = Network(links={"c1": link}, seconds=1.0, operations=1)
+    return replace(run, told={"node": told}, network=network)
 
 
 DESIGN = Design(

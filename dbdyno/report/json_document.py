@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from dbdyno import __version__
-from dbdyno.model import Across, Cell, Comparison, Json, Ratio, StepComparison
+from dbdyno.model import Across, Cell, Comparison, Json, Network, Ratio, StepComparison
 from dbdyno.model.attribution import Attribution, Effect
 from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.verdict import Explanation, Judgement, Overall
-from dbdyno.report import known
+from dbdyno.report import known, network
 
 FORMAT = 2
 """Counts up when a key goes away or changes its meaning."""
@@ -111,6 +112,7 @@ def _step(step: StepComparison) -> Json:
         "attributions": [_attribution(one) for one in step.attributions],
         "profiles": [_profile(one) for one in step.profiles],
         "told": {cell.arm: told for cell in step.cells if (told := _told(cell))},
+        "network": [one for cell in step.cells for one in _network(cell)],
     }
 
 
@@ -157,6 +159,34 @@ def _told(cell: Cell) -> list[Json]:
         for run in cell.runs
         for name, one in run.told.items()
     ]
+
+
+def _network(cell: Cell) -> Iterable[Json]:
+    """The arm's network in the step, where its load came from other hosts: means of the blocks."""
+    found = list(network.of(cell))
+    if found:
+        yield {
+            "arm": cell.arm,
+            **{
+                f"{way}_bytes_per_op": network.mean(found, partial(network.per_operation, way=way))
+                for way in network.WAYS
+            },
+            "hosts": [_link(found, one) for one in network.links(found)],
+        }
+
+
+def _link(found: Sequence[Network], one: network.LinkFigures) -> Json:
+    return {
+        "host": one.host,
+        "round_trip_us": one.round_trip_us,
+        "offset_bound_us": one.offset_bound_us,
+        **{
+            f"{way}_bytes_per_s": network.mean(
+                found, partial(network.per_s, way=way, host=one.host)
+            )
+            for way in network.WAYS
+        },
+    }
 
 
 def _limits(cell: Cell) -> list[str]:

@@ -26,6 +26,7 @@ from dbdyno.report.section import (
     level_changes,
     measured_on,
     metrics,
+    network,
     node_noise,
     nodes,
     noise_budget,
@@ -155,6 +156,7 @@ PAGE: tuple[Section, ...] = (
     calibration.SECTION,
     node_noise.SECTION,
     noise_budget.SECTION,
+    network.SECTION,
     measured_on.SECTION,
     repeat.SECTION,
 )

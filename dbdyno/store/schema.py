@@ -175,6 +175,15 @@ DONE = {
         "*": {"value": (None, str, *NUMBER), "unit": str, "title": str, "better": (None, str)}
     },
     "turns?": (None, {"order": [str]}),
+    "network?": {
+        "*": {
+            "round_trip_us": (None, *NUMBER),
+            "offset_us": (None, *NUMBER),
+            "offset_bound_us": (None, *NUMBER),
+            "sent_bytes": (None, int),
+            "received_bytes": (None, int),
+        }
+    },
 }
 _SAMPLED = {
     "event": str,

@@ -20,6 +20,7 @@ from dbdyno.analysis.step.evidence import KINDS, Evidence
 from dbdyno.analysis.step.fairness import fairness
 from dbdyno.analysis.step.halves import halves
 from dbdyno.analysis.step.level_changes import level_changes
+from dbdyno.analysis.step.network import network
 from dbdyno.analysis.step.query_plans import plans
 from dbdyno.analysis.step.raw_files import NS_PER_S
 from dbdyno.analysis.step.role_seconds import shape_of, stalls, targets
@@ -119,6 +120,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         },
         responses=responses(found),
         roles=roles,
+        network=network(found),
         owners=found.owners,
         level_changes=level_changes(found, run.server.spans),
         stretches=stretches(found),

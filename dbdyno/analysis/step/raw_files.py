@@ -72,6 +72,7 @@ class Load:
     pauses: tuple[tuple[int, int], ...] = ()  # within the window: from, and until it counts again
     done: Json = field(default_factory=dict)  # the last event
     names: frozenset[str] = frozenset()  # of the events that there are, ticks left out
+    lasted_s: float | None = None  # from its beginning to the window's end, warm-up and pauses too
     in_seconds: bool = True  # whether ticks are of a second, and not of the window as a whole
     unknown: tuple[str, ...] = ()  # events and keys that this version does not know, in words
 
@@ -148,6 +149,7 @@ def load(events: Iterable[Json], settle_s: float = SETTLE_S_DEFAULT) -> Load:
         pauses=tuple(pauses),
         done=found.get("done", {}),
         names=frozenset(found),
+        lasted_s=scaled(difference(started, close, "mono_ns"), 1 / NS_PER_S),
         in_seconds=all(tick["tick"] is not None for tick in ticks),
         unknown=tuple(sorted(novel)),
     )

@@ -24,7 +24,11 @@ def paragraphs(comparison: Comparison) -> Iterable[str]:
         _hardware(comparison.host),
         builds,
         _differences(comparison),
-        (*_workloads(comparison.plan), *_blocks(comparison)),
+        (
+            *_workloads(comparison.plan),
+            *_load(comparison.plan),
+            *_blocks(comparison),
+        ),
     )
     return (text for part in parts if (text := " ".join(part)))
 
@@ -156,6 +160,15 @@ def _value(value: object) -> str:
         return f"[{', '.join(map(_value, value))}]"
     whole = isinstance(value, int) and not isinstance(value, bool)
     return f"{value:,}" if whole else str(value)
+
+
+def _load(plan: Json) -> Iterable[str]:
+    """Where the load was made, if not beside the server."""
+    generator = plan.get("generator") or {}
+    hosts = generator.get("hosts") or ()
+    if hosts:
+        how = "encrypted by TLS" if generator.get("tls", True) else "not encrypted"
+        yield f"The load came from {_named(hosts)} over the network, {how}."
 
 
 def _blocks(comparison: Comparison) -> Iterable[str]:

@@ -1,0 +1,203 @@
+"""The network between generators on other hosts and the server: from done.json to every reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dbdyno
+import report_parts
+from comparison_builder import comparison
+from dbdyno import store
+from dbdyno.agent import network as interfaces
+from dbdyno.analysis import compare
+from dbdyno.analysis.step.json_codec import from_plain, to_plain
+from dbdyno.model import Comparison, Json, Link, Network, StepRun
+from dbdyno.report import json_document, page
+from dbdyno.report.parts import Table, flat
+from dbdyno.report.section import setup
+from result_builder import build, plant
+
+MIB = 1 << 20
+SECONDS = 20.0
+"""The length of the window of qr100, which has no warm-up."""
+
+
+def told(sent: int | None, received: int | None, trip_us: float | None = 200.0) -> Json:
+    """What done.json has of one host."""
+    return {
+        "round_trip_us": trip_us,
+        "offset_us": 29e6,
+        "offset_bound_us": 150.0 if trip_us is None else trip_us / 2,
+        "sent_bytes": sent,
+        "received_bytes": received,
+    }
+
+
+def done_files(folder: Path) -> Iterator[Path]:
+    yield from sorted(folder.glob("blocks/*/*/*/*qr100/done.json"))
+
+
+def result(folder: Path, found: Json, turns: Json | None = None) -> Path:
+    """A result of one block, each of whose steps has this network."""
+    made = build(folder, arms=("pg17",), blocks=1, steps=("qr100",))
+    for path in done_files(made):
+        store.write_json(path, store.read_json(path) | {"network": found, "turns": turns})
+    return made
+
+
+def run_of(folder: Path) -> StepRun:
+    (step,) = compare.load(folder).steps
+    return step.cells[0].runs[0]
+
+
+def link(trip_us: float | None = 200.0, **changed: Any) -> Link:
+    its: Json = told(30 * MIB, 60 * MIB, trip_us) | changed
+    return Link(**its)
+
+
+def elsewhere(*links: dict[str, Link]) -> Comparison:
+    """A comparison of one arm, whose first step has these networks, one in each block."""
+    made = comparison(blocks=len(links), arms=("pg17",))
+    (cell,) = made.steps[0].cells
+    runs = tuple(
+        replace(run, network=Network(links=its, seconds=30.0, operations=60_000))
+        for run, its in zip(cell.runs, links, strict=True)
+    )
+    first = replace(made.steps[0], cells=(replace(cell, runs=runs),))
+    return replace(made, steps=(first, *made.steps[1:]))
+
+
+def table(made: Comparison, name: str) -> Table:
+    found = [one for one in flat(page.make(made).parts) if isinstance(one, Table)]
+    return next(one for one in found if one.name == name)
+
+
+def texts(made: Comparison, name: str) -> list[list[str]]:
+    return [[cell.text for cell in row.cells] for row in table(made, name).rows]
+
+
+# --- From the files --------------------------------------------------------------------------
+
+
+def test_a_step_has_the_network_that_its_done_json_tells(tmp_path: Path) -> None:
+    run = run_of(result(tmp_path, {"c1": told(4_000, 9_000), "c2": told(None, None, None)}))
+    assert run.network is not None
+    assert list(run.network.links) == ["c1", "c2"]
+    assert run.network.links["c1"] == Link(**told(4_000, 9_000))
+    assert run.network.links["c2"].round_trip_us is None
+    assert run.network.seconds == SECONDS
+    assert run.network.operations == plant("qr100").operations_per_s("query") * SECONDS
+    assert from_plain(StepRun, to_plain(run)).network == run.network
+
+
+def test_a_load_beside_the_server_has_no_network(tmp_path: Path) -> None:
+    assert run_of(build(tmp_path, arms=("pg17",), blocks=1, steps=("qr100",))).network is None
+
+
+@pytest.mark.parametrize(
+    ("sent", "turns"), [(4_000, {"order": ["pg17"], "slice_s": 1.0, "rounds": 2}), (-4_000, None)]
+)
+def test_bytes_that_are_not_the_steps_own_are_not_known(
+    tmp_path: Path, sent: int, turns: Json | None
+) -> None:
+    run = run_of(result(tmp_path, {"c1": told(sent, 9_000)}, turns))
+    assert run.network is not None
+    its = run.network.links["c1"]
+    assert (its.sent_bytes, its.received_bytes, its.round_trip_us) == (None, None, 200.0)
+
+
+def test_a_network_of_another_form_is_named(tmp_path: Path) -> None:
+    run = run_of(result(tmp_path, {"c1": {"round_trip_us": "long"}}))
+    assert "done.json" in str(run.ending.reason)
+
+
+def test_an_export_has_a_row_for_each_host(tmp_path: Path) -> None:
+    folder = result(tmp_path, {"c1": told(4_000, 9_000), "c2": told(5_000, 9_000)})
+    found = dbdyno.read(folder).network
+    assert list(found.host) == ["c1", "c2"]
+    assert list(found.sent_bytes) == [4_000, 5_000]
+    assert list(found.seconds) == [SECONDS, SECONDS]
+
+
+def test_an_interface_is_not_counted_where_nothing_leaves_the_host() -> None:
+    assert interfaces.facts("127.0.0.1", None) == {
+        "round_trip_us": None, "sent_bytes": None, "received_bytes": None,
+    }  # fmt: skip
+
+
+# --- In a report -----------------------------------------------------------------------------
+
+
+def test_hosts_stand_with_their_median_round_trip_their_worst_clock_and_their_bytes() -> None:
+    its = [{"c1": link(trip), "c2": link(trip * 2)} for trip in (100.0, 200.0, 400.0)]
+    made = elsewhere(*its)
+    assert texts(made, "network-hosts") == [
+        ["pg17", "c1", "200 µs", "200 µs", "1.00", "2.00"],
+        ["pg17", "c2", "400 µs", "400 µs", "1.00", "2.00"],
+    ]
+    cell = table(made, "network-hosts").rows[0].cells[2]
+    assert cell.detail == "100–400 µs"
+
+
+def test_a_step_has_the_bytes_of_its_operations_from_all_hosts() -> None:
+    made = elsewhere({"c1": link(), "c2": link()})
+    (row,) = table(made, "network-steps").rows
+    assert row.group == made.steps[0].step
+    assert [cell.text for cell in row.cells] == ["pg17", "1,049", "2,097", "2.00", "4.00"]
+
+
+def test_bytes_of_which_a_host_knows_nothing_are_not_those_of_the_others() -> None:
+    made = elsewhere({"c1": link(), "c2": link(sent_bytes=None)})
+    (row,) = table(made, "network-steps").rows
+    assert [cell.text for cell in row.cells][1:3] == ["NA", "2,097"]
+    assert "NA: nobody knows" in table(made, "network-steps").note
+
+
+def test_the_text_says_what_the_slowest_way_allows() -> None:
+    said = " ".join(report_parts.texts(page.make(elsewhere({"c1": link(), "c2": link(300.0)})),
+                                       "network-means"))  # fmt: skip
+    assert "from c2, 300 µs away, no more than about 3,330" in said
+    assert "known to ±150 µs or better" in said
+
+
+def test_nothing_is_said_of_clocks_and_round_trips_that_nobody_knows() -> None:
+    made = elsewhere({"c1": link(None, offset_us=None, offset_bound_us=None)})
+    assert report_parts.texts(page.make(made), "network-means") == ()
+    assert texts(made, "network-hosts")[0][2:4] == ["NA", "NA"]
+
+
+def test_a_report_of_one_host_has_no_such_section() -> None:
+    names = [getattr(part, "name", "") for part in page.make(comparison(blocks=1)).parts]
+    assert "network" not in names and "measured-on" in names
+
+
+@pytest.mark.parametrize(("tls", "how"), [(True, "encrypted by TLS"), (False, "not encrypted")])
+def test_the_introduction_says_where_load_came_from(tls: bool, how: str) -> None:
+    made = comparison(blocks=1)
+    generator = {"threads": None, "hosts": ["c1", "c2"], "tls": tls}
+    said = "\n".join(setup.paragraphs(replace(made, plan={**made.plan, "generator": generator})))
+    assert f"The load came from c1, c2 over the network, {how}." in said
+    assert "The load came" not in "\n".join(setup.paragraphs(made))
+
+
+def test_programs_get_the_same_figures() -> None:
+    its = json_document.form(elsewhere({"c1": link(), "c2": link(None)}))["steps"]
+    (one,) = its[0]["network"]
+    assert one["arm"] == "pg17"
+    assert one["sent_bytes_per_op"] == pytest.approx(2 * 30 * MIB / 60_000)
+    assert one["hosts"] == [
+        {
+            "host": host,
+            "round_trip_us": trip_us,
+            "offset_bound_us": bound_us,
+            "sent_bytes_per_s": MIB,
+            "received_bytes_per_s": 2 * MIB,
+        }
+        for host, trip_us, bound_us in (("c1", 200.0, 100.0), ("c2", None, 150.0))
+    ]
+    assert its[1]["network"] == []

@@ -118,7 +118,7 @@ def test_an_option_of_slurm_without_slurm_is_refused() -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ('[arms.c]\nhost = "db1"\nversion = "17"\n[hosts.db1]\n', "arms.c.host: with --slurm"),
+        ('[arms.c]\nhost = "db1"\nversion = "17"\n', "arms.c.host: with --slurm"),
         ('[arms.c]\nengine = "postgres"\ndsn = "postgres://h/d"\n', "arms.c.dsn"),
     ],
 )

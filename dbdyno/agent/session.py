@@ -32,6 +32,8 @@ OPTIONS = (
 )
 REMOTE = "exec sh -c 'PATH=\"$HOME/.local/bin:$PATH\" exec dyno agent'"
 """What the login shell there runs; `dyno host prepare` puts dyno into ~/.local/bin."""
+HERE = (sys.executable, "-m", "dbdyno", "agent")
+"""An agent on this machine."""
 SRUN = ("srun", "--quiet", "--nodes=1", "--ntasks=1", "--overlap", "--unbuffered")
 """A step within the job, beside what runs on the node already."""
 NO_COMMAND = 127
@@ -302,7 +304,7 @@ def words_of(host: Host) -> list[str]:
     if host.node is not None:
         return [*SRUN, "--nodelist", host.node, "sh", "-c", REMOTE]
     if host.ssh is None:
-        return [sys.executable, "-m", "dbdyno", "agent"]
+        return [*HERE]
     return [*ssh_words(), *OPTIONS, "--", host.ssh, REMOTE]
 
 

@@ -12,8 +12,10 @@ import pytest
 import dbdyno
 from dbdyno import store
 from dbdyno.analysis import compare
+from dbdyno.analysis.across import work
 from dbdyno.analysis.compare import host_changes, nodes
 from dbdyno.analysis.compare.conclusions import Concluded
+from dbdyno.analysis.compare.earlier_results import is_of_machine
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.nodes import UNNAMED, NodeNoise
 from dbdyno.store import Results
@@ -286,6 +288,32 @@ def test_an_export_has_the_node_of_each_step_and_what_each_found(tmp_path: Path)
     ]
     assert set(its["agreement"]) == {"cannot tell"} and its["p"].isna().all()
     assert set(its["freedom"]) == {2}
+
+
+def test_a_history_sets_nodes_beside_the_same_nodes_alone(tmp_path: Path) -> None:
+    def key(place: str, *names: str | None) -> str:
+        found = work.index("a", on_nodes(tmp_path / place, *names))
+        (its,) = {trace.work.host_key for trace in found.traces}
+        return its
+
+    def facts(place: str) -> Results:
+        made = on_nodes(tmp_path / place, "n1", "n2")
+        made.write_host_of("n2", {**HOST, "hostname_hash": "another"})
+        return made
+
+    assert key("a", "n1") == key("b", None), "hosts of one name's hash and kind are one"
+    both = work.index("both", facts("c"))
+    assert {trace.work.host_key for trace in both.traces} != {key("d", "n1")}
+    assert {trace.work.host for trace in both.traces} == {
+        f"2 nodes of Example CPU, ? CPUs, host {both.host['hostname_hash'][:6]}"
+    }
+
+
+def test_a_result_of_unlike_nodes_is_no_earlier_one_of_this_machine(tmp_path: Path) -> None:
+    made = on_nodes(tmp_path, "n1", "n2")
+    assert is_of_machine(made, HOST)
+    made.write_host_of("n2", {**HOST, "kernel": "6.13.0"})
+    assert not is_of_machine(made, HOST)
 
 
 def test_nodes_of_another_kind_are_a_warning() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from dbdyno.analysis.compare import arms_and_blocks
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
-from dbdyno.store import Results, StepFolder
+from dbdyno.store import BlockFolder, Results, StepFolder
 
 OF_ONE_RUN = ("server", "seed", "fake", "autostart", "utc_offset_s", "trace")
 """Keys of a job that are others in each run of the same work."""
@@ -73,11 +73,12 @@ def index(name: str, results: Results, known: dict[str, Work] | None = None) -> 
 
     Empty where no block is complete or nothing is known of the host. `known`: works by their keys,
     which the results of a caller share, as each holds a whole job. Raises ResultError where
-    host.json is damaged.
+    host.json, or the file of a named host, is damaged.
     """
     shared = known if known is not None else {}
-    host = results.host() or {}
-    blocks = arms_and_blocks.blocks(results) if host else ()
+    blocks = arms_and_blocks.blocks(results)
+    host = _host(results, blocks)
+    blocks = blocks if host else ()
     shown = arms_and_blocks.arms(results.plan, None).shown
     folders: dict[tuple[str, str, int, str], list[StepFolder]] = {}
     for block in blocks:
@@ -96,6 +97,28 @@ def index(name: str, results: Results, known: dict[str, Work] | None = None) -> 
             for one in _traces(results.plan, host, folders.values())
         ),
     )
+
+
+def _host(results: Results, blocks: Iterable[BlockFolder]) -> Json:
+    """The facts of the host that measured; of several nodes facts that stand for all of them.
+
+    So figures of nodes are set beside those of the same nodes, whichever measured which block.
+    """
+    names = {block.host for block in blocks} or {None}
+    named = results.hosts() if names != {None} else {}
+    facts = [(results.host() if name is None else named.get(name)) or {} for name in names]
+    if len(facts) == 1:
+        return facts[0]
+    nodes = {host_key(one): one.get("cpu") or {} for one in facts if one}
+    models = sorted({str(cpu.get("model") or "unknown processor") for cpu in nodes.values()})
+    counts = [cpu.get("cpus") for cpu in nodes.values()]
+    return {
+        "cpu": {
+            "model": f"{len(nodes)} nodes of {' and '.join(models)}",
+            "cpus": None if None in counts else sum(map(int, filter(None, counts))),
+        },
+        "hostname_hash": _hash(sorted(nodes)),
+    }
 
 
 def host_key(host: Json) -> str:

@@ -73,7 +73,9 @@ def _is_alike(other: Results, own: Results) -> bool:
 def is_of_machine(results: Results, host: Json) -> bool:
     """Whether all of it was measured on the machine of these facts; not where they are damaged."""
     try:
-        its = [results.host(), *results.earlier_hosts()]
+        named = results.hosts()
+        nodes = dict.fromkeys(block.host for block in results.blocks() if block.host)
+        its = [results.host(), *results.earlier_hosts(), *map(named.get, nodes)]
     except ResultError:
         return False
     machine = stable_facts.machine(host)

@@ -6,6 +6,7 @@ Jobs of both nodes run here, beside each other. So each node's lab has folders o
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -13,7 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -121,6 +122,42 @@ class TestCluster:
             text=True,
             check=True,
         ).stdout
+
+    @contextmanager
+    def administered(self) -> Iterator[None]:
+        """Somebody looks after the cluster meanwhile, as after a failure.
+
+        Nodes that Slurm has drained or marked as down come back, and jobs that it lets wait two
+        minutes after a node's failure go on at once.
+        """
+        over = threading.Event()
+
+        def look_after() -> None:
+            while not over.wait(0.5):
+                self.try_to("update", f"nodename={','.join(NODES)}", "state=resume")
+                for job in self.waiting("BeginTime"):
+                    self.try_to("update", f"jobid={job}", "starttime=now")
+
+        administrator = threading.Thread(target=look_after)
+        administrator.start()
+        try:
+            yield
+        finally:
+            over.set()
+            administrator.join()
+
+    def waiting(self, why: str) -> list[str]:
+        """The jobs that wait for a reason."""
+        with contextlib.suppress(subprocess.CalledProcessError):
+            said = self.ask("squeue", "-h", "--array", "--states=PENDING", "--format=%F_%K|%r")
+            jobs = (line.split("|") for line in said.splitlines())
+            return [job for job, its in jobs if its == why]
+        return []
+
+    def try_to(self, *words: str) -> None:
+        """Tells Slurm something that may not go."""
+        with contextlib.suppress(subprocess.CalledProcessError):
+            self.ask("scontrol", *words)
 
     def is_idle(self) -> bool:
         """Whether both nodes are free."""

@@ -124,8 +124,11 @@ def run(plan: Plan, out: Path, command: tuple[str, ...], **asked: str) -> Outcom
 def measuring(plan: Plan, out: Path) -> int:
     """How many jobs have begun their block."""
     starts = [start for part in Spool.of(out, plan).parts() for start in part.starts()]
-    its = [start.results() for start in starts]
-    return sum(bool(results.blocks()) for results in its if results is not None)
+    return sum(
+        results.block_state(start.part.index) == "broken"
+        for start in starts
+        if (results := start.results()) is not None
+    )
 
 
 def parts_begun(plan: Plan, out: Path) -> list[dict[str, object]]:
@@ -235,9 +238,6 @@ def kill_job(cluster: TestCluster, plan: Plan, out: Path) -> None:
 def fail_node(cluster: TestCluster, plan: Plan, out: Path) -> None:
     """A node that Slurm takes for dead."""
     cluster.ask("scontrol", "update", "nodename=n1", "state=down", "reason=test")
-    time.sleep(0.5)
-    with contextlib.suppress(subprocess.CalledProcessError):  # it may be back by itself
-        cluster.ask("scontrol", "update", "nodename=n1", "state=resume")
 
 
 def kill_daemons(cluster: TestCluster, plan: Plan, out: Path) -> None:
@@ -275,7 +275,8 @@ def survive(kill: Kill, after_s: float, cluster: TestCluster, plan: Plan, out: P
     killer = threading.Thread(target=later)
     killer.start()
     try:
-        outcome = run(plan, out, cluster.command)
+        with cluster.administered():
+            outcome = run(plan, out, cluster.command)
     finally:
         killer.join()
     assert not failures, failures

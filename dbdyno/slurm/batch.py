@@ -23,7 +23,8 @@ from dbdyno.slurm.collect import Ending
 from dbdyno.slurm.spool import Part, Spool
 from dbdyno.store import Results
 
-States = dict[tuple[str, int], JobState]
+Place = tuple[str, int]
+States = dict[Place, JobState]
 RUNNING, WAITING = "running", "queued"
 BLOCK = "a block on a node"
 """The leg of a block, as its steps are shown nowhere."""
@@ -40,7 +41,8 @@ class Jobs:
     command: Sequence[str]  # of a job, before its folder
     poll_s: float
     settle_s: float  # how long files of another node may take to be seen here
-    _missing_s: dict[tuple[str, int], float] = field(default_factory=dict)
+    _missing_s: dict[Place, float] = field(default_factory=dict)
+    _ending_s: dict[Place, float] = field(default_factory=dict)  # that have done all they had to
 
     def submit(self, plan: Plan, blocks: Sequence[Block], **further: object) -> list[Part]:
         """Submits a job for each block, or the one that checks the plan. Raises HostError."""
@@ -63,8 +65,28 @@ class Jobs:
             part.close(keep_log=False)
 
     def states(self, parts: Iterable[Part]) -> States:
-        """What Slurm knows of these jobs. Raises HostError."""
-        return self.cluster.states({part.submission.name for part in parts})
+        """What Slurm knows of these jobs, and of those that are about to end. Raises HostError."""
+        names = {part.submission.name for part in parts} | {name for name, _ in self._ending_s}
+        states = self.cluster.states(names)
+        self._end_lingering(states)
+        return states
+
+    def _end_lingering(self, states: States) -> None:
+        """Ends jobs of which Slurm has missed the end: they would keep their nodes."""
+        for place, since_s in list(self._ending_s.items()):
+            state = states.get(place)
+            if state is None or state.is_over:
+                del self._ending_s[place]
+            elif time.monotonic() - since_s >= self.settle_s:
+                self.cluster.say(f"job {state.job_id} is over, and Slurm keeps it: dyno ends it")
+                self.cluster.cancel([state.job_id])
+                del self._ending_s[place]
+
+    def wait_for_ends(self) -> None:
+        """Until jobs that have done all they had to are gone. Raises HostError."""
+        while self._ending_s:
+            self.states(())
+            time.sleep(self.poll_s if self._ending_s else 0.0)
 
     def over(self, parts: Iterable[Part], states: States) -> list[Part]:
         """The jobs that are over and whose files can be trusted to be all there.
@@ -91,8 +113,13 @@ class Jobs:
             # A controller that came back with an older state has started it again, and it may run.
             self.cancel([part], {part.place: state})
         end = collect.collect(part, state, results)
-        part.close(keep_log=end.reason is not None)
+        self.close(part, end)
         return end
+
+    def close(self, part: Part, end: Ending) -> None:
+        """Forgets a job as soon as it is gone."""
+        self._ending_s[part.place] = time.monotonic()
+        part.close(keep_log=end.reason is not None)
 
     def cancel(self, parts: Iterable[Part], states: States) -> None:
         """Ends these jobs. Raises HostError."""
@@ -116,7 +143,7 @@ class Batch:
     parts: list[Part] = field(default_factory=list)  # their jobs
     given_up: dict[int, str] = field(default_factory=dict)  # why a block is not done in the end
     tries: dict[int, int] = field(default_factory=dict)  # how often a block was submitted here
-    leaving: set[tuple[str, int]] = field(default_factory=set)  # jobs that were ended from here
+    leaving: set[Place] = field(default_factory=set)  # jobs that were ended from here
     enough: bool = False  # whether no further block fits
     failed: int = 0
     voids: int = 0
@@ -140,6 +167,7 @@ class Batch:
             if not self.parts and not self.due():
                 break
             time.sleep(self.jobs.poll_s)
+        self.jobs.wait_for_ends()
         if self.given_up:
             raise HostError(words_of(self.given_up))
         return Outcome(folder=self.lab.results.folder, failed=self.failed, voids=self.voids)
@@ -238,9 +266,11 @@ class Batch:
 
     def show(self, states: States) -> None:
         """Shows what runs and what waits: a line at the foot, or one for each change."""
-        text = described(self.parts, states)
+        done = sum(block.state == "done" for block in self.lab.results.blocks())
+        text = f"{done} of {self.lab.through} done"
+        text = "; ".join(filter(None, (text, described(self.parts, states))))
         self.lab.watch.retitle(text)
-        if text and text != self.shown and not self.lab.watch.console.is_terminal:
+        if self.parts and text != self.shown and not self.lab.watch.console.is_terminal:
             self.lab.watch.say(text)
         self.shown = text
 

@@ -126,7 +126,7 @@ class Cluster:
             f"--nodes={nodes}",
             "--exclusive",
             "--mem=0",
-            "--no-requeue",
+            "--requeue",
             f"--output={script.parent}/log.%a",
             "--open-mode=append",
             f"--chdir={Path.cwd()}",

@@ -24,6 +24,7 @@ OF_USER = {
     "OUT_OF_MEMORY": "job {job} was killed, as node {node} had no memory left",
 }
 """States after which somebody has to decide before it is done again."""
+STARTED_AGAIN = "node {node} failed, and Slurm has started the job again"
 LOG_CHARACTERS_MAX = 300
 NO_WORD = (
     "it left no word: --out must be on a file system that all nodes share, and dyno at the same "
@@ -87,10 +88,12 @@ def collect(part: Part, state: JobState | None, results: Results) -> Ending:
     done = False
     for start in sorted(part.starts(), key=lambda one: one != decisive):
         last = start == decisive
-        reason = (end.reason or "dyno ended early") if last else "Slurm has started the job again"
+        reason = (
+            (end.reason or "dyno ended early") if last else STARTED_AGAIN.format(node=start.node)
+        )
         for block in new_blocks(start, results):
             failed = failed_steps(block)
-            void = handover.take(block, results, reason, end.cause if last else None)
+            void = handover.take(block, results, reason, end.cause if last else "node")
             if void is None:
                 done, end = True, replace(end, failed=max(end.failed, failed))
             else:

@@ -63,6 +63,7 @@ def go(folder: Path, environment: Mapping[str, str]) -> int:
     status = 0
     try:
         refuse_another_version(part, node)
+        refuse_another_start(part)
         found = measure(start, node, environment)
     except DynoError as error:
         found, status = {"error": str(error)}, 1
@@ -90,6 +91,14 @@ def refuse_another_version(part: Part, node: str) -> None:
             f"node {node} has dyno {__version__}, and the plan was submitted by {wanted}: install "
             "one version on all"
         )
+
+
+def refuse_another_start(part: Part) -> None:
+    """Raises HostError where nodes have failed under the job too often."""
+    *failed, _ = part.starts()
+    if len(failed) > part.submission.plan.schedule.repeats_max:
+        nodes = ", ".join(start.node for start in failed)
+        raise HostError(f"Slurm has started the job {len(failed)} times before, on {nodes}")
 
 
 def measure(start: Start, node: str, environment: Mapping[str, str]) -> Json:

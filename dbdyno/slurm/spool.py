@@ -73,6 +73,11 @@ class Start:
         """begun.json; None where it has not begun."""
         return read_json_if_there(self.folder / "begun.json")
 
+    @property
+    def node(self) -> str:
+        """The node that it has begun on."""
+        return str((self.begun() or {}).get("node", "?"))
+
     def end(self, found: Json) -> None:
         """Says that it has ended, and how."""
         write_json(self.folder / "ended.json", found)

@@ -48,11 +48,13 @@ class Slurm:
         *,
         command: Sequence[str] = job.COMMAND,
         times: Times | None = None,
+        cluster: Callable[..., Cluster] = Cluster,
     ) -> None:
         """`command`: what a job runs, before the folder of its submission."""
         self._asked = asked
         self._command = command
         self._times = times or Times()
+        self._cluster = cluster
         self._jobs: Jobs | None = None
 
     @contextmanager
@@ -61,7 +63,7 @@ class Slurm:
         refuse_unfit(plan)
         spool = Spool.of(parent, plan)
         with Watch([], quiet=quiet) as watch:
-            cluster = Cluster(watch.say, patience_s=self._times.patience_s)
+            cluster = self._cluster(watch.say, patience_s=self._times.patience_s)
             nodes = cluster.refuse_unfit(self._asked)
             with spool.locked() as lock:
                 self._jobs = Jobs(
@@ -210,7 +212,7 @@ def followed(jobs: Jobs, part: Part, watch: Watch) -> str | None:
     end, start = collect.ending(part, state), part.decisive()
     if end.reason is None and start is not None:
         jobs.spool.keep_prepared(start)
-    part.close(keep_log=end.reason is not None)
+    jobs.close(part, end)
     if end.reason is not None and end.cause is None:
         raise HostError(end.reason)
     return end.reason

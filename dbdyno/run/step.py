@@ -155,8 +155,6 @@ class Load:
         """Reads the counters at the window's two ends; how the step does where a tick says it."""
         self.sampler.observe(event)
         self._pace_waits(event)
-        if self._elsewhere is not None:
-            self._elsewhere.observe(event)
         match event["event"]:
             case "window_open":
                 self.sampler.read("open", event["mono_ns"])
@@ -173,6 +171,8 @@ class Load:
                 self._end_lag()
             case "done":
                 self._done = event
+        if self._elsewhere is not None:  # after the counters: hosts take milliseconds to answer
+            self._elsewhere.observe(event)
         return None
 
     def _pace_waits(self, event: Json) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -36,6 +37,7 @@ SlurmdPidFile={folder}/slurmd.%n.pid
 SlurmdSpoolDir={folder}/spool.%n
 SlurmdLogFile={folder}/slurmd.%n.log
 SlurmUser=root
+FirstJobId=1
 StateSaveLocation={folder}/state
 MpiDefault=none
 SwitchType=switch/none
@@ -54,6 +56,11 @@ PartitionName=bench Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP OverSubscr
 PartitionName=empty Nodes="" MaxTime=INFINITE State=UP
 PartitionName=off Nodes=n3 MaxTime=INFINITE State=DOWN
 """
+FIRST_ID = re.compile(r"(?m)^FirstJobId=(\d+)$")
+IDS_PER_START = 1000
+DELAYED = "BeginTime"
+"""Why a job waits for two minutes after its node failed."""
+HELD = "launch failed requeued held"
 JOB = """
 import os, sys
 sys.path[:0] = {paths!r}
@@ -98,6 +105,11 @@ class TestCluster:
         return (sys.executable, "-c", code)
 
     def start_controller(self) -> None:
+        """Starts it with ids of jobs that none has had: what it saved last may be older."""
+        configuration = self.folder / "slurm.conf"
+        text = configuration.read_text()
+        first = int(FIRST_ID.findall(text)[0]) + IDS_PER_START
+        configuration.write_text(FIRST_ID.sub(f"FirstJobId={first}", text))
         self._run("slurmctld")
 
     def start_node(self, node: str) -> None:
@@ -127,15 +139,17 @@ class TestCluster:
     def administered(self) -> Iterator[None]:
         """Somebody looks after the cluster meanwhile, as after a failure.
 
-        Nodes that Slurm has drained or marked as down come back, and jobs that it lets wait two
-        minutes after a node's failure go on at once.
+        Nodes that Slurm has drained or marked as down come back, and jobs that it holds, or lets
+        wait after a node's failure, go on at once.
         """
         over = threading.Event()
 
         def look_after() -> None:
             while not over.wait(0.5):
                 self.try_to("update", f"nodename={','.join(NODES)}", "state=resume")
-                for job in self.waiting("BeginTime"):
+                for job in self.waiting(HELD):
+                    self.try_to("release", job)
+                for job in self.waiting(DELAYED):
                     self.try_to("update", f"jobid={job}", "starttime=now")
 
         administrator = threading.Thread(target=look_after)

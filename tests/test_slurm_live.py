@@ -41,6 +41,7 @@ pytestmark = [
 ]
 REST_S = 0.8
 """How long each block rests between its arms, as fakes take no time."""
+TEST_S_MAX = 120
 TIMES = Times(poll_s=0.1, settle_s=1.0, patience_s=60)
 FAKES = f"""
 name = "fakes"
@@ -90,6 +91,20 @@ def cluster() -> Iterator[TestCluster]:
         for name, value in its.environment.items():
             patch.setenv(name, value)
         yield its
+
+
+@pytest.fixture(autouse=True)
+def _limit() -> Iterator[None]:
+    """No test waits for ever for a job that nobody starts."""
+
+    def over(number: int, frame: object) -> None:
+        raise TimeoutError(f"not over after {TEST_S_MAX} s")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.alarm(TEST_S_MAX)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="module")

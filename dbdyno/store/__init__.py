@@ -13,6 +13,6 @@ from dbdyno.store.results import FORMAT, Results
 
 __all__ = [
     "FORMAT", "BlockFolder", "BlockState", "Files", "Lines", "Results", "RunFolder", "Shelf",
-    "StepFolder", "Took", "code_version", "read_json", "read_json_if_there", "read_lines", "safe_name",
-    "write_json",
+    "StepFolder", "Took", "code_version", "read_json", "read_json_if_there", "read_lines",
+    "safe_name", "write_json",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from dbdyno.agent import lab, packing, wire
 from dbdyno.agent.files import Receiver, Sender
 from dbdyno.agent.session import Session
 from dbdyno.agent.site import sent
-from dbdyno.model import Host, Json, Plan
+from dbdyno.model import Host, Json, Plan, typed_json
 from dbdyno.model.error import HostError, LabDied, PlanError
 from dbdyno.store import Results
 
@@ -27,7 +27,7 @@ DB1 = Host(name="db1", ssh="bench@db1")
 )
 def test_a_plan_is_the_same_when_it_comes_back(path: Path) -> None:
     its = plan.load(path)
-    assert wire.unpacked(Plan, json.loads(json.dumps(wire.packed(its)))) == its
+    assert typed_json.unpacked(Plan, json.loads(json.dumps(typed_json.packed(its)))) == its
 
 
 # --- Files -----------------------------------------------------------------------------------

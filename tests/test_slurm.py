@@ -10,14 +10,15 @@ import pytest
 
 import result_builder
 from dbdyno import plan as plans
+from dbdyno.agent import wire
 from dbdyno.cli.slurm import Choice, read_option
-from dbdyno.model import Block, Json, Plan
+from dbdyno.model import Block, Json, Plan, typed_json
 from dbdyno.model.error import DynoError, HostError, PlanError, ResultError
 from dbdyno.run import way as here
 from dbdyno.slurm import batch, cluster, collect, job, way
 from dbdyno.slurm.cluster import Asked, JobState, Partition
 from dbdyno.slurm.collect import Ending
-from dbdyno.slurm.spool import Part, Spool, dump_plan, load_plan
+from dbdyno.slurm.spool import Part, Spool
 from dbdyno.store import Results, handover
 
 BENCH = Partition(name="bench", nodes=("n1", "n2"), is_default=True, state="UP")
@@ -132,9 +133,9 @@ def test_plans_that_blocks_at_once_would_not_mean_are_refused(more: str, said: s
 
 
 def test_a_plan_reaches_a_job_as_it_is_with_its_whole_path() -> None:
-    its = load_plan(dump_plan(a_plan()))
+    its = typed_json.unpacked(Plan, wire.plan_json(a_plan()))
     assert its.path == Path("fakes.toml").absolute()
-    assert dump_plan(its) == dump_plan(a_plan())
+    assert wire.plan_json(its) == wire.plan_json(a_plan())
 
 
 def blocks(*numbers: int) -> dict[int, Block]:

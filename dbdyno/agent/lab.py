@@ -19,7 +19,7 @@ from dbdyno.agent.upward import Upward
 from dbdyno.engine import golden
 from dbdyno.host import leftovers, place
 from dbdyno.host.lock import HostLock
-from dbdyno.model import Block, Json, Plan, WorkloadUse
+from dbdyno.model import Block, Json, Plan, WorkloadUse, typed_json
 from dbdyno.run import blocks, site, starting_state
 from dbdyno.run.arm import Lab, Servers
 from dbdyno.run.check import dry_run, host_checkup, prepared_json
@@ -47,11 +47,11 @@ class Told(Watch):
 
     def begin(self, title: str, leg: Leg) -> None:
         """A leg begins."""
-        self._send({"watch": "begin", "title": title, "leg": wire.packed(leg)})
+        self._send({"watch": "begin", "title": title, "leg": typed_json.packed(leg)})
 
     def rate(self, pulse: Pulse, arm: str = "") -> None:
         """How the step does."""
-        self._send({"watch": "rate", "pulse": wire.packed(pulse), "arm": arm})
+        self._send({"watch": "rate", "pulse": typed_json.packed(pulse), "arm": arm})
 
     def end(self, text: str, *, alarm: bool = False) -> None:
         """The leg is over, and nothing is measured now."""
@@ -127,7 +127,7 @@ class HostLab:
         found = host_checkup.check_up(plan, None, message.get("shared_buffers"))
         return {
             "facts": found.facts,
-            "findings": [wire.packed(one) for one in found.findings],
+            "findings": [typed_json.packed(one) for one in found.findings],
         }
 
     def _check(self, message: Json) -> Json:
@@ -154,7 +154,7 @@ class HostLab:
         shutil.rmtree(self.files_root, ignore_errors=True)
         for name, content in message["files"].items():
             wire.write_file(self.files_root / name.lstrip("/"), content)
-        plan = wire.unpacked(Plan, message["plan"])
+        plan: Plan = typed_json.unpacked(Plan, message["plan"])
         if plan.path is not None:
             plan = replace(plan, path=self.files_root / str(plan.path).lstrip("/"))
         return plan
@@ -165,7 +165,7 @@ class HostLab:
 
     def _measure(self, message: Json) -> Json:
         """Takes arms through a workload; files follow the end of each step."""
-        plan, block = self._opened(), wire.unpacked(Block, message["block"])
+        plan, block = self._opened(), typed_json.unpacked(Block, message["block"])
         lab = self._lab(plan, block, message)
         use, arms = use_of(plan, message["workload"]), tuple(message["arms"])
         self._went[use.title, arms] = went = self._sending(
@@ -176,7 +176,7 @@ class HostLab:
     def _repeat(self, message: Json) -> Json:
         """Profiles what the judged runs could not."""
         went = self._went.pop((message["workload"], tuple(message["arms"])))
-        self._sending(wire.unpacked(Block, message["block"]), went.repeat)
+        self._sending(typed_json.unpacked(Block, message["block"]), went.repeat)
         return {}
 
     # --- How ---

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dbdyno import workload
@@ -15,7 +15,7 @@ from dbdyno.agent import wire
 from dbdyno.agent.files import Receiver
 from dbdyno.agent.session import Session, Unreachable
 from dbdyno.doctor import Finding
-from dbdyno.model import Block, Host, Json, Plan, WorkloadUse
+from dbdyno.model import Block, Host, Json, Plan, WorkloadUse, typed_json
 from dbdyno.model.error import PlanError
 from dbdyno.run.arm import Lab
 from dbdyno.run.check import prepared_json
@@ -96,7 +96,7 @@ class There:
         """What the doctor finds there. Raises DynoError."""
         asked = (sent(self.plan) if self.plan.arms else {}) | {"shared_buffers": shared_buffers}
         found = self.hosts.session(self.name).request("checkup", asked)
-        findings = tuple(wire.unpacked(Finding, one) for one in found["findings"])
+        findings = tuple(typed_json.unpacked(Finding, one) for one in found["findings"])
         return Checkup(facts=found["facts"], findings=findings)
 
     def open(self, pinned: Json | None, watch: Watch) -> tuple[Prepared | None, Json]:
@@ -141,7 +141,7 @@ class There:
     def measure(self, lab: Lab, block: Block, use: WorkloadUse, arms: Sequence[str]) -> WentThere:
         """As Site.measure. Raises LabDied where the host is lost."""
         asked = {
-            "block": wire.packed(block),
+            "block": typed_json.packed(block),
             "workload": use.title,
             "arms": list(arms),
             "through": lab.through,
@@ -190,9 +190,9 @@ class Hearing:
             case "say":
                 self._watch.say(f"{self._host}: {message['text']}")
             case "begin":
-                self._watch.begin(message["title"], wire.unpacked(Leg, message["leg"]))
+                self._watch.begin(message["title"], typed_json.unpacked(Leg, message["leg"]))
             case "rate":
-                self._watch.rate(wire.unpacked(Pulse, message["pulse"]), message["arm"])
+                self._watch.rate(typed_json.unpacked(Pulse, message["pulse"]), message["arm"])
             case "end":
                 self._watch.end(message["text"], alarm=message["alarm"])
 
@@ -220,9 +220,8 @@ def begun_blocks(results: Results) -> Json:
 
 def sent(plan: Plan) -> Json:
     """A plan with the files that it names, by their paths here. Raises PlanError."""
-    whole = plan if plan.path is None else replace(plan, path=plan.path.absolute())
     return {
-        "plan": wire.packed(whole),
+        "plan": wire.plan_json(plan),
         "files": {str(path.absolute()): wire.file_json(path) for path in files(plan)},
     }
 

@@ -9,26 +9,26 @@ import base64
 import hashlib
 import json
 import time
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from dbdyno import __version__
-from dbdyno.model import Json, error
+from dbdyno.model import Json, Plan, error, typed_json
 from dbdyno.model.error import DynoError, LabDied, PlanError
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 PROTOCOL = 1
 """Of the messages; it grows whenever one changes its meaning."""
 ALIVE_EVERY_S = 5.0
 """Between two signs of life that dyno sends an agent."""
-FILE_BYTES_MAX = 16 << 20
 SILENCE_S_MAX = 90.0
 """Without one for so long the connection is broken: the agent stops what it started."""
+FILE_BYTES_MAX = 16 << 20
+"""Of a file that goes along with a plan."""
+LAST = frozenset({"done", "error", "lost"})
+"""The keys of which the last answer to a request has one."""
 
 
 def line(message: Json) -> bytes:
@@ -68,30 +68,13 @@ def _sources(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:
     return found
 
 
-# --- Values of our own types -----------------------------------------------------------------
-
-Value = TypeVar("Value")
+# --- Plans, files, errors --------------------------------------------------------------------
 
 
-def packed(value: object) -> Json:
-    """A value of one of our dataclasses, as a message has it."""
-    kind: Any = type(value)
-    found: Json = _adapter(kind).dump_python(value, mode="json")
-    return found
-
-
-def unpacked(kind: type[Value], message: Json) -> Value:
-    """The value that `packed` wrote: equal to what it was."""
-    its: Any = kind
-    found: Value = _adapter(its).validate_json(json.dumps(message))
-    return found
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(kind)
+def plan_json(plan: Plan) -> Json:
+    """A plan, exactly; its file by its path from the root, as what it names is found from there."""
+    whole = plan if plan.path is None else replace(plan, path=plan.path.absolute())
+    return typed_json.packed(whole)
 
 
 def file_json(path: Path) -> Json:

@@ -25,16 +25,15 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from dbdyno import __version__
+from dbdyno.agent import wire
 from dbdyno.host import lock as host_lock
-from dbdyno.model import Block, Json, Plan
+from dbdyno.model import Block, Json, Plan, typed_json
 from dbdyno.model.error import HostError, ResultError
 from dbdyno.store import Results, read_json, write_json
 from dbdyno.store.file import read_json_if_there
@@ -178,12 +177,13 @@ class Submission:
     @cached_property
     def plan(self) -> Plan:
         """The plan as it was when they were submitted."""
-        return load_plan(self.task["plan"])
+        found: Plan = typed_json.unpacked(Plan, self.task["plan"])
+        return found
 
     @property
     def blocks(self) -> dict[int, Block]:
         """The blocks by their numbers; none where it checks the plan."""
-        found = (load_block(one) for one in self.task["blocks"])
+        found = (typed_json.unpacked(Block, one) for one in self.task["blocks"])
         return {block.number: block for block in found}
 
     def parts(self) -> list[Part]:
@@ -255,7 +255,7 @@ class Spool:
         task = {
             "dyno": __version__,
             "name": f"dyno-{NO_NAME.sub('_', plan.name)}-{token}",
-            "plan": dump_plan(plan),
+            "plan": wire.plan_json(plan),
             "blocks": [asdict(block) for block in blocks.values()],
             **further,
         }
@@ -287,25 +287,6 @@ class Spool:
         """What was found about exactly this plan by this version of dyno; None: nothing yet."""
         known = read_json_if_there(self.prepared / "plan.json")
         found = read_json_if_there(self.prepared / "ended.json")
-        if found is None or known != dump_plan(plan) or found.get("dyno") != __version__:
+        if found is None or known != wire.plan_json(plan) or found.get("dyno") != __version__:
             return None
         return found
-
-
-def dump_plan(plan: Plan) -> Json:
-    """A plan as JSON, exactly; its file by its whole path, as jobs read what lies beside it."""
-    whole = plan if plan.path is None else replace(plan, path=plan.path.absolute())
-    written: Json = TypeAdapter(Plan).dump_python(whole, mode="json")
-    return written
-
-
-def load_plan(written: Json) -> Plan:
-    """What `dump_plan` wrote."""
-    plan: Plan = TypeAdapter(Plan).validate_python(written)
-    return plan
-
-
-def load_block(written: Json) -> Block:
-    """A block from JSON."""
-    block: Block = TypeAdapter(Block).validate_python(written)
-    return block

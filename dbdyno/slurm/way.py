@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbdyno.agent import wire
 from dbdyno.model import Block, Json, Plan
 from dbdyno.model.error import HostError, PlanError, ResultError
 from dbdyno.run.arm import Lab
@@ -23,7 +24,7 @@ from dbdyno.slurm import collect, job
 from dbdyno.slurm.batch import Batch, Jobs
 from dbdyno.slurm.cluster import Asked, Cluster, JobState
 from dbdyno.slurm.collect import Ending
-from dbdyno.slurm.spool import PREPARE, Part, Spool, dump_plan
+from dbdyno.slurm.spool import PREPARE, Part, Spool
 from dbdyno.store import Results
 
 PREPARE_TRIES_MAX = 3
@@ -187,7 +188,7 @@ def checks(jobs: Jobs) -> list[Part]:
 
 def end_checks_of_before(jobs: Jobs, plan: Plan) -> None:
     """Ends the check of a plan that has changed since."""
-    old = [part for part in checks(jobs) if part.submission.task["plan"] != dump_plan(plan)]
+    old = [part for part in checks(jobs) if part.submission.task["plan"] != wire.plan_json(plan)]
     jobs.cancel(old, jobs.states(old))
     jobs.drop(old)
 

@@ -6,12 +6,10 @@ What comes back equals what was written. Steps that several arms share stand the
 from __future__ import annotations
 
 import dataclasses
-from functools import cache
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from dbdyno.model import Json, Step
+from dbdyno.model.typed_json import packed, unpacked
 from dbdyno.run.check.preflight import PointsOf, Prepared, StepsOf
 from dbdyno.run.starting_state import Point
 
@@ -21,19 +19,18 @@ Steps = tuple[Step, ...]
 def dump(prepared: Prepared) -> Json:
     """What the check of a plan found, as JSON."""
     rest = dataclasses.replace(prepared, steps={}, points={})
-    written: Json = _adapter(Prepared).dump_python(rest, mode="json")
+    written = packed(rest)
     return written | {
         "steps": _dump_steps(prepared.steps),
         "points": [
-            [workload, arm, _adapter(Point).dump_python(point, mode="json")]
-            for (workload, arm), point in prepared.points.items()
+            [workload, arm, packed(point)] for (workload, arm), point in prepared.points.items()
         ],
     }
 
 
 def load(written: Json) -> Prepared:
     """What `dump` wrote. Raises ValueError where it is something else."""
-    rest: Prepared = _adapter(Prepared).validate_python(written | {"steps": {}, "points": {}})
+    rest: Prepared = unpacked(Prepared, written | {"steps": {}, "points": {}})
     return dataclasses.replace(
         rest,
         steps=_load_steps(written["steps"]),
@@ -50,22 +47,15 @@ def _dump_steps(steps: StepsOf) -> Json:
             lists.append(its)
         places.append([workload, arm, lists.index(its)])
     return {
-        "lists": [_adapter(Steps).dump_python(one, mode="json") for one in lists],
+        "lists": [packed(one, Steps) for one in lists],
         "of": places,
     }
 
 
 def _load_steps(written: Json) -> StepsOf:
-    lists = [_adapter(Steps).validate_python(one) for one in written["lists"]]
+    lists = [unpacked(Steps, one) for one in written["lists"]]
     return {(workload, arm): lists[place] for workload, arm, place in written["of"]}
 
 
 def _load_points(written: list[Any]) -> PointsOf:
-    point = _adapter(Point)
-    return {(workload, arm): point.validate_python(its) for workload, arm, its in written}
-
-
-@cache
-def _adapter(form: Any) -> TypeAdapter[Any]:
-    """Made once for each type: making one takes milliseconds."""
-    return TypeAdapter(form)
+    return {(workload, arm): unpacked(Point, its) for workload, arm, its in written}

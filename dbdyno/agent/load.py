@@ -7,12 +7,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from dbdyno.engine.access import PASSWORD
 from dbdyno.model import Json
 from dbdyno.model.error import DynoError
 from dbdyno.run.driver.loadgen import Generator
-
-PASSWORD = "DYNO_LOAD_PASSWORD"
-"""The environment variable by which a job names the password of a server of the lab."""
 
 
 class Loads:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dbdyno import __version__
 from dbdyno.agent import packing, wire
-from dbdyno.agent.session import OPTIONS, Session, ssh_words
+from dbdyno.agent.session import OPTIONS, Session, last_line, ssh_words
 from dbdyno.model import Host
 from dbdyno.model.error import HostError
 
@@ -127,7 +127,7 @@ def install(ssh: str, python: str, wheels: list[Path], uv: Path) -> None:
         pass
     said = process.stderr.read().decode(errors="replace").strip()
     if process.wait():
-        raise HostError(f"`{ssh}`: dyno cannot be installed: {last_line(said)}")
+        raise HostError(f"`{ssh}`: dyno cannot be installed: {reason(said)}")
 
 
 def run(ssh: str, script: str) -> str:
@@ -135,15 +135,15 @@ def run(ssh: str, script: str) -> str:
     done = subprocess.run(words(ssh, script), capture_output=True, text=True, check=False)
     if done.returncode:
         raise HostError(
-            f"`{ssh}` cannot be reached or used: {last_line(done.stderr)}: make `ssh {ssh}` work "
+            f"`{ssh}` cannot be reached or used: {reason(done.stderr)}: make `ssh {ssh}` work "
             "without a password, then run the same command"
         )
     return done.stdout.strip()
 
 
-def last_line(said: str) -> str:
-    """The last thing that a program said."""
-    return next((line for line in reversed(said.splitlines()) if line.strip()), "no reason given")
+def reason(said: str) -> str:
+    """Why a program failed, by the last thing that it said."""
+    return last_line(said.splitlines()) or "no reason given"
 
 
 def words(ssh: str, script: str) -> list[str]:

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Self
@@ -45,9 +45,6 @@ CLOCKS_APART_S_MAX = 2.0
 """Between wall clocks: labels of times and passwords' certificates would no longer agree."""
 STDERR_LINES_MAX = 20
 ROUND_TRIPS = 20
-
-LAST = frozenset({"done", "error", "lost"})
-"""The keys of which the last message of a request has one."""
 
 Hear = Callable[[Json], None]
 """Takes a message that belongs to a request."""
@@ -192,7 +189,7 @@ class Session:
 
     def _unreached(self) -> str:
         """Why no agent came up, and what to do, from how ssh ended."""
-        said = next((line for line in reversed(self._stderr) if line.strip()), "")
+        said = last_line(self._stderr)
         where = named(self.host)
         if self._process.returncode == NO_COMMAND or "dyno: not found" in said:
             return f"{where} has no `dyno`: {remedy(self.host)}"
@@ -256,7 +253,7 @@ class Session:
             hear({"lost": self.lost})
 
     def _why_lost(self) -> str:
-        said = next((line for line in reversed(self._stderr) if line.strip()), "")
+        said = last_line(self._stderr)
         ending = f": {said}" if said else ""
         return f"the connection broke (ssh ended with {self._process.returncode}{ending})"
 
@@ -280,11 +277,16 @@ class Session:
         number, do = int(message.pop("id")), str(message.pop("do"))
 
         def back(answer: Json) -> None:
-            if not answer.keys().isdisjoint(LAST):
+            if not answer.keys().isdisjoint(wire.LAST):
                 self._relayed.pop(number, None)
             self.send({key: value for key, value in answer.items() if key != "id"} | {"of": number})
 
         self._relayed[number] = (other, other.ask(do, message, back))
+
+
+def last_line(said: Sequence[str]) -> str:
+    """The last thing that a program said; empty where it said nothing."""
+    return next((line for line in reversed(said) if line.strip()), "")
 
 
 def named(host: Host) -> str:
@@ -311,11 +313,3 @@ def words_of(host: Host) -> list[str]:
 def ssh_words() -> list[str]:
     """The words that stand for ssh."""
     return shlex.split(os.environ.get(SSH, "ssh"))
-
-
-def connected(hosts: Mapping[str, Host], stack: contextlib.ExitStack) -> dict[str, Session]:
-    """A session with each of the hosts, who pass on to each other. Raises HostError."""
-    found = {name: stack.enter_context(Session(host)) for name, host in hosts.items()}
-    for session in found.values():
-        session.others = found
-    return found

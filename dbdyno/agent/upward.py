@@ -6,10 +6,9 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
+from dbdyno.agent import wire
 from dbdyno.model import Json
 from dbdyno.model.error import LabDied
-
-LAST = frozenset({"done", "error", "lost"})
 
 
 class Channel:
@@ -55,7 +54,7 @@ class Upward:
         """Takes an answer that was passed back."""
         channel = self._channels.get(message["of"])
         if channel is not None:
-            if not message.keys().isdisjoint(LAST):
+            if not message.keys().isdisjoint(wire.LAST):
                 del self._channels[message["of"]]
             channel.answers.put(message)
 

@@ -123,13 +123,13 @@ class Jobs:
 
     def cancel(self, parts: Iterable[Part], states: States) -> None:
         """Ends these jobs. Raises HostError."""
-        self.cluster.cancel(
-            [
-                state.job_id
-                for part in parts
-                if (state := states.get(part.place)) is not None and not state.is_over
-            ]
-        )
+        self.cluster.cancel(alive(parts, states))
+
+
+def alive(parts: Iterable[Part], states: States) -> list[str]:
+    """The ids of those jobs that Slurm knows and that are not over."""
+    known = (states.get(part.place) for part in parts)
+    return [state.job_id for state in known if state is not None and not state.is_over]
 
 
 @dataclass(kw_only=True)

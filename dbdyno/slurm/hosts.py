@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import socket
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 
 from dbdyno.model import Host, Plan
 from dbdyno.model.error import HostError
+from dbdyno.slurm import cluster
 
 ADDRESS = re.compile(r"NodeAddr=(\S+)")
 
@@ -44,24 +44,16 @@ def hosts_on(by_host: Mapping[str, str], environment: Mapping[str, str]) -> dict
 
 def nodes_of(environment: Mapping[str, str]) -> tuple[str, ...]:
     """The nodes of a job, this one first. Raises HostError."""
-    listed = asked("scontrol", "show", "hostnames", environment.get("SLURM_JOB_NODELIST", ""))
+    nodes = cluster.expanded(environment.get("SLURM_JOB_NODELIST", ""))
     own = environment.get("SLURMD_NODENAME")
-    return tuple(sorted(listed.split(), key=lambda node: node != own))
+    return tuple(sorted(nodes, key=lambda node: node != own))
 
 
 def address_of(node: str) -> str:
     """The IP address of a node, as Slurm reaches it. Raises HostError."""
-    found = ADDRESS.search(asked("scontrol", "show", "node", "--oneliner", node))
+    found = ADDRESS.search(cluster.run("scontrol", "show", "node", "--oneliner", node))
     name = node if found is None else found[1]
     try:
         return str(socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)[0][4][0])
     except OSError as error:
         raise HostError(f"node {node}: `{name}` has no address: {error.strerror}") from error
-
-
-def asked(*command: str) -> str:
-    """What a command of Slurm's says. Raises HostError."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise HostError(f"`{' '.join(command)}`: {done.stderr.strip()}")
-    return done.stdout

@@ -21,7 +21,7 @@ from dbdyno.run.blocks import Outcome
 from dbdyno.run.check import prepared_json
 from dbdyno.run.progress import Watch
 from dbdyno.slurm import collect, job
-from dbdyno.slurm.batch import Batch, Jobs
+from dbdyno.slurm.batch import Batch, Jobs, alive
 from dbdyno.slurm.cluster import Asked, Cluster, JobState
 from dbdyno.slurm.collect import Ending
 from dbdyno.slurm.spool import PREPARE, Part, Spool
@@ -124,14 +124,9 @@ def cancel(plan: Plan, parent: Path) -> int:
     if not spool.folder.exists():
         return 0
     parts = spool.parts()
-    states = cluster.states({part.submission.name for part in parts})
-    alive = [
-        state.job_id
-        for part in parts
-        if (state := states.get(part.place)) is not None and not state.is_over
-    ]
-    cluster.cancel(alive)
-    return len(alive)
+    ended = alive(parts, cluster.states({part.submission.name for part in parts}))
+    cluster.cancel(ended)
+    return len(ended)
 
 
 def refuse_unfit(plan: Plan) -> None:

@@ -45,7 +45,7 @@ class OverHosts:
         """As Way.opened; all of the plan's hosts are locked meanwhile."""
         with ExitStack() as stack:
             watch = stack.enter_context(Watch([], quiet=quiet))
-            sites = self._sites(plan, stack)
+            sites = sites_of(plan, stack, wait=self._wait)
             parts = part_plans(plan)
             if None in parts:
                 stack.enter_context(HostLock(plan=plan.name, wait=self._wait))
@@ -58,20 +58,11 @@ class OverHosts:
             local = {arm.name for arm in plan.arms if arm.host is None}
             builds = {arm: build for arm, build in prepared.builds.items() if arm in local}
             commits.keep(plan, builds, results, watch.say)
-            yield Lab(
-                plan=plan,
-                prepared=prepared,
-                results=results,
-                watch=watch,
-                sites=dict(sites.items()),
-            )
+            yield Lab(plan=plan, prepared=prepared, results=results, watch=watch, sites=sites)
 
     def run_blocks(self, lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool]) -> Outcome:
         """As Way.run_blocks."""
         return runner.run_blocks(lab, blocks, fits)
-
-    def _sites(self, plan: Plan, stack: ExitStack) -> dict[str, There]:
-        return sites_of(plan, stack, wait=self._wait)
 
 
 def sites_of(plan: Plan, stack: ExitStack, *, wait: bool) -> dict[str, There]:

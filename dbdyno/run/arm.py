@@ -74,8 +74,7 @@ class Lab:
     watch: Watch
     through: int | None = None  # the last block before the next look; None: the plan's last
     servers: Servers = field(default_factory=Servers)
-    sites: Mapping[str | None, Site] = field(default_factory=dict)
-    """By the name of the plan's host. A host that is not there is this one."""
+    sites: Mapping[str, Site] = field(default_factory=dict)  # by the name of the plan's host
     generators: Generators | None = None  # on other hosts; None: load is made beside the server
     node: str | None = None  # this host's name where Slurm gave it; None: it has none
 

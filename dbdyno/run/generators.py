@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Protocol
 
-from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.model import Json
 from dbdyno.run.driver import Running
@@ -39,13 +36,15 @@ class FromElsewhere:
         self._before: dict[str, Json] = {}
         self._after: dict[str, Json] = {}
 
-    def start(self, job: Json, keep: Keep, cpus: str | None, *, folder: Path) -> Running:
-        """Starts the generators; what each says itself is kept in `folder`, in events.HOST.jsonl.
+    def start(
+        self, job: Json, keep: Keep, cpus: str | None, *, raw: Callable[[str], Keep]
+    ) -> Running:
+        """Starts the generators; `raw(host)` gets the lines that each says itself.
 
         Raises GeneratorError, LabDied.
         """
         self._seats = self._generators.seats(self._server)
-        return Kept(job, self._seats, keep, cpus, folder)
+        return Spread(job, self._seats, keep, cpus, raw=raw)
 
     def observe(self, event: Json) -> None:
         """Reads the network before the load begins, and when the window has closed."""
@@ -68,27 +67,6 @@ class FromElsewhere:
             "offset_bound_us": seat.clock.bound_ns / 1e3,
             **counted,
         }
-
-
-class Kept(Spread):
-    """A spread load, whose generators' own lines are kept each in a file."""
-
-    def __init__(
-        self,
-        job: Json,
-        seats: Sequence[Seat],
-        keep: Keep,
-        cpus: str | None,
-        folder: Path,
-    ) -> None:
-        with ExitStack() as stack:
-
-            def raw(name: str) -> Callable[[str], None]:
-                path = folder / f"events.{name}.jsonl"
-                return stack.enter_context(store.Lines(path)).write_raw
-
-            super().__init__(job, seats, keep, cpus, raw=raw)
-            self._stack.push(stack.pop_all())
 
 
 def difference(before: int | None, after: int | None) -> int | None:

@@ -93,8 +93,8 @@ def turns(lab: Lab, block: Block) -> Iterator[tuple[str, ...]]:
 
 
 def of(lab: Lab, host: str | None) -> Site:
-    """Where the arms on a host are measured."""
-    return lab.sites.get(host) or Here()
+    """Where the arms on a host are measured; None: on this one."""
+    return Here() if host is None else lab.sites[host]
 
 
 def measured(lab: Lab, block: Block, uses: Sequence[WorkloadUse]) -> list[Went]:

@@ -21,6 +21,7 @@ from dbdyno.model.error import ServerError
 from dbdyno.model.job import clients
 from dbdyno.run import driver
 from dbdyno.run.driver import Running
+from dbdyno.run.driver.spread import Keep
 from dbdyno.run.generators import FromElsewhere
 from dbdyno.run.in_window import LagReader, TimedHooks, catch_up
 from dbdyno.run.measurement import Bench, Measurement, StepFailed
@@ -94,7 +95,7 @@ class Load:
                 kept = stack.enter_context(store.Lines(self.folder / "lag.jsonl"))
                 self._lag = LagReader(self.bench.server, kept.write)
             lines = stack.enter_context(store.Lines(self.folder / "events.jsonl"))
-            self.generator = stack.enter_context(self._started(complete, lines.write_raw))
+            self.generator = stack.enter_context(self._started(complete, lines.write_raw, stack))
             self._stack = stack.pop_all()
         return self
 
@@ -106,12 +107,19 @@ class Load:
     ) -> None:
         self._stack.__exit__(kind, error, traceback)
 
-    def _started(self, job: Json, keep: Callable[[str], None]) -> Running:
-        """The load, made here or on other hosts. Raises GeneratorError, LabDied."""
-        cpus = self.bench.cpus
+    def _started(self, job: Json, keep: Keep, stack: ExitStack) -> Running:
+        """The load, made here or on other hosts, whose own lines have a file each.
+
+        Raises GeneratorError, LabDied.
+        """
+
+        def raw(host: str) -> Keep:
+            lines = store.Lines(self.folder / f"events.{host}.jsonl")
+            return stack.enter_context(lines).write_raw
+
         if self._elsewhere is not None:
-            return self._elsewhere.start(job, keep, cpus, folder=self.folder)
-        return driver.of(self.step).start(job, keep, cpus)
+            return self._elsewhere.start(job, keep, self.bench.cpus, raw=raw)
+        return driver.of(self.step).start(job, keep, self.bench.cpus)
 
     def _with_log(self, job: Json) -> Json:
         """The job with the place of its log, if it has one: `transactions.ROLE` in the folder."""

@@ -96,17 +96,17 @@ command = ["./before.sh", "--fast"]
 
 def test_blocks_of_an_agent_are_those_of_the_result_without_earlier_runs(tmp_path: Path) -> None:
     results = Results(tmp_path, {"arms": [{"name": "a"}]})
-    first = {"001": {"order": {"block": 1, "order": ["a"]}, "done": False}}
+    first = {"001": {"order.json": {"block": 1, "order": ["a"]}}}
     lab.mirror(results, first, 1)
     (tmp_path / "blocks" / "001" / "a").mkdir()
     lab.mirror(results, first, 1)
     assert (tmp_path / "blocks" / "001" / "a").is_dir(), "what the block has measured stays"
-    again = {"001": {"order": {"block": 1, "order": ["a"], "seed": 2}, "done": False}}
+    again = {"001": {"order.json": {"block": 1, "order": ["a"], "seed": 2}}}
     lab.mirror(results, again, 1)
     assert not (tmp_path / "blocks" / "001" / "a").exists(), "another try of the block"
     (tmp_path / "blocks" / "001" / "a").mkdir()
-    second = {"002": {"order": {"block": 2, "order": ["a"]}, "done": False}}
-    done = {"001": again["001"] | {"done": True}}
+    second = {"002": {"order.json": {"block": 2, "order": ["a"]}}}
+    done = {"001": again["001"] | {"done.json": {}}}
     lab.mirror(results, done | second, 2)
     assert [block.state for block in results.blocks()] == ["done", "broken"]
     assert not (tmp_path / "blocks" / "001" / "a").exists()

@@ -27,7 +27,7 @@ from dbdyno.run.check.preflight import Prepared, prepare
 from dbdyno.run.driver import ceiling
 from dbdyno.run.progress import Leg, Pulse, Watch
 from dbdyno.run.site import Went
-from dbdyno.store import Results
+from dbdyno.store import Results, handover
 
 FOLDER = "agent"
 """Below the lab's data: what dyno on another host sent, and what was measured for it."""
@@ -224,20 +224,17 @@ def use_of(plan: Plan, title: str) -> WorkloadUse:
 def mirror(results: Results, begun: Json, number: int) -> None:
     """Makes the folders of the result's blocks as they are where they came from, without runs.
 
-    `begun`: by folder its order.json, and whether the block is done. So golden copies are known to
-    be of a block that counts, or not. The runs of the block `number` stay, if it is the same try.
+    `begun`: by folder what is known of the block (store.handover). So golden copies are known to be
+    of a block that counts, or not. The runs of the block `number` stay, if it is the same try.
     """
     root = results.folder / "blocks"
     for folder in root.iterdir() if root.is_dir() else ():
-        order = begun.get(folder.name, {}).get("order")
+        order = begun.get(folder.name, {}).get("order.json")
         if store.read_json_if_there(folder / "order.json") != order:
             shutil.rmtree(folder)
     for name, known in begun.items():
         folder = root / name
-        folder.mkdir(parents=True, exist_ok=True)
-        store.write_json(folder / "order.json", known["order"])
-        if known["done"]:
-            store.write_json(folder / "done.json", {})
+        handover.write_ends(folder, known)
         if name != f"{number:03d}":
             for run in [one for one in folder.iterdir() if one.is_dir()]:
                 shutil.rmtree(run)

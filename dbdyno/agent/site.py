@@ -22,7 +22,7 @@ from dbdyno.run.check import prepared_json
 from dbdyno.run.check.host_checkup import Checkup
 from dbdyno.run.check.preflight import Prepared
 from dbdyno.run.progress import Leg, Pulse, Watch
-from dbdyno.store import Results
+from dbdyno.store import handover
 
 AGAIN_S_MAX = 120.0
 """How long a host that was lost is tried again before the plan is given up for now."""
@@ -146,7 +146,9 @@ class There:
             "arms": list(arms),
             "through": lab.through,
             "plan_json": lab.results.plan,
-            "blocks": begun_blocks(lab.results),
+            "blocks": {
+                one.path.name: handover.ends(one) for one in lab.results.blocks() if not one.void
+            },
         }
         session = self.ready(lab.watch)
         for host in self.generators:
@@ -207,15 +209,6 @@ def heard(session: Session, do: str, asked: Json, lab: Lab, block: Block) -> Jso
         return session.request(do, asked, Hearing(session.host.name, lab.watch, receiver).take)
     finally:
         receiver.clear()
-
-
-def begun_blocks(results: Results) -> Json:
-    """By folder what the result's blocks are: order.json, and whether they are done."""
-    return {
-        one.path.name: {"order": one.order(), "done": one.state == "done"}
-        for one in results.blocks()
-        if one.void is None
-    }
 
 
 def sent(plan: Plan) -> Json:

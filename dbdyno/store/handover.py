@@ -7,9 +7,10 @@ there are elsewhere, and how they ended. Afterwards its blocks are moved here, e
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+from dbdyno.model import Json
 from dbdyno.store import void_blocks
 from dbdyno.store.file import read_json_if_there, sync_folder, write_atomically, write_json
 from dbdyno.store.folder import BlockFolder, made
@@ -52,18 +53,23 @@ def outline(
     }
     for block in seen.values():
         if block.void is not None:
-            _copy_ends(block, _free_void(folder, block.number))
+            write_ends(_free_void(folder, block.number), ends(block))
         elif block.number != number:
-            _copy_ends(block, folder / "blocks" / block.path.name)
+            write_ends(folder / "blocks" / block.path.name, ends(block))
     return frozenset(block.path.name for block in Results.open(folder).blocks())
 
 
-def _copy_ends(block: BlockFolder, target: Path) -> None:
-    made(target)
-    for name in ENDS:
-        content = read_json_if_there(block.path / name)
-        if content is not None:
-            write_json(target / name, content)
+def ends(block: BlockFolder) -> dict[str, Json]:
+    """What is known of a block without its runs: the content of ENDS, as far as they are there."""
+    found = {name: read_json_if_there(block.path / name) for name in ENDS}
+    return {name: content for name, content in found.items() if content is not None}
+
+
+def write_ends(folder: Path, known: Mapping[str, Json]) -> None:
+    """Makes the folder of a block of which so much is known."""
+    made(folder)
+    for name, content in known.items():
+        write_json(folder / name, content)
 
 
 def new_blocks(results: Results, before: Collection[str]) -> list[BlockFolder]:

@@ -87,7 +87,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(
         prog="python tools/made_results.py",
-        description="Makes a large result folder out of a small real one (docs/scale.md).",
+        description="Makes a large result folder out of a small real one.",
     )
     parser.add_argument("folder", type=Path, help="the folder to make")
     parser.add_argument("--of", type=Path, help="a measured result (default: one block, on the "

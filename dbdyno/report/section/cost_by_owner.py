@@ -60,7 +60,8 @@ def per_operation(
     found = []
     for run in result.runs:
         operations = run.window.counted
-        spent = [of(cost) for owner, cost in run.owners.items() if owner in owners]
+        # fsum is exact, so that the order in which a set gives its owners says nothing.
+        spent = [of(run.owners[owner]) for owner in owners if owner in run.owners]
         known = [value for value in spent if value is not None]
         if operations and known:
             found.append(math.fsum(known) / operations)

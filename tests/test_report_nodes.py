@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,11 +12,12 @@ from rich.console import Console
 
 import report_parts
 from comparison_builder import comparison
+from dbdyno.host import flame
 from dbdyno.model import Comparison
 from dbdyno.model.nodes import Agreement, ByNode, NodeNoise, NodeRatio
 from dbdyno.report import page
 from dbdyno.report.parts import Page, Table
-from dbdyno.report.render import markdown, terminal
+from dbdyno.report.render import html, markdown, terminal
 from dbdyno.report.section import measured_on, node_noise, setup
 from dbdyno.report.section import nodes as section
 from verdict_builder import CPU, calibration
@@ -227,6 +229,11 @@ def test_compare_and_posts_show_the_nodes(three: Page) -> None:
 
 
 # --- Of the hosts ---------------------------------------------------------------------------
+
+
+def test_sentences_without_a_title_have_no_heading(three: Page) -> None:
+    assert not re.search(r"(?m)^#+ *$", markdown.render(three))
+    assert not re.search(r"<h\d[^>]*></h\d>", html.render(three, draw=flame.draw))
 
 
 def test_measured_on_has_what_all_hosts_have_alike_and_a_table_of_the_rest() -> None:

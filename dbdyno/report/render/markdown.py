@@ -225,7 +225,7 @@ def _text(text: Text, level: int) -> Iterable[str]:
                 yield f"\n**{escape(finding.text)}**\n"
                 yield from (line for item in finding.items for line in _item(item, ""))
         case "paragraphs":
-            yield f"\n{'#' * level} {escape(text.title)}"
+            yield from (f"\n{'#' * level} {escape(text.title)}",) if text.title else ()
             yield from (f"\n{escape(finding.text)}" for finding in text.items)
         case "pairs":
             yield from (f"\n{text.lead_in_post[0]}\n",) if text.lead_in_post else ()

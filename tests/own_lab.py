@@ -11,8 +11,8 @@ import signal
 import sys
 from pathlib import Path
 
-from dbdyno.agent import session
 from dbdyno.host import lock, place, quiesce
+from dbdyno.run.agent import session
 
 HOST_FOLDERS = lock.FOLDERS
 """Where the lock of this host lies, outside tests."""

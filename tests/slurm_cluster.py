@@ -71,7 +71,7 @@ folder.mkdir(exist_ok=True)
 folder.chmod(0o755)
 os.environ["TMPDIR"] = str(folder)
 own_lab.take(folder)
-from dbdyno.slurm.job import main
+from dbdyno.run.slurm.job import main
 sys.exit(main(sys.argv[1:]))
 """
 """A job whose lab is that of its node."""

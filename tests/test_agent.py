@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from dbdyno import __version__, plan
-from dbdyno.agent import lab, packing, wire
-from dbdyno.agent.files import Receiver, Sender
-from dbdyno.agent.session import Session
-from dbdyno.agent.site import sent
 from dbdyno.model import Host, Json, Plan, typed_json
 from dbdyno.model.error import HostError, LabDied, PlanError
+from dbdyno.run.agent import lab, packing, wire
+from dbdyno.run.agent.files import Receiver, Sender
+from dbdyno.run.agent.session import Session
+from dbdyno.run.agent.site import sent
 from dbdyno.store import Results
 
 ROOT = Path(__file__).parents[1]

@@ -13,13 +13,13 @@ import dbdyno
 import report_parts
 from comparison_builder import comparison
 from dbdyno import store
-from dbdyno.agent import network as interfaces
 from dbdyno.analysis import compare
 from dbdyno.analysis.step.json_codec import from_plain, to_plain
 from dbdyno.model import Comparison, Json, Link, Network, StepRun
 from dbdyno.report import json_document, page
 from dbdyno.report.parts import Table, flat
 from dbdyno.report.section import setup
+from dbdyno.run.agent import network as interfaces
 from result_builder import build, plant
 
 MIB = 1 << 20

@@ -10,15 +10,15 @@ import pytest
 
 import result_builder
 from dbdyno import plan as plans
-from dbdyno.agent import wire
 from dbdyno.cli.slurm import Choice, read_option
 from dbdyno.model import Block, Json, Plan, typed_json
 from dbdyno.model.error import DynoError, HostError, PlanError, ResultError
 from dbdyno.run import way as here
-from dbdyno.slurm import batch, cluster, collect, job, way
-from dbdyno.slurm.cluster import Asked, JobState, Partition
-from dbdyno.slurm.collect import Ending
-from dbdyno.slurm.spool import Part, Spool
+from dbdyno.run.agent import wire
+from dbdyno.run.slurm import batch, cluster, collect, job, way
+from dbdyno.run.slurm.cluster import Asked, JobState, Partition
+from dbdyno.run.slurm.collect import Ending
+from dbdyno.run.slurm.spool import Part, Spool
 from dbdyno.store import Results, handover
 
 BENCH = Partition(name="bench", nodes=("n1", "n2"), is_default=True, state="UP")

@@ -16,11 +16,11 @@ from dbdyno.model import Plan
 from dbdyno.model.error import HostError
 from dbdyno.plan import schedule
 from dbdyno.run import looks
+from dbdyno.run.slurm import job
+from dbdyno.run.slurm.cluster import Asked, Cluster, JobState
+from dbdyno.run.slurm.spool import Spool, Submission
+from dbdyno.run.slurm.way import Slurm, Times
 from dbdyno.run.way import Here
-from dbdyno.slurm import job
-from dbdyno.slurm.cluster import Asked, Cluster, JobState
-from dbdyno.slurm.spool import Spool, Submission
-from dbdyno.slurm.way import Slurm, Times
 from dbdyno.store import Results
 
 TIMES = Times(poll_s=0.0, settle_s=0.0, patience_s=0.0)

@@ -14,8 +14,8 @@ import own_lab
 import slurm_cluster
 from dbdyno import plan as plans
 from dbdyno.run import looks
-from dbdyno.slurm.cluster import Asked
-from dbdyno.slurm.way import Slurm, Times
+from dbdyno.run.slurm.cluster import Asked
+from dbdyno.run.slurm.way import Slurm, Times
 from dbdyno.store import Results
 from server_place import builds
 from slurm_cluster import TestCluster

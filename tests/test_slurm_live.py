@@ -26,11 +26,11 @@ from dbdyno.model import Plan
 from dbdyno.model.error import HostError, ResultError
 from dbdyno.run import looks
 from dbdyno.run.blocks import Outcome
+from dbdyno.run.slurm import way as by_slurm
+from dbdyno.run.slurm.cluster import Asked
+from dbdyno.run.slurm.spool import Spool
+from dbdyno.run.slurm.way import Slurm, Times
 from dbdyno.run.way import Here
-from dbdyno.slurm import way as by_slurm
-from dbdyno.slurm.cluster import Asked
-from dbdyno.slurm.spool import Spool
-from dbdyno.slurm.way import Slurm, Times
 from dbdyno.store import Results
 from server_place import builds, within
 from slurm_cluster import TestCluster

@@ -19,8 +19,8 @@ def prepare(
     ],
 ) -> None:
     """Install this dyno on other hosts, from what is installed here; they need no network."""
-    from dbdyno.agent import prepare as preparing
     from dbdyno.cli.exit_status import say
+    from dbdyno.run.agent import prepare as preparing
 
     for host in hosts:
         made = preparing.prepare(host, say)
@@ -29,6 +29,6 @@ def prepare(
 
 def agent() -> None:
     """Serve dyno on another host over standard input and output; `ssh` starts it."""
-    from dbdyno.agent import serve
+    from dbdyno.run.agent import serve
 
     serve.serve()

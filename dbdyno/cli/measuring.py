@@ -159,8 +159,8 @@ def doctor(
 ) -> None:
     """Report what on this host disturbs a benchmark, with remedies; changes nothing."""
     from dbdyno import plan
-    from dbdyno.agent import way
     from dbdyno.doctor import render
+    from dbdyno.run.agent import way
     from dbdyno.run.check import host_checkup
 
     wanted = plan.load(plan_file) if plan_file is not None else None
@@ -225,7 +225,7 @@ def carry_out(
 
 def show_outlook(plan: Plan, *, as_json: bool = False) -> None:
     """Prints what a plan would do, after all checks."""
-    from dbdyno.agent import way
+    from dbdyno.run.agent import way
     from dbdyno.run.check import dry_run as outlook
     from dbdyno.run.check import preflight
 
@@ -291,7 +291,7 @@ def measure(
 
 def way_of(plan: Plan, wait: bool) -> Way:
     """How the plan's blocks are run: on this host, or over the hosts that it names."""
-    from dbdyno.agent import way
+    from dbdyno.run.agent import way
     from dbdyno.run.way import Here
 
     return way.OverHosts(wait=wait) if way.is_needed(plan) else Here(wait=wait)

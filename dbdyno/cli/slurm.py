@@ -13,7 +13,7 @@ from dbdyno.model import Plan
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
-    from dbdyno.slurm.way import Slurm
+    from dbdyno.run.slurm.way import Slurm
 
 UseSlurm = Annotated[
     bool, typer.Option("--slurm", help="Run each block as a job of Slurm's, on a node of its own.")
@@ -60,8 +60,8 @@ class Choice:
         self._refuse_unfit()
         if not self.slurm:
             return None
-        from dbdyno.slurm.cluster import Asked
-        from dbdyno.slurm.way import Slurm
+        from dbdyno.run.slurm.cluster import Asked
+        from dbdyno.run.slurm.way import Slurm
 
         return Slurm(
             Asked(
@@ -76,7 +76,7 @@ class Choice:
         self._refuse_unfit()
         if not self.cancel:
             return False
-        from dbdyno.slurm import way
+        from dbdyno.run.slurm import way
 
         count = way.cancel(plan, out)
         say(f"ended {count} job{'s' * (count != 1)} of Slurm's; all that was measured is kept")
@@ -104,7 +104,7 @@ class Choice:
 
 def read_option(written: str) -> tuple[str, str | None]:
     """`time=4:00:00` as key and value; a key alone has none. Raises DynoError for one of dyno's."""
-    from dbdyno.slurm.cluster import OURS
+    from dbdyno.run.slurm.cluster import OURS
 
     key, equals, value = written.partition("=")
     key = key.removeprefix("--")

@@ -20,9 +20,9 @@ from types import TracebackType
 from typing import Self
 
 from dbdyno import __version__
-from dbdyno.agent import wire
 from dbdyno.model import Host, Json
 from dbdyno.model.error import HostError, LabDied
+from dbdyno.run.agent import wire
 
 SSH = "DYNO_SSH"
 """An environment variable: the words that stand for `ssh`, such as `ssh -F my_config`."""

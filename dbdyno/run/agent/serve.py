@@ -17,12 +17,12 @@ import traceback
 from queue import SimpleQueue
 from typing import BinaryIO
 
-from dbdyno.agent import network, wire
-from dbdyno.agent.lab import HostLab
-from dbdyno.agent.load import Loads
-from dbdyno.agent.upward import Upward
 from dbdyno.model import Json
 from dbdyno.model.error import DynoError
+from dbdyno.run.agent import network, wire
+from dbdyno.run.agent.lab import HostLab
+from dbdyno.run.agent.load import Loads
+from dbdyno.run.agent.upward import Upward
 
 
 class Wire:

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from dbdyno.agent import wire
 from dbdyno.model import Json
 from dbdyno.model.error import LabDied
+from dbdyno.run.agent import wire
 
 
 class Channel:

@@ -13,18 +13,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.agent import wire
 from dbdyno.model import Block, Json, Plan
 from dbdyno.model.error import HostError, PlanError, ResultError
+from dbdyno.run.agent import wire
 from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
 from dbdyno.run.check import prepared_json
 from dbdyno.run.progress import Watch
-from dbdyno.slurm import collect, job
-from dbdyno.slurm.batch import Batch, Jobs, alive
-from dbdyno.slurm.cluster import Asked, Cluster, JobState
-from dbdyno.slurm.collect import Ending
-from dbdyno.slurm.spool import PREPARE, Part, Spool
+from dbdyno.run.slurm import collect, job
+from dbdyno.run.slurm.batch import Batch, Jobs, alive
+from dbdyno.run.slurm.cluster import Asked, Cluster, JobState
+from dbdyno.run.slurm.collect import Ending
+from dbdyno.run.slurm.spool import PREPARE, Part, Spool
 from dbdyno.store import Results
 
 PREPARE_TRIES_MAX = 3

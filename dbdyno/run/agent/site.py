@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dbdyno import workload
-from dbdyno.agent import wire
-from dbdyno.agent.files import Receiver
-from dbdyno.agent.session import Session, Unreachable
 from dbdyno.doctor import Finding
 from dbdyno.model import Block, Host, Json, Plan, WorkloadUse, typed_json
 from dbdyno.model.error import PlanError
+from dbdyno.run.agent import wire
+from dbdyno.run.agent.files import Receiver
+from dbdyno.run.agent.session import Session, Unreachable
 from dbdyno.run.arm import Lab
 from dbdyno.run.check import prepared_json
 from dbdyno.run.check.host_checkup import Checkup

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from dbdyno.model import Json
 from dbdyno.run import blocks as runner
+from dbdyno.run.slurm.cluster import JobState
+from dbdyno.run.slurm.spool import Part, Start
 from dbdyno.run.void import Cause
-from dbdyno.slurm.cluster import JobState
-from dbdyno.slurm.spool import Part, Start
 from dbdyno.store import BlockFolder, Results, handover
 
 OF_NODE = {

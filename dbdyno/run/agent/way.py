@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from dbdyno.agent.site import Hosts, There
 from dbdyno.engine import golden
 from dbdyno.host import leftovers
 from dbdyno.host.lock import HostLock
@@ -15,6 +14,7 @@ from dbdyno.model import Block, Json, Plan, can
 from dbdyno.plan.hosts import refuse_unaddressed
 from dbdyno.run import blocks as runner
 from dbdyno.run import commits, starting_state
+from dbdyno.run.agent.site import Hosts, There
 from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
 from dbdyno.run.check import dry_run, preflight

@@ -17,10 +17,10 @@ from dbdyno.run import blocks as runner
 from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
 from dbdyno.run.progress import Leg
-from dbdyno.slurm import collect, hosts
-from dbdyno.slurm.cluster import Asked, Cluster, JobState
-from dbdyno.slurm.collect import Ending
-from dbdyno.slurm.spool import Part, Spool
+from dbdyno.run.slurm import collect, hosts
+from dbdyno.run.slurm.cluster import Asked, Cluster, JobState
+from dbdyno.run.slurm.collect import Ending
+from dbdyno.run.slurm.spool import Part, Spool
 from dbdyno.store import Results
 
 Place = tuple[str, int]

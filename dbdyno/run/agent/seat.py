@@ -11,11 +11,11 @@ from queue import Empty
 from types import TracebackType
 from typing import Self
 
-from dbdyno.agent.session import ROUND_TRIPS
-from dbdyno.agent.upward import Channel, Upward
 from dbdyno.engine import Server
 from dbdyno.model import Json, events
 from dbdyno.model.error import LabDied
+from dbdyno.run.agent.session import ROUND_TRIPS
+from dbdyno.run.agent.upward import Channel, Upward
 from dbdyno.run.driver import END_TIMEOUT_S, GeneratorDied
 from dbdyno.run.driver.loadgen import refuse_foreign
 from dbdyno.run.driver.spread import Clock, Keep, Seat

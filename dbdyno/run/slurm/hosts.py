@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from dbdyno.model import Host, Plan
 from dbdyno.model.error import HostError
-from dbdyno.slurm import cluster
+from dbdyno.run.slurm import cluster
 
 ADDRESS = re.compile(r"NodeAddr=(\S+)")
 

@@ -12,15 +12,15 @@ from typing import Any
 from rich.console import Console
 
 from dbdyno import store
-from dbdyno.agent import wire
-from dbdyno.agent.files import Sender
-from dbdyno.agent.seat import Relayed
-from dbdyno.agent.upward import Upward
 from dbdyno.engine import golden
 from dbdyno.host import leftovers, place
 from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Json, Plan, WorkloadUse, typed_json
 from dbdyno.run import blocks, site, starting_state
+from dbdyno.run.agent import wire
+from dbdyno.run.agent.files import Sender
+from dbdyno.run.agent.seat import Relayed
+from dbdyno.run.agent.upward import Upward
 from dbdyno.run.arm import Lab, Servers
 from dbdyno.run.check import dry_run, host_checkup, prepared_json
 from dbdyno.run.check.preflight import Prepared, prepare

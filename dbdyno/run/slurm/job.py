@@ -1,4 +1,4 @@
-"""What a job does on its node: `python -m dbdyno.slurm.job FOLDER`, of one submission.
+"""What a job does on its node: `python -m dbdyno.run.slurm.job FOLDER`, of one submission.
 
 On the node it is an ordinary lab: it locks the host, ends what a dead one left, checks the plan
 against this host with the builds and sizes of the first one, and measures its block as ever, into a
@@ -21,19 +21,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from dbdyno import __version__
-from dbdyno.agent.way import OverHosts
 from dbdyno.host import leftovers
 from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Json, Plan
 from dbdyno.model.error import DynoError, HostError
 from dbdyno.run import blocks as runner
+from dbdyno.run.agent.way import OverHosts
 from dbdyno.run.arm import Lab
 from dbdyno.run.check import plan_record, prepared_json
-from dbdyno.slurm import hosts
-from dbdyno.slurm.spool import PREPARE, Part, Spool, Start, Submission
+from dbdyno.run.slurm import hosts
+from dbdyno.run.slurm.spool import PREPARE, Part, Spool, Start, Submission
 from dbdyno.store import Results, handover
 
-COMMAND = (sys.executable, "-m", "dbdyno.slurm.job")
+COMMAND = (sys.executable, "-m", "dbdyno.run.slurm.job")
 """The command of a job, before its submission's folder: the same Python on every node."""
 INTERRUPTED = 130
 

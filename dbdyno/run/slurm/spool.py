@@ -31,10 +31,10 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno import __version__
-from dbdyno.agent import wire
 from dbdyno.host import lock as host_lock
 from dbdyno.model import Block, Json, Plan, typed_json
 from dbdyno.model.error import HostError, ResultError
+from dbdyno.run.agent import wire
 from dbdyno.store import Results, read_json, write_json
 from dbdyno.store.file import read_json_if_there
 

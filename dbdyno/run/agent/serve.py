@@ -1,8 +1,8 @@
 """`dyno agent`: does on this host what dyno on another one asks, over standard input and output.
 
-A thread reads requests. What measures happens in the main thread, one after the other; the clock
-and generators, which must not wait for it, have threads of their own. The agent ends with its
-input, or where nobody has said for a while that he is there, and stops what it started.
+A thread reads requests. The main thread measures, one request after the other; the clock and
+generators do not wait for it. When the input ends, or dyno has sent no sign of life for a while,
+the agent stops what it started and ends.
 """
 
 from __future__ import annotations

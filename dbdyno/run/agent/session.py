@@ -1,6 +1,6 @@
-"""A host that is reached: `dyno agent` there, started by OpenSSH, and what is asked of it.
+"""Starts `dyno agent` on a host by OpenSSH, and sends it requests.
 
-One connection carries everything. A thread reads what comes, another says that we are alive.
+One connection carries everything. One thread reads the answers, another sends signs of life.
 """
 
 from __future__ import annotations

@@ -126,14 +126,20 @@ class TestCluster:
         path.unlink(missing_ok=True)
 
     def ask(self, *command: str) -> str:
-        """What a command of Slurm's says."""
-        return subprocess.run(
+        """What a command of Slurm's says. Raises CalledProcessError with a note of why it fails."""
+        answer = subprocess.run(
             command,
             env=os.environ | self.environment,
             capture_output=True,
             text=True,
-            check=True,
-        ).stdout
+            check=False,
+        )
+        try:
+            answer.check_returncode()
+        except subprocess.CalledProcessError as error:
+            error.add_note(answer.stderr)
+            raise
+        return answer.stdout
 
     @contextmanager
     def administered(self) -> Iterator[None]:
@@ -175,7 +181,14 @@ class TestCluster:
 
     def is_idle(self) -> bool:
         """Whether both nodes are free."""
-        return self.ask("sinfo", "-h", "-p", "bench", "-o", "%T %D").strip() == "idle 2"
+        with contextlib.suppress(subprocess.CalledProcessError):
+            return self.ask("sinfo", "-h", "-p", "bench", "-o", "%T %D").strip() == "idle 2"
+        return False  # the controller does not listen yet
+
+    def logs(self) -> str:
+        """The last lines of each daemon's log."""
+        its = sorted(self.folder.glob("*.log"))
+        return "\n".join(f"{log.name}: {log.read_text()[-2000:]}" for log in its)
 
     def _run(self, *command: str) -> None:
         subprocess.run(
@@ -194,15 +207,15 @@ def cluster() -> Iterator[TestCluster]:
     (folder / "slurm.conf").write_text(text)
     its = TestCluster(folder)
     start_munge()
-    its.start_controller()
-    for node in NODES:
-        its.start_node(node)
     try:
-        assert within(20, its.is_idle), its.ask("sinfo")
+        its.start_controller()
+        for node in NODES:
+            its.start_node(node)
+        assert within(60, its.is_idle), its.logs()
         yield its
-    finally:
         its.ask("scancel", "--quiet", "--user=root")
-        within(20, lambda: not its.ask("squeue", "-h"))
+        assert within(20, lambda: not its.ask("squeue", "-h")), its.logs()
+    finally:
         for daemon in ("slurmd.n1", "slurmd.n2", "slurmctld"):
             if (folder / f"{daemon}.pid").exists():
                 its.kill(daemon, signal.SIGTERM)

@@ -10,6 +10,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import HostError
@@ -42,7 +43,7 @@ class Jobs:
     poll_s: float
     settle_s: float  # how long files of another node may take to be seen here
     _missing_s: dict[Place, float] = field(default_factory=dict)
-    _ending_s: dict[Place, float] = field(default_factory=dict)  # that have done all they had to
+    _ended_s: dict[Place, float] = field(default_factory=dict)  # that have done all they had to
 
     def submit(self, plan: Plan, blocks: Sequence[Block], **further: object) -> list[Part]:
         """Submits a job for each block, or the one that checks the plan. Raises HostError."""
@@ -65,28 +66,32 @@ class Jobs:
             part.close(keep_log=False)
 
     def states(self, parts: Iterable[Part]) -> States:
-        """What Slurm knows of these jobs, and of those that are about to end. Raises HostError."""
-        names = {part.submission.name for part in parts} | {name for name, _ in self._ending_s}
+        """What Slurm knows of these jobs, and of those that have ended. Raises HostError."""
+        names = {part.submission.name for part in parts} | {name for name, _ in self._ended_s}
         states = self.cluster.states(names)
         self._end_lingering(states)
         return states
 
     def _end_lingering(self, states: States) -> None:
-        """Ends jobs of which Slurm has missed the end: they would keep their nodes."""
-        for place, since_s in list(self._ending_s.items()):
+        """Ends jobs of which Slurm has missed the end: they would keep their nodes.
+
+        A controller that comes back with an older state misses an end that it had seen before.
+        """
+        for place, since_s in self._ended_s.items():
             state = states.get(place)
-            if state is None or state.is_over:
-                del self._ending_s[place]
-            elif time.monotonic() - since_s >= self.settle_s:
+            if is_alive(state) and time.monotonic() - since_s >= self.settle_s:
                 self.cluster.say(f"job {state.job_id} is over, and Slurm keeps it: dyno ends it")
                 self.cluster.cancel([state.job_id])
-                del self._ending_s[place]
+                self._ended_s[place] = time.monotonic()
 
     def wait_for_ends(self) -> None:
         """Until jobs that have done all they had to are gone. Raises HostError."""
-        while self._ending_s:
-            self.states(())
-            time.sleep(self.poll_s if self._ending_s else 0.0)
+        while True:
+            states = self.states(())
+            if not any(is_alive(states.get(place)) for place in self._ended_s):
+                break
+            time.sleep(self.poll_s)
+        self._ended_s.clear()
 
     def over(self, parts: Iterable[Part], states: States) -> list[Part]:
         """The jobs that are over and whose files can be trusted to be all there.
@@ -118,7 +123,7 @@ class Jobs:
 
     def close(self, part: Part, end: Ending) -> None:
         """Forgets a job as soon as it is gone."""
-        self._ending_s[part.place] = time.monotonic()
+        self._ended_s[part.place] = time.monotonic()
         part.close(keep_log=end.reason is not None)
 
     def cancel(self, parts: Iterable[Part], states: States) -> None:
@@ -129,7 +134,12 @@ class Jobs:
 def alive(parts: Iterable[Part], states: States) -> list[str]:
     """The ids of those jobs that Slurm knows and that are not over."""
     known = (states.get(part.place) for part in parts)
-    return [state.job_id for state in known if state is not None and not state.is_over]
+    return [state.job_id for state in known if is_alive(state)]
+
+
+def is_alive(state: JobState | None) -> TypeGuard[JobState]:
+    """Whether Slurm knows the job and takes it for one that is not over."""
+    return state is not None and not state.is_over
 
 
 @dataclass(kw_only=True)

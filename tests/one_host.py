@@ -29,6 +29,7 @@ PROGRAMS = {
 }
 HANDED_ON = ("DYNO_MYSQL",)
 """What of this process's environment is set on the hosts: where a shared program lies."""
+CHECKOUT = Path(__file__).resolve().parents[1]
 NAMESPACES = ("--fork", "--pid", "--mount-proc", "--mount", "--uts", "--ipc", "--time")
 BEGIN = """
 echo {name} >/proc/sys/kernel/hostname
@@ -43,7 +44,11 @@ umount --recursive --lazy /sys
 mount --move {folder}/sys /sys
 mkdir -p /var/lib/dyno
 mount --bind {folder}/data /var/lib/dyno
-mount --bind {folder}/tmp /tmp
+if [ -n "{below_tmp}" ]; then
+    mkdir -p {folder}/tmp/{below_tmp}
+    mount --bind {checkout} {folder}/tmp/{below_tmp}
+fi
+mount --rbind {folder}/tmp /tmp # with the checkout, where it lies there
 for file in passwd shadow hosts; do mount --bind {folder}/etc/$file /etc/$file; done
 for other in {others}; do mount -t tmpfs -o mode=755 tmpfs $other; done
 cd /
@@ -179,6 +184,8 @@ def make_namespaces(host: Host, everyone: Iterable[Host]) -> subprocess.Popen[by
         process_ids=host.process_ids,
         others=" ".join(str(x.folder) for x in everyone if x != host),
         sshd=program("sshd"),
+        checkout=CHECKOUT,
+        below_tmp=CHECKOUT.relative_to("/tmp") if CHECKOUT.is_relative_to("/tmp") else "",
     )
     offset = str(host.clock_offset_s)
     command = ["setpriv", "--pdeathsig", "KILL", "nsenter", f"--net=/run/netns/{host.link}"]

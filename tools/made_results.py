@@ -69,14 +69,15 @@ class Source:
 def main() -> int:
     """Makes the folder that the command line asks for; returns the exit status."""
     options = parse(sys.argv[1:])
+    drawn = {"blocks": options.blocks, "seed": options.seed, "nodes": options.nodes}
     try:
         if options.of is not None:
-            made(options.of, options.folder, options)
+            made(options.of, options.folder, **drawn)
         else:
             from bench import results  # the lab itself, which only this way needs
 
             with tempfile.TemporaryDirectory(prefix="dyno-made-") as parent:
-                made(results.block(Path(parent), SECONDS), options.folder, options)
+                made(results.block(Path(parent), SECONDS), options.folder, **drawn)
     except DynoError as error:
         print(f"made_results: {error}", file=sys.stderr)
         return 2
@@ -102,8 +103,11 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def made(source: Path, folder: Path, options: argparse.Namespace) -> None:
-    """Makes `folder` with `options.blocks` blocks. Raises ResultError where it cannot."""
+def made(source: Path, folder: Path, *, blocks: int, seed: int = 1, nodes: int = 0) -> None:
+    """Makes `folder` with so many blocks, taken by `nodes` hosts in turn (0: by one).
+
+    Raises ResultError where it cannot.
+    """
     results = Results.open(source, keeps=False)
     done = tuple(block.path for block in results.blocks() if block.state == "done")
     if not done:
@@ -111,13 +115,13 @@ def made(source: Path, folder: Path, options: argparse.Namespace) -> None:
     if folder.exists():
         raise ResultError(f"{folder}: is there already; choose another folder")
     real = Source(results=results, blocks=done)
-    write_outside(real, folder, options)
-    for number in range(1, options.blocks + 1):
-        write_block(real, folder / "blocks" / f"{number:03d}", number, options)
+    write_outside(real, folder, blocks, nodes)
+    for number in range(1, blocks + 1):
+        write_block(real, folder / "blocks" / f"{number:03d}", number, seed, nodes)
     settle(folder)
 
 
-def write_outside(real: Source, folder: Path, options: argparse.Namespace) -> None:
+def write_outside(real: Source, folder: Path, blocks: int, nodes: int) -> None:
     """Writes what stands beside the blocks."""
     source = real.results.folder
     for pattern in COPIED:
@@ -127,29 +131,29 @@ def write_outside(real: Source, folder: Path, options: argparse.Namespace) -> No
             shutil.copyfile(path, target)
     plan = real.results.plan
     label = f"made from {len(real.blocks)} measured blocks of {plan['name']}"
-    changed: Json = {"blocks": options.blocks, "label": label}
+    changed: Json = {"blocks": blocks, "label": label}
     if "schedule" in plan:
-        changed["schedule"] = {**plan["schedule"], "blocks": options.blocks}
+        changed["schedule"] = {**plan["schedule"], "blocks": blocks}
     write(folder / "plan.json", plan | changed)
-    for number in range(1, options.nodes + 1):
+    for number in range(1, nodes + 1):
         (folder / "hosts").mkdir(exist_ok=True)
         shutil.copyfile(source / "host.json", folder / "hosts" / f"node{number}.json")
 
 
-def write_block(real: Source, target: Path, number: int, options: argparse.Namespace) -> None:
+def write_block(real: Source, target: Path, number: int, seed: int, nodes: int) -> None:
     """Makes a block: a copy of a real one that is drawn, with its seconds drawn anew."""
-    origin = Random(f"{options.seed} {number}").choice(real.blocks)
+    origin = Random(f"{seed} {number}").choice(real.blocks)
     shutil.copytree(origin, target, copy_function=shutil.copyfile)
     for path in sorted(target.rglob("events.jsonl")):
         place = path.parent.relative_to(target)
-        draw = Random(f"{options.seed} {number} {place}")
+        draw = Random(f"{seed} {number} {place}")
         redrawn(path.parent, draw, seconds(origin / place))
     order, done = read(target / "order.json"), read(target / "done.json")
     took_ns = round(float(done.get("took_s", 1)) * 1e9)
     begun_ns = read(real.blocks[0] / "order.json")["started_unix_ns"] + (number - 1) * took_ns
     order |= {"block": number, "started_unix_ns": begun_ns}
-    if options.nodes:
-        order["host"] = f"node{(number - 1) % options.nodes + 1}"
+    if nodes:
+        order["host"] = f"node{(number - 1) % nodes + 1}"
     write(target / "order.json", order)
     write(target / "done.json", done | {"ended_unix_ns": begun_ns + took_ns})
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import made_results
 from bench import results
 from bench.compare import Bench, progress
 from bench.contenders import ROOT
@@ -24,12 +25,9 @@ LENGTHS_S = (10, 60, 1_800)
 """Of a step: a demo's, a short plan's, the published one."""
 REAL_S_MAX = 60
 """Longer steps are made of one of this length."""
-MANY_BLOCKS = 417
-"""With 24 steps each: 10,008 step folders."""
-REPORT_S_MAX, MANY_S_MAX, MANY_MIB_MAX = 5.0, 30.0, 500.0
+REPORT_S_MAX, MANY_S_MAX, MANY_MIB_MAX = 5.0, 10.0, 1_000.0
 SAMPLE_S = 0.05
 KEPT = "derived"
-ANALYSE = "from pathlib import Path; from dbdyno.analysis import compare; compare.load(Path('{}'))"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,18 +40,36 @@ class Cost:
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
-    """The report of a plan by the length of its steps; then the analysis of very many steps."""
+    """The report of a plan by the length of its steps; then what is done with very many steps."""
     with tempfile.TemporaryDirectory(prefix="dyno-bench-") as parent:
+        page = str(Path(parent) / "report.html")
         for seconds in LENGTHS_S:
             folder = made(Path(parent), seconds, BLOCKS)
-            report = [sys.executable, "-m", "dbdyno", "report", str(folder), "--html"]
-            command = [*report, str(Path(parent) / "report.html")]
+            command = dyno("report", str(folder), "--html", page)
             yield from figures(folder, command, f"{seconds:,} s", REPORT_S_MAX, None)
             shutil.rmtree(folder)
-        folder = made(Path(parent), LENGTHS_S[0], MANY_BLOCKS)
-        command = [sys.executable, "-c", ANALYSE.format(folder)]
-        steps = MANY_BLOCKS * results.ARMS * results.STEPS
-        yield from figures(folder, command, f"{steps:,}", MANY_S_MAX, MANY_MIB_MAX)
+        yield from of_many(Path(parent))
+
+
+def of_many(parent: Path) -> Iterator[Figure]:
+    """The comparison of 10,008 steps, with noise of their own; then their export and report."""
+    blocks = made_results.BLOCKS
+    progress(f"analysis: making {blocks} blocks of {made_results.SECONDS} s")
+    folder = parent / "many"
+    made_results.made(results.block(parent, made_results.SECONDS), folder, blocks=blocks)
+    steps = f"{blocks * results.ARMS * results.STEPS:,}"
+    comparison = dyno("compare", str(folder), "--json")
+    yield from figures(folder, comparison, steps, MANY_S_MAX, MANY_MIB_MAX)
+    table, page = parent / "many.duckdb", parent / "many.html"
+    export = dyno("export", str(folder), "--to", str(table))
+    report = dyno("report", str(folder), "--html", str(page))
+    yield from costs(export, f"{steps} export", "kept")
+    yield from costs(report, f"{steps} report", "kept")
+
+
+def dyno(*words: str) -> list[str]:
+    """A command of dyno's."""
+    return [sys.executable, "-m", "dbdyno", *words]
 
 
 def made(parent: Path, seconds: int, blocks: int) -> Path:
@@ -70,28 +86,38 @@ def figures(
     folder: Path, command: Sequence[str], name: str, seconds_max: float, memory_max: float | None
 ) -> Iterator[Figure]:
     """Time and memory where everything is derived anew, and where it was kept."""
-    for words in ("anew", "kept"):
-        if words == "anew":
-            shutil.rmtree(folder / KEPT, ignore_errors=True)
-        cost = run(command)
-        progress(
-            f"analysis {name} {words}: {cost.seconds:.2f} s ({cost.cpu_s:.2f} s of CPU), "
-            f"{cost.memory_mib:,.0f} MiB"
-        )
-        figure = Figure(measurement="analysis", beside=name, what="", detail=asdict(cost))
-        yield replace(
-            figure,
-            what=f"s {words}",
-            values=(cost.seconds,),
-            target=Target(bound=seconds_max),
-        )
-        yield replace(
-            figure,
-            what=f"MiB {words}",
-            digits=0,
-            values=(cost.memory_mib,),
-            target=None if memory_max is None else Target(bound=memory_max),
-        )
+    shutil.rmtree(folder / KEPT, ignore_errors=True)
+    yield from costs(command, name, "anew", seconds_max, memory_max)
+    yield from costs(command, name, "kept", seconds_max, memory_max)
+
+
+def costs(
+    command: Sequence[str],
+    name: str,
+    words: str,
+    seconds_max: float | None = None,
+    memory_max: float | None = None,
+) -> Iterator[Figure]:
+    """Time and memory of a command; `words`: what it finds."""
+    cost = run(command)
+    progress(
+        f"analysis {name} {words}: {cost.seconds:.2f} s ({cost.cpu_s:.2f} s of CPU), "
+        f"{cost.memory_mib:,.0f} MiB"
+    )
+    figure = Figure(measurement="analysis", beside=name, what="", detail=asdict(cost))
+    yield replace(figure, what=f"s {words}", values=(cost.seconds,), target=within(seconds_max))
+    yield replace(
+        figure,
+        what=f"MiB {words}",
+        digits=0,
+        values=(cost.memory_mib,),
+        target=within(memory_max),
+    )
+
+
+def within(most: float | None) -> Target | None:
+    """A target of so much at most."""
+    return None if most is None else Target(bound=most)
 
 
 def run(command: Sequence[str]) -> Cost:

@@ -251,6 +251,16 @@ def test_measured_on_has_what_all_hosts_have_alike_and_a_table_of_the_rest() -> 
     assert "kernel 6.13.0" in row.cells[2].text and "6.13.0" not in row.cells[1].text
 
 
+def test_the_load_generator_s_ceiling_is_that_of_the_hosts_that_made_the_load() -> None:
+    made = comparison(blocks=3)
+    plan = made.plan | {"generator": {"hosts": ["c1", "c2"]}}
+    hosts = {"c1": {"cpu": {"model": "Fast CPU", "cores": 8}}}
+    made = replace(made, plan=plan, hosts=hosts, generators={"c1": made.generator or {}})
+    first, second = dict(measured_on.machine(made))["Load generator"].split("; on c2: ")
+    assert first.startswith("on c1: Fast CPU") and "ceiling" in first
+    assert second == "not measured on this host"
+
+
 def test_many_hosts_are_rows() -> None:
     made, host = on_nodes([1.0] * 6), comparison(blocks=3).host
     hosts = {f"n{at}": host | {"kernel": f"6.{at}.0"} for at in range(1, 7)}

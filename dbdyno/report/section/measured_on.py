@@ -36,7 +36,7 @@ def machine(comparison: Comparison) -> list[tuple[str, str]]:
     Of several hosts only what all have alike; `hosts` has the rest.
     """
     names = _measuring(comparison)
-    facts = _facts(comparison.host, comparison.generator)
+    facts = _facts(comparison, comparison.host, comparison.generator)
     if names:
         unlike = _unlike(comparison, names)
         facts = [one for one in _facts_of(comparison, names[0]) if one[0] not in unlike]
@@ -56,11 +56,14 @@ def _alike(names: Sequence[str], unlike: Sequence[str]) -> str:
 
 def _facts_of(comparison: Comparison, name: str) -> list[tuple[str, str]]:
     """The facts of a host that has a name."""
-    return _facts(comparison.hosts[name], comparison.generators.get(name))
+    return _facts(comparison, comparison.hosts[name], comparison.generators.get(name))
 
 
-def _facts(host: Json, generator: Json | None) -> list[tuple[str, str]]:
-    """The facts of a host, as pairs of a name and words; no words of what is not known."""
+def _facts(comparison: Comparison, host: Json, generator: Json | None) -> list[tuple[str, str]]:
+    """The facts of a host, as pairs of a name and words; no words of what is not known.
+
+    `generator`: what the load generator can do there.
+    """
     return [
         ("CPU", _cpu(part(host, "cpu"))),
         ("Memory", _memory(host)),
@@ -71,7 +74,7 @@ def _facts(host: Json, generator: Json | None) -> list[tuple[str, str]]:
             joined([host.get("os"), prefixed("kernel", host.get("kernel")), _virtual(host)]),
         ),
         ("Pages and clock", _pages(host)),
-        (GENERATOR, _ceiling(generator)),
+        (GENERATOR, _elsewhere(comparison) or _ceiling(generator)),
         ("What disturbs here", _disturbs(host)),
     ]
 
@@ -114,6 +117,18 @@ def hosts(comparison: Comparison) -> Table | None:
         ),
         look="words",
     )
+
+
+def _elsewhere(comparison: Comparison) -> str:
+    """The ceilings of the hosts that made the load; empty where it was made beside the servers."""
+    names = part(comparison.plan, "generator").get("hosts") or ()
+    return "; ".join(f"on {name}: {_of_host(comparison, name)}" for name in names)
+
+
+def _of_host(comparison: Comparison, name: str) -> str:
+    """A host that made load: its processor, and the load generator's ceiling there."""
+    cpu = _cpu(part(comparison.hosts.get(name, {}), "cpu"))
+    return joined([cpu, _ceiling(comparison.generators.get(name))])
 
 
 def _ceiling(generator: Json | None) -> str:

@@ -130,7 +130,8 @@ def test_scale_is_held_against_the_fewest_connections() -> None:
             for connections, one in zip(scale.CONNECTIONS, user_us, strict=True)
         }
 
-    *ratios, memory = scale.figures([costs(0.5, 0.4, 0.5, 0.6), costs(1.0, 1.0, 1.5, 1.1)])
+    rounds = [costs(0.5, 0.4, 0.5, 0.6), costs(1.0, 1.0, 1.5, 1.1)]
+    ratios, memory = list(scale.ratios("scale", rounds)), scale.memory(rounds)
     assert [one.values for one in ratios] == [
         pytest.approx(values) for values in ((0.8, 1.0), (1.0, 1.5), (1.2, 1.1))
     ]

@@ -4,8 +4,9 @@
 //! `state` (what it keeps), `operation` (begin, send, reply, complete), `progress` (rows before the reply),
 //! `failure` (errors, lost connections),
 //! `skipping` (what is too late to begin), `connecting` (a connection for each operation), `logging`, `cursor`, `sleep`,
-//! `script` (what computes), `time` (ticks, pauses, the end).
+//! `arrivals` (what schedules let start), `script` (what computes), `time` (ticks, pauses, the end).
 
+mod arrivals;
 mod connecting;
 mod cursor;
 mod failure;
@@ -42,6 +43,7 @@ use crate::record::{Code, Shape, TickRecord};
 use crate::session::{Opened, Ready, Sessions};
 use crate::shared::{End, Phase, Shared};
 use crate::timeline::Timeline;
+use arrivals::Awaited;
 use cursor::{Probe, Queued};
 use sleep::Sleepers;
 use state::{ClientEnd, Connection, Group, Waiting};
@@ -96,8 +98,10 @@ pub struct Worker<S: Sessions> {
     stop: crate::job::Stop,
     connections: Vec<Connection>,
     groups: Vec<Group>,
-    /// Groups whose pace has a schedule, so that time alone can start something.
-    timed: Vec<usize>,
+    /// Single roles' groups that wait for their schedule.
+    awaited: Awaited,
+    /// Groups of pairs whose pace has a schedule, so that time alone can start something.
+    paced_pairs: Vec<usize>,
     /// When schedules are looked at even while replies are taken: a while after the next operation is due.
     impatient_ns: u64,
     pacings: Vec<Pacing>,
@@ -156,8 +160,9 @@ impl<S: Sessions> Worker<S> {
             client_ends: state::client_ends(job, layout, &shared),
             sleepers: Sleepers::with_capacity(parts.connections.len()),
             connections: parts.connections,
-            timed: (0..parts.groups.len())
-                .filter(|group| !parts.groups[*group].closed)
+            awaited: Awaited::with_capacity(parts.groups.len()),
+            paced_pairs: (0..parts.groups.len())
+                .filter(|group| parts.groups[*group].is_of_paced_pair())
                 .collect(),
             impatient_ns: u64::MAX,
             groups: parts.groups,
@@ -229,21 +234,6 @@ impl<S: Sessions> Worker<S> {
         }
     }
 
-    /// Returns when a schedule lets something start next, on a connection that is free now.
-    fn due_ns(&self) -> u64 {
-        let groups = self.timed.iter().map(|group| &self.groups[*group]);
-        let pacings = groups.filter_map(|group| self.group_wake_ns(group));
-        pacings.fold(u64::MAX, u64::min)
-    }
-
-    #[inline]
-    fn group_wake_ns(&self, group: &Group) -> Option<u64> {
-        if group.course.ended() || (group.idle.is_empty() && group.partner.is_none()) {
-            return None;
-        }
-        self.pacings[group.pacing].begun()?.wake_ns()
-    }
-
     /// Takes what a session has, and does not let what becomes due meanwhile wait for all others.
     #[inline]
     fn take(&mut self, ready: Ready) {
@@ -284,27 +274,6 @@ impl<S: Sessions> Worker<S> {
             self.obey();
         }
         self.quieten();
-    }
-
-    /// Opens rounds of tied pairs and finds groups whose schedule has something due.
-    #[inline]
-    fn admit(&mut self) {
-        for timed in 0..self.timed.len() {
-            let index = self.timed[timed];
-            let group = &self.groups[index];
-            if group.course.ended() {
-                continue;
-            }
-            let Some(pacing) = self.pacings[group.pacing].begun_mut() else {
-                continue;
-            };
-            pacing.admit(self.now_ns);
-            if !group.idle.is_empty() && pacing.ready(group.member, self.now_ns) {
-                self.due_groups.push(index);
-            }
-            let of_pair = group.pacing;
-            self.read_queued(of_pair);
-        }
     }
 
     fn fail(&self, reason: String) {

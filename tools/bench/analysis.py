@@ -63,8 +63,8 @@ def of_many(parent: Path) -> Iterator[Figure]:
     table, page = parent / "many.duckdb", parent / "many.html"
     export = dyno("export", str(folder), "--to", str(table))
     report = dyno("report", str(folder), "--html", str(page))
-    yield from costs(export, f"{steps} export", "kept")
-    yield from costs(report, f"{steps} report", "kept")
+    yield from costs(export, "export", "kept")
+    yield from costs(report, "report", "kept")
 
 
 def dyno(*words: str) -> list[str]:

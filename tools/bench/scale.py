@@ -1,23 +1,33 @@
-"""The generator's own cost from 8 to 2,000 connections of one process, on the null server."""
+"""The generator's own cost from 8 to 2,000 connections of one process, on the null server.
+
+Once as fast as they can; once each connection a client with a rate of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from bench import contenders, jobs
 from bench.compare import Bench, progress
 from bench.figure import Figure, Target
 from bench.pairs import Contender, Sample, steady
-from dbdyno.model import Address
+from dbdyno.model import Address, Json
 from dbdyno.run.driver import ceiling
 
 CONNECTIONS = (8, 64, 512, 2000)
 """The first is what the others are held against."""
 USER_CPU_MAX = 1.15
+PACED_PER_S = 10_000
+"""Of all clients together, so that the same is done by few and by many."""
 CONNECTION_KIB_MAX = 64.0
 NULL_SERVER_S_MAX = 3600.0
 SQL, KEY_MAX = "SELECT abalance FROM pgbench_accounts WHERE aid = ", 1_000_000
+
+
+MakeJob = Callable[[int, float], Json]
+"""A job by connections and seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,32 +40,59 @@ class Cost:
 
 def measure(bench: Bench) -> Iterator[Figure]:
     """User CPU per operation beside that at 8 connections, and memory for each connection."""
-    rounds: list[dict[int, Cost]] = []
     with ceiling.null_server("postgres", NULL_SERVER_S_MAX) as address:
-        for number in range(bench.pairs):
-            # Up the list in one round, down in the next: neither end is always the later one.
-            order = CONNECTIONS if number % 2 == 0 else CONNECTIONS[::-1]
-            found = {connections: cost(bench, address, connections) for connections in order}
-            shown = ", ".join(f"{n:,}: {found[n].user_us:.3f}" for n in CONNECTIONS)
-            progress(f"scale {number + 1}/{bench.pairs}: user µs at {shown}")
-            rounds.append(found)
-    yield from figures(rounds)
+        closed = rounds(bench, "scale", partial(closed_job, address))
+        paced = rounds(bench, "paced", partial(paced_job, address))
+    yield from ratios("scale", closed)
+    yield memory(closed)
+    yield from ratios("paced", paced)
 
 
-def figures(rounds: Sequence[Mapping[int, Cost]]) -> Iterator[Figure]:
-    """The ratios of the rounds to the first number of connections, and the largest's memory."""
-    base, most = CONNECTIONS[0], CONNECTIONS[-1]
+def rounds(bench: Bench, name: str, job: MakeJob) -> list[dict[int, Cost]]:
+    """What each number of connections takes, in each round."""
+    found = []
+    for number in range(bench.pairs):
+        # Up the list in one round, down in the next: neither end is always the later one.
+        order = CONNECTIONS if number % 2 == 0 else CONNECTIONS[::-1]
+        costs = {connections: cost(bench, partial(job, connections)) for connections in order}
+        shown = ", ".join(f"{n:,}: {costs[n].user_us:.3f}" for n in CONNECTIONS)
+        progress(f"{name} {number + 1}/{bench.pairs}: user µs at {shown}")
+        found.append(costs)
+    return found
+
+
+def closed_job(address: Address, connections: int, seconds: float) -> Json:
+    """The point query, one after the other on each connection."""
+    return jobs.point(address, SQL, key_max=KEY_MAX, connections=connections, seconds=seconds)
+
+
+def paced_job(address: Address, clients: int, seconds: float) -> Json:
+    """The same by clients of one connection, each at its part of a common rate."""
+    job = closed_job(address, 1, seconds)
+    (role,) = job["roles"]
+    pace = {"kind": "rate", "arrivals": "poisson", "per_s": PACED_PER_S / clients}
+    return job | {"clients": clients, "roles": [role | {"per": "client", "pace": pace}]}
+
+
+def ratios(name: str, rounds: Sequence[Mapping[int, Cost]]) -> Iterator[Figure]:
+    """The ratios of the rounds to the first number of connections."""
+    base = CONNECTIONS[0]
     for connections in CONNECTIONS[1:]:
         yield Figure(
-            measurement="scale",
+            measurement=name,
             connections=connections,
             beside=f"{base} conn.",
             what="user CPU",
             values=tuple(one[connections].user_us / one[base].user_us for one in rounds),
             target=Target(bound=USER_CPU_MAX),
         )
+
+
+def memory(rounds: Sequence[Mapping[int, Cost]]) -> Figure:
+    """What each further connection takes of memory, by the largest number."""
+    base, most = CONNECTIONS[0], CONNECTIONS[-1]
     grown = [one[most].peak_bytes - one[base].peak_bytes for one in rounds]
-    yield Figure(
+    return Figure(
         measurement="scale",
         connections=most,
         beside=f"{base} conn.",
@@ -65,13 +102,12 @@ def figures(rounds: Sequence[Mapping[int, Cost]]) -> Iterator[Figure]:
     )
 
 
-def cost(bench: Bench, address: Address, connections: int) -> Cost:
-    """Runs once at this number of connections."""
+def cost(bench: Bench, job: Callable[[float], Json]) -> Cost:
+    """Runs a job once, by the seconds that it lasts."""
     peaks = []
 
     def run(seconds: float) -> Sample:
-        job = jobs.point(address, SQL, key_max=KEY_MAX, connections=connections, seconds=seconds)
-        generated = contenders.run_generator(bench.generator, job)
+        generated = contenders.run_generator(bench.generator, job(seconds))
         peaks.append(generated.peak_bytes)
         return generated.sample
 

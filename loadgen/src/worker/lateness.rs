@@ -42,6 +42,22 @@ fn what_is_due_and_never_sent_is_late_by_the_end_of_each_tick() {
 }
 
 #[test]
+fn each_of_many_clients_keeps_its_own_rate_and_catches_up_after_a_stall() {
+    // From 2 s to 3 s nothing is answered.
+    let mut job = paced(2.0, 1.0);
+    job.clients = 300;
+    job.roles[0].pace = Pace::Rate {
+        arrivals: Arrivals::Even,
+        per_s: 25.0,
+    };
+    let ticks = ticks_of(&job, 0);
+    let done = |tick: &TickRecord| tick.roles[0].operations[0].count;
+    assert_eq!(ticks.iter().map(done).sum::<u64>(), 300 * 25 * 5);
+    let late: Vec<_> = late(&ticks, 0).iter().map(|one| one.0).collect();
+    assert_eq!((late[0], late[1], late[4]), (0, 0, 0));
+}
+
+#[test]
 fn what_is_sent_shortly_after_a_pause_counts_as_late_as_little_as_otherwise() {
     // The pause is from 1 s to 2 s; what stalls from 2.05 s is caught up with before 2.2 s.
     let ticks = paused_ticks_of(&paced(2.05, 0.1));

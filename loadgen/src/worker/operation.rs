@@ -37,6 +37,7 @@ impl<S: Sessions> Worker<S> {
                 }
                 self.read_queued(of_pair);
             }
+            self.await_arrival(index);
         }
     }
 

@@ -143,6 +143,15 @@ pub(super) struct Group {
     pub(super) last_ns: Option<u64>,
     /// Whether it has completed an operation that sent nothing, and others have their turn before its next.
     pub(super) computing: bool,
+    /// Whether it is among those whose schedule the worker awaits.
+    pub(super) awaited: bool,
+}
+
+impl Group {
+    /// Tells whether it belongs to a pair and time alone can let it start something.
+    pub(super) fn is_of_paced_pair(&self) -> bool {
+        self.partner.is_some() && !self.closed
+    }
 }
 
 /// A pacing that has not begun, as its role waits for others.
@@ -274,6 +283,7 @@ fn new_group(job: &Job, layout: &GroupLayout, first: usize, all: &[Connection]) 
         course: Course::Going,
         last_ns: None,
         computing: false,
+        awaited: false,
     }
 }
 

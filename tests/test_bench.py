@@ -441,7 +441,8 @@ def test_a_row_that_is_counted_is_in_the_table(running: Server, name: str) -> No
 
 
 @pytest.mark.live
-def test_the_bare_loop_asks_as_often_as_the_server_answers(running: Server) -> None:
+@pytest.mark.parametrize("way", contenders.WAYS)
+def test_the_bare_loop_asks_as_often_as_the_server_answers(running: Server, way: str) -> None:
     """The server counts a transaction for each answer; up to one a connection comes too late."""
     connections = 3
     loop = present(
@@ -450,6 +451,7 @@ def test_the_bare_loop_asks_as_often_as_the_server_answers(running: Server) -> N
             f"{point.ACCOUNT.sql}$1",
             key_max=jobs.ACCOUNTS_OF_SCALE,
             connections=connections,
+            way=way,
         )
     )
     before = index_reads(running)

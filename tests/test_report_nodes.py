@@ -165,10 +165,10 @@ def test_many_nodes_are_a_sample() -> None:
 def test_one_node_is_said_to_say_nothing_of_others() -> None:
     made = replace(comparison(blocks=3), nodes=dict.fromkeys((1, 2, 3), "n1"))
     assert list(section.sentences(made)) == [
-        "All blocks were measured on one node, n1: nothing here is said of another machine."
+        "All blocks were measured on one machine, n1: nothing here is said of another."
     ]
-    assert "All blocks were measured on one node" in printed(page.make(made), full=True)
-    assert "All blocks were measured on one node" not in printed(page.make(made))
+    assert "All blocks were measured on one machine" in printed(page.make(made), full=True)
+    assert "All blocks were measured on one machine" not in printed(page.make(made))
 
 
 def test_a_result_without_named_hosts_has_no_section() -> None:

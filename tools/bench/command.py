@@ -21,6 +21,7 @@ from bench import (
     fill_pgbench,
     insert,
     interleave,
+    limits,
     mysql,
     oltp,
     pace,
@@ -40,6 +41,7 @@ from dbdyno.model.error import DynoError
 
 MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "point": point.measure,
+    "limits": limits.measure,
     "mysql": mysql.measure,
     "pgbench": pgbench.measure,
     "oltp": oltp.measure,

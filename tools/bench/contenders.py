@@ -38,6 +38,9 @@ SYSBENCH_IGNORED = re.compile(r"^\s*ignored errors:\s+(\d+)", re.MULTILINE)
 POINT_SELECT = "oltp_point_select"
 NO_PGBENCH = "not installed: apt-get install postgresql"
 NO_SYSBENCH = "not installed: apt-get install sysbench"
+EPOLL = "epoll"
+WAYS = {EPOLL: "bare loop", "uring": "bare io_uring", "blocking": "bare threads"}
+"""How the least of a client waits, and what that is called."""
 NO_BARE_LOOP = "not built: cargo build --release --example bare_loop"
 
 
@@ -209,10 +212,13 @@ def sysbench_sample(ended: Ended) -> Sample:
     )
 
 
-def bare_loop(address: Address, sql: str, *, key_max: int, connections: int) -> Contender:
-    """The least that any client can do (loadgen/benches/bare_loop.rs)."""
+def bare_loop(
+    address: Address, sql: str, *, key_max: int, connections: int, way: str = EPOLL
+) -> Contender:
+    """The least that any client can do, by one of `WAYS` (loadgen/benches/bare_loop)."""
+    name = WAYS[way]
     if not BARE_LOOP.is_file():
-        return absent("bare loop", NO_BARE_LOOP)
+        return absent(name, NO_BARE_LOOP)
 
     def run(seconds: float) -> Sample:
         task = {
@@ -221,6 +227,7 @@ def bare_loop(address: Address, sql: str, *, key_max: int, connections: int) -> 
             "key_max": key_max,
             "connections": connections,
             "seconds": seconds,
+            "way": way,
         }
         text = json.dumps(task)
         ended = process.run([BARE_LOOP], limit_s=seconds + OVERTIME_S_MAX, text=text)
@@ -230,9 +237,10 @@ def bare_loop(address: Address, sql: str, *, key_max: int, connections: int) -> 
             user_s=ended.user_s,
             system_s=ended.system_s,
             per_s=outcome["operations"] / outcome["active_ns"] * 1e9,
+            switches=ended.switches,
         )
 
-    return Contender(name="bare loop", run=run)
+    return Contender(name=name, run=run)
 
 
 def python_client(address: Address, clients: int = 1) -> Contender:

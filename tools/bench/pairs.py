@@ -30,6 +30,7 @@ class Sample:
     system_s: float
     per_s: float  # the throughput that it reports, without connecting
     server_s: float | None = None  # CPU of the server's sessions; None: not observed
+    switches: int | None = None  # of the client's threads; None: not counted
 
     @property
     def cpu_us(self) -> float:
@@ -82,9 +83,16 @@ def steady(contender: Contender) -> Contender:
             user_s=long.user_s - brief.user_s,
             system_s=long.system_s - brief.system_s,
             per_s=long.per_s,
+            server_s=less(long.server_s, brief.server_s),
+            switches=None if long.switches is None else long.switches - (brief.switches or 0),
         )
 
     return replace(contender, run=run)
+
+
+def less(amount: float | None, by: float | None) -> float | None:
+    """An amount less another; None where one is not known."""
+    return None if amount is None or by is None else amount - by
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -74,10 +74,12 @@ def generator(bench: Bench, address: Address, query: Query, connections: int) ->
     return contenders.dyno(bench.generator, job)
 
 
-def bare_loop(address: Address, query: Query, connections: int) -> Contender:
+def bare_loop(
+    address: Address, query: Query, connections: int, way: str = contenders.EPOLL
+) -> Contender:
     """The bare loop with this query."""
     return contenders.bare_loop(
-        address, f"{query.sql}$1", key_max=query.rows, connections=connections
+        address, f"{query.sql}$1", key_max=query.rows, connections=connections, way=way
     )
 
 

@@ -22,11 +22,12 @@ class ContenderFailed(DynoError):
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """What a program wrote, and the CPU that it took from its start to its end."""
+    """What a program wrote, and what it took from its start to its end."""
 
     output: str
     user_s: float
     system_s: float
+    switches: int = 0  # how often a thread of its was taken from a processor, by itself or not
 
 
 def run(command: Sequence[str | Path], *, limit_s: float, text: str = "") -> Ended:
@@ -65,4 +66,9 @@ def run(command: Sequence[str | Path], *, limit_s: float, text: str = "") -> End
             raise ContenderFailed(
                 f"`{Path(words[0]).name}` ended with status {process.returncode}: {why}"
             )
-        return Ended(output=said, user_s=usage.ru_utime, system_s=usage.ru_stime)
+        return Ended(
+            output=said,
+            user_s=usage.ru_utime,
+            system_s=usage.ru_stime,
+            switches=usage.ru_nvcsw + usage.ru_nivcsw,
+        )

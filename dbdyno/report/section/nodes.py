@@ -54,8 +54,8 @@ def sentences(comparison: Comparison) -> Iterable[str]:
         counts[node] = counts.get(node, 0) + 1
     if len(counts) == 1:
         yield (
-            f"All blocks were measured on one node, {next(iter(counts))}: nothing here is said of "
-            "another machine."
+            f"All blocks were measured on one machine, {next(iter(counts))}: nothing here is said "
+            "of another."
         )
         return
     named = ", ".join(f"{node} ({number.blocks(count)})" for node, count in counts.items())

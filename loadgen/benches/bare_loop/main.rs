@@ -1,27 +1,26 @@
-//! The least that any client can do: epoll, receive, send. What `make bench` holds the generator against.
+//! The least that any client can do: wait, receive, send. What `make bench` holds the generator against.
 //!
 //! Each connection sends its request (Bind, Execute, Sync of a prepared statement) again as soon as the answer to
 //! the last one ends in ReadyForQuery, with another key each time: else the server would have all it needs in the
 //! processor's cache. Nothing else is done, read or recorded; the sessions alone are made by the crate.
+//! It waits by epoll, by io_uring, or with a thread for each connection.
 //! Standard input: a [`Task`] as JSON. Standard output: an [`Outcome`] as JSON.
+
+mod blocking;
+mod epoll;
+mod uring;
 
 use anyhow::{Context, Result, bail, ensure};
 use dyno_loadgen::event::print;
 use dyno_loadgen::job::Server;
-use dyno_loadgen::session::live::monotonic_ns;
 use dyno_loadgen::session::postgres::{PostgresSession, encode};
 use dyno_loadgen::session::{ReadBuffer, Reply, Target, Wire};
-use rustix::buffer::spare_capacity;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{SendFlags, send};
 use serde::{Deserialize, Serialize};
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-const EVENTS_MAX: usize = 256;
 const READ_BUFFER_BYTES: usize = 64 << 10;
-const READY_BYTES: usize = 6;
 const READY: &[u8] = b"Z\0\0\0\x05I";
 const STATEMENT: &str = "point";
 
@@ -34,6 +33,19 @@ struct Task {
     key_max: i32,
     connections: u16,
     seconds: f64,
+    way: Way,
+}
+
+/// How a client waits for answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Way {
+    /// One thread, by readiness.
+    Epoll,
+    /// One thread, by completions.
+    Uring,
+    /// A thread for each connection.
+    Blocking,
 }
 
 /// What was done between the first request and the end of the time.
@@ -58,6 +70,14 @@ struct Keys {
 }
 
 impl Keys {
+    /// Keys up to `max`; each stream has a number.
+    fn new(max: u64, stream: u64) -> Self {
+        Self {
+            state: 0x9E37_79B9_7F4A_7C15 ^ (stream << 1),
+            max,
+        }
+    }
+
     fn next(&mut self) -> i32 {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
@@ -69,22 +89,22 @@ impl Keys {
 fn main() -> Result<()> {
     let task: Task =
         serde_json::from_reader(std::io::stdin()).context("standard input is no task")?;
-    let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-    let mut clients = Vec::new();
-    for number in 0..task.connections {
-        clients.push(connect(&task, number, &epoll)?);
-    }
-    let keys = Keys {
-        state: 0x9E37_79B9_7F4A_7C15,
-        max: u64::try_from(task.key_max)?,
+    let clients: Vec<Client> = (0..task.connections)
+        .map(|number| connect(&task, number))
+        .collect::<Result<_>>()?;
+    let duration = Duration::try_from_secs_f64(task.seconds)?;
+    let key_max = u64::try_from(task.key_max)?;
+    let outcome = match task.way {
+        Way::Epoll => epoll::run(clients, Keys::new(key_max, 0), duration)?,
+        Way::Uring => uring::run(clients, Keys::new(key_max, 0), duration)?,
+        Way::Blocking => blocking::run(clients, key_max, duration)?,
     };
-    let outcome = run(&mut clients, keys, &epoll, task.seconds)?;
     print(&serde_json::to_string(&outcome)?)?;
     Ok(())
 }
 
 /// Connects, prepares, and executes once by the crate's own session, which sees to it that a row is found.
-fn connect(task: &Task, number: u16, epoll: &OwnedFd) -> Result<Client> {
+fn connect(task: &Task, number: u16) -> Result<Client> {
     let targets = Target::all(&task.server, Wire::Postgres)?;
     let target = Target {
         application_name: "bare_loop".to_owned(),
@@ -110,13 +130,9 @@ fn connect(task: &Task, number: u16, epoll: &OwnedFd) -> Result<Client> {
         "the statement found {} rows, not one",
         reply.rows
     );
-    session.set_nonblocking()?;
-    epoll::add(
-        epoll,
-        &session,
-        EventData::new_u64(number.into()),
-        EventFlags::IN,
-    )?;
+    if task.way == Way::Epoll {
+        session.set_nonblocking()?;
+    }
     Ok(Client {
         session,
         request,
@@ -137,45 +153,26 @@ fn request(key: i32) -> (Vec<u8>, usize) {
     (request, key_at)
 }
 
-/// The loop. It counts on what holds on one machine: a request fits the socket's buffer, and an answer's last message
-/// comes in one piece.
-fn run(clients: &mut [Client], mut keys: Keys, epoll: &OwnedFd, seconds: f64) -> Result<Outcome> {
-    let mut buffer = vec![0; READ_BUFFER_BYTES];
-    let mut events: Vec<Event> = Vec::with_capacity(EVENTS_MAX);
-    let duration_ns = u64::try_from(Duration::try_from_secs_f64(seconds)?.as_nanos())?;
-    let start_ns = monotonic_ns();
-    for client in clients.iter_mut() {
-        ask(client, keys.next())?;
+impl Client {
+    /// Makes its request one for the key.
+    fn turn_to(&mut self, key: i32) {
+        self.request[self.key_at..self.key_at + 4].copy_from_slice(&key.to_be_bytes());
     }
-    let mut operations = 0;
-    loop {
-        events.clear();
-        epoll::wait(epoll, spare_capacity(&mut events), None)?;
-        for event in &events {
-            let client = &mut clients[usize::try_from(event.data.u64())?];
-            let (count, _) = recv(&client.session, &mut buffer[..], RecvFlags::empty())?;
-            ensure!(count > 0, "the server has closed a connection");
-            if count >= READY_BYTES && &buffer[count - READY_BYTES..count] == READY {
-                operations += 1;
-                ask(client, keys.next())?;
-            }
-        }
-        let active_ns = monotonic_ns() - start_ns;
-        if active_ns >= duration_ns {
-            return Ok(Outcome {
-                operations,
-                active_ns,
-            });
-        }
+
+    /// Sends the request for the key, which fits the socket's buffer.
+    fn ask(&mut self, key: i32) -> Result<()> {
+        self.turn_to(key);
+        let sent = send(&self.session, &self.request, SendFlags::NOSIGNAL)?;
+        ensure!(
+            sent == self.request.len(),
+            "the socket took only a part of a request"
+        );
+        Ok(())
     }
 }
 
-fn ask(client: &mut Client, key: i32) -> Result<()> {
-    client.request[client.key_at..client.key_at + 4].copy_from_slice(&key.to_be_bytes());
-    let sent = send(&client.session, &client.request, SendFlags::NOSIGNAL)?;
-    ensure!(
-        sent == client.request.len(),
-        "the socket took only a part of a request"
-    );
-    Ok(())
+/// Tells whether an answer ends here: its last message comes in one piece, on one machine. Nothing is the end.
+fn is_whole(answer: &[u8]) -> Result<bool> {
+    ensure!(!answer.is_empty(), "the server has closed a connection");
+    Ok(answer.ends_with(READY))
 }

@@ -203,7 +203,7 @@ def test_a_job_that_was_started_twice_is_judged_by_the_start_that_went_well(tmp_
         (None, "CANCELLED", "job 12_3 was cancelled", None),
         (INTERRUPTED, "TIMEOUT", "job 12_3 came to its time limit", None),
         (INTERRUPTED, None, "job 12_3 was ended before its time", None),
-        (None, "FAILED", "job 12_3 on node n1 ended without its block", "lab"),
+        (None, "FAILED", "job 12_3 on node n1 ended without its block: something killed it", "lab"),
     ],
 )
 def test_how_a_job_ended_says_whether_its_block_is_done_again_by_itself(

@@ -157,7 +157,9 @@ def assert_whole(plan: Plan, out: Path, cluster: TestCluster) -> Results:
     done = [block.number for block in results.blocks() if block.state == "done"]
     assert done == list(range(1, plan.schedule.blocks + 1))
     assert all(block.reason for block in results.blocks() if block.state == "void")
-    assert {block.host for block in results.blocks()} <= results.hosts().keys()
+    # A job that is killed at its very beginning has not told the facts of its node yet.
+    measured = {block.host for block in results.blocks() if block.state == "done"}
+    assert measured <= results.hosts().keys()
     assert Spool.of(out, plan).parts() == []
     assert within(20, lambda: not cluster.ask("squeue", "-h")), cluster.ask("squeue")
     assert not list(cluster.folder.glob("n?/dyno-data-*")), "data stayed on a node"

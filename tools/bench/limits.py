@@ -10,6 +10,8 @@ from bench.figure import Figure
 from bench.pairs import Contender, steady
 
 CONNECTIONS = (1, 2, 8, 64, 512)
+OTHERS = {"io_uring": "uring", "threads": "blocking"}
+"""Ways to wait, by what the table calls them."""
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
@@ -24,7 +26,8 @@ def measure(bench: Bench) -> Iterator[Figure]:
 
         for connections in CONNECTIONS:
             generator = point.generator(bench, address, point.ACCOUNT, connections)
-            others = [bare(connections, way) for way in contenders.WAYS if way != contenders.EPOLL]
-            for one in (*others, steady(server.observed(running, generator))):
-                subject = Subject(measurement=one.name, connections=connections)
+            others = {name: bare(connections, way) for name, way in OTHERS.items()}
+            others["ours"] = steady(server.observed(running, generator))
+            for name, one in others.items():
+                subject = Subject(measurement=name, connections=connections)
                 yield from compare(bench, subject, one, bare(connections, contenders.EPOLL))

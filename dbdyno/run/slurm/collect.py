@@ -30,6 +30,7 @@ NO_WORD = (
     "it left no word: --out must be on a file system that all nodes share, and dyno at the same "
     "place on each"
 )
+KILLED = "something killed it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,7 @@ def ending(part: Part, state: JobState | None) -> Ending:
     if state is None:
         lost = "Slurm does not know job {job} any more: node {node} failed"
         return Ending(node=node, reason=lost.format(**words), cause="node")
-    said = f"job {words['job']} on node {node} ended without its block: {_last_word(part)}"
+    said = f"job {words['job']} on node {node} ended without its block: {_last_word(part, begun)}"
     return Ending(node=node, reason=said, cause="lab" if begun else None)
 
 
@@ -137,11 +138,13 @@ def _job(part: Part, state: JobState | None, begun: Json) -> str:
     return str(begun.get("job_id") or f"of block {part.index}")
 
 
-def _last_word(part: Part) -> str:
-    """The last line of a job's log, and where it lies."""
+def _last_word(part: Part, begun: Json) -> str:
+    """The last line of a job's log, and where it lies; without one what that means."""
     try:
         lines = part.log.read_text(errors="replace").split("\n")
     except OSError:
-        return NO_WORD
+        lines = []
     words = [line.strip() for line in lines if line.strip()]
-    return f"{words[-1][:LOG_CHARACTERS_MAX]} (see {part.log})" if words else NO_WORD
+    if words:
+        return f"{words[-1][:LOG_CHARACTERS_MAX]} (see {part.log})"
+    return KILLED if begun else NO_WORD

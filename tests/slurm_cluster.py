@@ -127,19 +127,17 @@ class TestCluster:
 
     def ask(self, *command: str) -> str:
         """What a command of Slurm's says. Raises CalledProcessError with a note of why it fails."""
-        answer = subprocess.run(
-            command,
-            env=os.environ | self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
         try:
-            answer.check_returncode()
+            return subprocess.run(
+                command,
+                env=os.environ | self.environment,
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
         except subprocess.CalledProcessError as error:
-            error.add_note(answer.stderr)
+            error.add_note(error.stderr)
             raise
-        return answer.stdout
 
     @contextmanager
     def administered(self) -> Iterator[None]:

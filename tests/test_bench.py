@@ -58,7 +58,7 @@ SQL statistics:
 
 
 def ended(output: str) -> Ended:
-    return Ended(output=output, user_s=1.0, system_s=2.0)
+    return Ended(output=output, user_s=1.0, system_s=2.0, switches=3)
 
 
 def a_bench(pairs: int) -> Bench:

@@ -69,15 +69,15 @@ class Source:
 def main() -> int:
     """Makes the folder that the command line asks for; returns the exit status."""
     options = parse(sys.argv[1:])
-    drawn = {"blocks": options.blocks, "seed": options.seed, "nodes": options.nodes}
+    asked = {"blocks": options.blocks, "seed": options.seed, "nodes": options.nodes}
     try:
         if options.of is not None:
-            made(options.of, options.folder, **drawn)
+            made(options.of, options.folder, **asked)
         else:
             from bench import results  # the lab itself, which only this way needs
 
             with tempfile.TemporaryDirectory(prefix="dyno-made-") as parent:
-                made(results.block(Path(parent), SECONDS), options.folder, **drawn)
+                made(results.block(Path(parent), SECONDS), options.folder, **asked)
     except DynoError as error:
         print(f"made_results: {error}", file=sys.stderr)
         return 2

@@ -17,7 +17,7 @@ import made_results
 from bench import results
 from bench.compare import Bench, progress
 from bench.contenders import ROOT
-from bench.figure import Figure, Target
+from bench.figure import Figure, at_most
 from bench.process import ContenderFailed
 
 BLOCKS = 6
@@ -105,19 +105,14 @@ def costs(
         f"{cost.memory_mib:,.0f} MiB"
     )
     figure = Figure(measurement="analysis", beside=name, what="", detail=asdict(cost))
-    yield replace(figure, what=f"s {words}", values=(cost.seconds,), target=within(seconds_max))
+    yield replace(figure, what=f"s {words}", values=(cost.seconds,), target=at_most(seconds_max))
     yield replace(
         figure,
         what=f"MiB {words}",
         digits=0,
         values=(cost.memory_mib,),
-        target=within(memory_max),
+        target=at_most(memory_max),
     )
-
-
-def within(most: float | None) -> Target | None:
-    """A target of so much at most."""
-    return None if most is None else Target(bound=most)
 
 
 def run(command: Sequence[str]) -> Cost:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench.figure import Figure, Target
+from bench.figure import Figure, Target, at_most
 from bench.pairs import Contender, Pair, Sample, alternate
 
 
@@ -42,7 +42,7 @@ def compare(bench: Bench, subject: Subject, ours: Contender, theirs: Contender) 
         connections=subject.connections,
         beside=theirs.name,
         what="CPU",
-        target=None if subject.cpu_max is None else Target(bound=subject.cpu_max),
+        target=at_most(subject.cpu_max),
         missing=theirs.missing,
     )
     if theirs.missing is not None:

@@ -39,7 +39,7 @@ POINT_SELECT = "oltp_point_select"
 NO_PGBENCH = "not installed: apt-get install postgresql"
 NO_SYSBENCH = "not installed: apt-get install sysbench"
 EPOLL = "epoll"
-WAYS = {EPOLL: "bare loop", "uring": "bare io_uring", "blocking": "bare threads"}
+WAYS = {EPOLL: "bare loop", "io_uring": "bare io_uring", "threads": "bare threads"}
 """How the least of a client waits, and what that is called."""
 NO_BARE_LOOP = "not built: cargo build --release --example bare_loop"
 
@@ -88,6 +88,7 @@ def run_generator(generator: Path, job: Json, *, rows: bool = False) -> Generate
         user_s=ended.user_s,
         system_s=ended.system_s,
         per_s=counted / sum(tick["active_ns"] for tick in ticks) * 1e9,
+        switches=ended.switches,
     )
     return Generated(sample=sample, peak_bytes=done["peak_rss_bytes"])
 

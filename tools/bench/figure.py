@@ -33,6 +33,11 @@ class Target:
         return value >= self.bound if self.at_least else value <= self.bound
 
 
+def at_most(bound: float | None) -> Target | None:
+    """The target of so much at most; none where there is no bound."""
+    return None if bound is None else Target(bound=bound)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """One row of the table: one value for each pair, or each block, or one alone."""

@@ -10,8 +10,6 @@ from bench.figure import Figure
 from bench.pairs import Contender, steady
 
 CONNECTIONS = (1, 2, 8, 64, 512)
-OTHERS = {"io_uring": "uring", "threads": "blocking"}
-"""Ways to wait, by what the table calls them."""
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
@@ -26,7 +24,8 @@ def measure(bench: Bench) -> Iterator[Figure]:
 
         for connections in CONNECTIONS:
             generator = point.generator(bench, address, point.ACCOUNT, connections)
-            others = {name: bare(connections, way) for name, way in OTHERS.items()}
+            ways = [way for way in contenders.WAYS if way != contenders.EPOLL]
+            others = {way: bare(connections, way) for way in ways}
             others["ours"] = steady(server.observed(running, generator))
             for name, one in others.items():
                 subject = Subject(measurement=name, connections=connections)

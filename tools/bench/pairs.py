@@ -30,7 +30,7 @@ class Sample:
     system_s: float
     per_s: float  # the throughput that it reports, without connecting
     server_s: float | None = None  # CPU of the server's sessions; None: not observed
-    switches: int | None = None  # of the client's threads; None: not counted
+    switches: float | None = None  # of the client's threads; None: not counted
 
     @property
     def cpu_us(self) -> float:
@@ -84,7 +84,7 @@ def steady(contender: Contender) -> Contender:
             system_s=long.system_s - brief.system_s,
             per_s=long.per_s,
             server_s=less(long.server_s, brief.server_s),
-            switches=None if long.switches is None else long.switches - (brief.switches or 0),
+            switches=less(long.switches, brief.switches),
         )
 
     return replace(contender, run=run)

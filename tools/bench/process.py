@@ -27,7 +27,7 @@ class Ended:
     output: str
     user_s: float
     system_s: float
-    switches: int = 0  # how often a thread of its was taken from a processor, by itself or not
+    switches: int  # how often one of its threads left a processor, by itself or not
 
 
 def run(command: Sequence[str | Path], *, limit_s: float, text: str = "") -> Ended:

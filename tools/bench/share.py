@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.compare import Bench
-from bench.figure import Figure, Target
+from bench.figure import Figure, Target, at_most
 from dbdyno import plan
 from dbdyno.analysis.step import assemble
 from dbdyno.run import blocks
@@ -72,7 +72,7 @@ def figures(step: str, arm: str, costs: list[Cost]) -> Iterator[Figure]:
     yield replace(
         figure,
         values=tuple(cost.share_percent for cost in costs),
-        target=None if share_max is None else Target(bound=share_max),
+        target=at_most(share_max),
     )
     yield replace(
         figure, what="µs per op", digits=2, values=tuple(cost.operation_us for cost in costs)

@@ -16,7 +16,7 @@ from dbdyno.report import cells, number
 from dbdyno.report.parts import Cell, Column, Row, Table
 
 SHORT: tuple[tuple[str, str, int, str], ...] = (
-    ("cpu/o", "cpupq", 2, "CPU of the whole host, with a load generator there, µs per operation"),
+    ("cpu/o", "cpupq", 2, "CPU of the host, a load generator on it included, µs per operation"),
     ("server", "", 2, "CPU of the server processes that execute it, µs per operation"),
     ("cs/o", "cspq", 3, "context switches of the whole host per operation"),
     ("r/o", "rpq", 4, "reads of the data device per operation"),
@@ -56,10 +56,11 @@ def note(steps: Sequence[StepComparison], base: str) -> str:
         else ""
     )
     return (
-        "cpu/o: µs of CPU of the server's whole host per operation, as published (there in "
-        "percent of the host), with a load generator's there; server: CPU of the server processes "
-        "that execute the operation, its own cost. cs/o: context switches of the host; r/o, rKB/o, "
-        "wKB/o: reads, KiB read and KiB written of the data device; o/s: operations per second. "
+        "cpu/o: µs of CPU of the server's whole host per operation, a load generator on it "
+        "included, as published (there in percent of the host); server: CPU of the server "
+        "processes that execute the operation, its own cost. cs/o: context switches of the "
+        "host; r/o, rKB/o, wKB/o: reads, KiB read and KiB written of the data device; o/s: "
+        "operations per second. "
         f"The throughput counts operations.{ratios}"
     )
 

@@ -104,7 +104,7 @@ class Jobs:
         ended = part.ended()
         if ended is not None and not ended["interrupted"]:
             return True
-        if state is not None and not state.is_over:  # who interrupted it is known at its end
+        if is_alive(state):  # who interrupted it is known at its end
             self._missing_s.pop(part.place, None)
             return False
         if ended is not None or (state is not None and state.state in collect.OF_USER):
@@ -122,7 +122,7 @@ class Jobs:
         return end
 
     def close(self, part: Part, end: Ending) -> None:
-        """Forgets a job as soon as it is gone."""
+        """Forgets a job, which has to be gone before the batch is over."""
         self._ended_s[part.place] = time.monotonic()
         part.close(keep_log=end.reason is not None)
 

@@ -6,8 +6,8 @@
 //! It waits by epoll, by io_uring, or with a thread for each connection.
 //! Standard input: a [`Task`] as JSON. Standard output: an [`Outcome`] as JSON.
 
-mod blocking;
 mod epoll;
+mod threads;
 mod uring;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -38,14 +38,14 @@ struct Task {
 
 /// How a client waits for answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 enum Way {
     /// One thread, by readiness.
     Epoll,
     /// One thread, by completions.
-    Uring,
+    IoUring,
     /// A thread for each connection.
-    Blocking,
+    Threads,
 }
 
 /// What was done between the first request and the end of the time.
@@ -96,8 +96,8 @@ fn main() -> Result<()> {
     let key_max = u64::try_from(task.key_max)?;
     let outcome = match task.way {
         Way::Epoll => epoll::run(clients, Keys::new(key_max, 0), duration)?,
-        Way::Uring => uring::run(clients, Keys::new(key_max, 0), duration)?,
-        Way::Blocking => blocking::run(clients, key_max, duration)?,
+        Way::IoUring => uring::run(clients, Keys::new(key_max, 0), duration)?,
+        Way::Threads => threads::run(clients, key_max, duration)?,
     };
     print(&serde_json::to_string(&outcome)?)?;
     Ok(())

@@ -39,7 +39,7 @@ POINT_SELECT = "oltp_point_select"
 NO_PGBENCH = "not installed: apt-get install postgresql"
 NO_SYSBENCH = "not installed: apt-get install sysbench"
 EPOLL = "epoll"
-WAYS = {EPOLL: "bare loop", "io_uring": "bare io_uring", "threads": "bare threads"}
+WAYS = {EPOLL: "bare loop", "uring": "bare io_uring", "threads": "bare threads"}
 """How the least of a client waits, and what that is called."""
 NO_BARE_LOOP = "not built: cargo build --release --example bare_loop"
 

@@ -139,7 +139,7 @@ def _job(part: Part, state: JobState | None, begun: Json) -> str:
 
 
 def _last_word(part: Part, begun: Json) -> str:
-    """The last line of a job's log, and where it lies; without one what that means."""
+    """The last line of a job's log, and where it lies; of an empty log, the likely reason."""
     try:
         lines = part.log.read_text(errors="replace").split("\n")
     except OSError:

@@ -38,12 +38,12 @@ struct Task {
 
 /// How a client waits for answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "lowercase")]
 enum Way {
     /// One thread, by readiness.
     Epoll,
     /// One thread, by completions.
-    IoUring,
+    Uring,
     /// A thread for each connection.
     Threads,
 }
@@ -96,7 +96,7 @@ fn main() -> Result<()> {
     let key_max = u64::try_from(task.key_max)?;
     let outcome = match task.way {
         Way::Epoll => epoll::run(clients, Keys::new(key_max, 0), duration)?,
-        Way::IoUring => uring::run(clients, Keys::new(key_max, 0), duration)?,
+        Way::Uring => uring::run(clients, Keys::new(key_max, 0), duration)?,
         Way::Threads => threads::run(clients, key_max, duration)?,
     };
     print(&serde_json::to_string(&outcome)?)?;

@@ -11,8 +11,8 @@ use std::collections::BinaryHeap;
 /// Groups of single roles with an idle connection, by when their schedule lets the next operation start: the first in
 /// front.
 ///
-/// A group is in it once at most. Its time never gets earlier, so what stands here is right or too early; then it is put
-/// back at its time.
+/// Each group stands here once at most. A group's time only moves later, so an entry is right or too early; one that is
+/// too early is put back at its time.
 #[derive(Debug)]
 pub(super) struct Awaited(BinaryHeap<Reverse<(u64, Reverse<usize>)>>);
 

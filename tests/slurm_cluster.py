@@ -26,7 +26,6 @@ from server_place import within
 
 NODES = ("n1", "n2")
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged")
-MUNGE = Path("/run/munge/munge.socket.2")
 CONFIGURATION = """
 ClusterName=lab
 SlurmctldHost={host}(127.0.0.1)
@@ -37,6 +36,7 @@ SlurmdPidFile={folder}/slurmd.%n.pid
 SlurmdSpoolDir={folder}/spool.%n
 SlurmdLogFile={folder}/slurmd.%n.log
 SlurmUser=root
+AuthInfo=socket={folder}/munge.socket
 FirstJobId=1
 StateSaveLocation={folder}/state
 MpiDefault=none
@@ -103,6 +103,38 @@ class TestCluster:
         tests = Path(__file__).parent
         code = JOB.format(paths=[str(tests), str(tests.parent)], folder=str(self.folder))
         return (sys.executable, "-c", code)
+
+    @contextmanager
+    def identity(self) -> Iterator[None]:
+        """A munged of the cluster's own meanwhile: the host's may have left no more than a socket."""
+        key, socket_path = self.folder / "munge.key", self.folder / "munge.socket"
+        key.write_bytes(os.urandom(128))
+        key.chmod(0o600)
+        files = [f"--{what}-file={self.folder}/munged.{what}" for what in ("pid", "seed")]
+        command = ["munged", "--foreground", f"--key-file={key}", f"--socket={socket_path}"]
+        with (
+            (self.folder / "munged.log").open("wb") as log,
+            subprocess.Popen([*command, *files], stderr=log) as munged,
+        ):
+            try:
+                assert within(10, socket_path.exists), self.logs()
+                yield
+            finally:
+                munged.terminate()
+
+    @contextmanager
+    def daemons(self) -> Iterator[None]:
+        """The controller and both nodes meanwhile, from when both are free."""
+        try:
+            self.start_controller()
+            for node in NODES:
+                self.start_node(node)
+            assert within(60, self.is_idle), self.logs()
+            yield
+        finally:
+            for daemon in ("slurmd.n1", "slurmd.n2", "slurmctld"):
+                if (self.folder / f"{daemon}.pid").exists():
+                    self.kill(daemon, signal.SIGTERM)
 
     def start_controller(self) -> None:
         """Starts it with ids of jobs that none has had: what it saved last may be older."""
@@ -183,6 +215,13 @@ class TestCluster:
             return self.ask("sinfo", "-h", "-p", "bench", "-o", "%T %D").strip() == "idle 2"
         return False  # the controller does not listen yet
 
+    def cancel_all(self) -> bool:
+        """Cancels all jobs; whether they are gone."""
+        with contextlib.suppress(subprocess.CalledProcessError):
+            self.ask("scancel", "--quiet", "--user=root")
+            return not self.ask("squeue", "-h")
+        return False  # the controller does not listen yet
+
     def logs(self) -> str:
         """The last lines of each daemon's log."""
         its = sorted(self.folder.glob("*.log"))
@@ -204,30 +243,12 @@ def cluster() -> Iterator[TestCluster]:
     text = CONFIGURATION.format(host=socket.gethostname(), folder=folder, ports=free_ports(4))
     (folder / "slurm.conf").write_text(text)
     its = TestCluster(folder)
-    start_munge()
     try:
-        its.start_controller()
-        for node in NODES:
-            its.start_node(node)
-        assert within(60, its.is_idle), its.logs()
-        yield its
-        its.ask("scancel", "--quiet", "--user=root")
-        assert within(20, lambda: not its.ask("squeue", "-h")), its.logs()
+        with its.identity(), its.daemons():
+            yield its
+            assert within(20, its.cancel_all), its.logs()
     finally:
-        for daemon in ("slurmd.n1", "slurmd.n2", "slurmctld"):
-            if (folder / f"{daemon}.pid").exists():
-                its.kill(daemon, signal.SIGTERM)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def start_munge() -> None:
-    """The host's munge, where it does not run; it stays, as other clusters may use it."""
-    if MUNGE.exists():
-        return
-    MUNGE.parent.mkdir(exist_ok=True)
-    shutil.chown(MUNGE.parent, "munge")
-    subprocess.run(["su", "-s", "/bin/bash", "munge", "-c", "munged"], check=True)
-    assert within(5, MUNGE.exists)
 
 
 def free_ports(count: int) -> list[int]:

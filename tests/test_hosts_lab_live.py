@@ -206,8 +206,8 @@ def test_a_relay_resets_a_client_whose_server_is_not_there() -> None:
         deaf.bind(("127.0.0.1", 0))  # and kept, else the relay itself might get the port
         with (
             Relay(*deaf.getsockname()) as relay,
+            pytest.raises(ConnectionResetError),  # by then, or while it connects
             client(relay.address, relay.port) as connection,
-            pytest.raises(ConnectionResetError),
         ):
             connection.recv(1)
 

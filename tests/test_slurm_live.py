@@ -294,9 +294,12 @@ def survive(kill: Kill, after_s: float, cluster: TestCluster, plan: Plan, out: P
     try:
         with cluster.administered():
             outcome = run(plan, out, cluster.command)
+        killed_later = killer.is_alive()
     finally:
         killer.join()
     assert not failures, failures
+    if killed_later:  # the controller came back after dyno's end, and may have forgotten a job's
+        assert within(20, cluster.cancel_all), cluster.logs()
     assert outcome.failed == 0
     assert_whole(plan, out, cluster)
 

@@ -106,7 +106,7 @@ class TestCluster:
 
     @contextmanager
     def identity(self) -> Iterator[None]:
-        """A munged of the cluster's own meanwhile: the host's may have left no more than a socket."""
+        """A munged of the cluster's own meanwhile: the host's may have left but a socket."""
         key, socket_path = self.folder / "munge.key", self.folder / "munge.socket"
         key.write_bytes(os.urandom(128))
         key.chmod(0o600)

@@ -54,6 +54,7 @@ pictures: setup
 test: setup servers
 	@$(ENTER) status=0; \
 	cargo test --locked --quiet || status=$$?; \
+	DYNO_TEST_WAIT=io_uring cargo test --locked --quiet --test hostile --test live --test null || status=$$?; \
 	part() { python -m pytest "$$@" $(PYTEST) || [ $$? -eq 5 ] || status=1; }; \
 	part -n auto --maxprocesses 8 -m "not live and not soak"; \
 	part -n $(LIVE_PROCESSES) --dist loadgroup -m "live and not soak"; \

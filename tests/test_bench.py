@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,6 @@ from dbdyno.model.error import DynoError
 from server_place import a_place
 
 WIDTH_MAX = 80
-LOOKS_MAX = 150
 ADDRESS = Address(host="/run/nowhere", port=5432, user="dyno", database="bench")
 FAKE: Json = {"default_us": 100, "jitter": 0.0}
 
@@ -438,41 +436,3 @@ def test_a_row_that_is_counted_is_in_the_table(running: Server, name: str) -> No
     counted = contender.run(1).operations
     rows = [count(running, table) for table in ("pi1", "pi2")]
     assert counted == sum(rows) and min(rows) > 0
-
-
-@pytest.mark.live
-@pytest.mark.parametrize("way", contenders.WAYS)
-def test_the_bare_loop_asks_as_often_as_the_server_answers(running: Server, way: str) -> None:
-    """The server counts a transaction for each answer; up to one a connection comes too late."""
-    connections = 3
-    loop = present(
-        contenders.bare_loop(
-            server.address_of(running),
-            f"{point.ACCOUNT.sql}$1",
-            key_max=jobs.ACCOUNTS_OF_SCALE,
-            connections=connections,
-            way=way,
-        )
-    )
-    before = index_reads(running)
-    operations = loop.run(1).operations
-    # Each connection executes once before, to see a row, and may be asking when the time is over.
-    beside = index_reads(running) - before - operations
-    assert connections <= beside <= 2 * connections
-
-
-def index_reads(running: Server) -> int:
-    """How often accounts were looked up by key, once all that have ended have reported it."""
-    found = -1
-    for _ in range(LOOKS_MAX):
-        ((now,),) = running.execute(
-            "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'pgbench_accounts_pkey'"
-        )
-        ((busy,),) = running.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'bare_loop'"
-        )
-        if busy == 0 and now == found:
-            return int(now)
-        found = now
-        time.sleep(0.2)
-    raise AssertionError("the bare loop's sessions do not end")

@@ -23,6 +23,9 @@ def tick(count: int, cpu_us: int, *, active_ns: int = 250_000_000, measured: boo
     return {"event": "tick", "mono_ns": 1, **said}
 
 
+WAYS = ("receive", "epoll", "io_uring")
+
+
 def done(status: str = "ok", reason: str | None = None) -> Json:
     threads = [{"cpu_us": 900, "busy_share": 0.9}]
     return {"event": "done", "mono_ns": 2, "status": status, "reason": reason, "threads": threads}
@@ -67,6 +70,7 @@ def test_the_real_generator_and_its_null_server_give_sensible_figures() -> None:
         assert load["per_s"] == pytest.approx(load["operations"] / load["seconds"])
         assert 0.1 < load["cpu_us_per_operation"] < 500
         assert all(0 < thread["busy_share"] < 1.1 for thread in load["threads"])
+        assert all(thread["wait"] in WAYS for thread in load["threads"])
     assert found["version"]
     assert not process.children(os.getpid()), "generator and null server have ended"
 

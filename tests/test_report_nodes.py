@@ -261,6 +261,24 @@ def test_the_load_generator_s_ceiling_is_that_of_the_hosts_that_made_the_load() 
     assert second == "not measured on this host"
 
 
+def test_the_load_generator_says_how_it_waited_for_several_connections() -> None:
+    made = comparison(blocks=3)
+    generator = made.generator or {}
+
+    def said(**thread: str) -> str:
+        threads = [{"cpu_us": 900, "busy_share": 0.95} | thread]
+        loads = [load | {"threads": threads} for load in generator["loads"]]
+        return dict(measured_on.machine(replace(made, generator={"loads": loads})))[
+            "Load generator"
+        ]
+
+    assert "connections by io_uring, " in said(wait="io_uring")
+    assert "connections by epoll, " in said(wait="epoll")
+    refused = said(wait="epoll", io_uring_refused="Operation not permitted (os error 1)")
+    assert "by epoll (io_uring: Operation not permitted (os error 1)), " in refused
+    assert " by " not in said(wait="receive") and " by " not in said()
+
+
 def test_many_hosts_are_rows() -> None:
     made, host = on_nodes([1.0] * 6), comparison(blocks=3).host
     hosts = {f"n{at}": host | {"kernel": f"6.{at}.0"} for at in range(1, 7)}

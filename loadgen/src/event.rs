@@ -265,13 +265,31 @@ impl Totals {
 }
 
 /// What a worker thread spent from the start to the window's close.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadUse {
     /// CPU time.
     pub cpu_us: u64,
     /// CPU time divided by the time that passed.
     pub busy_share: f64,
+    /// How it waited for its connections; none with the fake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Way>,
+    /// Why it did not wait by io_uring, where the kernel refused that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_uring_refused: Option<String>,
+}
+
+/// How a worker waits for its connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// In the receive of its only connection.
+    Receive,
+    /// By epoll.
+    Epoll,
+    /// By io_uring, which receives as well.
+    IoUring,
 }
 
 impl Event {

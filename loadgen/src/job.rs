@@ -72,6 +72,9 @@ pub struct Job {
     /// Worker threads; 0 = max(1, cores / 8).
     #[serde(default)]
     pub threads: u32,
+    /// How worker threads wait for their connections.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub wait: Wait,
     /// Which part of the clients this process runs.
     #[serde(default)]
     pub segment: Segment,
@@ -126,6 +129,19 @@ pub struct Job {
     /// Keeps what statements return.
     #[serde(default)]
     pub capture: Vec<Capture>,
+}
+
+/// How worker threads wait for their connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wait {
+    /// As costs least with their number of connections, and as the kernel allows.
+    #[default]
+    Auto,
+    /// By epoll.
+    Epoll,
+    /// By io_uring, except in TLS; the job fails where the kernel does not allow it.
+    IoUring,
 }
 
 /// What answers the job's statements.

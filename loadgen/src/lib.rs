@@ -5,6 +5,7 @@
 //! virtual clock.
 
 pub mod canary;
+pub mod clock;
 pub mod draw;
 pub mod event;
 pub mod fill;

@@ -7,13 +7,13 @@ mod pause;
 mod starting;
 mod workers;
 
+use crate::clock::{monotonic_ns, process_cpu_ns, unix_ahead_ns};
 use crate::event::{Event, Status, ThreadUse, Totals};
 use crate::job::{Engine, Job};
 use crate::layout::{self, WorkerLayout};
 use crate::message::{Closed, Command, FillNote, Message, Note, Output};
 use crate::program::Compiled;
 use crate::record::TickRecord;
-use crate::session::live::{monotonic_ns, process_cpu_ns, unix_ahead_ns};
 use crate::shared::{End, Phase};
 use crate::transaction_log::TransactionLog;
 use crate::writer::Writer;
@@ -30,8 +30,8 @@ use workers::Workers;
 /// told to end them. Together with what that takes (`abort.rs`) less than `dyno` waits for before it ends this process by force.
 const HASTE_MAX: Duration = Duration::from_secs(10);
 
-/// A worker's descriptors beside its connections: for epoll, to be woken, and for its alarm.
-const DESCRIPTORS_PER_THREAD: usize = 3;
+/// A worker's descriptors beside its connections: for epoll and io_uring, to be woken, and for its alarm.
+const DESCRIPTORS_PER_THREAD: usize = 4;
 
 /// Other descriptors: standard input and output, what was inherited, files of /proc.
 const DESCRIPTORS_BESIDE: usize = 16;
@@ -327,7 +327,7 @@ impl Step<'_> {
         workers.shared.command(Phase::Closing, monotonic_ns());
         let totals = workers.join(code);
         let end = workers.shared.ended().unwrap_or(End::Done);
-        let threads: Vec<_> = closed.iter().map(|closed| closed.thread).collect();
+        let threads: Vec<_> = closed.iter().map(|closed| closed.thread.clone()).collect();
         let (mono_ns, cpu_us) = if self.is_fake() {
             (end_ns, threads.iter().map(|thread| thread.cpu_us).sum())
         } else {

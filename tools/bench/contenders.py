@@ -41,6 +41,8 @@ NO_SYSBENCH = "not installed: apt-get install sysbench"
 EPOLL = "epoll"
 WAYS = {EPOLL: "bare loop", "uring": "bare io_uring", "threads": "bare threads"}
 """How the least of a client waits, and what that is called."""
+PLACEHOLDERS = {"postgres": "$1", "mysql": "?"}
+"""By protocol that the bare loop speaks: how SQL names its one parameter."""
 NO_BARE_LOOP = "not built: cargo build --release --example bare_loop"
 
 
@@ -213,18 +215,28 @@ def sysbench_sample(ended: Ended) -> Sample:
     )
 
 
-def bare_loop(
-    address: Address, sql: str, *, key_max: int, connections: int, way: str = EPOLL
+def bare_loop(  # noqa: PLR0913 (each by its name)
+    address: Address,
+    sql: str,
+    *,
+    key_max: int,
+    connections: int,
+    way: str = EPOLL,
+    protocol: str = "postgres",
 ) -> Contender:
-    """The least that any client can do, by one of `WAYS` (loadgen/benches/bare_loop)."""
+    """The least that any client can do, by one of `WAYS` (loadgen/benches/bare_loop).
+
+    `sql` ends where the key follows, drawn from 1 to `key_max`.
+    """
     name = WAYS[way]
     if not BARE_LOOP.is_file():
         return absent(name, NO_BARE_LOOP)
 
     def run(seconds: float) -> Sample:
         task = {
+            "protocol": protocol,
             "server": server_json(address),
-            "sql": sql,
+            "sql": f"{sql}{PLACEHOLDERS[protocol]}",
             "key_max": key_max,
             "connections": connections,
             "seconds": seconds,

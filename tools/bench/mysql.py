@@ -11,8 +11,9 @@ from bench import contenders, jobs, process
 from bench import server as servers
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
+from bench.jobs import ACCOUNTS_OF_SCALE
 from bench.pairs import Contender
-from bench.point import PREPARE_S_MAX, SBTEST
+from bench.point import PREPARE_S_MAX, SBTEST, Query
 from bench.server import address_of
 from dbdyno.engine import Build, Server
 from dbdyno.engine.mysql import build
@@ -35,7 +36,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
     for engine in VARIABLES:
         here = newest(engine)
         if here is None:
-            why = f"no {TRAITS[engine].product} here: name its folder by {VARIABLES[engine]}"
+            why = missing(engine)
             yield Figure(measurement=engine, beside="sysbench", what="CPU", missing=why)
             continue
         with running(engine, here) as server:
@@ -62,6 +63,11 @@ def newest(engine: str) -> Build | None:
     return max(found, key=lambda one: one.version_num, default=None)
 
 
+def missing(engine: str) -> str:
+    """Why an engine is not measured of which there is no build here."""
+    return f"no {TRAITS[engine].product} here: name its folder by {VARIABLES[engine]}"
+
+
 def running(engine: str, here: Build) -> AbstractContextManager[Server]:
     """A server with an empty database, while the host is locked against other labs."""
     arm = Arm(name="bench", engine=engine, base_dir=here.base_dir, settings=SETTINGS)
@@ -78,12 +84,33 @@ def make_sbtest(server: Server, address: Address) -> None:
     server.execute("ANALYZE TABLE sbtest1")
 
 
-def generator(bench: Bench, engine: str, address: Address, connections: int) -> Contender:
-    """The generator with sysbench's query."""
+def make_accounts(server: Server, scale: int) -> None:
+    """pgbench's table of accounts as PostgreSQL has it (bench.server), all pages written out."""
+    digits = " UNION ALL ".join(f"SELECT {digit} AS n" for digit in range(10))
+    count = len(str(ACCOUNTS_OF_SCALE * scale - 1))
+    tables = ", ".join(f"({digits}) d{place}" for place in range(count))
+    number = " + ".join(f"d{place}.n * {10**place}" for place in range(count))
+    server.execute(
+        "CREATE TABLE pgbench_accounts "
+        "(aid int NOT NULL PRIMARY KEY, bid int, abalance int, filler char(84))",
+        "INSERT INTO pgbench_accounts "
+        f"SELECT n + 1, n DIV {ACCOUNTS_OF_SCALE} + 1, 0, '' "
+        f"FROM (SELECT {number} AS n FROM {tables}) numbers "
+        f"WHERE n < {ACCOUNTS_OF_SCALE * scale} ORDER BY n",
+        "ANALYZE TABLE pgbench_accounts",
+        "FLUSH TABLES pgbench_accounts FOR EXPORT",
+        "UNLOCK TABLES",
+    )
+
+
+def generator(
+    bench: Bench, engine: str, address: Address, connections: int, query: Query = SBTEST
+) -> Contender:
+    """The generator with a query, sysbench's if not said otherwise."""
 
     def job(seconds: float) -> Json:
         made = jobs.point(
-            address, SBTEST.sql, key_max=SBTEST.rows, connections=connections, seconds=seconds
+            address, query.sql, key_max=query.rows, connections=connections, seconds=seconds
         )
         return made | {"engine": engine}
 

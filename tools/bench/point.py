@@ -75,11 +75,20 @@ def generator(bench: Bench, address: Address, query: Query, connections: int) ->
 
 
 def bare_loop(
-    address: Address, query: Query, connections: int, way: str = contenders.EPOLL
+    address: Address,
+    query: Query,
+    connections: int,
+    way: str = contenders.EPOLL,
+    protocol: str = "postgres",
 ) -> Contender:
     """The bare loop with this query."""
     return contenders.bare_loop(
-        address, f"{query.sql}$1", key_max=query.rows, connections=connections, way=way
+        address,
+        query.sql,
+        key_max=query.rows,
+        connections=connections,
+        way=way,
+        protocol=protocol,
     )
 
 

@@ -26,6 +26,7 @@ UNKNOWN = "not known"
 GENERATOR = "Load generator"
 OLDER_PROTOCOL = "postgres"  # of results that name none: there was no other
 CEILING_BUSY_SHARE_MIN = 0.9  # a less busy thread waited: for the null server, or for a processor
+WAYS = ("epoll", "io_uring")
 HOSTS_ACROSS_MAX = 4  # of more hosts each is a row
 SETTINGS_SHOWN_MAX = 400  # characters of an arm's settings in one cell
 
@@ -166,7 +167,19 @@ def _load(load: Json) -> str:
     )
     plural = "" if connections == 1 else "s"
     cost = number.time_us(load["cpu_us_per_operation"])
-    return f"{rate} statements/s with {connections} connection{plural}, {cost}"
+    return f"{rate} statements/s with {connections} connection{plural}{_waits(load)}, {cost}"
+
+
+def _waits(load: Json) -> str:
+    """How the generator's threads waited, where several connections let them choose.
+
+    Empty of results of older versions.
+    """
+    thread = load["threads"][0]
+    way, refused = thread.get("wait"), thread.get("io_uring_refused")
+    if way not in WAYS:
+        return ""
+    return f" by {way}" + ("" if refused is None else f" (io_uring: {refused})")
 
 
 def _disturbs(host: Json) -> str:

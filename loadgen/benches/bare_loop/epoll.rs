@@ -1,8 +1,8 @@
 //! One thread waits for any socket to become readable, then receives and sends by a call each.
 
-use super::{Client, Keys, Outcome, READ_BUFFER_BYTES, is_whole};
+use super::{Client, Keys, Outcome, READ_BUFFER_BYTES};
 use anyhow::Result;
-use dyno_loadgen::session::live::monotonic_ns;
+use dyno_loadgen::clock::monotonic_ns;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::net::{RecvFlags, recv};
@@ -30,7 +30,7 @@ pub(super) fn run(mut clients: Vec<Client>, mut keys: Keys, duration: Duration) 
         for event in &events {
             let client = &mut clients[usize::try_from(event.data.u64())?];
             let (count, _) = recv(&client.session, &mut buffer[..], RecvFlags::empty())?;
-            if is_whole(&buffer[..count])? {
+            if client.is_whole(&buffer[..count])? {
                 operations += 1;
                 client.ask(keys.next())?;
             }

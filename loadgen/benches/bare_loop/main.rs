@@ -1,39 +1,50 @@
 //! The least that any client can do: wait, receive, send. What `make bench` holds the generator against.
 //!
-//! Each connection sends its request (Bind, Execute, Sync of a prepared statement) again as soon as the answer to
-//! the last one ends in ReadyForQuery, with another key each time: else the server would have all it needs in the
-//! processor's cache. Nothing else is done, read or recorded; the sessions alone are made by the crate.
+//! Each connection sends its request, which executes a prepared statement, again as soon as the answer to the last one
+//! ends as answers do, with another key each time: else the server would have all it needs in the processor's cache.
+//! Nothing else is done, read or recorded; the sessions alone are made by the crate.
 //! It waits by epoll, by io_uring, or with a thread for each connection.
 //! Standard input: a [`Task`] as JSON. Standard output: an [`Outcome`] as JSON.
 
 mod epoll;
+mod mysql;
+mod postgres;
 mod threads;
 mod uring;
 
 use anyhow::{Context, Result, bail, ensure};
 use dyno_loadgen::event::print;
 use dyno_loadgen::job::Server;
-use dyno_loadgen::session::postgres::{PostgresSession, encode};
-use dyno_loadgen::session::{ReadBuffer, Reply, Target, Wire};
+use dyno_loadgen::session::{AnySession, MySqlChoice, ReadBuffer, Reply, Target, Wire};
 use rustix::net::{SendFlags, send};
 use serde::{Deserialize, Serialize};
+use std::slice;
 use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 const READ_BUFFER_BYTES: usize = 64 << 10;
-const READY: &[u8] = b"Z\0\0\0\x05I";
-const STATEMENT: &str = "point";
 
-/// What to do. The SQL has one parameter of type int4, a key from 1 to `key_max`, and finds one row by it.
+/// What to do. The SQL has one parameter, an integer of four bytes: a key from 1 to `key_max`, by which it finds one
+/// row.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Task {
+    protocol: Protocol,
     server: Server,
     sql: String,
     key_max: i32,
     connections: u16,
     seconds: f64,
     way: Way,
+}
+
+/// What the server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Protocol {
+    Postgres,
+    /// MariaDB's, too.
+    MySql,
 }
 
 /// How a client waits for answers.
@@ -57,9 +68,15 @@ struct Outcome {
 
 /// A connection and the request that it sends again and again.
 struct Client {
-    session: PostgresSession,
-    request: Vec<u8>,
-    /// Where the key stands in the request.
+    session: AnySession,
+    protocol: Protocol,
+    request: Request,
+}
+
+/// What executes the statement once.
+struct Request {
+    bytes: Vec<u8>,
+    /// Where the key stands.
     key_at: usize,
 }
 
@@ -103,9 +120,9 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Connects, prepares, and executes once by the crate's own session, which sees to it that a row is found.
+/// Connects, prepares, and executes once.
 fn connect(task: &Task, number: u16) -> Result<Client> {
-    let targets = Target::all(&task.server, Wire::Postgres)?;
+    let targets = Target::all(&task.server, task.protocol.wire())?;
     let target = Target {
         application_name: "bare_loop".to_owned(),
         ..targets[0].clone()
@@ -114,65 +131,95 @@ fn connect(task: &Task, number: u16) -> Result<Client> {
         target.tls.is_none(),
         "the bare loop reads the socket itself"
     );
-    let mut session = PostgresSession::connect(&target, CONNECT_TIMEOUT)?;
-    session.prepare(STATEMENT, &task.sql)?;
-    let spread = i64::from(task.key_max - 1) * i64::from(number) / i64::from(task.connections);
-    let (request, key_at) = request(1 + i32::try_from(spread)?);
-    session.output().clone_from(&request);
-    let (mut buffer, mut reply) = (ReadBuffer::new(), Reply::default());
-    ensure!(session.flush()?, "a blocking session sends all");
-    while !session.receive(&mut buffer, &mut reply)? {}
-    if let Some(error) = reply.error {
-        bail!("the server refuses the statement: {error}");
-    }
-    ensure!(
-        reply.rows == 1,
-        "the statement found {} rows, not one",
-        reply.rows
-    );
-    if task.way == Way::Epoll {
-        session.set_nonblocking()?;
-    }
-    Ok(Client {
+    let mut session = AnySession::connect_any(slice::from_ref(&target), CONNECT_TIMEOUT)?;
+    let (first, then) = match &mut session {
+        AnySession::Postgres(session) => (postgres::prepare(session, &task.sql)?, None),
+        AnySession::MySql(session) => {
+            let [first, then] = mysql::prepare(session, &task.sql)?;
+            (first, Some(then))
+        }
+    };
+    let mut client = Client {
         session,
-        request,
-        key_at,
-    })
-}
-
-/// A request for a key, and where that stands in it.
-fn request(key: i32) -> (Vec<u8>, usize) {
-    let (mut request, mut key_at) = (Vec::new(), 0);
-    let mark = encode::bind_begin(&mut request, STATEMENT.as_bytes(), &[true]);
-    encode::parameter(&mut request, |out| {
-        key_at = out.len();
-        out.extend_from_slice(&key.to_be_bytes());
-    });
-    encode::bind_end(&mut request, mark);
-    encode::execute_sync(&mut request);
-    (request, key_at)
+        protocol: task.protocol,
+        request: first,
+    };
+    let spread = i64::from(task.key_max - 1) * i64::from(number) / i64::from(task.connections);
+    client.find(1 + i32::try_from(spread)?)?;
+    if let Some(request) = then {
+        client.request = request;
+    }
+    if task.way == Way::Epoll {
+        client.session.set_nonblocking()?;
+    }
+    Ok(client)
 }
 
 impl Client {
+    /// Executes once by the crate's own session, which sees to it that a row is found.
+    fn find(&mut self, key: i32) -> Result<()> {
+        self.turn_to(key);
+        let sent = self.session.send(&self.request.bytes)?;
+        ensure!(sent, "a blocking session sends all");
+        let (mut buffer, mut reply) = (ReadBuffer::new(), Reply::default());
+        while !self.session.receive(&mut buffer, &mut reply)? {}
+        if let Some(error) = reply.error {
+            bail!("the server refuses the statement: {error}");
+        }
+        ensure!(
+            reply.rows == 1,
+            "the statement found {} rows, not one",
+            reply.rows
+        );
+        Ok(())
+    }
+
     /// Makes its request one for the key.
     fn turn_to(&mut self, key: i32) {
-        self.request[self.key_at..self.key_at + 4].copy_from_slice(&key.to_be_bytes());
+        let Request { bytes, key_at } = &mut self.request;
+        bytes[*key_at..*key_at + 4].copy_from_slice(&self.protocol.key(key));
     }
 
     /// Sends the request for the key, which fits the socket's buffer.
     fn ask(&mut self, key: i32) -> Result<()> {
         self.turn_to(key);
-        let sent = send(&self.session, &self.request, SendFlags::NOSIGNAL)?;
+        let sent = send(&self.session, &self.request.bytes, SendFlags::NOSIGNAL)?;
         ensure!(
-            sent == self.request.len(),
+            sent == self.request.bytes.len(),
             "the socket took only a part of a request"
         );
         Ok(())
     }
+
+    /// Tells whether an answer ends here: its last message comes in one piece, on one machine. Nothing is the end.
+    fn is_whole(&self, answer: &[u8]) -> Result<bool> {
+        ensure!(!answer.is_empty(), "the server has closed a connection");
+        self.protocol.is_whole(answer)
+    }
 }
 
-/// Tells whether an answer ends here: its last message comes in one piece, on one machine. Nothing is the end.
-fn is_whole(answer: &[u8]) -> Result<bool> {
-    ensure!(!answer.is_empty(), "the server has closed a connection");
-    Ok(answer.ends_with(READY))
+impl Protocol {
+    /// As the crate calls it.
+    fn wire(self) -> Wire {
+        match self {
+            Self::Postgres => Wire::Postgres,
+            Self::MySql => Wire::MySql(MySqlChoice::default()),
+        }
+    }
+
+    /// A key as its requests have it.
+    fn key(self, key: i32) -> [u8; 4] {
+        match self {
+            Self::Postgres => postgres::key(key),
+            Self::MySql => mysql::key(key),
+        }
+    }
+
+    /// Tells whether an answer that is not empty ends here.
+    fn is_whole(self, answer: &[u8]) -> Result<bool> {
+        match self {
+            Self::Postgres => Ok(postgres::is_whole(answer)),
+            Self::MySql => mysql::is_whole(answer),
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! A thread for each connection, which sends and sleeps in its receive: two calls an operation, and no other.
 
-use super::{Client, Keys, Outcome, READ_BUFFER_BYTES, is_whole};
+use super::{Client, Keys, Outcome, READ_BUFFER_BYTES};
 use anyhow::{Result, anyhow};
-use dyno_loadgen::session::live::monotonic_ns;
+use dyno_loadgen::clock::monotonic_ns;
 use rustix::net::{RecvFlags, recv};
 use std::thread;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn operations(mut client: Client, mut keys: Keys, end_ns: u64) -> Result<u64> {
         client.ask(keys.next())?;
         loop {
             let (count, _) = recv(&client.session, &mut buffer[..], RecvFlags::empty())?;
-            if is_whole(&buffer[..count])? {
+            if client.is_whole(&buffer[..count])? {
                 break;
             }
         }

@@ -5,9 +5,9 @@
     reason = "the kernel reads and writes memory that it is given here"
 )]
 
-use super::{Client, Keys, Outcome, is_whole};
+use super::{Client, Keys, Outcome};
 use anyhow::{Context, Result, anyhow, ensure};
-use dyno_loadgen::session::live::monotonic_ns;
+use dyno_loadgen::clock::monotonic_ns;
 use io_uring::types::{BufRingEntry, Fixed};
 use io_uring::{IoUring, Submitter, cqueue, opcode, squeue};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
@@ -58,11 +58,11 @@ pub(super) fn run(mut clients: Vec<Client>, mut keys: Keys, duration: Duration) 
             let number = u32::try_from(completion.user_data())?;
             // All buffers may be taken at a moment; the receive then begins anew.
             if let Some(buffer) = cqueue::buffer_select(flags) {
-                let whole = is_whole(buffers.read(buffer, length?))?;
+                let client = &mut clients[number as usize];
+                let whole = client.is_whole(buffers.read(buffer, length?))?;
                 buffers.give_back(buffer);
                 if whole {
                     operations += 1;
-                    let client = &mut clients[number as usize];
                     push(&mut queue, &ask(number, client, keys.next()))?;
                 }
             } else {
@@ -95,8 +95,8 @@ fn receive(number: u32) -> squeue::Entry {
 /// A connection's request, which lies in its client; it is sent when the answer comes, and only then changed.
 fn ask(number: u32, client: &mut Client, key: i32) -> squeue::Entry {
     client.turn_to(key);
-    let length = u32::try_from(client.request.len()).unwrap_or(u32::MAX);
-    opcode::Send::new(Fixed(number), client.request.as_ptr(), length)
+    let length = u32::try_from(client.request.bytes.len()).unwrap_or(u32::MAX);
+    opcode::Send::new(Fixed(number), client.request.bytes.as_ptr(), length)
         .build()
         .flags(squeue::Flags::SKIP_SUCCESS)
         .user_data(SENT)

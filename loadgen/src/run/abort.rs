@@ -2,9 +2,9 @@
 
 use super::workers::Workers;
 use super::{Ending, Step, Turn};
+use crate::clock::monotonic_ns;
 use crate::message::Note;
 use crate::session::cancel::CANCEL_MAX;
-use crate::session::live::monotonic_ns;
 use crate::shared::{End, Phase};
 use std::time::{Duration, Instant};
 

@@ -2,6 +2,7 @@
 
 use super::close::early;
 use super::{Ending, Step, Turn};
+use crate::clock::{monotonic_ns, process_cpu_ns, unix_ahead_ns};
 use crate::event::{Event, OperationTick, Tick, Totals};
 use crate::fill::{self, FillProgress};
 use crate::job::{Engine, Fill, Job};
@@ -9,7 +10,6 @@ use crate::message::{FillNote, Message};
 use crate::record;
 use crate::session::Target;
 use crate::session::fake::CPU_NS_PER_REPLY;
-use crate::session::live::{monotonic_ns, process_cpu_ns, unix_ahead_ns};
 use crate::shared::End;
 use crate::timeline::{Cut, Timeline, nanoseconds};
 use crate::writer;

@@ -1,8 +1,8 @@
 //! When a step starts: as soon as the caller says so, or at the time that it names.
 
 use super::{Step, Turn};
+use crate::clock::monotonic_ns;
 use crate::message::Command;
-use crate::session::live::monotonic_ns;
 use std::time::{Duration, Instant};
 
 /// How long before its time a start is handed to the workers, which wake by themselves: longer than a thread waits for a

@@ -1,5 +1,6 @@
 //! The worker threads of a step: starting them with their sessions, and what they did in all.
 
+use crate::clock::{monotonic_ns, unix_ahead_ns};
 use crate::event::{Event, Totals};
 use crate::job::{Job, Pace};
 use crate::layout::WorkerLayout;
@@ -7,7 +8,7 @@ use crate::message::{Message, Note, Output};
 use crate::program::Compiled;
 use crate::record::TickRecord;
 use crate::session::fake::FakeSessions;
-use crate::session::live::{LiveSessions, monotonic_ns, unix_ahead_ns};
+use crate::session::live::LiveSessions;
 use crate::session::{Opened, RECONNECTS_AT_ONCE_MAX, Reconnects, Sessions, Targets};
 use crate::shared::{Shared, Waker};
 use crate::worker::{Channels, Worker};
@@ -143,7 +144,7 @@ impl Start {
             &self.code,
             &self.layout,
             targets,
-            self.blocks(),
+            (self.job.wait, self.is_busy()),
             self.waker.clone(),
             &self.reconnects,
             |index, prepared| {
@@ -163,8 +164,8 @@ impl Start {
         }
     }
 
-    /// Whether the one connection of this worker is always busy.
-    fn blocks(&self) -> bool {
+    /// Whether no connection of this worker ever waits for its schedule.
+    fn is_busy(&self) -> bool {
         let closed = |role: usize| matches!(self.job.roles[role].pace, Pace::Closed {});
         self.layout.groups.iter().all(|group| closed(group.role))
     }

@@ -94,7 +94,7 @@ fn timespec(time_ns: u64) -> Timespec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::live::monotonic_ns;
+    use crate::clock::monotonic_ns;
     use rustix::buffer::spare_capacity;
     use rustix::event::epoll::{CreateFlags, Event};
 

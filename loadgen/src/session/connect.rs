@@ -7,7 +7,8 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::error::SessionError;
-use super::exchange::{Incoming, ReadBuffer, SMALL_BUFFER_BYTES, Session};
+use super::exchange::{ReadBuffer, SMALL_BUFFER_BYTES, Session};
+use super::incoming::Incoming;
 use super::socket;
 use super::target::Target;
 use super::tls::{self, Tls};

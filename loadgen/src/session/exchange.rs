@@ -4,7 +4,6 @@
 //! a session sends, receives and hands the bytes to its reader, allocates nothing and formats
 //! nothing.
 
-use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
@@ -15,10 +14,8 @@ use rustix::net::RecvFlags;
 use super::cancel::CancelKey;
 use super::capture::{Capture, Captured};
 use super::error::{ServerError, SessionError};
-use super::progress::Progress;
-use super::results::{Keep, Results};
+use super::incoming::{Bulk, Incoming, Reply};
 use super::socket;
-use super::target::Target;
 use super::transport::Transport;
 
 /// The size of the buffer that a worker reads into.
@@ -49,130 +46,13 @@ impl Default for ReadBuffer {
     }
 }
 
-/// The answer to a request, summed up. The caller clears it before each request.
-#[derive(Debug, Default)]
-pub struct Reply {
-    /// The rows that the command tags told of: inserted, selected, updated, deleted, copied …
-    pub rows: u64,
-    /// The first error, if the server reported one.
-    pub error: Option<ServerError>,
-    /// Whether a transaction is open on the session, by the last that the server told of it.
-    pub in_block: bool,
-    /// What is kept of its rows, where a script wants them.
-    pub results: Option<Box<Results>>,
-    /// What it has said of its rows while it ran.
-    pub progress: Progress,
-}
-
-impl Reply {
-    /// Makes room for the next answer.
-    pub fn clear(&mut self) {
-        self.begin(Keep::Nothing);
-    }
-
-    /// Returns where rows are kept, if a script wants those of this answer.
-    #[inline]
-    pub fn gathering(&mut self) -> Option<&mut Results> {
-        self.results.as_deref_mut().filter(|kept| kept.takes_rows())
-    }
-
-    /// Does the same, and says what of the answer is kept.
-    #[inline]
-    pub fn begin(&mut self, keep: Keep) {
-        self.rows = 0;
-        self.error = None;
-        self.progress.clear();
-        if let Some(results) = &mut self.results {
-            results.begin(keep);
-        }
-    }
-}
-
-/// How far the data of a bulk load are: of a COPY into the server, or a LOAD DATA LOCAL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bulk {
-    /// None are wanted: a request for data is an error.
-    Unexpected,
-    /// They have been offered and not been asked for yet.
-    Offered,
-    /// The server waits for them.
-    Wanted,
-}
-
-/// What understands a server's bytes: one for each protocol.
-pub trait Incoming: fmt::Debug + Sized {
-    /// What it has to know of a result's column to read its values.
-    type Column: Default + fmt::Debug;
-
-    /// The server's product, for messages.
-    const SERVER: &'static str;
-
-    /// Makes a reader for the beginning of a session.
-    fn new() -> Self;
-
-    /// Takes note that a request is made: an answer may come.
-    fn ask(&mut self);
-
-    /// Does the same, with the bytes of the request.
-    #[inline]
-    fn ask_by(&mut self, _request: &[u8]) {
-        self.ask();
-    }
-
-    /// Takes note that the request has so many answers, each of which ends with the server being ready.
-    fn await_answers(&mut self, _answers: u32) {}
-
-    /// Takes what was read, all of it. True when the answer to a request is complete.
-    ///
-    /// # Errors
-    /// What the protocol does not allow; the session cannot be used any further.
-    fn feed(&mut self, bytes: &[u8], reply: &mut Reply) -> Result<bool, SessionError>;
-
-    /// Returns what is kept of answers at the moment, if anything is.
-    fn kept(&mut self) -> &mut Option<Box<Capture<Self::Column>>>;
-
-    /// Returns how far the data of a bulk load are.
-    fn bulk(&mut self) -> &mut Bulk;
-
-    /// Switches on or off whether columns, rows and notices of answers are kept, and forgets what was kept.
-    fn capture(&mut self, on: bool) {
-        *self.kept() = on.then(Box::default);
-    }
-
-    /// Returns what has been kept since the capture was switched on or last taken.
-    fn take_captured(&mut self) -> Captured {
-        let kept = self.kept().as_deref_mut().map(std::mem::take);
-        kept.unwrap_or_default().captured
-    }
-
-    /// Returns the error that the server sent unasked, as it does before it ends a session.
-    fn take_parting(&mut self) -> Option<ServerError>;
-
-    /// Appends the request that says goodbye.
-    fn goodbye(out: &mut Vec<u8>);
-
-    /// Appends the request that runs SQL as a text.
-    fn text(out: &mut Vec<u8>, sql: &[u8]);
-
-    /// Does the exchange from the first byte until the session is ready for requests; returns the server's number of it.
-    ///
-    /// # Errors
-    /// As [`Session::connect`].
-    fn shake_hands(
-        session: &mut Session<Self>,
-        target: &Target,
-        deadline: Instant,
-    ) -> Result<u32, SessionError>;
-
-    /// Tells whether it refuses everybody at the moment: another server may let us in.
-    fn is_not_ready(error: &ServerError) -> bool;
-}
-
 /// A connection to a server that has been let in.
 #[derive(Debug)]
 pub struct Session<R> {
     pub(super) stream: Transport,
     pub(super) blocking: bool,
+    /// Whether what comes is given to it by [`take`](Session::take): the stream is not read here.
+    fed: bool,
     pub(super) server_pid: u32,
     /// Which of the targets that were tried has let in.
     pub(super) target: usize,
@@ -192,6 +72,7 @@ impl<R: Incoming> Session<R> {
         Self {
             stream,
             blocking: false,
+            fed: false,
             server_pid: 0,
             target: 0,
             secret: 0,
@@ -268,11 +149,22 @@ impl<R: Incoming> Session<R> {
         let mut sent = 0;
         let whole = self.send_from(request, &mut sent)?;
         if !whole {
-            self.sent = 0;
-            self.output.clear();
-            self.output.extend_from_slice(&request[sent..]);
+            self.keep(&request[sent..]);
         }
         Ok(whole)
+    }
+
+    /// Takes note of a request that is sent elsewhere.
+    #[inline]
+    pub fn ask_by(&mut self, request: &[u8]) {
+        self.reader.ask_by(request);
+    }
+
+    /// Keeps the rest of a request, for [`flush`](Self::flush).
+    pub fn keep(&mut self, rest: &[u8]) {
+        self.sent = 0;
+        self.output.clear();
+        self.output.extend_from_slice(rest);
     }
 
     /// Takes note that what was sent last has so many answers.
@@ -300,6 +192,8 @@ impl<R: Incoming> Session<R> {
             match self.stream.send(&bytes[*sent..])? {
                 Ok(count) => *sent += count,
                 Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
+                // What the server has said last is given to it, and then the end.
+                Err(Errno::PIPE | Errno::CONNRESET) if self.fed => *sent = bytes.len(),
                 Err(Errno::PIPE | Errno::CONNRESET) => return Err(self.lost_at_send()),
                 Err(error) => return Err(error.into()),
             }
@@ -336,6 +230,29 @@ impl<R: Incoming> Session<R> {
         Ok(false)
     }
 
+    /// From now on, what comes is given to it by [`take`](Self::take).
+    pub fn set_fed(&mut self) {
+        self.fed = true;
+    }
+
+    /// Takes bytes of the stream that were received elsewhere, or its end: no bytes, or an error. True when `reply` is
+    /// complete.
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive).
+    #[inline]
+    pub fn take(
+        &mut self,
+        bytes: Result<&[u8], Errno>,
+        reply: &mut Reply,
+    ) -> Result<bool, SessionError> {
+        match bytes {
+            Ok([]) | Err(Errno::CONNRESET) => Err(self.lost(reply)),
+            Ok(bytes) => self.reader.feed(bytes, reply),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Switches on or off whether [`receive`](Self::receive) keeps columns, rows and notices of the answers.
     /// Switching it on or off forgets what was kept.
     pub fn capture(&mut self, on: bool) {
@@ -353,8 +270,13 @@ impl<R: Incoming> Session<R> {
         self.deadline = deadline;
     }
 
-    /// Says goodbye and closes. A server that is gone already does not mind.
+    /// Says goodbye and closes.
     pub fn close(mut self) {
+        self.say_goodbye();
+    }
+
+    /// Says goodbye, so that it can be closed. A server that is gone already does not mind.
+    pub fn say_goodbye(&mut self) {
         let output = self.output();
         output.clear();
         R::goodbye(output);

@@ -1,33 +1,35 @@
-//! Sessions over sockets and the system's clock: epoll, level-triggered, with time limits in nanoseconds.
+//! Sessions over sockets and the system's clock, with time limits in nanoseconds.
+//!
+//! A worker waits in one of three ways ([`Way`]): in the receive of its only connection; by epoll, level-triggered; or by
+//! io_uring, by which the kernel has received already when the wait returns ([`Uring`]). What else a worker waits for is
+//! always in the epoll, which io_uring then watches as one descriptor.
 
 use super::alarm::Alarm;
 use super::cancel::Canceller;
 use super::opening::{Purpose, open_one, purposes};
 use super::readable::Readable;
+use super::remaking::{CONNECT_TIMEOUT, Remade, Remaking};
+use super::uring::Uring;
+use super::way::way;
 use super::{
     AnySession, Captured, Command, Opened, ReadBuffer, Ready, Reconnects, Reply, Sent,
     SessionError, Sessions, Targets,
 };
+use crate::clock::{self, monotonic_ns};
+use crate::event::Way;
+use crate::job::Wait;
 use crate::layout::WorkerLayout;
 use crate::program::Compiled;
 use crate::shared::Waker;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::time::{ClockId, Timespec, clock_gettime};
-use std::os::fd::OwnedFd;
+use rustix::net::{Shutdown, shutdown};
+use rustix::time::Timespec;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
-
-/// How long a server may take to let a session in and prepare its statements.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How long a lost session is tried to be made anew.
-const RECONNECT_SECONDS_MAX: Duration = Duration::from_mins(1);
-
-/// The distance of two tries.
-const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a worker with one connection stays in a receive or send; by then it looks at ticks and commands.
 const BLOCKED_MAX: Duration = Duration::from_millis(20);
@@ -65,92 +67,43 @@ pub struct LiveSessions {
     request: Vec<u8>,
     buffer: ReadBuffer,
     events: Vec<Event>,
-    /// One session that is always busy: its receive waits, which is cheaper than epoll and a receive.
-    blocking: bool,
+    way: Way,
+    uring: Option<Uring>,
+    /// Why it is not io_uring that waits, where it should.
+    refused: Option<String>,
     readable: Readable,
     targets: Arc<Targets>,
-    code: Arc<Compiled>,
-    reconnecting: usize,
-    reconnects: Arc<Reconnects>,
-    reconnected: (Sender<Reconnected>, Receiver<Reconnected>),
-}
-
-type Reconnected = (usize, Result<(AnySession, Opened), SessionError>);
-
-/// CLOCK_MONOTONIC in nanoseconds.
-#[must_use]
-pub fn monotonic_ns() -> u64 {
-    nanoseconds(clock_gettime(ClockId::Monotonic))
-}
-
-/// What the wall clock (CLOCK_REALTIME) is ahead of CLOCK_MONOTONIC, in nanoseconds.
-#[must_use]
-pub fn unix_ahead_ns() -> u64 {
-    nanoseconds(clock_gettime(ClockId::Realtime)).saturating_sub(monotonic_ns())
-}
-
-/// CPU that this process has spent, in nanoseconds.
-#[must_use]
-pub fn process_cpu_ns() -> u64 {
-    nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
-}
-
-fn nanoseconds(time: Timespec) -> u64 {
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+    remaking: Remaking,
 }
 
 impl LiveSessions {
     /// Connects and prepares all sessions of a worker; `opened` is called with each one's index as soon as it is in.
+    /// `busy`: none of them ever waits for its schedule.
     ///
     /// # Errors
-    /// One sentence that names the role and statement.
+    /// One sentence that names the role and statement, or says why the worker cannot wait as it should.
     pub fn open(
         code: &Arc<Compiled>,
         layout: &WorkerLayout,
         targets: &Arc<Targets>,
-        blocking: bool,
+        (wait, busy): (Wait, bool),
         waker: Waker,
         reconnects: &Arc<Reconnects>,
         mut opened: impl FnMut(usize, Opened),
     ) -> Result<Self, String> {
         let text = |error: SessionError| error.to_string();
-        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|error| text(error.into()))?;
-        let alarm = Alarm::new(&epoll, ALARM_MARK).map_err(text)?;
-        let mut sessions = Self {
-            alarm,
-            slots: Vec::new(),
-            epoll,
-            waker,
-            request: Vec::with_capacity(REQUEST_BYTES),
-            buffer: ReadBuffer::new(),
-            events: Vec::with_capacity(EVENTS_MAX),
-            blocking: blocking && layout.connections() == 1,
-            readable: Readable::default(),
-            targets: Arc::clone(targets),
-            code: Arc::clone(code),
-            reconnecting: 0,
-            reconnects: Arc::clone(reconnects),
-            reconnected: channel(),
-        };
-        epoll::add(
-            &sessions.epoll,
-            &sessions.waker,
-            EventData::new_u64(WAKER_MARK),
-            EventFlags::IN,
-        )
-        .map_err(|error| text(error.into()))?;
-        for purpose in purposes(layout) {
-            let index = sessions.slots.len();
-            let (session, prepared) =
-                open_one(code, targets, &purpose, Instant::now() + CONNECT_TIMEOUT)?;
-            sessions.slots.push(Slot {
-                session: None,
-                purpose,
-                error: None,
-                in_flight: false,
-                writing: false,
-            });
-            if sessions.slots[index].purpose.is_for_one_operation(code) {
+        let way = way(wait, layout.connections(), busy, targets.any_tls());
+        let remaking = Remaking::new(code, targets, &waker, reconnects);
+        let mut sessions = Self::new(way, Arc::clone(targets), waker, remaking).map_err(text)?;
+        if way == Way::IoUring {
+            sessions.receive_by_uring(wait, layout.connections())?;
+        }
+        for (index, purpose) in purposes(layout).into_iter().enumerate() {
+            let deadline = Instant::now() + CONNECT_TIMEOUT;
+            let (session, prepared) = open_one(code, targets, &purpose, deadline)?;
+            let brief = purpose.is_for_one_operation(code);
+            sessions.slots.push(Slot::new(purpose));
+            if brief {
                 session.close();
             } else {
                 sessions.place(index, session).map_err(text)?;
@@ -160,21 +113,66 @@ impl LiveSessions {
         Ok(sessions)
     }
 
+    fn new(
+        way: Way,
+        targets: Arc<Targets>,
+        waker: Waker,
+        remaking: Remaking,
+    ) -> Result<Self, SessionError> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let alarm = Alarm::new(&epoll, ALARM_MARK)?;
+        let mark = EventData::new_u64(WAKER_MARK);
+        epoll::add(&epoll, &waker, mark, EventFlags::IN)?;
+        Ok(Self {
+            slots: Vec::new(),
+            epoll,
+            waker,
+            alarm,
+            request: Vec::with_capacity(REQUEST_BYTES),
+            buffer: ReadBuffer::new(),
+            events: Vec::with_capacity(EVENTS_MAX),
+            way,
+            uring: None,
+            refused: None,
+            readable: Readable::default(),
+            targets,
+            remaking,
+        })
+    }
+
+    /// Sets io_uring up; where it is not allowed, epoll remains, unless the job wants nothing else.
+    fn receive_by_uring(&mut self, wait: Wait, sessions: usize) -> Result<(), String> {
+        match Uring::new(sessions, self.epoll.as_fd()) {
+            Ok(uring) => self.uring = Some(uring),
+            Err(error) if wait == Wait::IoUring => {
+                return Err(format!(
+                    "io_uring is not allowed here: {error}; leave `wait` out"
+                ));
+            }
+            Err(error) => {
+                self.way = Way::Epoll;
+                self.refused = Some(error.to_string());
+            }
+        }
+        Ok(())
+    }
+
     /// Takes a session into a slot.
     fn place(&mut self, index: usize, mut session: AnySession) -> Result<(), SessionError> {
-        if self.blocking {
+        if self.way == Way::Receive {
             set_socket_timeout(&session, Timeout::Recv, Some(BLOCKED_MAX))?;
             set_socket_timeout(&session, Timeout::Send, Some(BLOCKED_MAX))?;
             session.set_blocking()?;
         } else {
             session.set_nonblocking()?;
         }
-        epoll::add(
-            &self.epoll,
-            &session,
-            EventData::new_u64(index as u64),
-            EventFlags::IN,
-        )?;
+        if let Some(uring) = &mut self.uring {
+            session.set_fed();
+            uring.begin(index, session.as_fd())?;
+        } else {
+            let mark = EventData::new_u64(index as u64);
+            epoll::add(&self.epoll, &session, mark, EventFlags::IN)?;
+        }
         let slot = &mut self.slots[index];
         (slot.session, slot.error, slot.in_flight, slot.writing) =
             (Some(session), None, false, false);
@@ -185,17 +183,16 @@ impl LiveSessions {
     fn watch_writing(&mut self, index: usize, writing: bool) -> Result<(), SessionError> {
         let slot = &mut self.slots[index];
         if let Some(session) = &slot.session {
-            let flags = if writing {
-                EventFlags::IN | EventFlags::OUT
-            } else {
-                EventFlags::IN
-            };
-            epoll::modify(
-                &self.epoll,
-                session,
-                EventData::new_u64(index as u64),
-                flags,
-            )?;
+            let mark = EventData::new_u64(index as u64);
+            match (&self.uring, writing) {
+                (None, false) => epoll::modify(&self.epoll, session, mark, EventFlags::IN),
+                (None, true) => {
+                    let flags = EventFlags::IN | EventFlags::OUT;
+                    epoll::modify(&self.epoll, session, mark, flags)
+                }
+                (Some(_), true) => epoll::add(&self.epoll, session, mark, EventFlags::OUT),
+                (Some(_), false) => epoll::delete(&self.epoll, session),
+            }?;
             slot.writing = writing;
         }
         Ok(())
@@ -214,127 +211,19 @@ impl LiveSessions {
         self.slots[index].error = outcome.err();
     }
 
-    fn take_reconnected(&mut self, ready: &mut Vec<Ready>) {
-        while let Ok((index, outcome)) = self.reconnected.1.try_recv() {
-            self.reconnecting -= 1;
-            let outcome =
-                outcome.and_then(|(session, opened)| self.place(index, session).map(|()| opened));
-            ready.push(Ready::Reconnected(index, outcome));
-        }
-    }
-
-    fn lose(&mut self, index: usize) {
-        self.slots[index].session = None;
-        self.slots[index].in_flight = false;
-    }
-
-    /// Has a session made on another thread: once, or again and again for a while.
-    fn make(&mut self, session: usize, again: bool) {
-        self.lose(session);
-        self.reconnecting += 1;
-        let (code, targets, waker) = (
-            Arc::clone(&self.code),
-            Arc::clone(&self.targets),
-            self.waker.clone(),
-        );
-        let (sender, purpose) = (
-            self.reconnected.0.clone(),
-            self.slots[session].purpose.clone(),
-        );
-        let patience = if again {
-            RECONNECT_SECONDS_MAX
-        } else {
-            CONNECT_TIMEOUT
-        };
-        let reconnect = move || {
-            let deadline = Instant::now() + patience;
-            let outcome = loop {
-                let outcome = open_one(&code, &targets, &purpose, deadline);
-                if outcome.is_err() {
-                    // Also where nobody tries again here: the next operation might.
-                    std::thread::sleep(RECONNECT_PAUSE);
-                }
-                if outcome.is_ok() || !again || Instant::now() >= deadline {
-                    break outcome.map_err(SessionError::Lost);
-                }
-            };
-            // Where the worker has ended meanwhile nobody minds.
-            let _ = sender.send((session, outcome));
-            waker.wake();
-        };
-        if let Err(error) = self.reconnects.add(Box::new(reconnect)) {
-            let reason = SessionError::Lost(format!(
-                "no thread can be started for it: {error}; raise the limit of processes (`ulimit -u`, `pids.max`)"
-            ));
-            let _ = self.reconnected.0.send((session, Err(reason)));
-            self.waker.wake();
-        }
-    }
-}
-
-impl Sessions for LiveSessions {
-    const COMMANDS_AT_TICKS: bool = false;
-
+    /// Waits by epoll for what its events say, at most so long.
     #[inline]
-    fn now_ns(&mut self) -> u64 {
-        monotonic_ns()
-    }
-
-    fn command_ns(&mut self, _command: Command, at_ns: u64) -> u64 {
-        at_ns
-    }
-
-    fn process_cpu_ns(&mut self) -> u64 {
-        process_cpu_ns()
-    }
-
-    fn thread_cpu_ns(&mut self) -> u64 {
-        nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
-    }
-
-    #[inline]
-    fn output(&mut self, _session: usize) -> &mut Vec<u8> {
-        &mut self.request
-    }
-
-    #[inline]
-    fn send(&mut self, session: usize, sent: Sent, _now_ns: u64) -> Result<(), SessionError> {
-        let slot = &mut self.slots[session];
-        let Some(open) = &mut slot.session else {
-            return Err(SessionError::Lost("the connection is lost".to_owned()));
-        };
-        let whole = open.send(&self.request)?;
-        if let Sent::Pipeline(answers) = sent {
-            open.await_answers(answers);
-        }
-        slot.in_flight = true;
-        if !whole {
-            self.watch_writing(session, true)?;
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn wait(&mut self, until_ns: u64, ready: &mut Vec<Ready>) -> Result<(), SessionError> {
-        if self.blocking && self.slots[0].in_flight && !self.slots[0].writing {
-            self.readable.blocked();
-            ready.push(Ready::Session(0));
-            return Ok(());
-        }
-        let asked_ns = monotonic_ns();
-        let timeout = self.alarm.limit(until_ns, asked_ns)?;
+    fn wait_by_epoll(&mut self, limit: Option<&Timespec>) -> Result<(), SessionError> {
         self.events.clear();
-        match epoll::wait(
-            &self.epoll,
-            spare_capacity(&mut self.events),
-            timeout.as_ref(),
-        ) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.events), limit) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
         }
-        let full = self.events.len() == self.events.capacity();
-        self.readable
-            .waited(asked_ns, monotonic_ns(), self.events.len(), full);
+    }
+
+    /// Takes what the events of epoll say.
+    #[inline]
+    fn take_events(&mut self, ready: &mut Vec<Ready>) -> Result<(), SessionError> {
         for place in 0..self.events.len() {
             let Event { flags, data } = self.events[place];
             let mark = data.u64();
@@ -356,10 +245,171 @@ impl Sessions for LiveSessions {
                 ready.push(Ready::Session(index));
             }
         }
-        if self.reconnecting > 0 {
-            self.take_reconnected(ready);
+        Ok(())
+    }
+
+    /// Sends what has been gathered, waits by io_uring, and takes what has come.
+    #[inline]
+    fn wait_by_uring(&mut self, until_ns: u64, ready: &mut Vec<Ready>) -> Result<(), SessionError> {
+        let Some(uring) = &mut self.uring else {
+            return Ok(());
+        };
+        let asked_ns = monotonic_ns();
+        uring.submit()?;
+        let limit = self.alarm.limit(until_ns, asked_ns)?;
+        let slept = uring.wait(limit)?;
+        self.readable
+            .looked(asked_ns, slept.then(monotonic_ns), false);
+        if uring.collect(|index| ready.push(Ready::Session(index))) {
+            self.wait_by_epoll(Some(&Timespec::default()))?;
+            self.take_events(ready)?;
+        }
+        self.take_unsent(ready)
+    }
+
+    /// Has what did not fit a socket sent when it does; another error shows at the next receive.
+    #[inline]
+    fn take_unsent(&mut self, ready: &mut Vec<Ready>) -> Result<(), SessionError> {
+        while let Some((index, rest)) = self.uring.as_mut().and_then(Uring::unsent) {
+            let slot = &mut self.slots[index];
+            match (rest, &mut slot.session) {
+                (_, None) => {}
+                (Ok(rest), Some(session)) => {
+                    session.keep(rest);
+                    self.watch_writing(index, true)?;
+                }
+                (Err(error), Some(_)) => {
+                    slot.error = Some(error.into());
+                    ready.push(Ready::Session(index));
+                }
+            }
         }
         Ok(())
+    }
+
+    #[cold]
+    fn remade(&mut self, (index, outcome): Remade) -> Ready {
+        let placed =
+            outcome.and_then(|(session, opened)| self.place(index, session).map(|()| opened));
+        Ready::Reconnected(index, placed)
+    }
+
+    /// Closes a session's connection, if it is open.
+    fn lose(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        slot.in_flight = false;
+        let Some(session) = slot.session.take() else {
+            return;
+        };
+        if let Some(uring) = &mut self.uring {
+            uring.end(index);
+            // One that the server has closed is shut down already.
+            let _ = shutdown(&session, Shutdown::Both);
+        }
+    }
+
+    /// Has a session made on another thread: once, or again and again for a while.
+    fn make(&mut self, session: usize, again: bool) {
+        self.lose(session);
+        let purpose = self.slots[session].purpose.clone();
+        self.remaking.start(session, purpose, again);
+    }
+}
+
+impl Slot {
+    fn new(purpose: Purpose) -> Self {
+        Self {
+            session: None,
+            purpose,
+            error: None,
+            in_flight: false,
+            writing: false,
+        }
+    }
+}
+
+impl Sessions for LiveSessions {
+    const COMMANDS_AT_TICKS: bool = false;
+
+    #[inline]
+    fn now_ns(&mut self) -> u64 {
+        monotonic_ns()
+    }
+
+    fn command_ns(&mut self, _command: Command, at_ns: u64) -> u64 {
+        at_ns
+    }
+
+    fn process_cpu_ns(&mut self) -> u64 {
+        clock::process_cpu_ns()
+    }
+
+    fn thread_cpu_ns(&mut self) -> u64 {
+        clock::thread_cpu_ns()
+    }
+
+    #[inline]
+    fn output(&mut self, _session: usize) -> &mut Vec<u8> {
+        &mut self.request
+    }
+
+    #[inline]
+    fn send(&mut self, session: usize, sent: Sent, _now_ns: u64) -> Result<(), SessionError> {
+        let slot = &mut self.slots[session];
+        let Some(open) = &mut slot.session else {
+            return Err(SessionError::Lost("the connection is lost".to_owned()));
+        };
+        let gathered = match &mut self.uring {
+            Some(uring) => uring.send(session, &self.request)?,
+            None => false,
+        };
+        let whole = if gathered {
+            open.ask_by(&self.request);
+            true
+        } else {
+            open.send(&self.request)?
+        };
+        if let Sent::Pipeline(answers) = sent {
+            open.await_answers(answers);
+        }
+        slot.in_flight = true;
+        if !whole {
+            self.watch_writing(session, true)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn wait(&mut self, until_ns: u64, ready: &mut Vec<Ready>) -> Result<(), SessionError> {
+        if self.way == Way::Receive && self.slots[0].in_flight && !self.slots[0].writing {
+            self.readable.blocked();
+            ready.push(Ready::Session(0));
+            return Ok(());
+        }
+        if self.uring.is_some() {
+            self.wait_by_uring(until_ns, ready)?;
+        } else {
+            let asked_ns = monotonic_ns();
+            let limit = self.alarm.limit(until_ns, asked_ns)?;
+            self.wait_by_epoll(limit.as_ref())?;
+            let (events, full) = (
+                self.events.len(),
+                self.events.len() == self.events.capacity(),
+            );
+            self.readable.waited(asked_ns, monotonic_ns(), events, full);
+            self.take_events(ready)?;
+        }
+        while let Some(remade) = self.remaking.next() {
+            let remade = self.remade(remade);
+            ready.push(remade);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn left_ns(&self, session: usize) -> u64 {
+        let uring = self.uring.as_ref();
+        uring.map_or(0, |uring| uring.left_ns(session))
     }
 
     #[inline]
@@ -373,9 +423,15 @@ impl Sessions for LiveSessions {
         let Some(open) = &mut slot.session else {
             return Ok(false);
         };
-        let outcome = match slot.error.take() {
-            Some(error) => Err(error),
-            None => open.receive(&mut self.buffer, reply),
+        let taken = self
+            .uring
+            .as_mut()
+            .and_then(|uring| uring.take(session, |bytes| open.take(bytes, reply)));
+        let outcome = match (taken, slot.error.take()) {
+            (Some(taken), _) => taken,
+            (None, Some(error)) => Err(error),
+            (None, None) if self.uring.is_some() => Ok(false),
+            (None, None) => open.receive(&mut self.buffer, reply),
         };
         match outcome {
             Ok(complete) => {
@@ -412,14 +468,18 @@ impl Sessions for LiveSessions {
     }
 
     fn end(&mut self, session: usize) {
-        if let Some(open) = self.slots[session].session.take() {
-            open.close();
+        if let Some(open) = &mut self.slots[session].session {
+            open.say_goodbye();
         }
         self.lose(session);
     }
 
+    fn ways(&self) -> Option<(Way, Option<&str>)> {
+        Some((self.way, self.refused.as_deref()))
+    }
+
     fn close(&mut self) -> Result<(), SessionError> {
-        self.reconnects.clear();
+        self.remaking.clear();
         let mut outcome = Ok(());
         for (place, targets) in self.targets.all() {
             let in_flight = self.slots.iter().filter(|slot| slot.in_flight);
@@ -428,10 +488,8 @@ impl Sessions for LiveSessions {
             let keys: Vec<_> = sessions.map(AnySession::cancel_key).collect();
             outcome = outcome.and(Canceller::new(targets).cancel(&keys));
         }
-        for slot in &mut self.slots {
-            if let Some(session) = slot.session.take() {
-                session.close();
-            }
+        for session in 0..self.slots.len() {
+            self.end(session);
         }
         outcome
     }

@@ -13,6 +13,7 @@ mod error;
 mod exchange;
 pub mod fake;
 pub(crate) mod fields;
+mod incoming;
 pub mod live;
 pub mod mysql;
 mod opening;
@@ -21,13 +22,17 @@ pub mod postgres;
 mod progress;
 pub mod readable;
 mod reconnect;
+mod remaking;
 mod results;
 mod socket;
 mod target;
 mod tls;
 mod transport;
+mod uring;
+mod way;
 mod wire;
 
+use crate::event::Way;
 use crate::message::Command;
 use crate::statement::Parameters;
 use std::sync::Arc;
@@ -35,7 +40,8 @@ use std::sync::Arc;
 pub use cancel::CancelKey;
 pub use capture::{Capture, Captured};
 pub use error::{ServerError, SessionError, number_code};
-pub use exchange::{Bulk, Incoming, ReadBuffer, Reply, Session};
+pub use exchange::{ReadBuffer, Session};
+pub use incoming::{Bulk, Incoming, Reply};
 pub use password::{Privacy, resolve};
 pub use reconnect::{RECONNECTS_AT_ONCE_MAX, Reconnects};
 pub use results::{Keep, Results};
@@ -108,6 +114,11 @@ pub trait Sessions {
     /// Where the operating system refuses to wait.
     fn wait(&mut self, until_ns: u64, ready: &mut Vec<Ready>) -> Result<(), SessionError>;
 
+    /// When the session's last request had left, where that is later than it was sent here; else any time before.
+    fn left_ns(&self, _session: usize) -> u64 {
+        0
+    }
+
     /// The earliest moment at which what the last wait gave may have been readable, unless it was asked for later;
     /// `u64::MAX` where that cannot lie before its receipt.
     fn readable_ns(&self) -> u64;
@@ -135,6 +146,12 @@ pub trait Sessions {
 
     /// Says goodbye to the server and closes a session, if it is open.
     fn end(&mut self, session: usize);
+
+    /// Returns how the worker waits for its connections, and why not by io_uring where that was refused; none where there
+    /// are no connections to wait for.
+    fn ways(&self) -> Option<(Way, Option<&str>)> {
+        None
+    }
 
     /// Has the server end what it still does for them, in bounded time, and closes all sessions.
     ///

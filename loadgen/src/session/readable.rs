@@ -30,7 +30,14 @@ impl Readable {
     #[inline]
     pub fn waited(&mut self, asked_ns: u64, ended_ns: u64, events: usize, full: bool) {
         let awake_ns = AWAKE_NS_MAX + AWAKE_PER_EVENT_NS_MAX * events as u64;
-        if ended_ns - asked_ns > awake_ns {
+        let slept = ended_ns - asked_ns > awake_ns;
+        self.looked(asked_ns, slept.then_some(ended_ns), full);
+    }
+
+    /// Takes account of a look at all sockets at `asked_ns`, and of a sleep until `slept_ns` where nothing was there.
+    #[inline]
+    pub fn looked(&mut self, asked_ns: u64, slept_ns: Option<u64>, full: bool) {
+        if let Some(ended_ns) = slept_ns {
             self.since_ns = ended_ns;
             self.looked_ns = ended_ns;
         } else {

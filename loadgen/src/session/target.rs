@@ -147,6 +147,12 @@ impl Targets {
         role.and_then(|role| self.roles.get(role).copied().flatten())
     }
 
+    /// Tells whether any of them may be spoken to in TLS.
+    pub(super) fn any_tls(&self) -> bool {
+        let mut places = self.all();
+        places.any(|(_, targets)| targets.iter().any(|target| target.tls.is_some()))
+    }
+
     /// All places with their indexes, the server first.
     pub(super) fn all(&self) -> impl Iterator<Item = (Option<usize>, &[Target])> {
         let endpoints = self.endpoints.iter().enumerate();

@@ -3,11 +3,13 @@
 use super::cancel::CancelKey;
 use super::capture::Captured;
 use super::error::SessionError;
-use super::exchange::{Incoming, ReadBuffer, Reply};
+use super::exchange::ReadBuffer;
+use super::incoming::{Incoming, Reply};
 use super::mysql::{self, MySqlSession};
 use super::postgres::{self, PostgresSession};
 use super::target::Target;
 use crate::job::{CharacterSet, Engine, Job};
+use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -168,6 +170,40 @@ impl AnySession {
         reply: &mut Reply,
     ) -> Result<bool, SessionError> {
         either!(self, session => session.receive(buffer, reply))
+    }
+
+    /// Takes note of a request that is sent elsewhere.
+    #[inline]
+    pub fn ask_by(&mut self, request: &[u8]) {
+        either!(self, session => session.ask_by(request));
+    }
+
+    /// Keeps the rest of a request, for [`flush`](Self::flush).
+    pub fn keep(&mut self, rest: &[u8]) {
+        either!(self, session => session.keep(rest));
+    }
+
+    /// From now on, what comes is given to it.
+    pub fn set_fed(&mut self) {
+        either!(self, session => session.set_fed());
+    }
+
+    /// Takes bytes that were received elsewhere; true when the reply is complete.
+    ///
+    /// # Errors
+    /// As [`Session::take`](super::Session::take).
+    #[inline]
+    pub fn take(
+        &mut self,
+        bytes: Result<&[u8], Errno>,
+        reply: &mut Reply,
+    ) -> Result<bool, SessionError> {
+        either!(self, session => session.take(bytes, reply))
+    }
+
+    /// Says goodbye, so that it can be closed.
+    pub fn say_goodbye(&mut self) {
+        either!(self, session => session.say_goodbye());
     }
 
     /// Says goodbye and closes.

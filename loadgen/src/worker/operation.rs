@@ -228,10 +228,11 @@ impl<S: Sessions> Worker<S> {
         if counts {
             let connection = &self.connections[index];
             let sent_ns = connection.operation.statement_sent_ns;
-            let readable_ns = self.sessions.readable_ns().max(sent_ns);
-            let queue_us = microseconds(self.now_ns.saturating_sub(readable_ns));
+            let left_ns = self.sessions.left_ns(index).max(sent_ns);
+            let readable_ns = self.sessions.readable_ns().max(left_ns);
+            let queue_ns = (left_ns - sent_ns) + self.now_ns.saturating_sub(readable_ns);
             let role = &mut self.record.roles[connection.role];
-            role.queue.record(queue_us);
+            role.queue.record(microseconds(queue_ns));
         }
         if !self.code.capture.is_empty() {
             self.write_captured(index);

@@ -314,6 +314,7 @@ impl<S: Sessions> Worker<S> {
         });
         let spent_ns = self.cpu.clocks[1].at(self.sessions.thread_cpu_ns());
         let passed_ns = self.timeline.active_ns(end_ns);
+        let (wait, refused) = self.sessions.ways().unzip();
         let closed = Closed {
             end_ns,
             active_ns: self.timeline.window_ns(),
@@ -325,6 +326,8 @@ impl<S: Sessions> Worker<S> {
                 } else {
                     spent_ns as f64 / passed_ns as f64
                 },
+                wait,
+                io_uring_refused: refused.flatten().map(str::to_owned),
             },
         };
         self.note(Note::Closed(closed));

@@ -1,13 +1,14 @@
 //! A worker on the test's own thread, and sessions that count what it allocates from one request to the next.
 
 use crate::memory::allocations;
-use dyno_loadgen::job::Job;
+use dyno_loadgen::clock::{monotonic_ns, unix_ahead_ns};
+use dyno_loadgen::job::{Job, Wait};
 use dyno_loadgen::layout::{WorkerLayout, layout};
 use dyno_loadgen::message::{Command, Message, Note, Output};
 use dyno_loadgen::program::Compiled;
 use dyno_loadgen::record::TickRecord;
 use dyno_loadgen::session::fake::FakeSessions;
-use dyno_loadgen::session::live::{LiveSessions, monotonic_ns, unix_ahead_ns};
+use dyno_loadgen::session::live::LiveSessions;
 use dyno_loadgen::session::{Captured, Reconnects, Reply, SessionError, Target, Targets};
 use dyno_loadgen::session::{Opened, Ready, Sent, Sessions};
 use dyno_loadgen::shared::{End, Phase, Shared, Waker};
@@ -213,13 +214,13 @@ pub(crate) fn on_fake(job: &Job) -> Tally {
 }
 
 /// Plays a job on a server.
-pub(crate) fn on_server(job: &Job, targets: &Arc<[Target]>, blocking: bool) -> Tally {
+pub(crate) fn on_server(job: &Job, targets: &Arc<[Target]>, wait: Wait) -> Tally {
     let (stage, mut opened) = (Stage::new(job), Vec::new());
     let sessions = LiveSessions::open(
         &stage.code,
         &stage.layout,
         &Targets::of_server(Arc::clone(targets)),
-        blocking,
+        (wait, true),
         stage.waker.clone(),
         &Reconnects::new(1),
         |_, one| opened.push(one),

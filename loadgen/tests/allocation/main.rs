@@ -11,6 +11,8 @@
 mod counted;
 #[path = "../harness/mod.rs"]
 mod harness;
+#[path = "../harness/io_uring.rs"]
+mod io_uring_here;
 #[path = "../harness/memory.rs"]
 mod memory;
 mod mysql;

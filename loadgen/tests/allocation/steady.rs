@@ -2,11 +2,12 @@
 
 use crate::counted::{Tally, on_fake, on_server};
 use crate::harness::{example, fake};
+use crate::io_uring_here;
 use crate::mysql;
 use crate::server::serve;
 use dyno_loadgen::job::{
     Choice, ChoiceRule, Engine, Initial, Instruction, Job, Pace, Piece, Program, Protocol, Stop,
-    TableBy, TableUse,
+    TableBy, TableUse, Wait,
 };
 use dyno_loadgen::session::Target;
 use serde_json::json;
@@ -14,6 +15,13 @@ use std::sync::Arc;
 
 /// Allocations that an error reply may make: its message, its detail, both together, its place in a tick's list.
 const PER_ERROR_MAX: u64 = 16;
+
+/// Clients, and how their worker waits for them: in a receive, by epoll, by io_uring.
+fn waits() -> Vec<(u32, Wait)> {
+    let mut waits = vec![(1, Wait::Auto), (4, Wait::Epoll), (4, Wait::IoUring)];
+    waits.retain(|(_, wait)| *wait != Wait::IoUring || io_uring_here::allowed());
+    waits
+}
 
 /// Nothing is allocated but by ticks: at most in the request after each, and one for what is due at the window's end.
 fn assert_steady(tally: &Tally) {
@@ -134,15 +142,13 @@ fn statements_over_sockets_allocate_nothing() {
     let even = json!({"kind": "rate", "arrivals": "even", "per_s": 2000.0});
     let burst = json!({"kind": "rate", "arrivals": "burst", "per_s": 3000.0});
     for protocol in ["prepared", "simple", "extended", "execute"] {
-        for (pace, clients, blocking) in [
-            (&closed, 1, true),
-            (&closed, 4, false),
-            (&even, 4, false),
-            (&burst, 4, false),
-        ] {
-            let job = points(protocol, pace, clients);
-            let tally = on_server(&job, &server, blocking);
-            assert_steady(&tally);
+        for (clients, wait) in waits() {
+            for pace in [&closed, &even, &burst] {
+                if pace == &closed || clients > 1 {
+                    let job = points(protocol, pace, clients);
+                    assert_steady(&on_server(&job, &server, wait));
+                }
+            }
         }
     }
 }
@@ -152,7 +158,7 @@ fn drawn_tables_over_sockets_allocate_nothing() {
     let server = serve(0);
     let closed = json!({"kind": "closed"});
     for protocol in ["prepared", "simple", "extended", "execute"] {
-        for (clients, blocking) in [(1, true), (4, false)] {
+        for (clients, wait) in waits() {
             let mut job = points(protocol, &closed, clients);
             job.tables.insert("pi".to_owned(), 8);
             job.statements[0].pieces[0] = Piece::Table("pi".to_owned());
@@ -161,7 +167,7 @@ fn drawn_tables_over_sockets_allocate_nothing() {
                 by: TableBy::Uniform,
             });
             job.check().unwrap();
-            assert_steady(&on_server(&job, &server, blocking));
+            assert_steady(&on_server(&job, &server, wait));
         }
     }
 }
@@ -170,7 +176,7 @@ fn drawn_tables_over_sockets_allocate_nothing() {
 fn choices_by_deficit_of_statements_whose_notices_are_looked_at_allocate_nothing() {
     let server = serve(0);
     let closed = json!({"kind": "closed"});
-    for (clients, blocking) in [(1, true), (4, false)] {
+    for (clients, wait) in waits() {
         let mut job = points("prepared", &closed, clients);
         job.statements[0].progress = Some("total: ".to_owned());
         let role = &mut job.roles[0];
@@ -181,7 +187,7 @@ fn choices_by_deficit_of_statements_whose_notices_are_looked_at_allocate_nothing
             ..role.choose[0]
         });
         job.check().unwrap();
-        assert_steady(&on_server(&job, &server, blocking));
+        assert_steady(&on_server(&job, &server, wait));
     }
 }
 
@@ -198,11 +204,13 @@ fn statements_on_mysql_allocate_nothing() {
     let closed = json!({"kind": "closed"});
     let even = json!({"kind": "rate", "arrivals": "even", "per_s": 2000.0});
     for protocol in ["prepared", "simple"] {
-        for (pace, clients, blocking) in
-            [(&closed, 1, true), (&closed, 4, false), (&even, 4, false)]
-        {
-            let job = mysql_points(protocol, pace, clients);
-            assert_steady(&on_server(&job, &server, blocking));
+        for (clients, wait) in waits() {
+            for pace in [&closed, &even] {
+                if pace == &closed || clients > 1 {
+                    let job = mysql_points(protocol, pace, clients);
+                    assert_steady(&on_server(&job, &server, wait));
+                }
+            }
         }
     }
 }
@@ -225,8 +233,8 @@ fn an_error_allocates_its_text_and_no_more() {
 }
 
 fn errors_allocate_little(every: u32, server: &Arc<[Target]>, job: &dyn Fn(u32) -> Job) {
-    for (clients, blocking) in [(1, true), (4, false)] {
-        let tally = on_server(&job(clients), server, blocking);
+    for (clients, wait) in waits() {
+        let tally = on_server(&job(clients), server, wait);
         let errors = tally.sent / u64::from(every);
         assert!(
             tally.with_allocations >= errors / 2,

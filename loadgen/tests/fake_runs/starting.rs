@@ -2,10 +2,10 @@
 
 use crate::harness::{Played, converse};
 use crate::{SECOND_NS, inserts, timed};
+use dyno_loadgen::clock::monotonic_ns;
 use dyno_loadgen::event::{Event, Status};
 use dyno_loadgen::job::Job;
 use dyno_loadgen::message::Command;
-use dyno_loadgen::session::live::monotonic_ns;
 use std::time::Instant;
 
 /// Longer than a busy machine takes to be ready.

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "not every test program uses all of it")]
 
+use crate::io_uring_here;
 use dyno_loadgen::event::{Event, Status, Totals};
 use rustix::process::Pid;
 use serde_json::Value;
@@ -37,7 +38,7 @@ impl Generator {
             .spawn()
             .unwrap();
         let mut input = child.stdin.take().unwrap();
-        writeln!(input, "{job}").unwrap();
+        writeln!(input, "{}", waiting(job)).unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Self {
             child,
@@ -94,6 +95,18 @@ impl Generator {
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
+}
+
+/// The job, with connections waited for by what `DYNO_TEST_WAIT` says, unless the job does.
+fn waiting(job: &Value) -> Value {
+    let mut job = job.clone();
+    if let Ok(wait) = std::env::var("DYNO_TEST_WAIT")
+        && job.get("wait").is_none()
+        && (wait != "io_uring" || io_uring_here::allowed())
+    {
+        job["wait"] = wait.into();
+    }
+    job
 }
 
 pub(crate) struct Ended {

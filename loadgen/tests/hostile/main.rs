@@ -9,6 +9,8 @@ mod answers;
 mod cancel;
 mod encryption;
 mod handshake;
+#[path = "../harness/io_uring.rs"]
+mod io_uring_here;
 mod mysql;
 #[path = "../harness/process.rs"]
 mod process;

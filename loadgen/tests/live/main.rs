@@ -8,6 +8,8 @@
 mod connections;
 mod endings;
 mod generator;
+#[path = "../harness/io_uring.rs"]
+mod io_uring_here;
 #[path = "../harness/process.rs"]
 mod process;
 mod progress;

@@ -5,6 +5,8 @@
     reason = "a test that unwraps fails where it stands"
 )]
 
+#[path = "../harness/io_uring.rs"]
+mod io_uring_here;
 mod jobs;
 mod mysql;
 mod pauses;

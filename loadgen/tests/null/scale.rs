@@ -1,8 +1,9 @@
 //! Many connections in one generator: what each costs in memory, and how threads share them.
 
+use crate::io_uring_here;
 use crate::process::Generator;
 use crate::programs::{NullServer, by_connection, done, run};
-use dyno_loadgen::event::Status;
+use dyno_loadgen::event::{Status, Way};
 use serde_json::{Value, json};
 
 /// Many connections, far more than anybody has threads for.
@@ -29,6 +30,36 @@ fn points(server: &NullServer, connections: u64, threads: u32) -> Value {
     role["stop"] = Value::Null;
     job["stop"] = json!({"roles": [], "seconds": 0.3, "warmup_s": 0.0, "seconds_max": null});
     job
+}
+
+#[test]
+fn each_thread_says_how_it_waited() {
+    let server = NullServer::start();
+    let by_many = if io_uring_here::allowed() {
+        Way::IoUring
+    } else {
+        Way::Epoll
+    };
+    for (connections, wait, way) in [
+        (1, "auto", Way::Receive),
+        (3, "auto", Way::Epoll),
+        (8, "auto", by_many),
+        (8, "epoll", Way::Epoll),
+        (2, "io_uring", Way::IoUring),
+    ] {
+        if wait == "io_uring" && by_many != way {
+            continue;
+        }
+        let mut job = points(&server, connections, 1);
+        job["wait"] = wait.into();
+        let ended = run(&job);
+        let [thread] = done(&ended).threads else {
+            panic!("one thread")
+        };
+        assert_eq!(thread.wait, Some(way), "{connections} connections, {wait}");
+        let refused = wait == "auto" && connections == 8 && way == Way::Epoll;
+        assert_eq!(thread.io_uring_refused.is_some(), refused);
+    }
 }
 
 #[test]

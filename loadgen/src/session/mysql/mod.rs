@@ -18,7 +18,8 @@ pub use greeting::Greeting;
 pub use reader::{Prepared, Reader};
 
 use super::error::SessionError;
-use super::exchange::{Bulk, Incoming, Session};
+use super::exchange::Session;
+use super::incoming::{Bulk, Incoming};
 
 /// A connection to a MySQL or MariaDB server that has been let in.
 pub type MySqlSession = Session<Reader>;

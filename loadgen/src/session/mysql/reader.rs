@@ -10,8 +10,8 @@ use super::framing::{Framing, Packet};
 use super::greeting::Greeting;
 use crate::session::capture::Capture;
 use crate::session::error::{ServerError, SessionError};
-use crate::session::exchange::{Bulk, Incoming, Reply};
 use crate::session::fields::Fields;
+use crate::session::incoming::{Bulk, Incoming, Reply};
 use crate::session::target::Target;
 use std::time::Instant;
 

@@ -18,7 +18,8 @@ pub use framing::{Framing, Message};
 pub use reader::Reader;
 
 use super::error::SessionError;
-use super::exchange::{Bulk, Incoming, ReadBuffer, Reply, Session, refuse_nul};
+use super::exchange::{ReadBuffer, Session, refuse_nul};
+use super::incoming::{Bulk, Incoming, Reply};
 
 /// About how much is asked to be parsed at once. A server that waits until its answers are taken takes nothing itself,
 /// so this has to fit into what lies between it and us.

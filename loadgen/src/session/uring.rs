@@ -1,0 +1,479 @@
+//! Connections by io_uring: one call sends the requests of many, and receives from all that have answered.
+//!
+//! Each socket has one multishot receive, which goes on until the socket ends. For what comes it takes a buffer of a
+//! ring that the kernel knows, and puts an entry into the queue of completions. Requests are gathered and leave together,
+//! at the latest when the worker waits: between calls of its own, each server process that a request wakes may take the
+//! processor from the worker.
+//!
+//! The unsafe calls rest on this. The kernel reads a request only within the call that submits it, because the send may
+//! not wait; what does not fit the socket then comes back. It writes only to buffers that it was given, and reads only
+//! their ring; both stay until the process ends, because a ring is taken down some time after it has been closed. All
+//! other entries hold descriptors and numbers, no pointers.
+#![expect(
+    unsafe_code,
+    reason = "the kernel reads and writes memory that it is given here"
+)]
+
+use crate::clock::monotonic_ns;
+use io_uring::types::{self, BufRingEntry, Fd, SubmitArgs};
+use io_uring::{IoUring, Submitter, cqueue, opcode, squeue};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use rustix::time::Timespec;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+/// The most requests that leave by one call, so that the first does not wait long for the last.
+const SENDS_MAX: usize = 64;
+
+/// Room for these, and for a receive and a poll: the next power of two.
+const ENTRIES: u32 = 128;
+
+/// The longest request that is gathered.
+const REQUEST_BYTES_MAX: usize = 4 << 10;
+
+/// Room of a buffer: no power of two, as the beginnings of all would share few sets of the processor's cache.
+const BUFFER_BYTES: u32 = (16 << 10) + 64;
+
+/// Fewest and most buffers. More sockets than these may have something at once; they wait for their turn.
+const BUFFERS_MIN: u16 = 64;
+const BUFFERS_MAX: u16 = 1024;
+
+const PAGE_BYTES: usize = 4096;
+const GROUP: u16 = 0;
+
+/// What the completion that tells of the other descriptor is marked with.
+const OTHER: u64 = u64::MAX;
+
+/// The bit that marks the completion of a send, which comes only where not all was sent.
+const SEND: u64 = 1 << 63;
+
+/// Beyond it a completion's mark would be that of a send.
+const GENERATION_MAX: u32 = u32::MAX >> 1;
+
+/// A send that may not wait, and says nothing where all was sent.
+const SEND_FLAGS: SendFlags = SendFlags::DONTWAIT
+    .union(SendFlags::NOSIGNAL)
+    .union(WAIT_ALL);
+const WAIT_ALL: SendFlags = SendFlags::from_bits_retain(0x100); // MSG_WAITALL: less than all is an error
+
+/// What one place has: the sockets of its sessions, one after the other.
+#[derive(Debug, Default)]
+struct Place {
+    /// The number of the socket now; that of a completion tells whether it is of an earlier one.
+    generation: u32,
+    /// None where there is no socket at the moment.
+    socket: Option<RawFd>,
+    /// Buffers that it has filled and nobody has taken: the first and the last of a chain.
+    untaken: Option<[Filled; 2]>,
+    /// Its end or its error, which comes after those.
+    end: Option<Result<(), Errno>>,
+    /// When its last request had left.
+    left_ns: u64,
+}
+
+/// A request that was gathered.
+#[derive(Debug)]
+struct Request {
+    place: usize,
+    generation: u32,
+    bytes: Range<usize>,
+}
+
+/// What did not leave of a place's request, or why.
+pub(super) type Unsent = (usize, Result<Range<usize>, Errno>);
+
+/// A buffer and how many bytes it has.
+#[derive(Debug, Clone, Copy)]
+struct Filled {
+    buffer: u16,
+    length: u16,
+}
+
+/// The connections of one worker.
+pub(super) struct Uring {
+    ring: IoUring,
+    buffers: Buffers,
+    places: Vec<Place>,
+    /// Places whose receive is over, for want of a buffer, while the socket goes on.
+    stopped: Vec<usize>,
+    /// Requests of which no completion is taken yet, and how many of them have left.
+    requests: Vec<Request>,
+    left: usize,
+    /// The bytes of these.
+    gathered: Box<[u8]>,
+    unsent: Vec<Unsent>,
+    other: RawFd,
+    /// Whether the other descriptor is watched.
+    watching: bool,
+}
+
+impl Uring {
+    /// Makes room for so many sockets, and watches another descriptor, which has to stay open. The thread that calls this
+    /// is the only one that may use it.
+    ///
+    /// # Errors
+    /// Where the kernel is older than Linux 6.1, or does not allow io_uring to this process.
+    pub(super) fn new(sockets: usize, other: BorrowedFd<'_>) -> io::Result<Self> {
+        // Room for all that may come between two waits: a buffer, an end, a stop and a send of each.
+        let completions = usize::from(BUFFERS_MAX) + 3 * sockets + 1;
+        let completions = u32::try_from(completions).unwrap_or(u32::MAX);
+        let ring: IoUring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_taskrun_flag()
+            .setup_cqsize(completions)
+            .build(ENTRIES)?;
+        let buffers = u16::try_from(2 * sockets).unwrap_or(BUFFERS_MAX);
+        let buffers = buffers.clamp(BUFFERS_MIN, BUFFERS_MAX).next_power_of_two();
+        let buffers = Buffers::register(&ring.submitter(), buffers)?;
+        Ok(Self {
+            ring,
+            buffers,
+            places: (0..sockets).map(|_| Place::default()).collect(),
+            stopped: Vec::with_capacity(sockets),
+            requests: Vec::with_capacity(sockets),
+            left: 0,
+            gathered: vec![0; sockets * REQUEST_BYTES_MAX].into(),
+            unsent: Vec::new(),
+            other: other.as_raw_fd(),
+            watching: false,
+        })
+    }
+
+    /// Begins to receive from a place's next socket.
+    ///
+    /// # Errors
+    /// Where the kernel refuses it.
+    pub(super) fn begin(&mut self, place: usize, socket: BorrowedFd<'_>) -> io::Result<()> {
+        self.places[place].socket = Some(socket.as_raw_fd());
+        self.receive(place)
+    }
+
+    /// Forgets a place's socket and what came from it. Who calls this shuts the socket down before closing it: the kernel
+    /// holds it open as long as it receives from it.
+    pub(super) fn end(&mut self, place: usize) {
+        while self.take(place, |_| ()).is_some() {}
+        self.stopped.retain(|stopped| *stopped != place);
+        let place = &mut self.places[place];
+        place.socket = None;
+        place.generation = (place.generation + 1) & GENERATION_MAX;
+    }
+
+    /// Gathers a place's request; false where it does not fit, so that the caller sends it.
+    ///
+    /// # Errors
+    /// Where the kernel refuses those that had been gathered.
+    #[inline]
+    pub(super) fn send(&mut self, place: usize, request: &[u8]) -> io::Result<bool> {
+        let begin = self.requests.last().map_or(0, |last| last.bytes.end);
+        let bytes = begin..begin + request.len();
+        if request.len() > REQUEST_BYTES_MAX || bytes.end > self.gathered.len() {
+            return Ok(false);
+        }
+        self.gathered[bytes.clone()].copy_from_slice(request);
+        let generation = self.places[place].generation;
+        self.requests.push(Request {
+            place,
+            generation,
+            bytes,
+        });
+        if self.requests.len() - self.left == SENDS_MAX {
+            self.submit()?;
+        }
+        Ok(true)
+    }
+
+    /// Sends what has been gathered; returns the time.
+    ///
+    /// # Errors
+    /// Where the kernel refuses it.
+    #[inline]
+    pub(super) fn submit(&mut self) -> io::Result<u64> {
+        for number in self.left..self.requests.len() {
+            self.push_send(number)?;
+        }
+        if self.left < self.requests.len() || self.ring.submission().taskrun() {
+            self.ring.submit()?;
+        }
+        let now_ns = monotonic_ns();
+        for request in &self.requests[self.left..] {
+            self.places[request.place].left_ns = now_ns;
+        }
+        self.left = self.requests.len();
+        Ok(now_ns)
+    }
+
+    /// When a place's last request had left, if it was gathered.
+    #[inline]
+    pub(super) fn left_ns(&self, place: usize) -> u64 {
+        self.places[place].left_ns
+    }
+
+    /// Lets the kernel receive what has come, or sleeps until something comes, at most so long; true where it may have
+    /// slept.
+    ///
+    /// # Errors
+    /// Where the operating system refuses to wait.
+    #[inline]
+    pub(super) fn wait(&mut self, limit: Option<Timespec>) -> io::Result<bool> {
+        while let Some(place) = self.stopped.pop() {
+            self.receive(place)?;
+        }
+        if !self.watching {
+            let flags = u32::from(PollFlags::IN.bits());
+            let entry = opcode::PollAdd::new(Fd(self.other), flags).build();
+            self.push(&entry.user_data(OTHER))?;
+            self.watching = true;
+        }
+        let awake = !self.ring.completion().is_empty();
+        let submitter = self.ring.submitter();
+        let outcome = match limit {
+            _ if awake => return Ok(false),
+            None => submitter.submit_and_wait(1),
+            Some(limit) => {
+                let limit = types::Timespec::new()
+                    .sec(limit.tv_sec.unsigned_abs())
+                    .nsec(u32::try_from(limit.tv_nsec).unwrap_or_default());
+                submitter.submit_with_args(1, &SubmitArgs::new().timespec(&limit))
+            }
+        };
+        match outcome {
+            Ok(_) => Ok(!awake),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::INTR | Errno::TIME) => Ok(!awake),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// Takes what has come; calls `ready` with a place for each part that it can [`take`](Self::take). True where the other
+    /// descriptor is ready.
+    #[inline]
+    pub(super) fn collect(&mut self, mut ready: impl FnMut(usize)) -> bool {
+        let mut other = false;
+        while let Some(completion) = { self.ring.completion().next() } {
+            let mark = completion.user_data();
+            if mark == OTHER {
+                (self.watching, other) = (false, true);
+            } else if mark & SEND != 0 {
+                self.not_all_sent(mark & !SEND, completion.result());
+            } else if let Some(place) = self.received(&completion) {
+                ready(place);
+            }
+        }
+        if self.unsent.is_empty() {
+            self.requests.clear();
+            self.left = 0;
+        }
+        other
+    }
+
+    /// Takes the next request of which not all has left, with the rest of it.
+    #[cold]
+    pub(super) fn unsent(&mut self) -> Option<(usize, Result<&[u8], Errno>)> {
+        let (place, rest) = self.unsent.pop()?;
+        Some((place, rest.map(|rest| &self.gathered[rest])))
+    }
+
+    /// Takes the next part of what a place's socket has given, or its end, which is no bytes or an error; none where nothing
+    /// has come.
+    #[inline]
+    pub(super) fn take<T>(
+        &mut self,
+        place: usize,
+        take: impl FnOnce(Result<&[u8], Errno>) -> T,
+    ) -> Option<T> {
+        let place = &mut self.places[place];
+        let Some([first, last]) = place.untaken else {
+            return place.end.take().map(|end| take(end.map(|()| &[][..])));
+        };
+        let next = self.buffers.next[usize::from(first.buffer)].take();
+        place.untaken = next.map(|next| [next, last]);
+        let taken = take(Ok(self.buffers.read(first)));
+        self.buffers.give(first.buffer);
+        Some(taken)
+    }
+
+    /// Takes note of what a socket has given, or of its end; the place where there is something to take.
+    #[inline]
+    fn received(&mut self, completion: &cqueue::Entry) -> Option<usize> {
+        let (number, generation) = number_and_generation(completion.user_data());
+        let (result, flags) = (completion.result(), completion.flags());
+        let filled = match (cqueue::buffer_select(flags), result.try_into()) {
+            (Some(buffer), Ok(length @ 1..)) => Some(Filled { buffer, length }),
+            _ => None,
+        };
+        let place = &mut self.places[number];
+        if place.generation != generation || place.socket.is_none() {
+            if let Some(filled) = filled {
+                self.buffers.give(filled.buffer);
+            }
+            return None;
+        }
+        if let Some(filled) = filled {
+            if let Some([_, last]) = &mut place.untaken {
+                self.buffers.next[usize::from(last.buffer)] = Some(filled);
+                *last = filled;
+            } else {
+                place.untaken = Some([filled; 2]);
+            }
+        } else if result >= 0 {
+            place.end = Some(Ok(()));
+        } else if result != -Errno::NOBUFS.raw_os_error() {
+            place.end = Some(Err(Errno::from_raw_os_error(-result)));
+        }
+        if !cqueue::more(flags) && place.end.is_none() {
+            self.stopped.push(number);
+        }
+        (filled.is_some() || place.end.is_some()).then_some(number)
+    }
+
+    /// Takes note of a send that has sent less than all, or failed.
+    #[cold]
+    fn not_all_sent(&mut self, number: u64, result: i32) {
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        let Request {
+            place,
+            generation,
+            bytes,
+        } = &self.requests[number];
+        if self.places[*place].generation != *generation {
+            return;
+        }
+        let outcome = match (usize::try_from(result), Errno::from_raw_os_error(-result)) {
+            (Ok(sent), _) => Ok(bytes.start + sent..bytes.end),
+            (_, Errno::AGAIN | Errno::INTR) => Ok(bytes.clone()),
+            // The socket's end, with what the server has said before it, comes by its receive.
+            (_, Errno::PIPE | Errno::CONNRESET) => return,
+            (_, error) => Err(error),
+        };
+        self.unsent.push((*place, outcome));
+    }
+
+    /// Adds the send of a request, unless its socket is gone.
+    #[inline]
+    fn push_send(&mut self, number: usize) -> io::Result<()> {
+        let request = &self.requests[number];
+        let place = &self.places[request.place];
+        let Some(socket) = place.socket else {
+            return Ok(());
+        };
+        if place.generation != request.generation {
+            return Ok(());
+        }
+        let bytes = &self.gathered[request.bytes.clone()];
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let entry = opcode::Send::new(Fd(socket), bytes.as_ptr(), length)
+            .flags(SEND_FLAGS.bits().cast_signed())
+            .build()
+            .flags(squeue::Flags::SKIP_SUCCESS)
+            .user_data(SEND | number as u64);
+        self.push(&entry)
+    }
+
+    /// Begins the receive of a place's socket, if it has one.
+    fn receive(&mut self, place: usize) -> io::Result<()> {
+        let Place {
+            socket, generation, ..
+        } = self.places[place];
+        let Some(socket) = socket else {
+            return Ok(());
+        };
+        let mark = u64::from(generation) << 32 | place as u64;
+        let entry = opcode::RecvMulti::new(Fd(socket), GROUP).build();
+        self.push(&entry.user_data(mark))?;
+        // At once: the descriptor may be another socket's later.
+        self.ring.submit()?;
+        Ok(())
+    }
+
+    fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: what an entry points to stays, as the beginning of this file says.
+        unsafe { self.ring.submission().push(entry) }.map_err(io::Error::other)
+    }
+}
+
+/// The place that a completion is marked with, and its socket's number there.
+fn number_and_generation(mark: u64) -> (usize, u32) {
+    let [low, high] = [mark & u64::from(u32::MAX), mark >> 32];
+    (
+        usize::try_from(low).unwrap_or(usize::MAX),
+        u32::try_from(high).unwrap_or_default(),
+    )
+}
+
+/// The ring of buffers that the kernel takes from, and the buffers.
+struct Buffers {
+    ring: NonNull<BufRingEntry>,
+    memory: NonNull<u8>,
+    /// By buffer: the one that the same socket has filled after it.
+    next: Box<[Option<Filled>]>,
+    tail: u16,
+}
+
+impl Buffers {
+    /// Makes so many, a power of two, and tells the kernel of them.
+    fn register(submitter: &Submitter<'_>, count: u16) -> io::Result<Self> {
+        let number = usize::from(count);
+        let ring = kept(number * size_of::<BufRingEntry>()).cast();
+        let mut buffers = Self {
+            ring,
+            memory: kept(number * BUFFER_BYTES as usize),
+            next: vec![None; number].into(),
+            tail: 0,
+        };
+        // SAFETY: so many entries lie there, at the beginning of a page, and stay.
+        unsafe {
+            submitter.register_buf_ring_with_flags(ring.as_ptr() as u64, count, GROUP, 0)?;
+        }
+        (0..count).for_each(|buffer| buffers.give(buffer));
+        Ok(buffers)
+    }
+
+    /// Where a buffer begins.
+    fn begin(&self, buffer: u16) -> NonNull<u8> {
+        let buffer = usize::from(buffer);
+        assert!(buffer < self.next.len(), "the kernel names no other buffer");
+        // SAFETY: the buffer lies in the memory.
+        unsafe { self.memory.add(buffer * BUFFER_BYTES as usize) }
+    }
+
+    #[inline]
+    fn read(&self, filled: Filled) -> &[u8] {
+        let length = usize::from(filled.length).min(BUFFER_BYTES as usize);
+        // SAFETY: the kernel has written so many bytes there, and writes no more before the buffer is given to it again,
+        // which this borrow forbids.
+        unsafe { std::slice::from_raw_parts(self.begin(filled.buffer).as_ptr(), length) }
+    }
+
+    /// Gives the kernel a buffer.
+    #[inline]
+    fn give(&mut self, buffer: u16) {
+        let place = usize::from(self.tail) % self.next.len();
+        let begin = self.begin(buffer).as_ptr() as u64;
+        // SAFETY: the place is in the ring, and the kernel does not read it before the tail is beyond it.
+        let entry = unsafe { self.ring.add(place).as_mut() };
+        entry.set_addr(begin);
+        entry.set_len(BUFFER_BYTES);
+        entry.set_bid(buffer);
+        self.tail = self.tail.wrapping_add(1);
+        // SAFETY: the tail lies in the ring's memory. The kernel reads it, this thread alone writes it.
+        let tail = unsafe { &*BufRingEntry::tail(self.ring.as_ptr()).cast::<AtomicU16>() };
+        tail.store(self.tail, Ordering::Release);
+    }
+}
+
+/// Zeroed memory from the beginning of a page on, which stays until the process ends.
+fn kept(bytes: usize) -> NonNull<u8> {
+    let memory = vec![0; bytes + PAGE_BYTES].leak();
+    let begin = memory.as_ptr().align_offset(PAGE_BYTES);
+    NonNull::from(&mut memory[begin..]).cast()
+}
+
+#[cfg(test)]
+mod tests;

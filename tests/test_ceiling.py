@@ -15,15 +15,13 @@ from dbdyno.model.error import GeneratorError
 from dbdyno.run.driver import ceiling
 
 HELLO = {"event": "hello", "mono_ns": 0, "version": "9.9", "commit": "abc"}
+WAYS = ("receive", "epoll", "io_uring")
 
 
 def tick(count: int, cpu_us: int, *, active_ns: int = 250_000_000, measured: bool = True) -> Json:
     clients = [[count, count, 0, 50]]
     said = {"per_client": clients, "cpu_us": cpu_us, "active_ns": active_ns, "measured": measured}
     return {"event": "tick", "mono_ns": 1, **said}
-
-
-WAYS = ("receive", "epoll", "io_uring")
 
 
 def done(status: str = "ok", reason: str | None = None) -> Json:

@@ -18,7 +18,6 @@ from bench.fill import fill, prepare
 from bench.pairs import alternating
 from dbdyno.engine import Build, Server
 from dbdyno.model import Json
-from dbdyno.model.engine import TRAITS
 
 
 def measure(bench: Bench) -> Iterator[Figure]:
@@ -27,8 +26,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
         figure = Figure(measurement=f"fill {engine}", beside="sysbench", what="speed", target=None)
         here = mysql.newest(engine)
         if here is None:
-            why = f"no {TRAITS[engine].product} here: name its folder by {mysql.VARIABLES[engine]}"
-            yield replace(figure, missing=why)
+            yield replace(figure, missing=mysql.missing(engine))
         elif contenders.sysbench_program() is None:
             yield replace(figure, missing=contenders.NO_SYSBENCH)
         else:

@@ -12,7 +12,6 @@ from bench import contenders, mysql, point, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
 from bench.pairs import Contender, steady
-from bench.waits import process_s
 from dbdyno.engine import Build
 
 CONNECTIONS = (1, 2, 8, 64, 512)
@@ -65,7 +64,7 @@ def on_mysql(bench: Bench, here: Build) -> Iterator[Figure]:
                 one = mysql.generator(bench, ENGINE, address, connections, point.ACCOUNT)
             else:
                 one = point.bare_loop(address, point.ACCOUNT, connections, way, ENGINE)
-            return steady(server.observed(running, one, process_s))
+            return steady(server.observed(running, one, server.process_s))
 
         yield from beside_epoll(bench, MYSQL, client)
 

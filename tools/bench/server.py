@@ -128,7 +128,18 @@ def sessions_s(running: Server) -> float:
         if time.monotonic() > end_s:
             raise ContenderFailed(f"a session is open {SESSIONS_END_S_MAX:g} s after its client")
         time.sleep(LOOK_S)
+    return _stat(running).children_ticks / TICKS_PER_S
+
+
+def process_s(running: Server) -> float:
+    """The CPU of a server's one process until now. Raises ContenderFailed where it is gone."""
+    found = _stat(running)
+    return (found.user_ticks + found.system_ticks) / TICKS_PER_S
+
+
+def _stat(running: Server) -> procfs.ProcessStat:
+    """What the kernel says of the server's first process."""
     text = files.record(f"/proc/{running.postmaster_pid}/stat")
     if text is None:
         raise ContenderFailed("the server is gone")
-    return procfs.process_stat(text).children_ticks / TICKS_PER_S
+    return procfs.process_stat(text)

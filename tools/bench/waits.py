@@ -20,10 +20,7 @@ from bench.server import address_of
 from dbdyno.engine import Build, Server
 from dbdyno.engine.mysql.instruments import SETTING
 from dbdyno.host import place
-from dbdyno.host.observe import files, procfs
-from dbdyno.host.observe.usage import TICKS_PER_S
 from dbdyno.model import Arm, Json, Observe
-from dbdyno.model.engine import TRAITS
 
 EVERY = Observe(waits_s=0.05)
 CONNECTIONS = 2
@@ -45,7 +42,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
     for engine in mysql.VARIABLES:
         here = mysql.newest(engine)
         if here is None:
-            why = f"no {TRAITS[engine].product} here: name its folder by {mysql.VARIABLES[engine]}"
+            why = mysql.missing(engine)
             yield Figure(measurement=SHORT[engine], beside="no samples", what="CPU", missing=why)
             continue
         yield from of_mysql(bench, engine, here)
@@ -74,9 +71,9 @@ def of_mysql(bench: Bench, engine: str, here: Build) -> Iterator[Figure]:
             mysql.make_sbtest(one, address_of(one))
             by[one.name] = mysql.generator(bench, engine, address_of(one), CONNECTIONS)
         base = by[plain.name]
-        yield from pairs(bench, SHORT[engine], plain, plain, base, base, process_s)
+        yield from pairs(bench, SHORT[engine], plain, plain, base, base, server.process_s)
         yield from pairs(
-            bench, f"{SHORT[engine]}+", latches, plain, by[latches.name], base, process_s
+            bench, f"{SHORT[engine]}+", latches, plain, by[latches.name], base, server.process_s
         )
 
 
@@ -112,12 +109,3 @@ def sampled(running: Server, contender: Contender) -> Contender:
         return sample
 
     return replace(contender, run=run)
-
-
-def process_s(running: Server) -> float:
-    """The CPU of a server's one process until now. Raises ContenderFailed where it is gone."""
-    text = files.record(f"/proc/{running.postmaster_pid}/stat")
-    if text is None:
-        raise ContenderFailed("the server is gone")
-    found = procfs.process_stat(text)
-    return (found.user_ticks + found.system_ticks) / TICKS_PER_S

@@ -2,25 +2,20 @@
 //! the kernel knows, and all requests of a batch are sent by the call that waits for the next.
 #![expect(
     unsafe_code,
-    reason = "the kernel reads and writes memory that it is given here"
+    reason = "the kernel reads the requests that it is given here"
 )]
 
 use super::{Client, Keys, Outcome};
 use anyhow::{Context, Result, anyhow, ensure};
 use dyno_loadgen::clock::monotonic_ns;
-use io_uring::types::{BufRingEntry, Fixed};
-use io_uring::{IoUring, Submitter, cqueue, opcode, squeue};
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use dyno_loadgen::session::uring::buffers::Buffers;
+use io_uring::types::Fixed;
+use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::os::fd::{AsFd, AsRawFd};
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 const ENTRIES: u32 = 4096;
 const BUFFERS: u16 = 1024;
-const BUFFER_BYTES: u32 = 4096;
-const PAGE_BYTES: usize = 4096;
-const GROUP: u16 = 0;
 /// Of a send, which says something only where it fails.
 const SENT: u64 = u64::MAX;
 
@@ -35,7 +30,7 @@ pub(super) fn run(mut clients: Vec<Client>, mut keys: Keys, duration: Duration) 
         .map(|client| client.session.as_fd().as_raw_fd())
         .collect();
     ring.submitter().register_files(&sockets)?;
-    let mut buffers = Buffers::register(&ring.submitter())?;
+    let mut buffers = Buffers::register(&ring.submitter(), BUFFERS)?;
     let duration_ns = u64::try_from(duration.as_nanos())?;
     let start_ns = monotonic_ns();
     for (number, client) in (0..).zip(&mut clients) {
@@ -60,7 +55,7 @@ pub(super) fn run(mut clients: Vec<Client>, mut keys: Keys, duration: Duration) 
             if let Some(buffer) = cqueue::buffer_select(flags) {
                 let client = &mut clients[number as usize];
                 let whole = client.is_whole(buffers.read(buffer, length?))?;
-                buffers.give_back(buffer);
+                buffers.give(buffer);
                 if whole {
                     operations += 1;
                     push(&mut queue, &ask(number, client, keys.next()))?;
@@ -87,7 +82,7 @@ const NO_BUFFERS: i32 = 105; // ENOBUFS
 
 /// A connection's receive, which goes on until the kernel says otherwise.
 fn receive(number: u32) -> squeue::Entry {
-    opcode::RecvMulti::new(Fixed(number), GROUP)
+    opcode::RecvMulti::new(Fixed(number), Buffers::GROUP)
         .build()
         .user_data(number.into())
 }
@@ -105,57 +100,4 @@ fn ask(number: u32, client: &mut Client, key: i32) -> squeue::Entry {
 fn push(queue: &mut squeue::SubmissionQueue<'_>, entry: &squeue::Entry) -> Result<()> {
     // SAFETY: what entries point to are requests of clients, which live as long as the loop.
     unsafe { queue.push(entry) }.context("more requests than the queue holds")
-}
-
-/// The ring of buffers that the kernel takes from, and the buffers.
-struct Buffers {
-    ring: NonNull<BufRingEntry>,
-    memory: Vec<u8>,
-    tail: u16,
-}
-
-impl Buffers {
-    fn register(submitter: &Submitter<'_>) -> Result<Self> {
-        let bytes = usize::from(BUFFERS) * size_of::<BufRingEntry>();
-        let layout = Layout::from_size_align(bytes, PAGE_BYTES)?;
-        // SAFETY: the size is not 0. It is never freed: the kernel may write there until the process ends.
-        let memory = unsafe { alloc_zeroed(layout) };
-        let Some(ring) = NonNull::new(memory.cast()) else {
-            handle_alloc_error(layout)
-        };
-        // SAFETY: the memory is as long as it says, and stays.
-        unsafe {
-            submitter.register_buf_ring_with_flags(ring.as_ptr() as u64, BUFFERS, GROUP, 0)?;
-        };
-        let mut buffers = Self {
-            ring,
-            memory: vec![0; usize::from(BUFFERS) * BUFFER_BYTES as usize],
-            tail: 0,
-        };
-        for buffer in 0..BUFFERS {
-            buffers.give_back(buffer);
-        }
-        Ok(buffers)
-    }
-
-    /// What the kernel has written to a buffer.
-    fn read(&self, buffer: u16, length: usize) -> &[u8] {
-        let begin = usize::from(buffer) * BUFFER_BYTES as usize;
-        &self.memory[begin..begin + length]
-    }
-
-    /// Lets the kernel take a buffer again.
-    fn give_back(&mut self, buffer: u16) {
-        let place = usize::from(self.tail % BUFFERS);
-        let begin = usize::from(buffer) * BUFFER_BYTES as usize;
-        // SAFETY: the place is in the ring, and the kernel does not read it before the tail is beyond it.
-        let entry = unsafe { self.ring.add(place).as_mut() };
-        entry.set_addr(self.memory[begin..].as_ptr() as u64);
-        entry.set_len(BUFFER_BYTES);
-        entry.set_bid(buffer);
-        self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the tail lies in the ring's memory; the kernel reads it, this thread alone writes it.
-        let tail = unsafe { &*BufRingEntry::tail(self.ring.as_ptr()).cast::<AtomicU16>() };
-        tail.store(self.tail, Ordering::Release);
-    }
 }

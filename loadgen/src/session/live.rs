@@ -1,8 +1,8 @@
 //! Sessions over sockets and the system's clock, with time limits in nanoseconds.
 //!
 //! A worker waits in one of three ways ([`Way`]): in the receive of its only connection; by epoll, level-triggered; or by
-//! io_uring, by which the kernel has received already when the wait returns ([`Uring`]). What else a worker waits for is
-//! always in the epoll, which io_uring then watches as one descriptor.
+//! io_uring, by which the kernel has received already when the wait returns ([`Uring`]). The waker, the alarm and room to
+//! send are always waited for by epoll, which io_uring then watches as one descriptor.
 
 use super::alarm::Alarm;
 use super::cancel::Canceller;

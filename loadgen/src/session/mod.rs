@@ -28,7 +28,7 @@ mod socket;
 mod target;
 mod tls;
 mod transport;
-mod uring;
+pub mod uring;
 mod way;
 mod wire;
 

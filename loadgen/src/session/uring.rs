@@ -2,21 +2,24 @@
 //!
 //! Each socket has one multishot receive, which goes on until the socket ends. For what comes it takes a buffer of a
 //! ring that the kernel knows, and puts an entry into the queue of completions. Requests are gathered and leave together,
-//! at the latest when the worker waits: between calls of its own, each server process that a request wakes may take the
-//! processor from the worker.
+//! at the latest when the worker waits. Sent one by one, each would wake a server process that may take the processor
+//! from the worker.
 //!
-//! The unsafe calls rest on this. The kernel reads a request only within the call that submits it, because the send may
-//! not wait; what does not fit the socket then comes back. It writes only to buffers that it was given, and reads only
-//! their ring; both stay until the process ends, because a ring is taken down some time after it has been closed. All
-//! other entries hold descriptors and numbers, no pointers.
+//! The unsafe call rests on this. The kernel reads a request only within the call that submits it, because the send may
+//! not wait; what does not fit the socket then comes back. It writes only to [`Buffers`]. All other entries hold
+//! descriptors and numbers, no pointers.
 #![expect(
     unsafe_code,
-    reason = "the kernel reads and writes memory that it is given here"
+    reason = "the kernel reads the requests that it is given here"
 )]
 
+pub mod buffers;
+
+use buffers::Buffers;
+
 use crate::clock::monotonic_ns;
-use io_uring::types::{self, BufRingEntry, Fd, SubmitArgs};
-use io_uring::{IoUring, Submitter, cqueue, opcode, squeue};
+use io_uring::types::{self, Fd, SubmitArgs};
+use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
@@ -24,8 +27,6 @@ use rustix::time::Timespec;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 /// The most requests that leave by one call, so that the first does not wait long for the last.
 const SENDS_MAX: usize = 64;
@@ -36,15 +37,9 @@ const ENTRIES: u32 = 128;
 /// The longest request that is gathered.
 const REQUEST_BYTES_MAX: usize = 4 << 10;
 
-/// Room of a buffer: no power of two, as the beginnings of all would share few sets of the processor's cache.
-const BUFFER_BYTES: u32 = (16 << 10) + 64;
-
 /// Fewest and most buffers. More sockets than these may have something at once; they wait for their turn.
 const BUFFERS_MIN: u16 = 64;
 const BUFFERS_MAX: u16 = 1024;
-
-const PAGE_BYTES: usize = 4096;
-const GROUP: u16 = 0;
 
 /// What the completion that tells of the other descriptor is marked with.
 const OTHER: u64 = u64::MAX;
@@ -84,9 +79,6 @@ struct Request {
     bytes: Range<usize>,
 }
 
-/// What did not leave of a place's request, or why.
-pub(super) type Unsent = (usize, Result<Range<usize>, Errno>);
-
 /// A buffer and how many bytes it has.
 #[derive(Debug, Clone, Copy)]
 struct Filled {
@@ -98,6 +90,8 @@ struct Filled {
 pub(super) struct Uring {
     ring: IoUring,
     buffers: Buffers,
+    /// By buffer: the one that the same socket has filled after it.
+    next: Box<[Option<Filled>]>,
     places: Vec<Place>,
     /// Places whose receive is over, for want of a buffer, while the socket goes on.
     stopped: Vec<usize>,
@@ -106,7 +100,8 @@ pub(super) struct Uring {
     left: usize,
     /// The bytes of these.
     gathered: Box<[u8]>,
-    unsent: Vec<Unsent>,
+    /// By place: what did not leave of its request, or why.
+    unsent: Vec<(usize, Result<Range<usize>, Errno>)>,
     other: RawFd,
     /// Whether the other descriptor is watched.
     watching: bool,
@@ -128,11 +123,12 @@ impl Uring {
             .setup_taskrun_flag()
             .setup_cqsize(completions)
             .build(ENTRIES)?;
-        let buffers = u16::try_from(2 * sockets).unwrap_or(BUFFERS_MAX);
-        let buffers = buffers.clamp(BUFFERS_MIN, BUFFERS_MAX).next_power_of_two();
-        let buffers = Buffers::register(&ring.submitter(), buffers)?;
+        let count = u16::try_from(2 * sockets).unwrap_or(BUFFERS_MAX);
+        let count = count.clamp(BUFFERS_MIN, BUFFERS_MAX).next_power_of_two();
+        let buffers = Buffers::register(&ring.submitter(), count)?;
         Ok(Self {
             ring,
+            next: vec![None; usize::from(count)].into(),
             buffers,
             places: (0..sockets).map(|_| Place::default()).collect(),
             stopped: Vec::with_capacity(sockets),
@@ -188,24 +184,29 @@ impl Uring {
         Ok(true)
     }
 
-    /// Sends what has been gathered; returns the time.
+    /// Sends what has been gathered, and receives what has come.
     ///
     /// # Errors
     /// Where the kernel refuses it.
     #[inline]
-    pub(super) fn submit(&mut self) -> io::Result<u64> {
+    pub(super) fn submit(&mut self) -> io::Result<()> {
         for number in self.left..self.requests.len() {
             self.push_send(number)?;
         }
-        if self.left < self.requests.len() || self.ring.submission().taskrun() {
+        let mut due = self.left < self.requests.len() || self.ring.submission().taskrun();
+        while due {
             self.ring.submit()?;
+            // A kernel that is short of memory takes a part of them.
+            due = !self.ring.submission().is_empty();
         }
-        let now_ns = monotonic_ns();
-        for request in &self.requests[self.left..] {
-            self.places[request.place].left_ns = now_ns;
+        if self.left < self.requests.len() {
+            let now_ns = monotonic_ns();
+            for request in &self.requests[self.left..] {
+                self.places[request.place].left_ns = now_ns;
+            }
+            self.left = self.requests.len();
         }
-        self.left = self.requests.len();
-        Ok(now_ns)
+        Ok(())
     }
 
     /// When a place's last request had left, if it was gathered.
@@ -214,8 +215,7 @@ impl Uring {
         self.places[place].left_ns
     }
 
-    /// Lets the kernel receive what has come, or sleeps until something comes, at most so long; true where it may have
-    /// slept.
+    /// Sleeps until something comes, at most so long, unless something is there; true where it may have slept.
     ///
     /// # Errors
     /// Where the operating system refuses to wait.
@@ -230,10 +230,11 @@ impl Uring {
             self.push(&entry.user_data(OTHER))?;
             self.watching = true;
         }
-        let awake = !self.ring.completion().is_empty();
+        if !self.ring.completion().is_empty() {
+            return Ok(false);
+        }
         let submitter = self.ring.submitter();
         let outcome = match limit {
-            _ if awake => return Ok(false),
             None => submitter.submit_and_wait(1),
             Some(limit) => {
                 let limit = types::Timespec::new()
@@ -242,12 +243,9 @@ impl Uring {
                 submitter.submit_with_args(1, &SubmitArgs::new().timespec(&limit))
             }
         };
-        match outcome {
-            Ok(_) => Ok(!awake),
-            Err(error) => match Errno::from_io_error(&error) {
-                Some(Errno::INTR | Errno::TIME) => Ok(!awake),
-                _ => Err(error),
-            },
+        match outcome.map_err(|error| (Errno::from_io_error(&error), error)) {
+            Ok(_) | Err((Some(Errno::INTR | Errno::TIME), _)) => Ok(true),
+            Err((_, error)) => Err(error),
         }
     }
 
@@ -292,9 +290,9 @@ impl Uring {
         let Some([first, last]) = place.untaken else {
             return place.end.take().map(|end| take(end.map(|()| &[][..])));
         };
-        let next = self.buffers.next[usize::from(first.buffer)].take();
+        let next = self.next[usize::from(first.buffer)].take();
         place.untaken = next.map(|next| [next, last]);
-        let taken = take(Ok(self.buffers.read(first)));
+        let taken = take(Ok(self.buffers.read(first.buffer, first.length.into())));
         self.buffers.give(first.buffer);
         Some(taken)
     }
@@ -309,7 +307,7 @@ impl Uring {
             _ => None,
         };
         let place = &mut self.places[number];
-        if place.generation != generation || place.socket.is_none() {
+        if place.generation != generation {
             if let Some(filled) = filled {
                 self.buffers.give(filled.buffer);
             }
@@ -317,7 +315,7 @@ impl Uring {
         }
         if let Some(filled) = filled {
             if let Some([_, last]) = &mut place.untaken {
-                self.buffers.next[usize::from(last.buffer)] = Some(filled);
+                self.next[usize::from(last.buffer)] = Some(filled);
                 *last = filled;
             } else {
                 place.untaken = Some([filled; 2]);
@@ -360,12 +358,9 @@ impl Uring {
     fn push_send(&mut self, number: usize) -> io::Result<()> {
         let request = &self.requests[number];
         let place = &self.places[request.place];
-        let Some(socket) = place.socket else {
+        let (Some(socket), true) = (place.socket, place.generation == request.generation) else {
             return Ok(());
         };
-        if place.generation != request.generation {
-            return Ok(());
-        }
         let bytes = &self.gathered[request.bytes.clone()];
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let entry = opcode::Send::new(Fd(socket), bytes.as_ptr(), length)
@@ -385,7 +380,7 @@ impl Uring {
             return Ok(());
         };
         let mark = u64::from(generation) << 32 | place as u64;
-        let entry = opcode::RecvMulti::new(Fd(socket), GROUP).build();
+        let entry = opcode::RecvMulti::new(Fd(socket), Buffers::GROUP).build();
         self.push(&entry.user_data(mark))?;
         // At once: the descriptor may be another socket's later.
         self.ring.submit()?;
@@ -405,74 +400,6 @@ fn number_and_generation(mark: u64) -> (usize, u32) {
         usize::try_from(low).unwrap_or(usize::MAX),
         u32::try_from(high).unwrap_or_default(),
     )
-}
-
-/// The ring of buffers that the kernel takes from, and the buffers.
-struct Buffers {
-    ring: NonNull<BufRingEntry>,
-    memory: NonNull<u8>,
-    /// By buffer: the one that the same socket has filled after it.
-    next: Box<[Option<Filled>]>,
-    tail: u16,
-}
-
-impl Buffers {
-    /// Makes so many, a power of two, and tells the kernel of them.
-    fn register(submitter: &Submitter<'_>, count: u16) -> io::Result<Self> {
-        let number = usize::from(count);
-        let ring = kept(number * size_of::<BufRingEntry>()).cast();
-        let mut buffers = Self {
-            ring,
-            memory: kept(number * BUFFER_BYTES as usize),
-            next: vec![None; number].into(),
-            tail: 0,
-        };
-        // SAFETY: so many entries lie there, at the beginning of a page, and stay.
-        unsafe {
-            submitter.register_buf_ring_with_flags(ring.as_ptr() as u64, count, GROUP, 0)?;
-        }
-        (0..count).for_each(|buffer| buffers.give(buffer));
-        Ok(buffers)
-    }
-
-    /// Where a buffer begins.
-    fn begin(&self, buffer: u16) -> NonNull<u8> {
-        let buffer = usize::from(buffer);
-        assert!(buffer < self.next.len(), "the kernel names no other buffer");
-        // SAFETY: the buffer lies in the memory.
-        unsafe { self.memory.add(buffer * BUFFER_BYTES as usize) }
-    }
-
-    #[inline]
-    fn read(&self, filled: Filled) -> &[u8] {
-        let length = usize::from(filled.length).min(BUFFER_BYTES as usize);
-        // SAFETY: the kernel has written so many bytes there, and writes no more before the buffer is given to it again,
-        // which this borrow forbids.
-        unsafe { std::slice::from_raw_parts(self.begin(filled.buffer).as_ptr(), length) }
-    }
-
-    /// Gives the kernel a buffer.
-    #[inline]
-    fn give(&mut self, buffer: u16) {
-        let place = usize::from(self.tail) % self.next.len();
-        let begin = self.begin(buffer).as_ptr() as u64;
-        // SAFETY: the place is in the ring, and the kernel does not read it before the tail is beyond it.
-        let entry = unsafe { self.ring.add(place).as_mut() };
-        entry.set_addr(begin);
-        entry.set_len(BUFFER_BYTES);
-        entry.set_bid(buffer);
-        self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the tail lies in the ring's memory. The kernel reads it, this thread alone writes it.
-        let tail = unsafe { &*BufRingEntry::tail(self.ring.as_ptr()).cast::<AtomicU16>() };
-        tail.store(self.tail, Ordering::Release);
-    }
-}
-
-/// Zeroed memory from the beginning of a page on, which stays until the process ends.
-fn kept(bytes: usize) -> NonNull<u8> {
-    let memory = vec![0; bytes + PAGE_BYTES].leak();
-    let begin = memory.as_ptr().align_offset(PAGE_BYTES);
-    NonNull::from(&mut memory[begin..]).cast()
 }
 
 #[cfg(test)]

@@ -154,7 +154,7 @@ fn parts_are_taken_in_their_order_and_the_end_after_them() {
 #[test]
 fn more_than_all_buffers_hold_comes_whole() {
     let Some(mut stage) = stage(1) else { return };
-    let buffers = usize::from(BUFFERS_MIN) * BUFFER_BYTES as usize;
+    let buffers = usize::from(BUFFERS_MIN) * Buffers::BYTES as usize;
     let sent: Vec<u8> = (0..3 * buffers).map(|n| n.to_le_bytes()[1]).collect();
     let (mut there, expected) = (stage.there.remove(0), sent.clone());
     let server = std::thread::spawn(move || there.write_all(&sent).unwrap());

@@ -6,9 +6,10 @@
 
 use super::alarm::Alarm;
 use super::cancel::Canceller;
-use super::opening::{Purpose, open_one, purposes};
+use super::opening::{open_one, purposes};
 use super::readable::Readable;
 use super::remaking::{CONNECT_TIMEOUT, Remade, Remaking};
+use super::slot::Slot;
 use super::uring::Uring;
 use super::way::way;
 use super::{
@@ -45,17 +46,6 @@ const WAKER_MARK: u64 = u64::MAX;
 
 /// What the alarm's events are marked with.
 const ALARM_MARK: u64 = u64::MAX - 1;
-
-/// A connection of a worker, or the place of a lost one.
-#[derive(Debug)]
-struct Slot {
-    session: Option<AnySession>,
-    purpose: Purpose,
-    /// An error met while sending went on in the background.
-    error: Option<SessionError>,
-    in_flight: bool,
-    writing: bool,
-}
 
 /// The sessions of one worker.
 pub struct LiveSessions {
@@ -316,14 +306,11 @@ impl LiveSessions {
     }
 }
 
-impl Slot {
-    fn new(purpose: Purpose) -> Self {
-        Self {
-            session: None,
-            purpose,
-            error: None,
-            in_flight: false,
-            writing: false,
+impl Drop for LiveSessions {
+    /// Also where not all could be opened: the kernel would hold the others for a while after their end here.
+    fn drop(&mut self) {
+        for session in 0..self.slots.len() {
+            self.lose(session);
         }
     }
 }

@@ -24,6 +24,7 @@ pub mod readable;
 mod reconnect;
 mod remaking;
 mod results;
+mod slot;
 mod socket;
 mod target;
 mod tls;

@@ -8,6 +8,7 @@
 mod answers;
 mod cancel;
 mod encryption;
+mod full;
 mod handshake;
 #[path = "../harness/io_uring.rs"]
 mod io_uring_here;

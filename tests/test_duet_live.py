@@ -157,7 +157,8 @@ def test_both_run_at_once_and_each_alone_in_the_third_block(tmp_path: Path, data
     assert step.duet is not None
     assert step.duet.judged == "nothing", "it is forced"
     checks = {check.name: check for check in step.duet.checks}
-    assert checks["at once"].text.startswith("both ran in 9"), checks["at once"].text
+    share = float(checks["at once"].text.split()[3])
+    assert share > 90.0, checks["at once"].text
     assert "1 block with solo turns; at least 2" in checks["as alone (qps)"].text
     verdict = step.cells[1].verdict
     assert verdict is not None

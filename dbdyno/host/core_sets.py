@@ -28,7 +28,7 @@ GENERATOR_SHARE = 4
 PASSES_MAX = 100
 """A server that makes threads faster than they are moved is not to hold up the lab for ever."""
 
-BIRTH_S = 0.02
+BIRTH_S = 0.1
 """A process that is being born is listed after so long at the latest."""
 
 Core = frozenset[int]

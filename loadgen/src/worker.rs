@@ -115,6 +115,8 @@ pub struct Worker<S: Sessions> {
     mode: Mode,
     timeline: Timeline,
     record: Box<TickRecord>,
+    /// The record of the tick that has just ended, until the writer gets it, and whether the window opens with its end.
+    full: Option<(Box<TickRecord>, bool)>,
     totals: Vec<Totals>,
     /// By role and code: errors that were written.
     written: BTreeMap<(usize, Code), u32>,
@@ -173,6 +175,7 @@ impl<S: Sessions> Worker<S> {
             mode: Mode::Waiting,
             timeline: Timeline::new(&job.stop, 0),
             record: Box::new(TickRecord::new(&shape)),
+            full: None,
             totals: vec![Totals::default(); job.roles.len()],
             written: BTreeMap::new(),
             now_ns: 0,
@@ -204,6 +207,7 @@ impl<S: Sessions> Worker<S> {
             }
             self.on_time();
         }
+        self.hand_over();
         let closed = self.sessions.close();
         self.note(Note::Ended(closed.err().map(|error| error.to_string())));
         self.totals
@@ -220,6 +224,7 @@ impl<S: Sessions> Worker<S> {
     /// Returns when the worker has something to do by itself.
     fn wake_ns(&self) -> u64 {
         match self.mode {
+            _ if self.full.is_some() => self.now_ns,
             Mode::Waiting if self.shared.phase() > Phase::Waiting => {
                 self.shared.go_ns().saturating_sub(AWAKE_NS)
             }
@@ -256,6 +261,7 @@ impl<S: Sessions> Worker<S> {
     #[inline]
     fn on_time(&mut self) {
         self.now_ns = self.sessions.now_ns();
+        self.hand_over();
         if self.mode == Mode::Running || self.mode == Mode::Pausing {
             self.pass_time(self.now_ns, true);
         } else if self.mode == Mode::Paused && self.shared.end_ns() != u64::MAX {

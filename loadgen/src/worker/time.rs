@@ -232,17 +232,15 @@ impl<S: Sessions> Worker<S> {
 
     fn tick(&mut self) {
         let cut = self.timeline.cut();
-        let opens = cut.number == 0;
-        self.hand_over(cut);
-        if opens && self.index == 0 {
-            self.write(Event::WindowOpen {
-                mono_ns: cut.end_ns,
-            });
-        }
+        self.cut(cut, cut.number == 0);
     }
 
-    /// Gives the record to the writer and takes an empty one: one that has come back, or a new one.
-    fn hand_over(&mut self, cut: Cut) {
+    /// Ends the record, with whose end the window may open, and takes an empty one: one that has come back, or a new one.
+    ///
+    /// The writer gets the full one only when what is due now has been sent: it wakes up for it, and may take our
+    /// processor.
+    fn cut(&mut self, cut: Cut, opens: bool) {
+        self.hand_over();
         // What is due at the very end belongs to the next tick.
         let before_ns = self.schedule_ns(cut.end_ns).saturating_sub(1);
         for index in 0..self.groups.len() {
@@ -262,8 +260,20 @@ impl<S: Sessions> Worker<S> {
         let back = self.channels.spare.try_recv().ok();
         let mut empty = back.unwrap_or_else(|| Box::new(TickRecord::new(&self.shape)));
         empty.make_room_as(&self.record);
-        let full = std::mem::replace(&mut self.record, empty);
+        self.full = Some((std::mem::replace(&mut self.record, empty), opens));
+    }
+
+    /// Gives the writer the record of a tick that has ended, if there is one.
+    #[inline]
+    pub(super) fn hand_over(&mut self) {
+        let Some((full, opens)) = self.full.take() else {
+            return;
+        };
+        let mono_ns = full.cut.end_ns;
         let _ = self.channels.output.send(Output::Tick(self.index, full));
+        if opens && self.index == 0 {
+            self.write(Event::WindowOpen { mono_ns });
+        }
     }
 
     /// Counts how late already is what a group has due and has not sent, where `at_ns` counts.
@@ -304,8 +314,9 @@ impl<S: Sessions> Worker<S> {
             self.tick();
         }
         if let Some(cut) = self.timeline.close(end_ns) {
-            self.hand_over(cut);
+            self.cut(cut, false);
         }
+        self.hand_over();
         self.mode = Mode::Draining;
         let groups = self.groups.iter();
         let groups = groups.map(|group| {

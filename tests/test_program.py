@@ -94,6 +94,7 @@ def written(
     blocks: int = 1,
     schedule: str = "",
     use: str = "",
+    generator: str = "",
 ) -> Plan:
     """A plan of two fake arms whose load is a Python script."""
     load = folder / "load"
@@ -101,7 +102,7 @@ def written(
     load.chmod(0o755)
     (folder / "mine.toml").write_text(WORKLOAD.format(step=step, role=role))
     path = folder / "plan.toml"
-    path.write_text(PLAN.format(blocks=blocks, schedule=schedule, use=use))
+    path.write_text(PLAN.format(blocks=blocks, schedule=schedule, use=use) + generator)
     return plan.load(path)
 
 
@@ -256,6 +257,12 @@ def test_slices_are_refused_as_a_program_cannot_pause(tmp_path: Path) -> None:
     step = steps_of(written(tmp_path, ""))
     with pytest.raises(PlanError, match=r'schedule\.interleave: "slice" pauses .* step `mine`'):
         drivers.refuse_unpausing("slice", [step])
+
+
+def test_spinning_is_refused_as_a_program_does_not(tmp_path: Path) -> None:
+    of = written(tmp_path, "", generator="[generator]\nspin = true")
+    with pytest.raises(PlanError, match=r"generator\.spin: step `mine` .* cannot spin"):
+        blocks.run(of, tmp_path / "out", wait=True)
 
 
 @pytest.mark.parametrize(

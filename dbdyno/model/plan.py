@@ -233,6 +233,7 @@ class Plan:
     server_user: str | None = None
     label: str | None = None  # shown with the title, such as "a first look"
     threads: int | None = None  # of the generator, for all arms; None: max(1, cores / 8)
+    spin: bool = False  # whether a thread with one connection looks for answers before it sleeps
     hosts: Mapping[str, Host] = field(default_factory=dict)  # that it names, in their order
     generator_hosts: tuple[str, ...] = ()  # that share a step's load; (): where the server runs
     tls: bool = True  # whether load from another host is encrypted

@@ -91,6 +91,7 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         server_user=form.server.user,
         label=form.label,
         threads=table.threads(form.generator, source),
+        spin=form.generator.spin,
         hosts=hosts.hosts_of(form.hosts, source),
         generator_hosts=tuple(form.generator.hosts),
         tls=form.generator.tls,

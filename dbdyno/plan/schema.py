@@ -157,6 +157,7 @@ class GeneratorForm(Form):
 
     threads: int | Literal["clients"] | None = None
     cpus: str | None = None
+    spin: bool = False
     hosts: list[str] = Field(default_factory=list)
     tls: bool = True
 

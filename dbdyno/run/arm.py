@@ -254,6 +254,7 @@ class Run:
             block=self.block.number,
             seed=self.block.seed,
             threads=self.lab.plan.threads,
+            spin=self.lab.plan.spin,
             switch=self.come_to_rest(ahead),
             warm=warm,
             checkpoint=self.lab.plan.schedule.checkpoint is not None,

@@ -41,6 +41,7 @@ class Bench:
     block: int
     seed: int
     threads: int | None  # of the generator; None: its own default
+    spin: bool = False  # whether its threads look for answers before they sleep
     switch: Json | None  # what was waited for before this arm's server started
     warm: str | None = None  # how caches are warmed before the step: it is the first after a start
     checkpoint: bool = False  # whether the step begins with a checkpoint

@@ -286,6 +286,8 @@ pub struct ThreadUse {
 pub enum Way {
     /// In the receive of its only connection.
     Receive,
+    /// The same, but looking for the answer a while before it sleeps.
+    Spin,
     /// By epoll.
     Epoll,
     /// By io_uring, which receives as well.

@@ -142,6 +142,8 @@ pub enum Wait {
     Epoll,
     /// By io_uring, except in TLS; the job fails where the kernel does not allow it.
     IoUring,
+    /// As `Auto`, but in its receive a thread looks for the answer a while before it sleeps.
+    Spin,
 }
 
 /// What answers the job's statements.

@@ -30,6 +30,7 @@ from bench import (
     scale,
     share,
     waits,
+    waking,
 )
 from bench.compare import Bench, progress
 from bench.figure import Figure
@@ -42,6 +43,7 @@ from dbdyno.model.error import DynoError
 MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "point": point.measure,
     "limits": limits.measure,
+    "waking": waking.measure,
     "mysql": mysql.measure,
     "pgbench": pgbench.measure,
     "oltp": oltp.measure,

@@ -70,12 +70,14 @@ def _server(index: Index, arm: str) -> Json:
 
 def _done_by(plan: Json) -> dict[str, str]:
     schedule = plan.get("schedule") or {}
-    generator = (plan.get("generator") or {}).get("threads")
+    generator = plan.get("generator") or {}
+    threads = generator.get("threads")
     waits_s = (plan.get("observe") or {}).get("waits_s")
     return {
         "dyno": str(plan.get("dyno") or MISSING),
         **{key: words(schedule[key]) for key in TURNS if schedule.get(key) is not None},
-        "generator.threads": words(generator) if generator is not None else "by itself",
+        "generator.threads": words(threads) if threads is not None else "by itself",
+        "generator.spin": words(bool(generator.get("spin"))),
         "observe.waits_s": words(waits_s) if waits_s is not None else "off",
     }
 

@@ -163,12 +163,14 @@ def _value(value: object) -> str:
 
 
 def _load(plan: Json) -> Iterable[str]:
-    """Where the load was made, if not beside the server."""
+    """Where the load was made, if not beside the server, and how, if not as usual."""
     generator = plan.get("generator") or {}
     hosts = generator.get("hosts") or ()
     if hosts:
         how = "encrypted by TLS" if generator.get("tls", True) else "not encrypted"
         yield f"The load came from {_named(hosts)} over the network, {how}."
+    if generator.get("spin"):
+        yield "A generator thread with one connection looked for each answer before it slept."
 
 
 def _blocks(comparison: Comparison) -> Iterable[str]:

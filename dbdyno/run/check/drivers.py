@@ -9,6 +9,7 @@ from dbdyno.model import Plan, Step
 from dbdyno.model.error import PlanError
 from dbdyno.plan import schedule
 from dbdyno.run import driver
+from dbdyno.run.driver import loadgen
 
 StepsOf = Mapping[tuple[str, str], Sequence[Step]]
 """(workload as the plan names it, arm) -> the steps."""
@@ -20,10 +21,22 @@ def refuse_unfit(plan: Plan, steps: StepsOf, builds: Mapping[str, Build]) -> Non
     for (name, arm), its in steps.items():
         for step in its:
             driver.of(step).check(step, plan, builds.get(arm))
+            if plan.spin:
+                refuse_sleeping(step)
         if plan.schedule.interleave in ("slice", "duet"):
             refuse_unpausing(plan.schedule.interleave, schedule.in_turn(plan, uses[name], its)[1])
     for use in plan.workloads:
         refuse_unlike({arm.name: steps[use.title, arm.name] for arm in plan.arms})
+
+
+def refuse_sleeping(step: Step) -> None:
+    """Raises PlanError where the load cannot spin: dyno's own generator alone can."""
+    makes = driver.of(step)
+    if makes.name != loadgen.Loadgen.name:
+        raise PlanError(
+            f"generator.spin: step `{step.name}` of {step.workload} has "
+            f'driver = "{makes.name}", which cannot spin: remove `spin` from the plan'
+        )
 
 
 def refuse_unpausing(interleave: str, steps: Sequence[Step]) -> None:

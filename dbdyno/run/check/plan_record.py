@@ -59,6 +59,8 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
 def generator_json(plan: Plan) -> Json:
     """How the load is made; on which hosts only where it is not made beside the servers."""
     found: Json = {"threads": plan.threads}
+    if plan.spin:
+        found |= {"spin": True}
     if plan.generator_hosts:
         found |= {"hosts": list(plan.generator_hosts), "tls": plan.tls}
     return found

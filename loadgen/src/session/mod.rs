@@ -25,6 +25,7 @@ mod reconnect;
 mod remaking;
 mod results;
 mod slot;
+mod spin;
 mod socket;
 mod target;
 mod tls;

@@ -80,7 +80,9 @@ mod tests {
     fn whoever_looks_in_vain_looks_less_and_less_often() {
         let mut spin = Spin::default();
         let waits = 10_000;
-        let vain = (0..waits).filter(|_| looks(&mut spin, 1_000_000) > 0).count();
+        let vain = (0..waits)
+            .filter(|_| looks(&mut spin, 1_000_000) > 0)
+            .count();
         assert!((150..170).contains(&vain), "{vain} of {waits}");
         for _ in 0..SKIPPED_MAX {
             looks(&mut spin, 30_000);

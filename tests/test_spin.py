@@ -35,6 +35,8 @@ parameters = {{ seconds = 1, warmup_s = 0.2 }}
 steps = ["fill", "one"]
 [schedule]
 blocks = 1
+[schedule.void]
+foreign = 1
 """
 
 

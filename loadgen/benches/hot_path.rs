@@ -5,14 +5,16 @@
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use dyno_loadgen::draw::{Draw, Values};
-use dyno_loadgen::job::{Format, Job, Protocol};
+use dyno_loadgen::job::{Engine, Format, Job, Protocol};
 use dyno_loadgen::record::{Rows, Shape, TickRecord, Times};
 use dyno_loadgen::run::run;
-use dyno_loadgen::session::postgres::{Framing, Reader};
-use dyno_loadgen::session::{Incoming, Reply};
+use dyno_loadgen::session::{Incoming, Reply, mysql, postgres};
 use dyno_loadgen::statement::{ParameterKind, Parameters, Source, Statement};
 use std::hint::black_box;
 use std::sync::mpsc::channel;
+
+/// Whose requests are written and whose answers are read.
+const SERVERS: [Engine; 2] = [Engine::Postgres, Engine::Mysql];
 
 /// Operations of one run of the whole engine.
 const OPERATIONS: u64 = 100_000;
@@ -21,16 +23,20 @@ fn main() {
     divan::main();
 }
 
-/// An example of the contract.
-fn example(name: &str) -> Job {
+/// An example of the contract, for a server.
+fn example(name: &str, server: Engine) -> Job {
     let path = format!("{}/contract/job-{name}.json", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("an example");
-    Job::parse(&text).expect("a valid job")
+    let job = Job::parse(&text).expect("a valid job");
+    Job {
+        engine: server,
+        ..job
+    }
 }
 
 /// A job whose one statement is a point query with a uniform key.
-fn point_query() -> Job {
-    let mut job = serde_json::to_value(example("l.i0")).expect("a job");
+fn point_query(server: Engine) -> Job {
+    let mut job = serde_json::to_value(example("l.i0", server)).expect("a job");
     job["values"] = serde_json::json!([
         {"name": "id", "per": "statement", "format": "integer", "uniform": [1, 1_000_000]},
         {"name": "c", "per": "statement", "format": "text", "pattern": "###########-###########-@@@"},
@@ -60,20 +66,21 @@ fn encode(bencher: Bencher, job: &Job, table: &str, parameters: &Parameters) {
     });
 }
 
-#[divan::bench]
-fn encode_point_query_prepared(bencher: Bencher) {
+#[divan::bench(args = SERVERS)]
+fn encode_point_query_prepared(bencher: Bencher, server: Engine) {
     let parameters = Parameters::new(vec![ParameterKind::Int4]);
-    encode(bencher, &point_query(), "sbtest1", &parameters);
+    encode(bencher, &point_query(server), "sbtest1", &parameters);
 }
 
-#[divan::bench]
-fn encode_insert_of_50_rows_in_literals(bencher: Bencher) {
-    encode(bencher, &example("l.i1"), "pi1", &Parameters::default());
+#[divan::bench(args = SERVERS)]
+fn encode_insert_of_50_rows_in_literals(bencher: Bencher, server: Engine) {
+    let job = example("l.i1", server);
+    encode(bencher, &job, "pi1", &Parameters::default());
 }
 
-#[divan::bench]
-fn encode_insert_of_50_rows_prepared(bencher: Bencher) {
-    let mut job = example("l.i1");
+#[divan::bench(args = SERVERS)]
+fn encode_insert_of_50_rows_prepared(bencher: Bencher, server: Engine) {
+    let mut job = example("l.i1", server);
     job.statements[0].protocol = Protocol::Prepared;
     job.statements[0].types.clear();
     let values = Values::new(&job);
@@ -90,7 +97,7 @@ fn encode_insert_of_50_rows_prepared(bencher: Bencher) {
 
 /// Draws a value of the point query's job, and writes it.
 fn draw(bencher: Bencher, index: usize) {
-    let job = point_query();
+    let job = point_query(Engine::Postgres);
     let values = Values::new(&job);
     let (mut draw, mut out) = (draw_of(&job), Vec::with_capacity(1 << 10));
     bencher.bench_local(|| {
@@ -116,48 +123,77 @@ fn draw_text(bencher: Bencher) {
     draw(bencher, 2);
 }
 
+/// A message of PostgreSQL's.
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 4).expect("short").to_be_bytes();
     [&[tag], &length[..], body].concat()
 }
 
+/// Packets of MySQL's that follow each other, as they answer a request.
+fn packets(bodies: &[&[u8]]) -> Vec<u8> {
+    let packet = |(number, body): (u8, &&[u8])| {
+        let length = u32::try_from(body.len()).expect("short").to_le_bytes();
+        [&length[..3], &[number], body].concat()
+    };
+    (1..).zip(bodies).flat_map(packet).collect()
+}
+
 /// Reads an answer again and again, as a session does that nobody captures.
-fn parse(bencher: Bencher, messages: &[Vec<u8>]) {
-    let answer = [&messages.concat()[..], &message(b'Z', b"I")].concat();
-    let (mut reader, mut reply) = (Reader::new(Framing::new()), Reply::default());
+fn parse(bencher: Bencher, mut reader: impl Incoming, answer: &[u8]) {
+    let mut reply = Reply::default();
     bencher.bench_local(|| {
         reply.clear();
         reader.ask();
-        let complete = reader.feed(black_box(&answer), &mut reply);
+        let complete = reader.feed(black_box(answer), &mut reply);
         assert!(complete.expect("valid"));
         reply.rows
     });
 }
 
-/// A row of one text of 100 characters.
-fn row() -> Vec<u8> {
-    message(
-        b'D',
-        &[[0, 1, 0, 0, 0, 100].as_slice(), &[b'x'; 100]].concat(),
-    )
+/// What a server sends: of PostgreSQL these messages, or of MySQL these packets.
+fn parse_answer(bencher: Bencher, server: Engine, messages: &[Vec<u8>], bodies: &[&[u8]]) {
+    if server.is_mysql() {
+        let reader = mysql::Reader::after(mysql::Framing::new(), false);
+        parse(bencher, reader, &packets(bodies));
+    } else {
+        let reader = postgres::Reader::new(postgres::Framing::new());
+        let ends = [messages.concat(), message(b'Z', b"I")].concat();
+        parse(bencher, reader, &ends);
+    }
 }
 
-#[divan::bench]
-fn parse_one_row(bencher: Bencher) {
-    let tag = message(b'C', b"SELECT 1\0");
-    parse(bencher, &[message(b'2', b""), row(), tag]);
+/// Reads an answer of so many rows of one text of 100 characters, to a prepared statement.
+fn parse_rows(bencher: Bencher, server: Engine, rows: usize) {
+    let tag = message(b'C', format!("SELECT {rows}\0").as_bytes());
+    let text = [b'x'; 100];
+    let row = message(b'D', &[[0, 1, 0, 0, 0, 100].as_slice(), &text].concat());
+    let column = b"\x03def\x02ib\x01t\x02t1\x01c\x01c\x0c\x08\0\x90\x01\0\0\xfe\0\0\0\0\0";
+    let binary = [[0, 0, 100].as_slice(), &text].concat();
+    let (count, end): (&[u8], &[u8]) = (b"\x01", b"\xfe\0\0\x02\0\0\0");
+    let mut bodies = vec![count, column];
+    bodies.resize(2 + rows, &binary);
+    bodies.push(end);
+    let messages = [message(b'2', b""), row.repeat(rows), tag];
+    parse_answer(bencher, server, &messages, &bodies);
 }
 
-#[divan::bench]
-fn parse_ten_rows(bencher: Bencher) {
-    let tag = message(b'C', b"SELECT 10\0");
-    parse(bencher, &[message(b'2', b""), row().repeat(10), tag]);
+#[divan::bench(args = SERVERS)]
+fn parse_one_row(bencher: Bencher, server: Engine) {
+    parse_rows(bencher, server, 1);
 }
 
-#[divan::bench]
-fn parse_error(bencher: Bencher) {
+#[divan::bench(args = SERVERS)]
+fn parse_ten_rows(bencher: Bencher, server: Engine) {
+    parse_rows(bencher, server, 10);
+}
+
+#[divan::bench(args = SERVERS)]
+fn parse_error(bencher: Bencher, server: Engine) {
     let error = b"SERROR\0VERROR\0C40001\0Mcould not serialize access due to concurrent update\0\0";
-    parse(bencher, &[message(b'2', b""), message(b'E', error)]);
+    let packet =
+        b"\xff\xbd\x04#40001Deadlock found when trying to get lock; try restarting transaction";
+    let messages = [message(b'2', b""), message(b'E', error)];
+    parse_answer(bencher, server, &messages, &[packet]);
 }
 
 #[divan::bench]
@@ -176,7 +212,7 @@ fn record_operation(bencher: Bencher) {
 /// them, and as operations a second.
 #[divan::bench(sample_count = 20)]
 fn engine_on_the_fake(bencher: Bencher) {
-    let mut job = serde_json::to_value(point_query()).expect("a job");
+    let mut job = serde_json::to_value(point_query(Engine::Postgres)).expect("a job");
     job["engine"] = "fake".into();
     job["server"] = serde_json::Value::Null;
     job["fake"] = serde_json::json!({"default_us": 100});

@@ -21,9 +21,9 @@ COMMON = frozenset({"event", "mono_ns"})
 """The keys that every event has."""
 CLIENT_COLUMNS = 4
 
-Told = Literal["seconds", "histograms", "connections", "rows", "lag", "pauses", "fills"]
+Told = Literal["seconds", "histograms", "connections", "rows", "lag", "pauses", "fills", "spins"]
 """What a driver may be able to tell: of each second; response times; which sessions of the server
-are whose; rows; what it costs and delays by itself. `pauses` and `fills`: what it can do."""
+are whose; rows; what it costs and delays by itself. `pauses`, `fills`, `spins`: what it can do."""
 
 
 class _ClientRow(type):

@@ -12,6 +12,10 @@ use dyno_loadgen::session::{Incoming, Reply, mysql, postgres};
 use dyno_loadgen::statement::{ParameterKind, Parameters, Source, Statement};
 use std::hint::black_box;
 use std::sync::mpsc::channel;
+use wire::{message, mysql_packet};
+
+#[path = "../tests/harness/wire.rs"]
+mod wire;
 
 /// Whose requests are written and whose answers are read.
 const SERVERS: [Engine; 2] = [Engine::Postgres, Engine::Mysql];
@@ -123,19 +127,11 @@ fn draw_text(bencher: Bencher) {
     draw(bencher, 2);
 }
 
-/// A message of PostgreSQL's.
-fn message(tag: u8, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(body.len() + 4).expect("short").to_be_bytes();
-    [&[tag], &length[..], body].concat()
-}
-
 /// Packets of MySQL's that follow each other, as they answer a request.
 fn packets(bodies: &[&[u8]]) -> Vec<u8> {
-    let packet = |(number, body): (u8, &&[u8])| {
-        let length = u32::try_from(body.len()).expect("short").to_le_bytes();
-        [&length[..3], &[number], body].concat()
-    };
-    (1..).zip(bodies).flat_map(packet).collect()
+    let numbered = (1..).zip(bodies);
+    let packets = numbered.map(|(number, body)| mysql_packet(number, body));
+    packets.collect::<Vec<_>>().concat()
 }
 
 /// Reads an answer again and again, as a session does that nobody captures.

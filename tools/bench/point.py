@@ -63,13 +63,16 @@ def subject(connections: int, cpu_max: float | None) -> Subject:
     return Subject(measurement="point", connections=connections, cpu_max=cpu_max)
 
 
-def generator(bench: Bench, address: Address, query: Query, connections: int) -> Contender:
-    """The generator with this query."""
+def generator(
+    bench: Bench, address: Address, query: Query, connections: int, keys: Json | None = None
+) -> Contender:
+    """The generator with this query; `keys`: what else its job says."""
 
     def job(seconds: float) -> Json:
-        return jobs.point(
+        its = jobs.point(
             address, query.sql, key_max=query.rows, connections=connections, seconds=seconds
         )
+        return its | (keys or {})
 
     return contenders.dyno(bench.generator, job)
 

@@ -10,13 +10,12 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bench import contenders, jobs, point, server
+from bench import point, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
 from bench.pairs import Contender, Sample, steady
 from dbdyno.engine import Server
 from dbdyno.host import core_sets
-from dbdyno.model import Address, Json
 
 CONNECTIONS = (1, 2, 4)
 ASLEEP, FREE = "asleep", "free"
@@ -27,38 +26,28 @@ Processors = frozenset[int]
 
 def measure(bench: Bench) -> Iterator[Figure]:
     """A thread for each connection that spins or not; one thread and its server placed or not."""
-    everywhere = frozenset(os.sched_getaffinity(0))
     with server.running() as running:
         server.make_accounts(running, point.SCALE)
-        address = server.address_of(running)
         for connections in CONNECTIONS:
-            spin, sleep = (
-                together(running, a_thread_each(bench, address, connections, wait))
-                for wait in ("spin", "auto")
-            )
-            sleep = replace(sleep, name=ASLEEP)
-            yield from compare(bench, subject("spin", connections), spin, sleep)
-            ours = together(running, point.generator(bench, address, point.ACCOUNT, connections))
-            free = placed(running, ours, everywhere, everywhere)
-            for name, (theirs, its) in places(everywhere).items():
-                one = placed(running, ours, theirs, its)
-                yield from compare(bench, subject(name, connections), one, replace(free, name=FREE))
+            yield from measure_with(bench, running, connections)
 
 
-def a_thread_each(bench: Bench, address: Address, connections: int, wait: str) -> Contender:
-    """The generator with the point query, and a thread for each connection that waits so."""
+def measure_with(bench: Bench, running: Server, connections: int) -> Iterator[Figure]:
+    """The same with so many connections."""
+    address = server.address_of(running)
+    everywhere = frozenset(os.sched_getaffinity(0))
 
-    def job(seconds: float) -> Json:
-        query = point.ACCOUNT
-        asked = jobs.point(
-            address, query.sql, key_max=query.rows, connections=connections, seconds=seconds
-        )
-        # A client has one thread at most.
-        role = asked["roles"][0] | {"per": "client", "connections": 1}
-        each = {"clients": connections, "threads": connections, "wait": wait, "roles": [role]}
-        return asked | each
+    def ours(**keys: int | str) -> Contender:
+        one = point.generator(bench, address, point.ACCOUNT, connections, keys)
+        return together(running, one)
 
-    return contenders.dyno(bench.generator, job)
+    spin, sleep = (ours(threads=connections, wait=wait) for wait in ("spin", "auto"))
+    subject = Subject(measurement="spin", connections=connections)
+    yield from compare(bench, subject, spin, replace(sleep, name=ASLEEP))
+    free = placed(running, replace(ours(), name=FREE), everywhere, everywhere)
+    for name, (theirs, its) in places(everywhere).items():
+        one = placed(running, ours(), theirs, its)
+        yield from compare(bench, replace(subject, measurement=name), one, free)
 
 
 def places(everywhere: Processors) -> dict[str, tuple[Processors, Processors]]:
@@ -69,18 +58,14 @@ def places(everywhere: Processors) -> dict[str, tuple[Processors, Processors]]:
     return {"same": (first, first), "apart": (first, second)}
 
 
-def subject(measurement: str, connections: int) -> Subject:
-    """A row of the table."""
-    return Subject(measurement=measurement, connections=connections)
-
-
 def together(running: Server, client: Contender) -> Contender:
     """The client without connecting; its CPU has that of the server's sessions in it."""
     observed = steady(server.observed(running, client))
 
     def run(seconds: float) -> Sample:
         sample = observed.run(seconds)
-        return replace(sample, system_s=sample.system_s + (sample.server_s or 0.0))
+        assert sample.server_s is not None, "it is observed"
+        return replace(sample, system_s=sample.system_s + sample.server_s)
 
     return replace(observed, run=run)
 

@@ -9,7 +9,6 @@ from dbdyno.model import Plan, Step
 from dbdyno.model.error import PlanError
 from dbdyno.plan import schedule
 from dbdyno.run import driver
-from dbdyno.run.driver import loadgen
 
 StepsOf = Mapping[tuple[str, str], Sequence[Step]]
 """(workload as the plan names it, arm) -> the steps."""
@@ -30,9 +29,9 @@ def refuse_unfit(plan: Plan, steps: StepsOf, builds: Mapping[str, Build]) -> Non
 
 
 def refuse_sleeping(step: Step) -> None:
-    """Raises PlanError where the load cannot spin: dyno's own generator alone can."""
+    """Raises PlanError where the load cannot spin."""
     makes = driver.of(step)
-    if makes.name != loadgen.Loadgen.name:
+    if "spins" not in makes.tells:
         raise PlanError(
             f"generator.spin: step `{step.name}` of {step.workload} has "
             f'driver = "{makes.name}", which cannot spin: remove `spin` from the plan'

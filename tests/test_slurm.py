@@ -55,12 +55,18 @@ def state(name: str, node: str = "n1") -> JobState:
 
 
 def test_a_line_of_squeue_is_read_whatever_the_reason_says() -> None:
-    place, found = cluster.read_state("dyno-fakes-1|12|3|PENDING||ReqNodeNotAvail, Unavailable|x")
+    read = cluster.read_state("dyno-fakes-1|12|3|PENDING||ReqNodeNotAvail, Unavailable|x")
+    assert read is not None
+    place, found = read
     assert place == ("dyno-fakes-1", 3)
     assert found == JobState(
         job_id="12_3", state="PENDING", node="", why="ReqNodeNotAvail, Unavailable|x"
     )
     assert found.waits and not found.is_over
+
+
+def test_a_record_of_the_array_itself_is_no_job() -> None:
+    assert cluster.read_state("dyno-fakes-1|12|N/A|CANCELLED||None") is None
 
 
 @pytest.mark.parametrize("name", ["COMPLETED", "NODE_FAIL", "CANCELLED", "TIMEOUT", "PREEMPTED"])

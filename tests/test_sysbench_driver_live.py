@@ -153,7 +153,8 @@ def test_it_runs_on_tables_that_dyno_filled_and_its_sessions_are_known(
     assert names.index("connected") < names.index("ready") < names.index("window_open")
     report = events[-1]["report"]
     assert report["queries"] == report["reads"] + report["writes"] + report["others"]
-    assert report["queries"] >= 20 * report["events"]
+    # An event of each client that lies across the end of the warm-up has queries on both sides.
+    assert report["queries"] >= 20 * (report["events"] - 4)
 
 
 def committed(server: Server) -> int:

@@ -171,7 +171,7 @@ class Cluster:
             f"--name={','.join(sorted(names))}",
             f"--format={FIELDS}",
         )
-        return dict(map(read_state, said.splitlines()))
+        return dict(filter(None, map(read_state, said.splitlines())))
 
     def cancel(self, jobs: Sequence[str]) -> None:
         """Ends these jobs; those that are over already are passed over. Raises HostError."""
@@ -263,9 +263,14 @@ def expanded(nodes: str) -> tuple[str, ...]:
     return tuple(run("scontrol", "show", "hostnames", nodes).split())
 
 
-def read_state(line: str) -> tuple[tuple[str, int], JobState]:
-    """A line of squeue by name and index."""
+def read_state(line: str) -> tuple[tuple[str, int], JobState] | None:
+    """A line of squeue by name and index, or None where it tells of no job of the array.
+
+    A controller that comes back may keep a record of the array itself beside its jobs, `N/A`.
+    """
     name, array, index, state, node, why = line.split("|", 5)
+    if not index.isdecimal():
+        return None
     return (name, int(index)), JobState(
         job_id=f"{array}_{index}", state=state, node=node, why="" if why == "None" else why
     )

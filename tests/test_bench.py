@@ -122,10 +122,10 @@ def test_connecting_is_taken_off_where_it_would_blur_the_ratio() -> None:
 
 
 def test_scale_is_held_against_the_fewest_connections() -> None:
-    def costs(*user_us: float) -> dict[int, scale.Cost]:
+    def costs(*cpu_us: float) -> dict[int, scale.Cost]:
         return {
-            connections: scale.Cost(user_us=one, peak_bytes=connections * 2048)
-            for connections, one in zip(scale.CONNECTIONS, user_us, strict=True)
+            connections: scale.Cost(cpu_us=one, peak_bytes=connections * 2048)
+            for connections, one in zip(scale.CONNECTIONS, cpu_us, strict=True)
         }
 
     rounds = [costs(0.5, 0.4, 0.5, 0.6), costs(1.0, 1.0, 1.5, 1.1)]

@@ -23,6 +23,9 @@ const SERVERS: [Engine; 2] = [Engine::Postgres, Engine::Mysql];
 /// Operations of one run of the whole engine.
 const OPERATIONS: u64 = 100_000;
 
+/// Of the whole engine: as few as benchmarks have, and as many as are held in one thread.
+const CLIENTS: [u64; 4] = [8, 64, 512, 2_000];
+
 fn main() {
     divan::main();
 }
@@ -204,17 +207,16 @@ fn record_operation(bencher: Bencher) {
     });
 }
 
-/// The engine alone: a worker's whole turn for each operation, on the fake's clock. What it takes is shown for all of
-/// them, and as operations a second.
-#[divan::bench(sample_count = 20)]
-fn engine_on_the_fake(bencher: Bencher) {
-    let mut job = serde_json::to_value(point_query(Engine::Postgres)).expect("a job");
+/// The engine alone, on the fake's clock: a worker's whole turn for each operation of the job's clients, by how many there
+/// are. What it takes is shown for all operations, and as operations a second.
+fn engine(bencher: Bencher, mut job: serde_json::Value, clients: u64) {
     job["engine"] = "fake".into();
     job["server"] = serde_json::Value::Null;
     job["fake"] = serde_json::json!({"default_us": 100});
     job["autostart"] = true.into();
-    (job["clients"], job["tables"]) = (8.into(), serde_json::json!({"pi": 1}));
-    job["roles"][0]["stop"] = serde_json::json!({"operations": OPERATIONS / 8});
+    (job["clients"], job["tables"]) = (clients.into(), serde_json::json!({"pi": 1}));
+    let roles = job["roles"].as_array().map_or(0, Vec::len) as u64;
+    job["roles"][0]["stop"] = serde_json::json!({"operations": OPERATIONS / clients / roles});
     job["stop"] = serde_json::json!({"roles": [job["roles"][0]["name"]]});
     let job: Job = serde_json::from_value(job).expect("a job");
     job.check().expect("valid");
@@ -224,4 +226,35 @@ fn engine_on_the_fake(bencher: Bencher) {
             let (sender, receiver) = channel();
             run(&job, (sender, &receiver), Box::new(std::io::sink()))
         });
+}
+
+/// One operation after the other.
+#[divan::bench(sample_count = 20, args = CLIENTS)]
+fn engine_on_the_fake(bencher: Bencher, clients: u64) {
+    let job = serde_json::to_value(point_query(Engine::Postgres)).expect("a job");
+    engine(bencher, job, clients);
+}
+
+/// Each client at its part of a common rate.
+#[divan::bench(sample_count = 20, args = CLIENTS)]
+fn engine_on_the_fake_paced(bencher: Bencher, clients: u64) {
+    let mut job = serde_json::to_value(point_query(Engine::Postgres)).expect("a job");
+    job["roles"][0]["pace"] = part_of_a_rate(clients);
+    engine(bencher, job, clients);
+}
+
+/// Each client at its part of a common rate, with a second role that is tied to it.
+#[divan::bench(sample_count = 20, args = CLIENTS)]
+fn engine_on_the_fake_paced_pairs(bencher: Bencher, clients: u64) {
+    let mut job = serde_json::to_value(point_query(Engine::Postgres)).expect("a job");
+    let mut tied = job["roles"][0].clone();
+    (tied["name"], tied["stop"]) = ("tied".into(), serde_json::Value::Null);
+    tied["pace"] = serde_json::json!({"kind": "tied", "to": job["roles"][0]["name"], "lead": 8});
+    job["roles"][0]["pace"] = part_of_a_rate(clients);
+    job["roles"].as_array_mut().expect("roles").push(tied);
+    engine(bencher, job, clients);
+}
+
+fn part_of_a_rate(clients: u64) -> serde_json::Value {
+    serde_json::json!({"kind": "rate", "arrivals": "poisson", "per_s": 2_000.0 / clients as f64})
 }

@@ -186,18 +186,17 @@ impl Begun {
         })
     }
 
-    /// Returns when time alone lets something start next; none where only another operation can.
+    /// Returns when time alone lets something start next, or enter a pair's queue; none where only another operation can.
     #[inline]
     #[must_use]
     pub fn wake_ns(&self) -> Option<u64> {
         if self.schedule.is_closed() || self.admitted >= self.quota {
             return None;
         }
-        if let Some(tie) = &self.tie {
-            let behind = self.started[0].min(self.started[1]);
-            if self.admitted >= behind.saturating_add(tie.lead) {
-                return None;
-            }
+        if let Some(tie) = &self.tie
+            && self.admitted >= self.started[0].saturating_add(tie.lead)
+        {
+            return None;
         }
         Some(self.schedule.available_ns(self.admitted))
     }

@@ -98,10 +98,8 @@ pub struct Worker<S: Sessions> {
     stop: crate::job::Stop,
     connections: Vec<Connection>,
     groups: Vec<Group>,
-    /// Single roles' groups that wait for their schedule.
+    /// Groups that wait for their schedule.
     awaited: Awaited,
-    /// Groups of pairs whose pace has a schedule, so that time alone can start something.
-    paced_pairs: Vec<usize>,
     /// When schedules are looked at even while replies are taken: a while after the next operation is due.
     impatient_ns: u64,
     pacings: Vec<Pacing>,
@@ -163,9 +161,6 @@ impl<S: Sessions> Worker<S> {
             sleepers: Sleepers::with_capacity(parts.connections.len()),
             connections: parts.connections,
             awaited: Awaited::with_capacity(parts.groups.len()),
-            paced_pairs: (0..parts.groups.len())
-                .filter(|group| parts.groups[*group].is_of_paced_pair())
-                .collect(),
             impatient_ns: u64::MAX,
             groups: parts.groups,
             pacings: parts.pacings,

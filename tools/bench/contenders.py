@@ -72,6 +72,7 @@ class Generated:
     """A run of the generator; its job has one role, and a window that is the whole step."""
 
     sample: Sample
+    thread_us: float  # CPU of the threads with the connections, while they made load
     peak_bytes: int  # of its memory
 
 
@@ -92,7 +93,8 @@ def run_generator(generator: Path, job: Json, *, rows: bool = False) -> Generate
         per_s=counted / sum(tick["active_ns"] for tick in ticks) * 1e9,
         switches=ended.switches,
     )
-    return Generated(sample=sample, peak_bytes=done["peak_rss_bytes"])
+    thread_us = sum(thread["cpu_us"] for thread in done["threads"])
+    return Generated(sample=sample, thread_us=thread_us, peak_bytes=done["peak_rss_bytes"])
 
 
 def generate(generator: Path, job: Json, limit_s: float) -> tuple[Ended, list[Json]]:

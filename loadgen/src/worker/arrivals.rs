@@ -1,15 +1,13 @@
-//! Says when time alone lets something start: by a heap for single roles, so that thousands of paced clients cost what a
-//! few do, and by a look at each tied pair, whose turn depends on both.
+//! Says when time alone lets something start, by a heap, so that thousands of paced clients cost what a few do.
 
 use super::Worker;
-use super::state::Group;
 use crate::pace::Begun;
 use crate::session::Sessions;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Groups of single roles with an idle connection, by when their schedule lets the next operation start: the first in
-/// front.
+/// Groups with an idle connection, by when their schedule lets the next operation start: the first in front. A tied pair
+/// stands here by the group that has the schedule, idle or not, because time may let its partner start.
 ///
 /// Each group stands here once at most. A group's time only moves later, so an entry is right or too early; one that is
 /// too early is put back at its time.
@@ -44,28 +42,32 @@ impl<S: Sessions> Worker<S> {
     /// Returns when a schedule lets something start next, on a connection that is free now.
     #[inline]
     pub(super) fn due_ns(&self) -> u64 {
-        let groups = self.paced_pairs.iter().map(|group| &self.groups[*group]);
-        let of_pairs = groups.filter_map(|group| self.pair_wake_ns(group));
-        of_pairs.fold(self.awaited.wake_ns(), u64::min)
+        self.awaited.wake_ns()
     }
 
-    fn pair_wake_ns(&self, group: &Group) -> Option<u64> {
-        if group.course.ended() {
-            return None;
-        }
-        self.pacings[group.pacing].begun()?.wake_ns()
-    }
-
-    /// Has a group looked at when its schedule lets it go on, if it has a connection that could.
+    /// Has a group, or the pair that it stands for, looked at when the schedule lets it go on, if it could.
     #[inline]
     pub(super) fn await_arrival(&mut self, index: usize) {
+        let group = &self.groups[index];
+        if group.closed {
+            return;
+        }
+        let able = match group.partner {
+            None => !group.idle.is_empty(),
+            // Whatever moves the schedule of a pair has its first member looked at.
+            Some(partner) => {
+                let ended = group.course.ended() && self.groups[partner].course.ended();
+                group.member == 0 && !ended
+            }
+        };
         let group = &mut self.groups[index];
-        let apart = group.closed || group.partner.is_some() || group.awaited;
-        if apart || group.idle.is_empty() {
+        if group.awaited || !able {
             return;
         }
         let pacing = self.pacings[group.pacing].begun();
-        if let Some(wake_ns) = pacing.and_then(Begun::wake_ns) {
+        // A round of a pair whose time has come waits for one of its members, whose start looks here again.
+        let wakes = |wake_ns: &u64| group.partner.is_none() || *wake_ns > self.now_ns;
+        if let Some(wake_ns) = pacing.and_then(Begun::wake_ns).filter(wakes) {
             group.awaited = true;
             self.awaited.0.push(Reverse((wake_ns, Reverse(index))));
         }
@@ -76,28 +78,16 @@ impl<S: Sessions> Worker<S> {
     pub(super) fn admit(&mut self) {
         let first = self.due_groups.len();
         while let Some(index) = self.awaited.pop(self.now_ns) {
-            self.groups[index].awaited = false;
+            let group = &mut self.groups[index];
+            group.awaited = false;
+            let (pacing, partner) = (group.pacing, group.partner);
+            if let (Some(partner), Some(begun)) = (partner, self.pacings[pacing].begun_mut()) {
+                begun.admit(self.now_ns);
+                self.due_groups.push(partner);
+                self.read_queued(pacing);
+            }
             self.due_groups.push(index); // where it is not ready, its start puts it back
         }
         self.due_groups[first..].reverse();
-        for paced in 0..self.paced_pairs.len() {
-            self.admit_pair(self.paced_pairs[paced]);
-        }
-    }
-
-    fn admit_pair(&mut self, index: usize) {
-        let group = &self.groups[index];
-        if group.course.ended() {
-            return;
-        }
-        let Some(pacing) = self.pacings[group.pacing].begun_mut() else {
-            return;
-        };
-        pacing.admit(self.now_ns);
-        if !group.idle.is_empty() && pacing.ready(group.member, self.now_ns) {
-            self.due_groups.push(index);
-        }
-        let of_pair = group.pacing;
-        self.read_queued(of_pair);
     }
 }

@@ -58,6 +58,34 @@ fn each_of_many_clients_keeps_its_own_rate_and_catches_up_after_a_stall() {
 }
 
 #[test]
+fn tied_operations_of_many_clients_start_by_time_while_their_leader_is_busy() {
+    // By the first second's end three of the leader's have started, so that eleven may.
+    let description = r#"{"default_us": 100, "service_us": {"insert": 450000}}"#;
+    let mut job = example("l.i1", description);
+    for statement in &mut job.statements {
+        statement.pieces = vec![Piece::Text("SELECT 1".to_owned())];
+    }
+    job.cursors.clear();
+    job.clients = 20;
+    (job.roles[0].stop, job.stop) = (
+        None,
+        Stop {
+            seconds: Some(1.0),
+            ..Stop::default()
+        },
+    );
+    job.roles[0].pace = Pace::Rate {
+        arrivals: Arrivals::Even,
+        per_s: 10.0,
+    };
+    job.check().unwrap();
+    let ticks = ticks_of(&job, 0);
+    let tied = &ticks[0].roles[1];
+    assert_eq!((tied.operations[0].count, tied.late_us_max), (20 * 10, 0));
+    assert_eq!(ticks[0].roles[0].operations[0].count, 20 * 2);
+}
+
+#[test]
 fn what_is_sent_shortly_after_a_pause_counts_as_late_as_little_as_otherwise() {
     // The pause is from 1 s to 2 s; what stalls from 2.05 s is caught up with before 2.2 s.
     let ticks = paused_ticks_of(&paced(2.05, 0.1));

@@ -147,13 +147,6 @@ pub(super) struct Group {
     pub(super) awaited: bool,
 }
 
-impl Group {
-    /// Tells whether it belongs to a pair and time alone can let it start something.
-    pub(super) fn is_of_paced_pair(&self) -> bool {
-        self.partner.is_some() && !self.closed
-    }
-}
-
 /// A pacing that has not begun, as its role waits for others.
 #[derive(Debug)]
 pub(super) struct Waiting {

@@ -223,7 +223,8 @@ def test_the_table_fits_eighty_columns() -> None:
 
 def test_pgbenchs_summary_is_read() -> None:
     found = contenders.pgbench_sample(ended(PGBENCH))
-    assert found == Sample(operations=196104, user_s=1.0, system_s=2.0, per_s=65678.901234)
+    expected = Sample(operations=196104, user_s=1.0, system_s=2.0, per_s=65678.901234, switches=3)
+    assert found == expected
 
 
 @pytest.mark.parametrize(
@@ -236,7 +237,8 @@ def test_a_pgbench_that_failed_is_no_result(output: str) -> None:
 
 def test_sysbenchs_summary_is_read() -> None:
     found = contenders.sysbench_sample(ended(SYSBENCH))
-    assert found == Sample(operations=105960, user_s=1.0, system_s=2.0, per_s=52951.11)
+    expected = Sample(operations=105960, user_s=1.0, system_s=2.0, per_s=52951.11, switches=3)
+    assert found == expected
 
 
 @pytest.mark.parametrize("output", ["", re.sub(r"(errors: +)0 ", r"\g<1>2 ", SYSBENCH)])
@@ -375,6 +377,7 @@ def test_a_run_is_one_line_that_names_no_place_of_the_machine(tmp_path: Path) ->
     line = json.loads(first)
     assert line["figures"][0]["values"] == [0.5, 0.7]
     assert line["versions"]["dyno-loadgen"].startswith("dyno-loadgen ")
+    assert {"postgres", "mysql", "mariadb"} <= set(line["versions"])
     assert line["host"]["cpu"]["cpus"] >= 1
     assert str(tmp_path) not in first and str(bench.generator) not in first
 

@@ -19,6 +19,8 @@ PROTOCOL = 1
 """Of jobs and events: the contract between dyno and what makes the load."""
 COMMON = frozenset({"event", "mono_ns"})
 """The keys that every event has."""
+SPIN = "spin"
+"""How a thread waits that looks for answers before it sleeps, so that it is always busy."""
 CLIENT_COLUMNS = 4
 
 Told = Literal["seconds", "histograms", "connections", "rows", "lag", "pauses", "fills", "spins"]

@@ -177,9 +177,11 @@ def versions(generator: Path) -> Json:
     """What was measured, as each program says it; None for one that is not there."""
     pgbench, sysbench = contenders.pgbench_program(), contenders.sysbench_program()
     server = build.cached("postgres", str(build.MAJOR_MAX), place.cache_root())
+    others = {engine: mysql.newest(engine) for engine in mysql.VARIABLES}
     return {
         "dyno-loadgen": said([str(generator), "--version"]),
         "postgres": server.name if server else None,
+        **{engine: found.version if found else None for engine, found in others.items()},
         "pgbench": said([str(pgbench), "--version"]) if pgbench else None,
         "sysbench": said([str(sysbench), "--version"]) if sysbench else None,
         "python": sys.version.split()[0],

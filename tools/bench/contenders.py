@@ -86,13 +86,8 @@ def run_generator(generator: Path, job: Json, *, rows: bool = False) -> Generate
     (totals,) = done["totals"].values()
     ticks = [event for event in events if event["event"] == "tick" and event["measured"]]
     counted = sum(client[1 if rows else 0] for tick in ticks for client in tick["per_client"])
-    sample = Sample(
-        operations=totals["rows" if rows else "count"],
-        user_s=ended.user_s,
-        system_s=ended.system_s,
-        per_s=counted / sum(tick["active_ns"] for tick in ticks) * 1e9,
-        switches=ended.switches,
-    )
+    per_s = counted / sum(tick["active_ns"] for tick in ticks) * 1e9
+    sample = sampled(ended, totals["rows" if rows else "count"], per_s)
     thread_us = sum(thread["cpu_us"] for thread in done["threads"])
     return Generated(sample=sample, thread_us=thread_us, peak_bytes=done["peak_rss_bytes"])
 
@@ -109,6 +104,17 @@ def generate(generator: Path, job: Json, limit_s: float) -> tuple[Ended, list[Js
     if done["event"] != "done" or done["status"] != "ok":
         raise ContenderFailed(f"dyno-loadgen ended badly: {done.get('reason')}")
     return ended, events
+
+
+def sampled(ended: Ended, operations: int, per_s: float) -> Sample:
+    """The run of a client that is a program of its own, and has ended."""
+    return Sample(
+        operations=operations,
+        user_s=ended.user_s,
+        system_s=ended.system_s,
+        per_s=per_s,
+        switches=ended.switches,
+    )
 
 
 # --- The others --------------------------------------------------------------------------------
@@ -147,12 +153,7 @@ def pgbench_sample(ended: Ended) -> Sample:
     failed = PGBENCH_FAILED.search(ended.output)
     if count is None or rate is None or (failed is not None and int(failed[1])):
         raise ContenderFailed(f"pgbench said: {' '.join(ended.output.split())[-300:]}")
-    return Sample(
-        operations=int(count[1]),
-        user_s=ended.user_s,
-        system_s=ended.system_s,
-        per_s=float(rate[1]),
-    )
+    return sampled(ended, int(count[1]), float(rate[1]))
 
 
 def sysbench(
@@ -209,12 +210,7 @@ def sysbench_sample(ended: Ended) -> Sample:
     events, ignored = SYSBENCH_EVENTS.search(ended.output), SYSBENCH_IGNORED.search(ended.output)
     if events is None or (ignored is not None and int(ignored[1])):
         raise ContenderFailed(f"sysbench said: {' '.join(ended.output.split())[-300:]}")
-    return Sample(
-        operations=int(events[1]),
-        user_s=ended.user_s,
-        system_s=ended.system_s,
-        per_s=float(events[2]),
-    )
+    return sampled(ended, int(events[1]), float(events[2]))
 
 
 def bare_loop(  # noqa: PLR0913 (each by its name)
@@ -247,13 +243,8 @@ def bare_loop(  # noqa: PLR0913 (each by its name)
         text = json.dumps(task)
         ended = process.run([BARE_LOOP], limit_s=seconds + OVERTIME_S_MAX, text=text)
         outcome = json.loads(ended.output)
-        return Sample(
-            operations=outcome["operations"],
-            user_s=ended.user_s,
-            system_s=ended.system_s,
-            per_s=outcome["operations"] / outcome["active_ns"] * 1e9,
-            switches=ended.switches,
-        )
+        per_s = outcome["operations"] / outcome["active_ns"] * 1e9
+        return sampled(ended, outcome["operations"], per_s)
 
     return Contender(name=name, run=run)
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.model import Bound, StepRun, metric
+from dbdyno.model import Bound, StepRun, events, metric
 
 BUSY_SHARE_MAX = 0.70
 """Of a thread's time: above it, replies wait for the generator and not only for the server."""
 LAG_MS_P99_MAX = 1.0
 """The generator's own delay before it sends; above it, it is part of what is measured."""
-SPIN = "spin"
-"""How a thread waits that is busy while it waits."""
 HOST_BUSY_PCT_MIN = 95.0
 """From here on the host's processors are what the generator waits for, not its own threads."""
 MORE_THREADS = "give it more `generator.threads`"
@@ -35,7 +33,9 @@ def limits(evidence: Evidence, metrics: Mapping[str, float | None]) -> tuple[str
 
 def _busy(evidence: Evidence) -> Iterable[str]:
     threads = [
-        thread for thread in evidence.load.done.get("threads") or [] if thread.get("wait") != SPIN
+        thread
+        for thread in evidence.load.done.get("threads") or []
+        if thread.get("wait") != events.SPIN
     ]
     if not threads:
         return

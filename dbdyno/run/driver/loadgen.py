@@ -23,8 +23,6 @@ from dbdyno.run.measurement import Bench
 
 DEFAULT_THREADS = 0
 """A job's word for as many threads as the generator takes by itself."""
-SPIN = "spin"
-"""A job's word for threads that look for answers before they sleep."""
 STDERR_LINES_MAX = 50
 
 
@@ -45,7 +43,7 @@ class Loadgen:
         return step.job | {
             "seed": bench.seed,
             "threads": bench.threads or DEFAULT_THREADS,
-            **({"wait": SPIN} if bench.spin else {}),
+            **({"wait": events.SPIN} if bench.spin else {}),
             **bench.server.job_part(step.job),
             "utc_offset_s": time.localtime().tm_gmtoff,
             "autostart": False,

@@ -20,7 +20,7 @@ PROTOCOL = 1
 COMMON = frozenset({"event", "mono_ns"})
 """The keys that every event has."""
 SPIN = "spin"
-"""How a thread waits that looks for answers before it sleeps, so that it is always busy."""
+"""The `wait` of a thread that looks for answers before it sleeps, and so is always busy."""
 CLIENT_COLUMNS = 4
 
 Told = Literal["seconds", "histograms", "connections", "rows", "lag", "pauses", "fills", "spins"]

@@ -10,6 +10,7 @@ use dyno_loadgen::record::{Rows, Shape, TickRecord, Times};
 use dyno_loadgen::run::run;
 use dyno_loadgen::session::{Incoming, Reply, mysql, postgres};
 use dyno_loadgen::statement::{ParameterKind, Parameters, Source, Statement};
+use serde_json::{Value, json};
 use std::hint::black_box;
 use std::sync::mpsc::channel;
 use wire::{message, mysql_packet};
@@ -44,14 +45,13 @@ fn example(name: &str, server: Engine) -> Job {
 /// A job whose one statement is a point query with a uniform key.
 fn point_query(server: Engine) -> Job {
     let mut job = serde_json::to_value(example("l.i0", server)).expect("a job");
-    job["values"] = serde_json::json!([
+    job["values"] = json!([
         {"name": "id", "per": "statement", "format": "integer", "uniform": [1, 1_000_000]},
         {"name": "c", "per": "statement", "format": "text", "pattern": "###########-###########-@@@"},
         {"name": "data", "per": "statement", "format": "text",
          "text": {"fill": "a", "length": [10, 20], "random": 0.375}}]);
     job["statements"][0]["protocol"] = "prepared".into();
-    job["statements"][0]["pieces"] =
-        serde_json::json!(["SELECT c FROM sbtest1 WHERE id = ", {"value": 0}]);
+    job["statements"][0]["pieces"] = json!(["SELECT c FROM sbtest1 WHERE id = ", {"value": 0}]);
     serde_json::from_value(job).expect("a job")
 }
 
@@ -207,17 +207,20 @@ fn record_operation(bencher: Bencher) {
     });
 }
 
-/// The engine alone, on the fake's clock: a worker's whole turn for each operation of the job's clients, by how many there
-/// are. What it takes is shown for all operations, and as operations a second.
-fn engine(bencher: Bencher, mut job: serde_json::Value, clients: u64) {
+/// The engine alone, on the fake's clock: a worker's whole turn for each operation of so many clients, whose roles are
+/// made of the one that has the point query. What it takes is shown for all operations, and as operations a second.
+fn engine(bencher: Bencher, clients: u64, roles: impl FnOnce(Value) -> Vec<Value>) {
+    let mut job = serde_json::to_value(point_query(Engine::Postgres)).expect("a job");
     job["engine"] = "fake".into();
-    job["server"] = serde_json::Value::Null;
-    job["fake"] = serde_json::json!({"default_us": 100});
+    job["server"] = Value::Null;
+    job["fake"] = json!({"default_us": 100});
     job["autostart"] = true.into();
-    (job["clients"], job["tables"]) = (clients.into(), serde_json::json!({"pi": 1}));
-    let roles = job["roles"].as_array().map_or(0, Vec::len) as u64;
-    job["roles"][0]["stop"] = serde_json::json!({"operations": OPERATIONS / clients / roles});
-    job["stop"] = serde_json::json!({"roles": [job["roles"][0]["name"]]});
+    (job["clients"], job["tables"]) = (clients.into(), json!({"pi": 1}));
+    let mut roles = roles(job["roles"][0].take());
+    let operations = OPERATIONS / clients / roles.len() as u64;
+    roles[0]["stop"] = json!({"operations": operations});
+    job["stop"] = json!({"roles": [roles[0]["name"]]});
+    job["roles"] = roles.into();
     let job: Job = serde_json::from_value(job).expect("a job");
     job.check().expect("valid");
     bencher
@@ -228,33 +231,32 @@ fn engine(bencher: Bencher, mut job: serde_json::Value, clients: u64) {
         });
 }
 
+/// The role at a client's part of a common rate.
+fn paced(mut role: Value, clients: u64) -> Value {
+    let per_s = 2_000.0 / clients as f64;
+    role["pace"] = json!({"kind": "rate", "arrivals": "poisson", "per_s": per_s});
+    role
+}
+
 /// One operation after the other.
 #[divan::bench(sample_count = 20, args = CLIENTS)]
 fn engine_on_the_fake(bencher: Bencher, clients: u64) {
-    let job = serde_json::to_value(point_query(Engine::Postgres)).expect("a job");
-    engine(bencher, job, clients);
+    engine(bencher, clients, |role| vec![role]);
 }
 
 /// Each client at its part of a common rate.
 #[divan::bench(sample_count = 20, args = CLIENTS)]
 fn engine_on_the_fake_paced(bencher: Bencher, clients: u64) {
-    let mut job = serde_json::to_value(point_query(Engine::Postgres)).expect("a job");
-    job["roles"][0]["pace"] = part_of_a_rate(clients);
-    engine(bencher, job, clients);
+    engine(bencher, clients, |role| vec![paced(role, clients)]);
 }
 
-/// Each client at its part of a common rate, with a second role that is tied to it.
+/// The same with a second role that is tied to the first.
 #[divan::bench(sample_count = 20, args = CLIENTS)]
 fn engine_on_the_fake_paced_pairs(bencher: Bencher, clients: u64) {
-    let mut job = serde_json::to_value(point_query(Engine::Postgres)).expect("a job");
-    let mut tied = job["roles"][0].clone();
-    (tied["name"], tied["stop"]) = ("tied".into(), serde_json::Value::Null);
-    tied["pace"] = serde_json::json!({"kind": "tied", "to": job["roles"][0]["name"], "lead": 8});
-    job["roles"][0]["pace"] = part_of_a_rate(clients);
-    job["roles"].as_array_mut().expect("roles").push(tied);
-    engine(bencher, job, clients);
-}
-
-fn part_of_a_rate(clients: u64) -> serde_json::Value {
-    serde_json::json!({"kind": "rate", "arrivals": "poisson", "per_s": 2_000.0 / clients as f64})
+    engine(bencher, clients, |role| {
+        let mut tied = role.clone();
+        (tied["name"], tied["stop"]) = ("tied".into(), Value::Null);
+        tied["pace"] = json!({"kind": "tied", "to": role["name"], "lead": 8});
+        vec![paced(role, clients), tied]
+    });
 }

@@ -102,10 +102,10 @@ def memory(rounds: Sequence[Mapping[int, Cost]]) -> Figure:
 
 
 def cost(bench: Bench, job: Callable[[float], Json]) -> Cost:
-    """Runs a job once, by the seconds that it lasts.
+    """Runs a job once; `job` makes it for so many seconds.
 
-    The thread counts its own CPU while it makes load. That of the process would not do: the kernel
-    shares it between user and system by samples, and connecting outweighs a second's operations.
+    The CPU is the thread's own while it makes load. The process's CPU would include connecting,
+    which can outweigh the operations of a second.
     """
     generated = contenders.run_generator(bench.generator, job(bench.seconds))
     return Cost(

@@ -65,9 +65,9 @@ impl<S: Sessions> Worker<S> {
             return;
         }
         let pacing = self.pacings[group.pacing].begun();
-        // A round of a pair whose time has come waits for one of its members, whose start looks here again.
-        let wakes = |wake_ns: &u64| group.partner.is_none() || *wake_ns > self.now_ns;
-        if let Some(wake_ns) = pacing.and_then(Begun::wake_ns).filter(wakes) {
+        let wake_ns = pacing.and_then(Begun::wake_ns);
+        // What is due and has not started waits for something else than time, which looks here again.
+        if let Some(wake_ns) = wake_ns.filter(|wake_ns| *wake_ns > self.now_ns) {
             group.awaited = true;
             self.awaited.0.push(Reverse((wake_ns, Reverse(index))));
         }

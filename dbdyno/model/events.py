@@ -119,6 +119,7 @@ EVENTS: Mapping[str, Event] = {
             "role": str,
             "per_client": [ClientRow],
             "operations": {"*": PART},
+            "connection_ns?": (None, Natural),
             "connects?": (None, {"count": Natural, "sum_us": Natural, "max_us": Natural}),
         },
         told={
@@ -131,7 +132,7 @@ EVENTS: Mapping[str, Event] = {
         },
         judged=(
             *("tick", "active_ns", "measured", "role", "per_client", "operations"),
-            *("late_us_max", "backlog", "lag?", "queue?", "connects?"),
+            *("late_us_max", "backlog", "lag?", "queue?", "connects?", "connection_ns?"),
         ),
     ),
     "paused": Event(judged=("mono_ns",)),

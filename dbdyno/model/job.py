@@ -100,6 +100,18 @@ def skips(role: Json) -> bool:
     return has_limit(role) and pace.get("arrivals") in ("even", "poisson")
 
 
+def reports_progress(job: Json, role: str) -> bool:
+    """Whether a statement of a role reports its rows while it runs."""
+    chosen = {
+        choice["program"]
+        for known in job.get("roles", [])
+        if known["name"] == role
+        for choice in known.get("choose", ())
+    }
+    sent = {code[1] for at in chosen for code in job["programs"][at]["code"] if code[0] == "send"}
+    return any("progress" in job["statements"][index] for index in sent)
+
+
 def timed_operations(job: Json) -> set[str]:
     """The names under which whole operations are timed: a transaction's, not its statements'."""
     names = set()

@@ -137,6 +137,9 @@ pub struct Tick {
     pub lag: String,
     /// HDR histogram of a reply's handling − the earliest moment at which it may have been readable.
     pub queue: String,
+    /// For how long connections had operations that count, all together; none where that did not end in the tick.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_ns: Option<u64>,
     /// Connections that operations opened for themselves; none where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connects: Option<ConnectsTick>,

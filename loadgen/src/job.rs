@@ -466,6 +466,9 @@ pub struct Fake {
     /// What cursors read.
     #[serde(default)]
     pub cursor: BTreeMap<String, i64>,
+    /// How long its turns are, between which it pauses by itself, in seconds of what counts; null: it does not.
+    #[serde(default)]
+    pub turns_s: Option<f64>,
 }
 
 /// A time in which the fake stands still.

@@ -84,6 +84,8 @@ pub struct RoleRecord {
     pub queue: Histogram,
     /// Connections that operations opened for themselves.
     pub connects: Connects,
+    /// For how long connections had operations that count, all together, where that ended in the tick.
+    pub connection_ns: Option<u64>,
 }
 
 /// Connections that were opened, and how long that took in microseconds.
@@ -253,6 +255,7 @@ impl RoleRecord {
             lag: Histogram::default(),
             queue: Histogram::default(),
             connects: Connects::default(),
+            connection_ns: None,
         }
     }
 
@@ -296,6 +299,7 @@ impl RoleRecord {
         self.lag.clear();
         self.queue.clear();
         self.connects = Connects::default();
+        self.connection_ns = None;
     }
 
     fn merge(&mut self, other: &Self) {
@@ -313,6 +317,10 @@ impl RoleRecord {
         self.lag.merge(&other.lag);
         self.queue.merge(&other.queue);
         self.connects.merge(other.connects);
+        self.connection_ns = match (self.connection_ns, other.connection_ns) {
+            (Some(whole), Some(part)) => Some(whole + part),
+            (whole, part) => whole.or(part),
+        };
     }
 }
 

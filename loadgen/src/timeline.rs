@@ -178,6 +178,17 @@ impl Timeline {
         (active_ns > self.began_ns || settles).then(|| self.cut_at(active_ns, end_ns))
     }
 
+    /// Returns what follows the last tick when all is quiet: no time, and the operations that were in flight at its end.
+    #[must_use]
+    pub fn drained(&self, end_ns: u64) -> Cut {
+        Cut {
+            number: self.number,
+            end_ns,
+            active_ns: 0,
+            measured: self.number > 1,
+        }
+    }
+
     /// Ends the tick after so much active time, when the clock says `end_ns`.
     fn cut_at(&mut self, active_ns: u64, end_ns: u64) -> Cut {
         let cut = Cut {

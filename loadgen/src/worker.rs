@@ -3,11 +3,12 @@
 //! A worker is a state machine over [`Sessions`]: it does not know whether a server and a clock are real. Its files:
 //! `state` (what it keeps), `operation` (begin, send, reply, complete), `progress` (rows before the reply),
 //! `failure` (errors, lost connections),
-//! `skipping` (what is too late to begin), `connecting` (a connection for each operation), `logging`, `cursor`, `sleep`,
+//! `counting` (which operations count, and the time of their connections), `skipping` (what is too late to begin), `connecting` (a connection for each operation), `logging`, `cursor`, `sleep`,
 //! `arrivals` (what schedules let start), `script` (what computes), `time` (ticks, pauses, the end).
 
 mod arrivals;
 mod connecting;
+mod counting;
 mod cursor;
 mod failure;
 #[cfg(test)]
@@ -112,6 +113,10 @@ pub struct Worker<S: Sessions> {
     client_ends: Vec<ClientEnd>,
     mode: Mode,
     timeline: Timeline,
+    /// Since when operations count that begin; none where none does.
+    counted_from_ns: Option<u64>,
+    /// Up to when: as a pause began, or the window closed.
+    counted_until_ns: u64,
     record: Box<TickRecord>,
     /// The record of the tick that has just ended, until the writer gets it, and whether the window opens with its end.
     full: Option<(Box<TickRecord>, bool)>,
@@ -169,6 +174,8 @@ impl<S: Sessions> Worker<S> {
             queued,
             mode: Mode::Waiting,
             timeline: Timeline::new(&job.stop, 0),
+            counted_from_ns: None,
+            counted_until_ns: u64::MAX,
             record: Box::new(TickRecord::new(&shape)),
             full: None,
             totals: vec![Totals::default(); job.roles.len()],
@@ -201,6 +208,10 @@ impl<S: Sessions> Worker<S> {
                 self.take(ready);
             }
             self.on_time();
+        }
+        if self.mode == Mode::Holding {
+            // What was in flight as the window closed.
+            self.end_record(self.timeline.drained(self.now_ns), false);
         }
         self.hand_over();
         let closed = self.sessions.close();
@@ -270,6 +281,12 @@ impl<S: Sessions> Worker<S> {
             if !self.computing.is_empty() {
                 self.take_turns();
             }
+        }
+        if matches!(self.mode, Mode::Running | Mode::Paused)
+            && let Some(phase) = self.sessions.turn(self.mode == Mode::Paused)
+        {
+            self.shared.command(phase, self.now_ns);
+            self.obey();
         }
         if !S::COMMANDS_AT_TICKS || !matches!(self.mode, Mode::Running | Mode::Pausing) {
             self.obey();

@@ -179,6 +179,7 @@ impl Writer {
             cpu_us,
             lag: self.histogram(&counted.lag),
             queue: self.histogram(&counted.queue),
+            connection_ns: counted.connection_ns,
             connects: (counted.connects.count > 0).then_some(ConnectsTick {
                 count: counted.connects.count,
                 sum_us: counted.connects.sum_us,

@@ -210,16 +210,21 @@ def _statements(evidence: Evidence, seconds: float) -> Iterable[StatementUse]:
             name = statement["name"]
             parts = [tick.operations[name] for tick in ticks if name in tick.operations]
             if parts:
-                yield _use(role["name"], statement, parts, seconds)
+                yield _use(evidence, role["name"], statement, parts, seconds)
 
 
-def _use(role: str, statement: Json, parts: Sequence[Json], seconds: float) -> StatementUse:
+def _use(
+    evidence: Evidence, role: str, statement: Json, parts: Sequence[Json], seconds: float
+) -> StatementUse:
+    count, rows = (
+        evidence.in_window(role, sum(part[key] for part in parts)) for key in ("count", "rows")
+    )
     return StatementUse(
         role=role,
         name=statement["name"],
         kind="control" if is_control(statement) else "statement",
-        per_s=sum(part["count"] for part in parts) / seconds,
-        rows_per_s=sum(part["rows"] for part in parts) / seconds,
+        per_s=(count or 0.0) / seconds,
+        rows_per_s=(rows or 0.0) / seconds,
         found=_found(parts) if statement.get("rows") and not is_control(statement) else None,
     )
 

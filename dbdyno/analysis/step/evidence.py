@@ -15,6 +15,7 @@ from dbdyno.model.error import ResultError
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.job import (
     connects_each,
+    reports_progress,
     role_connections,
     settle_s,
     statement_names,
@@ -106,7 +107,33 @@ class Evidence:
 
     def rows(self, kind: str) -> int | None:
         """Rows that a kind's statements affected in the window, all clients; None: not told."""
-        return raw_files.total(tick.rows for tick in self.load.of(self.roles(kind)))
+        return raw_files.plus_all(self.role_rows(role) for role in self.roles(kind))
+
+    def role_rows(self, role: str) -> float | None:
+        """Rows that a role's statements affected in the window; None: not told.
+
+        Rows that a running statement reports count when it does so, whenever it began.
+        """
+        rows = raw_files.total(tick.rows for tick in self.load.of([role]))
+        if reports_progress(self.job, role):
+            return None if rows is None else float(rows)
+        return self.in_window(role, rows)
+
+    def in_window(self, role: str, amount: float | None) -> float | None:
+        """What a role's counted operations did, as an amount of the whole window.
+
+        The generator counts the operations that a connection began after settling, and for how long
+        it was at them, to the end of the last. Their quotient is the rate without bias, however
+        long an operation takes: sum(operations) / sum(time) by Wald's equation, as the number of
+        operations begun up to a moment is a stopping time. All connections have that rate for the
+        whole window. None where no connection began any; where operations count in the window in
+        which they ended (other programs, older results), the amount itself.
+        """
+        counted = self.load.connections.get(role)
+        if amount is None or counted is None:
+            return None if amount is None else float(amount)
+        (own,) = [known for known in self.job["roles"] if known["name"] == role]
+        return amount * role_connections(self.job, own) / counted if counted else None
 
     @property
     def counts_in_seconds(self) -> bool:
@@ -136,37 +163,36 @@ class Evidence:
     def operations(self) -> float | None:
         """What the headline counts, in the window; None without a headline, or where it is unknown.
 
-        Of `seconds` and `mbps` that is what its role did, as of others without `work`. Where each
-        operation is so much work, parts of operations count too: see `_passes`.
+        Of `seconds` and `mbps` that is what its role did, as of others without `work`.
         """
         headline = self.step.get("headline")
         if headline is None:
             return None
         if self.has_work and not kind_of(headline["metric"]).whole:
             return self.work
-        if headline.get("each") is not None:
-            role = headline["role"]
+        role = headline["role"]
+        counted = raw_files.total(map(self.counted, self.load.of([role])))
+        if headline["count"] == "rows" and reports_progress(self.job, role):
+            return None if counted is None else float(counted)
+        if headline.get("each") is not None and role not in self.load.connections:
             return raw_files.scaled(self._passes(role), headline["each"])
-        counted = raw_files.total(map(self.counted, self.load.of([headline["role"]])))
-        return None if counted is None else float(counted)
+        return self.in_window(role, counted)
 
     def _passes(self, role: str) -> float | None:
-        """Operations of a role in the window, parts included; None where none ended in it.
+        """Operations of a role that count where they ended, parts included; None where none ended.
 
         Of scans of 3 s each a window of 10 s sees three end and cuts the fourth. Their mean
         response time says what was done all the same, as the published scripts have it (spec
-        sysbench.md 2.6): in a closed loop one response begins where the one before ended, so
-        together they fill the time. Of a role that is not a closed loop for the whole window, what
-        ended.
+        sysbench.md 2.6). Of a role that is not a closed loop for the whole window, what ended.
         """
         mean_us, seconds = self.response([role]).mean_us, self.load.seconds
         count = sum(tick.count for tick in self.load.of([role]))
         if not count or not mean_us or not seconds:
             return None
-        (its,) = [one for one in self.job["roles"] if one["name"] == role]
-        if its["pace"]["kind"] != "closed" or not self.job["stop"]["seconds"]:
+        (own,) = [known for known in self.job["roles"] if known["name"] == role]
+        if own["pace"]["kind"] != "closed" or not self.job["stop"]["seconds"]:
             return float(count)
-        return role_connections(self.job, its) * seconds * US_PER_S / mean_us
+        return role_connections(self.job, own) * seconds * US_PER_S / mean_us
 
     def counted(self, tick: raw_files.Tick) -> int | None:
         """What the headline counts in a second of its role: rows, operations or statements.

@@ -89,7 +89,10 @@ def _has(evidence: Evidence, name: str) -> bool:
 def throughput(evidence: Evidence) -> Metrics:
     """Rates over the window and what the published tables say of single seconds."""
     seconds, headline = evidence.load.seconds, evidence.step.get("headline")
-    queries = sum(tick.count for tick in evidence.load.of(evidence.roles("query")))
+    queries = raw_files.plus_all(
+        evidence.in_window(role, sum(tick.count for tick in evidence.load.of([role])))
+        for role in evidence.roles("query")
+    )
     found = {
         "ips": per(evidence.rows_inserted, seconds),
         "qps": per(queries, seconds),
@@ -170,7 +173,7 @@ def apart(evidence: Evidence, statements: Iterable[StatementUse]) -> Metrics:
     """The headline role's work, counted as transactions, statements and rows."""
     role = (evidence.step.get("headline") or {"role": ""})["role"]
     own = [one for one in statements if one.role == role]
-    transactions = sum(tick.count for tick in evidence.load.of([role]))
+    transactions = evidence.in_window(role, sum(tick.count for tick in evidence.load.of([role])))
     if not own:
         return dict.fromkeys(("tps", "statements_ps", "control_ps", "rows_ps", "found_share"))
     known = [(one.per_s, one.found) for one in own if one.found is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -41,6 +42,7 @@ class Tick:
     lag: str | None  # a histogram, as are those of operations; None in older results
     queue: str | None
     operations: Mapping[str, Json]
+    connection_ns: int | None = None  # for how long connections had what counts, if that ended
     connects: Json = field(default_factory=dict)  # opened by operations for themselves, if any
     clients: Sequence[
         Sequence[int | None]
@@ -75,6 +77,11 @@ class Load:
     lasted_s: float | None = None  # from its beginning to the window's end, warm-up and pauses too
     in_seconds: bool = True  # whether ticks are of a second, and not of the window as a whole
     unknown: tuple[str, ...] = ()  # events and keys that this version does not know, in words
+    connections: Mapping[str, float] = field(default_factory=dict)
+    """By role: how many connections had operations that count, on average over the window.
+
+    Roles whose operations count where they ended are missing: of other programs, older results.
+    """
 
     def of(self, roles: Iterable[str]) -> list[Tick]:
         """The ticks of these roles."""
@@ -140,11 +147,12 @@ def load(events: Iterable[Json], settle_s: float = SETTLE_S_DEFAULT) -> Load:
             ticks.append(event)
     close = found.get("window_close")
     started = found.get("started")
+    measured = tuple(_ticks(ticks))
     return Load(
         open_ns=found["window_open"]["mono_ns"] if "window_open" in found else None,
         unix_minus_mono_ns=started["unix_ns"] - started["mono_ns"] if started else None,
         seconds=close["active_ns"] / NS_PER_S if close else None,
-        ticks=tuple(_ticks(ticks)),
+        ticks=measured,
         clients_end_ns=_ends(close, pauses),
         pauses=tuple(pauses),
         done=found.get("done", {}),
@@ -152,7 +160,18 @@ def load(events: Iterable[Json], settle_s: float = SETTLE_S_DEFAULT) -> Load:
         lasted_s=scaled(difference(started, close, "mono_ns"), 1 / NS_PER_S),
         in_seconds=all(tick["tick"] is not None for tick in ticks),
         unknown=tuple(sorted(novel)),
+        connections=_connections(measured, close),
     )
+
+
+def _connections(ticks: Sequence[Tick], close: Json | None) -> dict[str, float]:
+    """By role: the time of connections in the window, divided by the window's length."""
+    by_role: dict[str, int] = {}
+    for tick in ticks:
+        if tick.connection_ns is not None:
+            by_role[tick.role] = by_role.get(tick.role, 0) + tick.connection_ns
+    length_ns = close["active_ns"] if close else 0
+    return {role: time_ns / length_ns for role, time_ns in by_role.items()} if length_ns else {}
 
 
 def _ends(close: Json | None, pauses: Sequence[tuple[int, int]]) -> tuple[int, ...]:
@@ -192,6 +211,7 @@ def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
             lag=tick.get("lag"),
             queue=tick.get("queue"),
             operations=tick["operations"],
+            connection_ns=tick.get("connection_ns"),
             connects=tick.get("connects") or {},
             clients=clients,
         )
@@ -248,6 +268,12 @@ def disk_rate(before: Json, after: Json, *counters: str, device: str = "disk") -
     if None in moved:
         return None
     return per(plus(moved), scaled(difference(before, after, "mono_ns"), 1 / NS_PER_S))
+
+
+def plus_all(amounts: Iterable[float | None]) -> float | None:
+    """The sum; None where one of them is not known."""
+    known = list(amounts)
+    return None if None in known else math.fsum(amount for amount in known if amount is not None)
 
 
 def plus(amounts: Iterable[float | None]) -> float | None:

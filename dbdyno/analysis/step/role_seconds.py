@@ -90,7 +90,7 @@ def _tied_deletes(evidence: Evidence, partner: str) -> list[str]:
 
 
 def _target(evidence: Evidence, role: str, rows_per_s: float, window_s: float) -> Target:
-    achieved = sum(tick.rows or 0 for tick in evidence.load.of([role])) / window_s
+    achieved = (evidence.role_rows(role) or 0.0) / window_s
     whole = full_seconds(evidence, role)
     return Target(
         role=role,

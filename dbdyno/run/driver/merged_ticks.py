@@ -43,6 +43,7 @@ def _tick(parts: Sequence[Json]) -> Json:
     clients = zip(*(part["per_client"] for part in parts), strict=True)
     operations = [part["operations"] for part in parts]
     connects = [part["connects"] for part in parts if part.get("connects")]
+    counted_ns = [part["connection_ns"] for part in parts if part.get("connection_ns") is not None]
     return {
         **(parts[0] | largest | sums),
         "per_client": [_client(rows) for rows in clients],
@@ -50,6 +51,7 @@ def _tick(parts: Sequence[Json]) -> Json:
             name: _operation([part[name] for part in operations]) for name in _keys(operations)
         },
         **_texts(parts, ("lag", "queue")),
+        **({"connection_ns": sum(counted_ns)} if counted_ns else {}),
         **({"connects": _connects(connects)} if connects else {}),
     }
 

@@ -214,6 +214,7 @@ impl Step<'_> {
             cpu_us: (cpu_ns - account.cpu_ns) / 1000,
             lag: empty.clone(),
             queue: empty,
+            connection_ns: None,
             connects: None,
         }));
         (account.told, account.cpu_ns) = (rows, cpu_ns);

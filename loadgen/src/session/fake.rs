@@ -5,10 +5,10 @@
 mod statement_plan;
 
 use super::{Captured, Command, Opened, Ready, Reply, Sent, SessionError, Sessions};
-use crate::job::{Fake, Format, Job};
+use crate::job::{Fake, Format, Job, SETTLE_NS};
 use crate::layout::WorkerLayout;
 use crate::program::Compiled;
-use crate::shared::Waker;
+use crate::shared::{Phase, Waker};
 use crate::statement::{ParameterKind, Parameters, Source};
 use crate::timeline::nanoseconds;
 use crate::value::{mix, name_part};
@@ -51,6 +51,10 @@ pub struct FakeSessions {
     next_pid: u32,
     opened: Arc<[Parameters]>,
     waker: Waker,
+    /// When its turn ends, and whether it has: the pause that follows ends by itself, too.
+    turn: Option<(u64, bool)>,
+    /// What of a turn follows a pause and does not count.
+    settle_ns: u64,
     /// When the last wait ended.
     waited_ns: u64,
     /// Where requests are kept, for tests.
@@ -144,12 +148,20 @@ impl FakeSessions {
             opened: parameters(job, code),
             fake,
             waker,
+            turn: None,
+            settle_ns: job.stop.settle_s.map_or(SETTLE_NS, nanoseconds),
             waited_ns: now_ns,
             log: None,
             handling_ns: 0,
         };
         let opened = (0..fake.sessions.len()).map(|_| fake.opened()).collect();
         (fake, opened)
+    }
+
+    /// Begins a turn, where it takes such.
+    fn begin_turn(&mut self, from_ns: u64) {
+        let length_s = self.fake.turns_s;
+        self.turn = length_s.map(|length_s| (from_ns + nanoseconds(length_s), false));
     }
 
     /// Loses a session after so long.
@@ -247,16 +259,29 @@ impl Sessions for FakeSessions {
             Command::Go | Command::GoAt(_) => {
                 self.now_ns = self.now_ns.max(at_ns);
                 self.start_ns = self.now_ns;
+                self.begin_turn(self.now_ns);
                 if let Some(lost_at_s) = self.fake.lost_at_s {
                     for session in 0..self.sessions.len() {
                         self.at(self.start_ns + nanoseconds(lost_at_s), session, What::Lost);
                     }
                 }
             }
-            Command::Resume => self.now_ns += PAUSE_NS,
+            Command::Resume => {
+                self.now_ns += PAUSE_NS;
+                self.begin_turn(self.now_ns + self.settle_ns);
+            }
             Command::Pause | Command::Stop => {}
         }
         self.now_ns
+    }
+
+    fn turn(&mut self, quiet: bool) -> Option<Phase> {
+        let (end_ns, over) = self.turn?;
+        if over {
+            return quiet.then_some(Phase::Running);
+        }
+        self.turn = Some((end_ns, self.now_ns >= end_ns));
+        (self.now_ns >= end_ns).then_some(Phase::Pausing)
     }
 
     fn gathered(&mut self, session: usize, statement: usize) {
@@ -323,7 +348,17 @@ impl Sessions for FakeSessions {
             .events
             .peek()
             .map_or(u64::MAX, |Reverse((time_ns, ..))| *time_ns);
-        let target_ns = next_ns.min(until_ns);
+        let (turn_ns, over) = self.turn.unwrap_or((u64::MAX, false));
+        // One that ended long ago is of a step that has ended, too.
+        let turn_ns = if over || turn_ns <= self.now_ns {
+            u64::MAX
+        } else {
+            turn_ns
+        };
+        let target_ns = next_ns.min(until_ns).min(turn_ns);
+        if until_ns == u64::MAX && over && !replies(&self.events) {
+            return Ok(());
+        }
         if until_ns == u64::MAX && !replies(&self.events) {
             // No time passes by itself: only a command can go on.
             return self.waker.wait().map_err(SessionError::Io);

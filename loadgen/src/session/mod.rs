@@ -36,6 +36,7 @@ mod wire;
 
 use crate::event::Way;
 use crate::message::Command;
+use crate::shared::Phase;
 use crate::statement::Parameters;
 use std::sync::Arc;
 
@@ -94,6 +95,12 @@ pub trait Sessions {
 
     /// When a command that the caller gave at `at_ns` of the real clock counts by this clock.
     fn command_ns(&mut self, command: Command, at_ns: u64) -> u64;
+
+    /// Returns what the sessions themselves want, as the fake that takes turns does; `quiet`: in a pause, with nothing in
+    /// flight.
+    fn turn(&mut self, _quiet: bool) -> Option<Phase> {
+        None
+    }
 
     /// CPU that the whole process has spent.
     fn process_cpu_ns(&mut self) -> u64;

@@ -30,7 +30,7 @@ impl<S: Sessions> Worker<S> {
                 return;
             }
         };
-        let counts = self.counts();
+        let counts = self.operation_counts(index);
         let connection = &mut self.connections[index];
         connection.take_parameters(opened.parameters);
         connection.free_ns = self.now_ns;

@@ -85,7 +85,7 @@ impl<S: Sessions> Worker<S> {
         }
         let (role, own) = (connection.role, operation.program.operation);
         self.totals[role].retries += 1;
-        if self.counts() {
+        if self.operation_counts(index) {
             self.record.roles[role].operations[own].retries += 1;
         }
         self.go_on(index);
@@ -98,7 +98,7 @@ impl<S: Sessions> Worker<S> {
         let totals = &mut self.totals[role];
         totals.failed += 1;
         totals.retried += u64::from(operation.tries > 1);
-        if self.counts() {
+        if self.operation_counts(index) {
             let own = operation.program.operation;
             self.record.roles[role].operations[own].fail(code, operation.tries);
         }
@@ -116,7 +116,7 @@ impl<S: Sessions> Worker<S> {
         let (role, own) = (connection.role, connection.operation.program.operation);
         let code = error.tally();
         self.totals[role].errors += 1;
-        if self.counts() {
+        if self.operation_counts(index) {
             self.record.roles[role].error(connection.client, own, code);
         }
         let written = self.written.entry((role, code)).or_default();

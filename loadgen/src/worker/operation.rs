@@ -57,6 +57,7 @@ impl<S: Sessions> Worker<S> {
             number: connection.begun,
             tries: 1,
             due_ns,
+            begun_ns: self.now_ns,
             statement_due_ns: due_ns,
             ..Operation::default()
         };
@@ -224,7 +225,7 @@ impl<S: Sessions> Worker<S> {
     /// Takes a statement's reply, which is complete.
     #[inline]
     fn replied(&mut self, index: usize) {
-        let counts = self.counts();
+        let counts = self.operation_counts(index);
         if counts {
             let connection = &self.connections[index];
             let sent_ns = connection.operation.statement_sent_ns;
@@ -278,7 +279,7 @@ impl<S: Sessions> Worker<S> {
     /// Completes an operation that has done its program.
     #[inline]
     pub(super) fn complete(&mut self, index: usize) {
-        let counts = self.counts();
+        let (counts, counts_now) = (self.operation_counts(index), self.counts());
         let connection = &mut self.connections[index];
         let operation = &connection.operation;
         let totals = &mut self.totals[connection.role];
@@ -301,6 +302,12 @@ impl<S: Sessions> Worker<S> {
             let own = &mut role.operations[program.operation];
             own.over_limit += over_limit;
             own.retried += retried;
+        } else if operation.rows_said > 0 && counts_now {
+            // What a running statement reports counts when it does so, and the rest when it ends.
+            let (client, own) = (connection.client as usize, operation.program.operation);
+            let role = &mut self.record.roles[connection.role];
+            role.per_client[client].rows += rows.uncounted;
+            role.operations[own].rows += rows.uncounted;
         }
         if self.code.trace {
             self.trace(index, None);
@@ -321,7 +328,11 @@ impl<S: Sessions> Worker<S> {
     #[inline]
     pub(super) fn finish(&mut self, index: usize) {
         self.busy -= 1;
+        let from_ns = self.counted_from_ns.unwrap_or(u64::MAX);
         let connection = &mut self.connections[index];
+        if connection.operation.begun_ns < from_ns {
+            connection.uncounted_ns = self.now_ns.saturating_add(connection.unslept_ns);
+        }
         (connection.completed_ns, connection.free_ns) = (self.now_ns, self.now_ns);
         if self.code.roles[connection.role].connects_each {
             self.sessions.end(index);
@@ -390,12 +401,6 @@ impl<S: Sessions> Worker<S> {
             rows: captured.rows,
             notices: captured.notices,
         });
-    }
-
-    /// Tells whether what completes now counts in ticks.
-    #[inline]
-    pub(super) fn counts(&self) -> bool {
-        matches!(self.mode, Mode::Running | Mode::Pausing) && self.timeline.counts(self.now_ns)
     }
 }
 

@@ -237,7 +237,7 @@ impl<S: Sessions> Worker<S> {
 
     /// Takes what a script's statement or pipeline was answered; returns whether it goes on.
     pub(super) fn take_results(&mut self, index: usize) -> bool {
-        let counts = self.counts();
+        let counts = self.operation_counts(index);
         let connection = &mut self.connections[index];
         let Some(results) = &connection.reply.results else {
             return true;

@@ -34,6 +34,7 @@ impl<S: Sessions> Worker<S> {
         let connection = &mut self.connections[index];
         let going = self.groups[connection.group].course == Course::Going;
         if self.mode != Mode::Running || !going || duration_ns == 0 {
+            connection.unslept_ns = connection.unslept_ns.saturating_add(duration_ns);
             return false;
         }
         connection.state = State::Asleep;
@@ -69,7 +70,10 @@ impl<S: Sessions> Worker<S> {
     pub(super) fn wake_group(&mut self, group: usize) {
         for member in 0..self.groups[group].connections.len() {
             let index = self.groups[group].connections[member];
-            if self.connections[index].state == State::Asleep {
+            let connection = &mut self.connections[index];
+            if connection.state == State::Asleep {
+                let left_ns = connection.operation.wake_ns.saturating_sub(self.now_ns);
+                connection.unslept_ns = connection.unslept_ns.saturating_add(left_ns);
                 self.wake(index, self.now_ns);
             }
         }

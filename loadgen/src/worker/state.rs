@@ -44,6 +44,8 @@ pub(super) struct Operation {
     pub(super) generated: usize,
     pub(super) tries: u32,
     pub(super) due_ns: u64,
+    /// When its connection began it.
+    pub(super) begun_ns: u64,
     /// When its first statement was sent first; 0 before.
     pub(super) sent_ns: u64,
     pub(super) statement_due_ns: u64,
@@ -84,6 +86,10 @@ pub(super) struct Connection {
     /// Operations that were due and that it has left out.
     pub(super) skipped: u64,
     pub(super) completed_ns: u64,
+    /// When its last operation that does not count ended: one that it had begun before those that count.
+    pub(super) uncounted_ns: u64,
+    /// By how much its operation's sleeps were cut short.
+    pub(super) unslept_ns: u64,
     /// Since when it could have begun another: its last completion, or when it was made anew.
     pub(super) free_ns: u64,
     pub(super) draw: Draw,
@@ -200,6 +206,8 @@ pub(super) fn build(
                 begun: 0,
                 skipped: 0,
                 completed_ns: 0,
+                uncounted_ns: 0,
+                unslept_ns: 0,
                 free_ns: 0,
                 draw: Draw::new(job, &job.roles[group.role], number),
                 behind: code.roles[group.role].choices.begin(),

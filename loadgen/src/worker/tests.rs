@@ -125,7 +125,10 @@ fn ticks(outputs: &Receiver<Output>) -> Vec<TickRecord> {
         Output::Tick(_, record) => Some(*record),
         Output::Event(_) | Output::End => None,
     });
-    ticks.collect()
+    let mut ticks: Vec<_> = ticks.collect();
+    // The last has no time: only what was in flight as the window closed.
+    ticks.pop();
+    ticks
 }
 
 /// The ticks of a job on one worker; some, as it has operations (a segment without any ends at once).

@@ -52,6 +52,7 @@ impl<S: Sessions> Worker<S> {
                 let at_ns = self.sessions.command_ns(Command::Pause, at_ns);
                 let pause_ns = at_ns.max(self.now_ns);
                 self.stood_ns = Some(pause_ns);
+                self.counted_until_ns = pause_ns;
                 self.mode = Mode::Pausing;
                 for group in 0..self.groups.len() {
                     self.count_unsent(group, pause_ns);
@@ -78,6 +79,7 @@ impl<S: Sessions> Worker<S> {
         self.timeline = Timeline::new(&self.stop, self.start_ns);
         self.cpu = Cpu::new(self.spent_ns());
         self.mode = Mode::Running;
+        self.counted_from_ns = Some(self.start_ns);
         if self.index == 0 {
             let unix_ns = self.start_ns + self.shared.unix_ahead_ns;
             self.write(Event::Started {
@@ -232,10 +234,14 @@ impl<S: Sessions> Worker<S> {
 
     fn tick(&mut self) {
         let cut = self.timeline.cut();
-        self.cut(cut, cut.number == 0);
+        let opens = cut.number == 0;
+        self.cut(cut, opens);
+        if opens {
+            self.count_from(cut.end_ns);
+        }
     }
 
-    /// Ends the record, with whose end the window may open, and takes an empty one: one that has come back, or a new one.
+    /// Ends the record, with whose end the window may open, and counts in it what is late and behind by then.
     ///
     /// The writer gets the full one only when what is due now has been sent: it wakes up for it, and may take our
     /// processor.
@@ -251,6 +257,11 @@ impl<S: Sessions> Worker<S> {
                 self.record.roles[group.role].backlog += pacing.backlog(group.member, before_ns);
             }
         }
+        self.end_record(cut, opens);
+    }
+
+    /// Ends the record as it is, and takes an empty one: one that has come back, or a new one.
+    pub(super) fn end_record(&mut self, cut: Cut, opens: bool) {
         self.record.cut = cut;
         if self.index == 0 {
             let spent_ns = self.sessions.process_cpu_ns();
@@ -318,6 +329,7 @@ impl<S: Sessions> Worker<S> {
         }
         self.hand_over();
         self.mode = Mode::Draining;
+        self.counted_until_ns = self.counted_until_ns.min(end_ns);
         let groups = self.groups.iter();
         let groups = groups.map(|group| {
             let done = group.course == Course::Done;
@@ -355,6 +367,7 @@ impl<S: Sessions> Worker<S> {
         }
         if self.mode == Mode::Pausing {
             self.mode = Mode::Paused;
+            self.count_connections();
             // In a pause before the last one has settled, nothing has counted since that.
             let spent_ns = self.spent_ns();
             self.cpu.paused_ns.get_or_insert(spent_ns);
@@ -366,6 +379,7 @@ impl<S: Sessions> Worker<S> {
             self.obey();
         } else if self.mode == Mode::Draining {
             self.mode = Mode::Holding;
+            self.count_connections();
             self.note(Note::Drained);
         }
     }
@@ -377,6 +391,7 @@ impl<S: Sessions> Worker<S> {
             .command_ns(Command::Resume, at_ns)
             .max(paused_ns);
         self.timeline.resume(paused_ns, resumed_ns);
+        (self.counted_from_ns, self.counted_until_ns) = (self.timeline.settled_ns(), u64::MAX);
         let stood_ns = self.stood_ns.take().unwrap_or(resumed_ns);
         let shift_ns = resumed_ns.saturating_sub(stood_ns);
         for pacing in self.pacings.iter_mut().filter_map(Pacing::begun_mut) {

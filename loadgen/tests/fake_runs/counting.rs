@@ -31,7 +31,7 @@ fn planted_service_times_give_exact_throughput() {
 }
 
 #[test]
-fn a_timed_window_opens_after_the_warm_up_and_does_not_count_what_is_in_flight() {
+fn a_timed_window_opens_after_the_warm_up_and_has_what_is_in_flight_at_its_end_apart() {
     let played = play(&timed(r#"{"default_us": 300}"#, 3.0, 1.5));
     let open_ns = played.find(|event| match event {
         Event::WindowOpen { mono_ns } => Some(*mono_ns),
@@ -44,6 +44,7 @@ fn a_timed_window_opens_after_the_warm_up_and_does_not_count_what_is_in_flight()
         [6666, 6666, 6668],
         "3,333.3 a second and client"
     );
+    assert_eq!(played.drained("insert").connection_ns, Some(6 * SECOND_NS));
     let numbers: Vec<_> = played
         .events
         .iter()
@@ -59,7 +60,8 @@ fn a_timed_window_opens_after_the_warm_up_and_does_not_count_what_is_in_flight()
             (0, 1000, false),
             (1, 1000, true),
             (2, 1000, true),
-            (3, 1000, true)
+            (3, 1000, true),
+            (4, 0, true)
         ]
     );
     assert_eq!(

@@ -6,6 +6,7 @@
 )]
 
 mod connecting;
+mod connection_time;
 mod counting;
 mod endings;
 mod examples;

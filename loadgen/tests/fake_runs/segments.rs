@@ -64,7 +64,7 @@ fn what_has_one_connection_is_done_by_one_of_them() {
     let (whole, parts) = played(&job, 3);
     let all = counts(&parts);
     assert_eq!(all, counts(&[whole]));
-    assert_eq!(all[&("beside".to_owned(), 0)], [2000, 2000, 2000]);
+    assert_eq!(all[&("beside".to_owned(), 0)], [2000, 2000, 2000, 0]);
     for part in &parts {
         assert_eq!(
             (part.status, part.active_ns()),

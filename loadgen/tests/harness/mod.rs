@@ -127,14 +127,29 @@ pub fn decode(text: &str) -> Histogram<u64> {
         .unwrap()
 }
 
+/// The ticks of a role among events, of the window.
+fn measured<'a>(events: impl Iterator<Item = &'a Event>, role: &str) -> Vec<&'a Tick> {
+    let ticks = events.filter_map(|event| match event {
+        Event::Tick(tick) if tick.role == role && tick.measured => Some(tick),
+        _ => None,
+    });
+    ticks.collect()
+}
+
 impl Played {
     /// The ticks of a role in the window.
     pub fn ticks(&self, role: &str) -> Vec<&Tick> {
-        let ticks = self.events.iter().filter_map(|event| match event {
-            Event::Tick(tick) if tick.role == role && tick.measured => Some(tick),
-            _ => None,
-        });
-        ticks.collect()
+        let closed = |event: &&Event| !matches!(event, Event::WindowClose { .. });
+        measured(self.events.iter().take_while(closed), role)
+    }
+
+    /// What a role had in flight as the window closed: a tick without time, after it.
+    pub fn drained(&self, role: &str) -> &Tick {
+        let open = |event: &&Event| !matches!(event, Event::WindowClose { .. });
+        let [tick] = measured(self.events.iter().skip_while(open), role)[..] else {
+            panic!("one tick follows the window")
+        };
+        tick
     }
 
     /// Counted operations of a role in the window, by tick.

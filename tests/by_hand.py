@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -300,15 +301,25 @@ def programs(raw: Raw) -> list[Any]:
     return found
 
 
+@cache
 def cells(encoded: str) -> list[tuple[int, int, int]]:
+    """Smallest and largest time of each cell that holds any, and how many.
+
+    The library's own iterator makes an object of every cell, whether or not it holds any.
+    """
     histogram = HdrHistogram.decode(encoded)
+    holding = {
+        histogram.get_value_from_index(index): count
+        for index, count in enumerate(histogram.counts)
+        if count
+    }
     return [
         (
-            histogram.get_lowest_equivalent_value(item.value_iterated_to),
-            histogram.get_highest_equivalent_value(item.value_iterated_to),
-            item.count_added_in_this_iter_step,
+            histogram.get_lowest_equivalent_value(value),
+            histogram.get_highest_equivalent_value(value),
+            count,
         )
-        for item in histogram.get_recorded_iterator()
+        for value, count in holding.items()
     ]
 
 

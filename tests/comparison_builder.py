@@ -11,6 +11,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from scipy import stats
 
@@ -50,6 +51,8 @@ class Made:
     lift: float  # what pg18 does of it, times
 
 
+RUNS_MAX = 200
+"""So many runs are kept: nothing changes one, and drawing that of half an hour takes some time."""
 STEPS = (
     Made("l.i0", "ips", 412_000, 98, None, 18.2, 380, 1.05),
     Made("l.x", "ips", 692_500, 58, None, 7.9, 410, 1.21),
@@ -113,6 +116,7 @@ def _step(
     )
 
 
+@lru_cache(maxsize=RUNS_MAX)
 def one_run(
     ordinal: int, made: Made, arm: str, block: int, *, place: int, troubles: bool
 ) -> StepRun:

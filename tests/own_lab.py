@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dbdyno.host import lock, place, quiesce
 from dbdyno.run.agent import session
+from dbdyno.store import file
 
 HOST_FOLDERS = lock.FOLDERS
 """Where the lock of this host lies, outside tests."""
@@ -32,7 +33,8 @@ sys.exit(main())
 def take(folder: Path) -> None:
     """From now on this process's labs lock `folder` in place of the host, and keep things there.
 
-    And they and what else is started can be interrupted.
+    And they and what else is started can be interrupted. They wait for no disk: a sync is for a
+    power failure, which no test outlives.
     """
     folders = {name: folder / name for name in ("run", "data")}
     for path in folders.values():
@@ -41,6 +43,7 @@ def take(folder: Path) -> None:
     place.run_root = lambda: folders["run"]
     place.data_root = lambda: folders["data"]
     quiesce.quiet.__defaults__ = (REST_S_MAX,)
+    file.sync = lambda descriptor: None
     session.HERE = tuple(command("agent"))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in a shell's background
         signal.signal(signal.SIGINT, signal.default_int_handler)

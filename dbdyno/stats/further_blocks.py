@@ -55,8 +55,8 @@ def needed_of_signs(
         return None
     share = (more if sample.more else less) / (less + more)
     for look in coming:
-        needed = power.blocks_for_signs(share, planned * look.share / sample.ways, aims.power)
-        if needed is not None and needed <= look.blocks:
+        level = planned * look.share / sample.ways
+        if power.blocks_for_signs(share, level, aims.power, look.blocks) is not None:
             return look.blocks
     if coming:
         return None

@@ -140,6 +140,7 @@ def blocks_for_equivalence(
     )
 
 
+@lru_cache(maxsize=4096)
 def blocks_for_signs(
     share: float, level: float, power: float, blocks_max: int = BLOCKS_MAX
 ) -> int | None:

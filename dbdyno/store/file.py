@@ -43,7 +43,7 @@ def write_atomically(path: Path, content: bytes, *, synced: bool = True) -> None
             file.write(content)
             if synced:
                 file.flush()
-                os.fsync(file.fileno())
+                sync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -55,9 +55,14 @@ def sync_folder(folder: Path) -> None:
     """Make renames and new names in `folder` durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(descriptor)
+        sync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync(descriptor: int) -> None:
+    """Wait until what was written is on the disk."""
+    os.fsync(descriptor)
 
 
 class Lines:
@@ -85,7 +90,7 @@ class Lines:
         """Sync and close; further calls do nothing."""
         if self._file.closed:
             return
-        os.fsync(self._file.fileno())
+        sync(self._file.fileno())
         self._file.close()
         sync_folder(self.path.parent)
 

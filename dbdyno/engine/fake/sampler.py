@@ -17,6 +17,7 @@ from dbdyno.host.observe.owned_processes import GENERATOR, LAB, OTHER_BACKEND
 from dbdyno.host.observe.owners import EXITED, Sum
 from dbdyno.host.observe.sampler import OUTSIDE_WINDOW, WINDOW_ENDS
 from dbdyno.model import Json
+from dbdyno.store import file
 
 PLANTED = {
     "server_cpu_us": ("cpu_ns", 1000),
@@ -59,7 +60,7 @@ class FakeSampler:
         """Writes the last second, syncs the file and closes it."""
         self._end_second()
         if self._file >= 0:
-            os.fsync(self._file)
+            file.sync(self._file)
             os.close(self._file)
             self._file = -1
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dbdyno.model import Json
 from dbdyno.model.flame import Draw
-from dbdyno.report import chart, number, table_layout
+from dbdyno.report import chart, number, table_layout, vega
 from dbdyno.report.chart import layers, lines, style
 from dbdyno.report.parts import (
     AnyPart,
@@ -73,7 +73,7 @@ def render(page: Page, above: str = "", draw: Draw | None = None) -> str:
         kinds=style.kind_colors(),
         font=style.FONT,
         looks=_looks(page),
-        library=_library(),
+        library=vega.library(),
         scripts=_scripts(),
     )
     before, after = shell.split(_PLACE)
@@ -88,13 +88,7 @@ def embedded(page: Page) -> dict[str, str]:
 
 def drawing() -> dict[str, str]:
     """The modules that draw a page's charts: `vega.js`, then `charts.js`."""
-    return {"vega.js": _library(), "charts.js": "\n".join(_scripts())}
-
-
-def _library() -> str:
-    import vl_convert
-
-    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+    return {"vega.js": vega.library(), "charts.js": "\n".join(_scripts())}
 
 
 def _scripts() -> list[str]:

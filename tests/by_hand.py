@@ -62,6 +62,17 @@ class Raw:
         return None if first is None or last is None else float(last - first)
 
 
+def whole(raw: Raw, role: str, amount: float) -> float:
+    """What a role would have done if all its connections had been at it for the whole window."""
+    (connections,) = [
+        one["connections"] * (raw.job["clients"] if one["per"] == "client" else 1)
+        for one in raw.job["roles"]
+        if one["name"] == role
+    ]
+    time_ns = sum(tick["connection_ns"] for tick in raw.of(role) if "connection_ns" in tick)
+    return float(amount / (time_ns / 1e9) * connections * raw.window)
+
+
 def divided(amount: float | None, by: float | None) -> float | None:
     return None if amount is None or not by else amount / by
 
@@ -72,11 +83,13 @@ def divided(amount: float | None, by: float | None) -> float | None:
 def published(raw: Raw) -> dict[str, float | None]:
     """The twenty columns of the published tables."""
     headline = raw.step["headline"]
-    inserted = float(raw.amount(1, *raw.roles("insert")))
+    inserted = sum(whole(raw, role, raw.amount(1, role)) for role in raw.roles("insert"))
     operations = None if headline is None else operations_of(raw)
     if headline is not None and headline["metric"] == "ips":
         inserted = operations or 0.0
-    queries: float | None = raw.amount(0, *raw.roles("query"))
+    queries: float | None = sum(
+        whole(raw, role, raw.amount(0, role)) for role in raw.roles("query")
+    )
     if headline is not None and headline["metric"] == "qps":
         queries = operations
     figures = {
@@ -97,11 +110,11 @@ def operations_of(raw: Raw) -> float:
     headline = raw.step["headline"]
     if headline["work"]:
         return float(headline["work"])
-    if headline.get("each"):
-        return scanned_by_one(raw) * scanners(raw) * float(raw.window)
+    role = headline["role"]
     if headline["count"] == "statements":
-        return float(sum(sent(raw, tick) for tick in raw.of(headline["role"])))
-    return float(raw.amount(1 if headline["count"] == "rows" else 0, headline["role"]))
+        return whole(raw, role, sum(sent(raw, tick) for tick in raw.of(role)))
+    amount = raw.amount(1 if headline["count"] == "rows" else 0, role)
+    return whole(raw, role, amount * (headline.get("each") or 1))
 
 
 def headline_roles(raw: Raw) -> list[str]:
@@ -187,7 +200,7 @@ def statements(raw: Raw) -> list[dict[str, Any]]:
             seconds = [tick["operations"].get(statement["name"]) for tick in raw.of(role["name"])]
             if None in seconds or not seconds:
                 continue
-            count = sum(second["count"] for second in seconds)
+            count, rows = (sum(second[key] for second in seconds) for key in ("count", "rows"))
             control = statement["pieces"] in (["BEGIN"], ["COMMIT"])
             share = None
             if statement["rows"] and count and not control and "empty" in seconds[0]:
@@ -197,8 +210,8 @@ def statements(raw: Raw) -> list[dict[str, Any]]:
                     "role": role["name"],
                     "name": statement["name"],
                     "kind": "control" if control else "statement",
-                    "per_s": count / raw.window,
-                    "rows_per_s": sum(second["rows"] for second in seconds) / raw.window,
+                    "per_s": whole(raw, role["name"], count) / raw.window,
+                    "rows_per_s": whole(raw, role["name"], rows) / raw.window,
                     "found": share,
                 }
             )
@@ -213,38 +226,18 @@ def apart(raw: Raw) -> dict[str, float | None]:
     own = [one for one in statements(raw) if one["role"] == headline["role"]]
     counts = {one["name"]: one["per_s"] * raw.window for one in own if one["found"] is not None}
     hits = sum(counts[one["name"]] * one["found"] for one in own if one["name"] in counts)
-    of_one = scanned_by_one(raw) if headline["metric"] == "scan" else None
+    scans = operations_of(raw) / raw.window if headline["metric"] == "scan" else None
     return {
-        "tps": raw.amount(0, headline["role"]) / raw.window,
+        "tps": whole(raw, headline["role"], raw.amount(0, headline["role"])) / raw.window,
         "statements_ps": sum(one["per_s"] for one in own if one["kind"] == "statement"),
         "control_ps": sum(one["per_s"] for one in own if one["kind"] == "control"),
         "rows_ps": sum(one["rows_per_s"] for one in own),
         "found_share": 100 * hits / sum(counts.values()) if counts else None,
-        "scan": None if of_one is None else of_one * scanners(raw),
-        "scan_krows_client": None if of_one is None else of_one / 1000,
+        "scan": scans,
+        "scan_krows_client": None if scans is None else scans / raw.job["clients"] / 1000,
         "wpq": divided(raw.moved("disk", "writes"), operations_of(raw)),
         "wkbpq": divided(raw.moved("disk", "write_bytes"), 1024 * operations_of(raw)),
     }
-
-
-def scanned_by_one(raw: Raw) -> float:
-    """Rows a second of one client: those of the table by a scan's mean response time."""
-    headline = raw.step["headline"]
-    values = [
-        cell
-        for tick in raw.of(headline["role"])
-        for part in tick["operations"].values()
-        for cell in (cells(part["response"]) if part["count"] else [])
-    ]
-    total_us = sum((smallest + largest) / 2 * many for smallest, largest, many in values)
-    mean_us = total_us / sum(many for _, _, many in values)
-    return float(headline["each"] / (mean_us / 1e6))
-
-
-def scanners(raw: Raw) -> int:
-    """The connections of the headline's role, which each client has."""
-    (role,) = [one for one in raw.job["roles"] if one["name"] == raw.step["headline"]["role"]]
-    return int(role["connections"] * raw.job["clients"])
 
 
 # --- Response times --------------------------------------------------------------------------
@@ -439,7 +432,7 @@ def stalls(raw: Raw, role: str, kind: str) -> dict[str, Any]:
 def target(raw: Raw, role: str) -> dict[str, Any]:
     """What was asked for and done, in rows."""
     asked = raw.step["sla"]["rows_per_s"]
-    achieved = raw.amount(1, role) / raw.window
+    achieved = whole(raw, role, raw.amount(1, role)) / raw.window
     rates = asked_seconds(raw, role, "rows")
     return {
         "rows_per_s": asked,

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+import operation_lengths
 import peer_rules
 from dbdyno.model.looks import Look, Looks
 from dbdyno.model.verdict import Aims
@@ -105,6 +106,7 @@ def tables(draws: float) -> Iterator[str]:
     yield from deciding(comparisons(2_000))
     yield from reporting(comparisons(1_500))
     yield from peers(comparisons(1_500))
+    yield from lengths(comparisons(400))
 
 
 def covered(trials: int) -> Iterator[str]:
@@ -255,6 +257,40 @@ def peers(trials: int) -> Iterator[str]:
             for effect in (0.0, EFFECT_PEERS)
         ]
         yield row([name, *(percent(count / trials) for count in counts)])
+
+
+def lengths(cells: int) -> Iterator[str]:
+    """The table of operations of any length."""
+    yield intro(
+        f"Operations of 0.1 ms to 5 s, fixed or ±10 %, on 1 to 64 connections in windows of 2 to "
+        f"60 s, on the fake server; one arm is 0.5, 2 or 5 % slower, {operation_lengths.BLOCKS} "
+        "blocks. The largest error of a ratio, in standard errors too where times vary, and how "
+        "often its 95 % interval holds the truth. Cells without a rate have operations longer than "
+        "their turns."
+    )
+    columns = ["turns", "cells", "without a rate", "error, fixed", "error, ±10 %", "held"]
+    yield from header(columns)
+    drawn = list(operation_lengths.drawn(cells, 100_000, SEED))
+    for turns_s in operation_lengths.TURNS_S:
+        own = [cell for cell in drawn if cell.turns_s == turns_s]
+        told = [known for known in map(operation_lengths.outcome, own) if known is not None]
+        fixed, varied = (
+            [known for known in told if bool(known.cell.jitter) == jitter]
+            for jitter in (False, True)
+        )
+        worst = max((abs(known.error) for known in varied), default=0.0)
+        errors = [abs(known.error) / known.standard_error for known in varied]
+        covered = sum(known.covered for known in told) / len(told) if told else 1.0
+        yield row(
+            [
+                "none" if turns_s is None else f"{turns_s:g} s",
+                str(len(own)),
+                str(len(own) - len(told)),
+                f"{100 * max((abs(known.error) for known in fixed), default=0.0):.4f} %",
+                f"{100 * worst:.2f} %, {max(errors, default=0.0):.1f}",
+                whole_percent(covered),
+            ]
+        )
 
 
 def intro(sentences: str) -> str:

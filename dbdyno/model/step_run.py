@@ -204,6 +204,8 @@ class Window:
 
     seconds: float | None = None  # its length
     counted: float | None = None  # what the headline counts, by which costs are divided
+    # The share of it that may lie across the window's edges; None: what counts has none there.
+    edge_share: float | None = None
     end_spread: float | None = None  # (last - first client's end) / window; None: timed
     shape: str | None = None  # flat, warmed up, slowed, unsteady: dbdyno.stats.rate_shape
     # What limited the generator, so that the rate is "at least"; None: the load does not tell.

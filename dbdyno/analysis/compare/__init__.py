@@ -18,6 +18,7 @@ from dbdyno.analysis.compare import (
     cost_to_decide,
     differences,
     duet,
+    few_operations,
     find,
     functions,
     golden_copies,
@@ -65,6 +66,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     minutes = cost_to_decide.minutes_per_block(its, copies, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     rows = duet.checked(step_cells.rows(plan, arms, runs), solos, arms, plan, host, aims)
+    rows = few_operations.checked(rows, aims)
     sights, commits = _sights(results, its, arms.shown, lost), lost.usable(results.commits) or ()
     rules = conclusions.Rules(
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),

@@ -106,6 +106,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
     window = Window(
         seconds=found.load.seconds,
         counted=found.operations,
+        edge_share=found.edge_share,
         end_spread=end_spread(found),
         shape=shape_of(found),
         limited=generator_limit.limits(found, values),

@@ -126,14 +126,17 @@ class Evidence:
         it was at them, to the end of the last. Their quotient is the rate without bias, however
         long an operation takes: sum(operations) / sum(time) by Wald's equation, as the number of
         operations begun up to a moment is a stopping time. All connections have that rate for the
-        whole window. None where no connection began any; where operations count in the window in
-        which they ended (other programs, older results), the amount itself.
+        whole window. Where none was idle or began any: 0 of a whole window, all of which one
+        operation took, and None in turns, which are shorter than an operation. Where operations
+        count in the window in which they ended (other programs, older results), the amount itself.
         """
         counted = self.load.connections.get(role)
         if amount is None or counted is None:
             return None if amount is None else float(amount)
         (own,) = [known for known in self.job["roles"] if known["name"] == role]
-        return amount * role_connections(self.job, own) / counted if counted else None
+        if counted == 0.0:
+            return None if self.load.pauses else 0.0
+        return amount * role_connections(self.job, own) / counted
 
     @property
     def counts_in_seconds(self) -> bool:
@@ -177,6 +180,24 @@ class Evidence:
         if headline.get("each") is not None and role not in self.load.connections:
             return raw_files.scaled(self._passes(role), headline["each"])
         return self.in_window(role, counted)
+
+    @property
+    def edge_share(self) -> float | None:
+        """The share of the headline's operations that may lie across the edges of the window.
+
+        One for each connection and each turn, where operations count in the window in which they
+        end. None where they count where they begin, or where their rate is none of operations.
+        """
+        headline = self.step.get("headline")
+        if headline is None or self.has_work or headline.get("each") is not None:
+            return None
+        role = headline["role"]
+        own = next((known for known in self.job.get("roles", []) if known["name"] == role), None)
+        count = sum(tick.count for tick in self.load.of([role]))
+        timed = (self.job.get("stop") or {}).get("seconds")
+        if own is None or not count or not timed or role in self.load.connections:
+            return None
+        return role_connections(self.job, own) * (1 + len(self.load.pauses)) / count
 
     def _passes(self, role: str) -> float | None:
         """Operations of a role that count where they ended, parts included; None where none ended.

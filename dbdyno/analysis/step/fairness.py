@@ -36,6 +36,7 @@ def fairness(evidence: Evidence) -> tuple[Fairness, ...]:
 def _of_role(ticks: Sequence[Tick], kind: str, load: Load, window_s: float) -> Fairness:
     amounts = client_rates.amounts(ticks, kind)
     counts = amounts.sum(axis=0)
+    timed = [tick for tick in ticks if tick.seconds]  # what was in flight at the end has no second
     finish_s = finishes_s(load, len(counts))
     rates = tuple((counts / np.array(finish_s or window_s)).tolist())
     first_s, last_s = (min(finish_s), max(finish_s)) if finish_s else (None, None)
@@ -46,7 +47,7 @@ def _of_role(ticks: Sequence[Tick], kind: str, load: Load, window_s: float) -> F
         unit=client_rates.unit(kind),
         counts=tuple(int(count) for count in counts),
         rates=rates,
-        slices=slices([tick.end_s for tick in ticks], amounts, window_s),
+        slices=slices([tick.end_s for tick in timed], amounts[: len(timed)], window_s),
         jain=jain(rates),
         finish_s=finish_s,
         min_s=first_s,

@@ -113,15 +113,16 @@ def _untold(evidence: Evidence, window: Window) -> Iterable[str]:
 
 
 def _nothing(evidence: Evidence) -> Iterable[str]:
-    """A window in which not one of the headline's operations ended: it says nothing of a rate."""
+    """A window of which not one of the headline's operations counts: it says nothing of a rate."""
     headline, seconds = evidence.step.get("headline"), evidence.load.seconds
     if headline is None or not seconds:
         return
-    if not any(tick.count for tick in evidence.load.of([headline["role"]])):
-        yield (
-            f"nothing ended in the window: no operation of `{headline['role']}` in {seconds:,.1f} s"
-            "; give the step more `seconds`"
-        )
+    if any(tick.count for tick in evidence.load.of([headline["role"]])):
+        return
+    longer = "give the step more `seconds`"
+    if evidence.load.pauses:
+        longer += ", and turns (`schedule.slice_s`) that are longer than an operation"
+    yield f"no operation of `{headline['role']}` began in the {seconds:,.1f} s that count; {longer}"
 
 
 def _misses(evidence: Evidence, statements: Iterable[StatementUse]) -> Iterable[str]:

@@ -14,8 +14,7 @@ PUBLISHED: tuple[Metric, ...] = (
     ),
     row.published(
         "qps", "queries/s", "higher", 0,
-        """queries | queries of all clients completed in the window, divided by its exact length. If
-        the step counts statements, all statements of the headline's role, BEGIN and COMMIT included
+        """queries | queries of all clients by second of the window. If the step counts statements, all statements of the headline's role, BEGIN and COMMIT included
         (tps and statements_ps separate them). Published: by the Insert Benchmark each client's last
         per-second line, divided by whole seconds; by sysbench the reads, writes and others (by
         their result) of all events, including the overshoot of the last ones. Here and there,

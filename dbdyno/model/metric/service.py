@@ -62,9 +62,8 @@ SERVICE: tuple[Metric, ...] = (
     ),
     row.own(
         "scan", "rows/s", "higher", 0,
-        """rows scanned | rows of a table divided by the mean response time of a scan, times the
-        connections that scan: all clients, parts of scans included; NA if no scan ended in the
-        window. Published: scan_krows_client""",
+        """rows scanned | scans by second times rows of a table, all clients; NA if none counts.
+        Published: scan_krows_client""",
     ),
     row.own(
         "scan_krows_client", "1000 rows/s", "higher", 0,

@@ -29,6 +29,7 @@ class Share:
     here: bool  # whether it runs on this host
     said: dict[str, Json] = field(default_factory=dict)  # the last event of each kind, but ticks
     ticks: dict[int, list[Json]] = field(default_factory=dict)  # not merged yet, by number
+    drained: list[Json] = field(default_factory=list)  # what was in flight as its window closed
 
     @property
     def over(self) -> bool:
@@ -133,7 +134,11 @@ class Merge:
             yield event
 
     def _take_tick(self, event: Json, number: int, _first: bool) -> Iterator[Json]:
-        self.shares[number].ticks.setdefault(event["tick"], []).append(event)
+        share = self.shares[number]
+        if "window_close" in share.said:
+            share.drained.append(event)
+            return
+        share.ticks.setdefault(event["tick"], []).append(event)
         yield from self._complete_ticks()
 
     def _complete_ticks(self) -> Iterator[Json]:
@@ -196,6 +201,7 @@ class Merge:
         dones = self._of_all("done")
         if dones is None:
             return
+        yield from merged_ticks.added([share.drained for share in self.shares if share.drained])
         status = max((done["status"] for done in dones), key=STATUSES.index)
         causes = [self._cause, *self.shares]
         worst = next(one for one in causes if one and one.said["done"]["status"] == status)

@@ -39,7 +39,7 @@ def line(client: int, told: object, after_us: int, *more: int, script: int = 0) 
     return " ".join(map(str, words)) + "\n"
 
 
-def test_a_transaction_counts_where_it_ended_and_edges_are_the_window_s() -> None:
+def test_a_transaction_counts_that_began_in_the_window_in_the_second_in_which_it_ended() -> None:
     text = "".join(
         line(*one)
         for one in [
@@ -48,10 +48,13 @@ def test_a_transaction_counts_where_it_ended_and_edges_are_the_window_s() -> Non
         ]
     )  # fmt: skip
     found = tally(text, shape())
-    first, second = found.ticks()
+    first, second, after = found.ticks()
     assert found.ended == 6
-    assert first["per_client"] == [[2, None, 0, 300], [0, None, 0, 0]]
+    assert first["per_client"] == [[1, None, 0, 300], [0, None, 0, 0]]
     assert second["per_client"] == [[0, None, 0, 0], [2, None, 0, 400]]
+    assert after["per_client"] == [[0, None, 0, 0], [1, None, 0, 8]]
+    assert (after["active_ns"], after["connection_ns"]) == (0, 4 * 2 * 10**9)
+    assert "connection_ns" not in second
     assert (first["tick"], first["mono_ns"], first["active_ns"]) == (1, 6 * 10**9, 10**9)
     assert second["operations"]["a"]["count"] == 2
     assert first["late_us_max"] is None
@@ -59,14 +62,14 @@ def test_a_transaction_counts_where_it_ended_and_edges_are_the_window_s() -> Non
 
 def test_the_last_tick_of_a_window_may_be_shorter() -> None:
     ticks = list(tally(line(0, 7, 2_400_000), shape(), seconds=2.5).ticks())
-    assert [tick["active_ns"] for tick in ticks] == [10**9, 10**9, 5 * 10**8]
+    assert [tick["active_ns"] for tick in ticks] == [10**9, 10**9, 5 * 10**8, 0]
     assert ticks[2]["mono_ns"] == 7_500_000_000
     assert ticks[2]["per_client"][0][0] == 1
 
 
 def test_percentiles_come_out_of_the_ticks_as_they_stand_in_the_log() -> None:
     times_us = [int(90 + 1.01**k) for k in range(700)]
-    text = "".join(line(k % 4, us, k * 2_800) for k, us in enumerate(times_us))
+    text = "".join(line(k % 4, us, 1_200 + k * 2_800) for k, us in enumerate(times_us))
     ticks = list(tally(text, shape()).ticks())
     found = Histogram()
     for tick in ticks:
@@ -81,10 +84,10 @@ def test_percentiles_come_out_of_the_ticks_as_they_stand_in_the_log() -> None:
 
 def test_words_lag_and_retries_of_lines_are_counted_by_script() -> None:
     text = (
-        line(0, 500, 10, 40, 2)
+        line(0, 500, 1_010, 40, 2)
         + line(1, "skipped", 20, 9_000, 0)
         + line(2, "serialization", 30, 60, 3, script=1)
-        + line(3, 700, 40, 100, 0, script=1)
+        + line(3, 700, 1_040, 100, 0, script=1)
     )
     found = tally(text, shape(lag=True, retries=True, scripts=2))
     tick = next(found.ticks())
@@ -98,6 +101,18 @@ def test_words_lag_and_retries_of_lines_are_counted_by_script() -> None:
     services.add(b["service"])
     assert services.percentile_us(0.5) == 460
     assert (found.ended, found.errors, found.retries) == (2, 6, 5)
+
+
+def test_a_connection_s_time_is_from_its_last_end_before_the_window_to_its_last_end() -> None:
+    """3 s each, one of them across either edge: two in 6 s, and not the three that 8 s would have."""
+    ends_us = [1_000_000, 4_000_000, 7_000_000, 10_000_000]
+    text = "".join(line(0, 3_000_000, end_us) for end_us in ends_us)
+    of = log.Shape(
+        role="pgbench", scripts=["a"], clients=1, connections=1, lag=False, retries=False
+    )
+    *ticks, after = tally(text, of, seconds=5.0).ticks()
+    assert sum(tick["per_client"][0][0] for tick in (*ticks, after)) == 2
+    assert after["connection_ns"] == 6 * 10**9
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9_000), st.integers(0, 2_200_000))))

@@ -53,7 +53,7 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """From where to where transactions count that end, by the log's clock."""
+    """From where to where transactions count that begin, by the log's clock."""
 
     open_us: int  # since 1970
     open_ns: int  # the same moment, by CLOCK_MONOTONIC
@@ -61,7 +61,7 @@ class Window:
 
     @property
     def ticks(self) -> int:
-        """How many seconds it has; the last may be shorter."""
+        """How many seconds it has; the last may be shorter. What ends later is one more tick."""
         return math.ceil(self.seconds)
 
     def end_s(self, tick: int) -> float:
@@ -70,7 +70,7 @@ class Window:
 
     def active_ns(self, tick: int) -> int:
         """How long a tick is."""
-        return round((self.end_s(tick) - tick) * 1e9)
+        return max(0, round((self.end_s(tick) - tick) * 1e9))
 
 
 class Tally:
@@ -83,7 +83,9 @@ class Tally:
         self.retries = 0
         self._shape = shape
         self._window = window
-        ticks, scripts = window.ticks, len(shape.scripts)
+        ticks, scripts = window.ticks + 1, len(shape.scripts)
+        # By connection: the end of what it had begun before the window, and of what it began last.
+        self._from_us, self._until_us = np.zeros((2, shape.clients * shape.connections), np.int64)
         # By tick and client, by tick and script: what ended, errors, the longest.
         self._clients = [np.zeros((ticks, shape.clients), dtype=np.int64) for _ in range(3)]
         self._scripts = [np.zeros((ticks, scripts), dtype=np.int64) for _ in range(3)]
@@ -103,9 +105,17 @@ class Tally:
         self.skipped += int((~sent).sum())
         self.retries += int(again.sum())
         passed_us = lines[:, SECONDS] * US_PER_S + lines[:, MICROS] - window.open_us
-        within = (passed_us >= 0) & (passed_us < round(window.seconds * US_PER_S))
+        begun_us = passed_us - np.maximum(lines[:, TIME], 0)
+        if shape.lag:
+            begun_us += np.where(well, lines[:, COLUMNS], 0)
+        np.maximum.at(self._from_us, lines[begun_us < 0, CLIENT], passed_us[begun_us < 0])
+        within = (begun_us >= 0) & (begun_us < round(window.seconds * US_PER_S))
         lines, well, sent, again = lines[within], well[within], sent[within], again[within]
-        tick = passed_us[within] // US_PER_S
+        passed_us = passed_us[within]
+        np.maximum.at(self._until_us, lines[:, CLIENT], passed_us)
+        tick = np.where(
+            passed_us < round(window.seconds * US_PER_S), passed_us // US_PER_S, window.ticks
+        )
         client = lines[:, CLIENT] // shape.connections
         script = lines[:, SCRIPT]
         wrong = again + (~well & sent)
@@ -127,7 +137,11 @@ class Tally:
         """The window's ticks (contract/README.md); null is what no line tells."""
         responses = self._responses.encoded()
         services = self._services.encoded() if self._shape.lag else responses
-        for tick in range(self._window.ticks):
+        window_us = round(self._window.seconds * US_PER_S)
+        until_us = np.maximum(self._until_us, window_us)
+        connection_us = int(np.maximum(until_us - self._from_us, 0).sum())
+        for tick in range(self._window.ticks + 1):
+            last = tick == self._window.ticks
             yield {
                 "mono_ns": self._window.open_ns + round(self._window.end_s(tick) * 1e9),
                 "tick": tick + 1,
@@ -145,6 +159,7 @@ class Tally:
                     for number, name in enumerate(self._shape.scripts)
                 },
                 "late_us_max": int(self._late_us[tick]) if self._shape.lag else None,
+                **({"connection_ns": connection_us * NS_PER_US} if last else {}),
             }
 
     def _operation(

@@ -49,14 +49,14 @@ pictures: setup
 
 # All parts run whatever the others say; pytest's closing lines stand last when all is well. Tests that need a server
 # have a lab of their own in each process (tests/own_lab.py); they mostly wait, so that there is one process more than
-# cores. What shares a server comes to one process (tests/conftest.py). Tests marked `soak` are left to `make soak`. A part
-# in which PYTEST leaves no test (status 5) is well.
+# cores. What shares a server comes to one process (tests/conftest.py); of the others, tests of one file do, which share
+# what they have made. Tests marked `soak` are left to `make soak`. A part in which PYTEST leaves no test (status 5) is well.
 test: setup servers
 	@$(ENTER) status=0; \
 	cargo test --locked --quiet || status=$$?; \
 	DYNO_TEST_WAIT=io_uring cargo test --locked --quiet --test hostile --test live --test null || status=$$?; \
 	part() { python -m pytest "$$@" $(PYTEST) || [ $$? -eq 5 ] || status=1; }; \
-	part -n auto --maxprocesses 8 -m "not live and not soak"; \
+	part -n auto --maxprocesses 8 --dist worksteal -m "not live and not soak"; \
 	part -n $(LIVE_PROCESSES) --dist loadgroup -m "live and not soak"; \
 	[ $$status -eq 0 ] || echo "make test: failed, see above" >&2; \
 	exit $$status

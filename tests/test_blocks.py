@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from command import dyno
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.host import program
@@ -66,17 +66,6 @@ def measured(of: Plan, folder: Path) -> Comparison:
 def cell(comparison: Comparison, step: str, arm: str):  # type: ignore[no-untyped-def]
     (found,) = [one for one in comparison.steps if one.step == step]
     return next(cell for cell in found.cells if cell.arm == arm)
-
-
-def dyno(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "dbdyno", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "80", **environment},
-        timeout=120,
-        check=False,
-    )
 
 
 def test_planted_five_percent_are_reported_as_five_percent(tmp_path: Path) -> None:
@@ -267,7 +256,13 @@ def test_bad_input_gets_one_line_and_status_2(
 
 
 def test_a_folder_without_results_gets_one_line_and_status_2(tmp_path: Path) -> None:
-    ended = dyno("compare", tmp_path)
+    ended = subprocess.run(
+        [sys.executable, "-m", "dbdyno", "compare", tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert ended.returncode == 2
     assert len(ended.stderr.splitlines()) == 1
     assert "plan.json" in ended.stderr

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
@@ -12,6 +10,7 @@ import pandas
 import pytest
 
 import dbdyno
+from command import dyno
 from dbdyno.model.error import ExportError, ResultError
 from dbdyno.report.export import frames, manual, write
 from dbdyno.report.export.form import FRAME_TYPES, RESULT, RUN, Table
@@ -61,12 +60,6 @@ def ask(database: Path, sql: str) -> list[tuple[object, ...]]:
     """The rows of a question to a DuckDB file."""
     with duckdb.connect(str(database), read_only=True) as connection:
         return connection.execute(sql).fetchall()
-
-
-def dyno_export(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """`dyno export` as a person calls it."""
-    command = [sys.executable, "-m", "dbdyno", "export", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 # --- What is in it ---------------------------------------------------------------------------
@@ -421,7 +414,7 @@ def test_a_wrong_wish_is_said_in_one_line(
     folder: Path, tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     option, to, *rest = arguments
-    ended = dyno_export(folder, option, f"{tmp_path}/{to}", *rest)
+    ended = dyno("export", folder, option, f"{tmp_path}/{to}", *rest)
     assert ended.returncode == 2
     assert ended.stderr.count("\n") == 1
     assert said in ended.stderr
@@ -439,7 +432,7 @@ def test_a_table_that_is_not_there_names_those_that_are(folder: Path) -> None:
 
 
 def test_the_command_says_what_it_wrote(folder: Path, tmp_path: Path) -> None:
-    ended = dyno_export(folder, "--to", tmp_path / "steps.json")
+    ended = dyno("export", folder, "--to", tmp_path / "steps.json")
     assert (ended.returncode, ended.stderr) == (0, f"wrote {tmp_path}/steps.json: 18 rows\n")
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from command import dyno
 from dbdyno.engine.mysql import compile, initialize
 from dbdyno.engine.mysql.layout import Layout
 from dbdyno.model.error import ServerError
@@ -91,8 +90,9 @@ def test_a_value_of_the_lab_s_own_is_written_from_the_version_that_has_it() -> N
 def shown(name: str, version: str) -> str:
     """What `dyno config show` says."""
     size = ("--cores", "8", "--memory", "32G", "--engine", "mysql")
-    words = [sys.executable, "-P", "-m", "dbdyno", "config", "show", name, "--version", version]
-    return subprocess.run([*words, *size], check=True, capture_output=True, text=True).stdout
+    ended = dyno("config", "show", name, "--version", version, *size)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
 
 
 def test_presets_of_5_7_have_what_it_knows_and_say_what_it_does_not() -> None:

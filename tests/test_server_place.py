@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -31,8 +32,22 @@ def test_tests_of_one_group_come_to_one_process(tmp_path: Path) -> None:
         "@pytest.mark.parametrize('number', range(6))\n"
         "def test_group(number): pass\n"
     )
-    command = [sys.executable, "-m", "pytest", "-v", "-n", "2", "--dist", "loadgroup", tmp_path]
-    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "xdist",
+        "-v",
+        "-n",
+        "2",
+        "--dist",
+        "loadgroup",
+    ]
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # others take seconds to load
+    said = subprocess.run(
+        [*command, tmp_path], capture_output=True, text=True, check=True, cwd=tmp_path, env=alone
+    ).stdout
     assert len(set(re.findall(r"\[(gw\d)\]", said))) == 1
 
 

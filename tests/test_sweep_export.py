@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from command import dyno
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison
@@ -175,10 +174,8 @@ def test_the_table_of_peaks_fits_a_terminal(shown: Page, folder: Path) -> None:
     assert [row.cells[0].text for row in table.rows] == ["old", "new"]
     assert [row.cells[1].text for row in table.rows] == ["4", "4"]
     assert table.rows[1].cells[1].title == "new peaks at 4 clients (3 blocks)"
-    command = [sys.executable, "-m", "dbdyno", "compare", str(folder)]
-    ended = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=True, env={"COLUMNS": "80"}
-    )
+    ended = dyno("compare", folder)
+    assert ended.returncode == 0, ended.stderr
     assert "Peaks over clients" in ended.stdout
     assert max(map(len, ended.stdout.splitlines())) <= 80
 

@@ -78,6 +78,11 @@ class Source:
         return ast.parse(self.text, self.path)
 
     @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of a Python file, which several rules go through."""
+        return list(ast.walk(self.tree))
+
+    @cached_property
     def code(self) -> str:
         """The text of a Rust file with comments, strings and characters blanked, lines kept."""
         return RUST_NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), self.text)
@@ -154,7 +159,7 @@ RUST_PATH = re.compile(r'^\s*#\[path = "([^"]+)"\]', re.MULTILINE)
 
 def imported(source: Source) -> Iterator[tuple[str, int]]:
     """Every module that a Python file may import, wherever the statement stands, with its line."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name, node.lineno
@@ -176,7 +181,7 @@ def absolute(source: Source, node: ast.ImportFrom) -> str:
 def functions(source: Source) -> Iterator[Function]:
     """All functions and methods of a Python or Rust file."""
     if source.suffix == ".py":
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield Function(node.name, node.lineno, node.end_lineno or node.lineno)
         return
@@ -253,7 +258,7 @@ def unfinished(tree: Tree) -> Iterator[Violation]:
 def abbreviation(tree: Tree) -> Iterator[Violation]:
     """One word per thing, in full: it is read a hundred times and typed once."""
     for source in tree.of(".py"):
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             name = identifier(node)
             if name in ABBREVIATIONS:
                 line = getattr(node, "lineno", 1)
@@ -295,7 +300,7 @@ def engine_name(tree: Tree) -> Iterator[Violation]:
     for name, source in tree.modules.items():
         if within(name.removeprefix(f"{PACKAGE}."), KNOWING_ENGINES):
             continue
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             for found in sorted(compared(node) & names):
                 message = f"`{found}`: ask `can`, a trait or a method of the engine"
                 yield Violation(source.path, getattr(node, "lineno", 1), "engine-name", message)

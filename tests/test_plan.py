@@ -383,6 +383,23 @@ def test_a_wrong_document_gets_one_line(text: str, line: str | None) -> None:
         assert found == line
 
 
+@pytest.mark.parametrize(
+    ("form", "text", "key"),
+    [
+        (schema.ScheduleForm, "[schedule]\npilot = 4", "schedule.pilot"),
+        (schema.ArmForm, "[arms.b]\npilot = 4", "arms.b.pilot"),
+        (schema.FakeForm, "[arms.b]\nfake = { pilot = 4 }", "arms.b.fake.pilot"),
+        (schema.WorkloadForm, '[[workloads]]\nname = "cbc"\npilot = 4', "workloads[2].pilot"),
+    ],
+)
+def test_a_key_that_went_is_refused_with_the_name_of_its_successor(
+    monkeypatch: pytest.MonkeyPatch, form: type[Form], text: str, key: str
+) -> None:
+    assert "unknown key" in complaint(SMALL + text)
+    monkeypatch.setattr(form, "gone", {"pilot": "`schedule.blocks`"})
+    assert complaint(SMALL + text) == f"key `{key}`: is gone; write `schedule.blocks`"
+
+
 def test_a_lone_workload_is_named_by_its_own_key() -> None:
     said = complaint(SMALL.replace("[[workloads]]", "[workload]") + "save = 'after qr1'\n")
     assert said.startswith("key `workload.save`: no step to save after")

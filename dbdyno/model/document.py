@@ -1,7 +1,8 @@
 """Reads a TOML document into a pydantic form; what is wrong becomes one line.
 
 The line names the file, the key and the remedy: ``FILE: key `arms.pg18.verison`: unknown key; did
-you mean `version`?``. Plans and workload files are both read this way.
+you mean `version`?``. Plans and workload files are both read this way. To take a key away, name
+its successor in the form's `gone`.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 import difflib
 import tomllib
 import types
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -36,6 +37,8 @@ class Form(BaseModel):
     """A table of a document as it was written: every key is known, no type is converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=False)
+    gone: ClassVar[Mapping[str, str]] = {}
+    """The keys that earlier versions had, and what to write in place of each."""
 
 
 def read(form: type[FormType], text: str, source: str, error: type[DynoError]) -> FormType:
@@ -67,8 +70,7 @@ def _sentence(form: type[Form], data: object, reason: ValidationError) -> str:
     path, error = max(found, key=lambda pair: (len(pair[0]), pair[1]["type"] != "extra_forbidden"))
     alike = [other for where, other in found if where == path]
     if any(other["type"] == "extra_forbidden" for other in alike):
-        key = _key(path)
-        return f"key `{key}`: unknown key; {suggestion(str(path[-1]), _known(form, path[:-1]))}"
+        return f"key `{_key(path)}`: {_unknown(list(_forms(form, path[:-1])), str(path[-1]))}"
     if error["type"] == "missing":
         return f"key `{_key((*path, str(error['loc'][-1])))}`: missing"
     return f"key `{_key(path)}`: {_complaint(alike)}"
@@ -111,21 +113,34 @@ def _key(path: Sequence[int | str]) -> str:
     return text
 
 
-def _known(kind: Any, path: Sequence[int | str]) -> set[str]:
-    """The keys that the form has at `path`."""
+def _unknown(forms: Sequence[type[BaseModel]], key: str) -> str:
+    """Why a key of one of these forms is refused: it is gone, or was never there."""
+    for form in forms:
+        if issubclass(form, Form) and key in form.gone:
+            return f"is gone; write {form.gone[key]}"
+    return f"unknown key; {suggestion(key, (name for form in forms for name in _fields(form)))}"
+
+
+def _fields(form: type[BaseModel]) -> Mapping[str, Any]:
+    """The fields of a form by their keys."""
+    return {field.alias or name: field for name, field in form.model_fields.items()}
+
+
+def _forms(kind: Any, path: Sequence[int | str]) -> Iterator[type[BaseModel]]:
+    """The forms that a document of this kind can have at `path`."""
     if get_origin(kind) is Annotated:
-        return _known(get_args(kind)[0], path)
-    if get_origin(kind) in (Union, types.UnionType):
-        return set().union(*(_known(branch, path) for branch in get_args(kind)))
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        fields = {field.alias or name: field for name, field in kind.model_fields.items()}
+        yield from _forms(get_args(kind)[0], path)
+    elif get_origin(kind) in (Union, types.UnionType):
+        for branch in get_args(kind):
+            yield from _forms(branch, path)
+    elif isinstance(kind, type) and issubclass(kind, BaseModel):
+        inner = _fields(kind).get(str(path[0])) if path else None
         if not path:
-            return set(fields)
-        inner = fields.get(str(path[0]))
-        return _known(inner.annotation, path[1:]) if inner else set()
-    if get_origin(kind) in (dict, list, tuple) and path:
-        return _known(get_args(kind)[1 if get_origin(kind) is dict else 0], path[1:])
-    return set()
+            yield kind
+        elif inner:
+            yield from _forms(inner.annotation, path[1:])
+    elif get_origin(kind) in (dict, list, tuple) and path:
+        yield from _forms(get_args(kind)[1 if get_origin(kind) is dict else 0], path[1:])
 
 
 def _shown(value: object) -> str:

@@ -121,6 +121,51 @@ FACTS: dict[str, Fact] = {
     "a double that begins with a point": start("\\set d .1E310\n"),
     "a double that is too small": start("\\set d 1e-400\n"),
     "a number and a name": start("\\set d 1x\n"),
+    "a sum of 300 terms": ok(f"\\set i 1{' + :scale' * 299}\nSELECT 1 / (1 - abs(:i - 300));"),
+    "chains of 300 of each operator": ok(
+        f"\\set i 1{' - :scale + 1 * 1' * 300}\n\\set b true{' and true or false' * 300}\n"
+        f"\\set c 0{' # 1' * 300}\nSELECT 1 / (:i + 1 - 1);"
+    ),
+    "brackets 150 deep": ok(f"\\set i {'(' * 150}1{')' * 150}\nSELECT :i;"),
+    "brackets 2,000 deep": ok(f"\\set i {'(' * 2_000}1{')' * 2_000}\nSELECT :i;"),
+    "sums in brackets 300 deep": ok(f"\\set i {'(1 + ' * 300}1{')' * 300}\nSELECT :i;"),
+    "calls 300 deep": ok(f"\\set i {'abs(' * 300}1{')' * 300}\nSELECT :i;"),
+    "cases 300 deep": ok(
+        f"\\set i {'case when true then ' * 300}1{' else 2 end' * 300}\nSELECT :i;"
+    ),
+    "signs 300 deep": ok(f"\\set i {'- ' * 300}:scale\n\\set b {'not ' * 300}true\nSELECT :i;"),
+    "a division by zero 300 deep": run(f"\\set i {'(1 + ' * 300}1 / 0{')' * 300}\n"),
+    "a smallest integer with a zero in front": start("\\set i -09223372036854775808\n"),
+    "set of no name in a branch": ok("\\if false\n\\set . 1\n\\set 1x 1\n\\endif\nSELECT 1;"),
+    "set of no name in a branch that is taken": run("\\if true\n\\set 1x 1\n\\endif\nSELECT 1;"),
+    "arguments: 17 in a branch": ok(f"\\if false\n\\set i least({MANY})\n\\endif\nSELECT 1;"),
+    "arguments: 17 in a branch that is taken": run(
+        f"\\if true\n\\set i least({MANY})\n\\endif\nSELECT 1;"
+    ),
+    "arguments: 17 that are not computed": ok(
+        f"\\set i case when true then 1 else least({MANY}) end\nSELECT :i;"
+    ),
+    "a variable that is never set, in a branch": ok(
+        "\\if false\n\\set x :nosuchvariable\n\\sleep :nosuchvariable\n\\elif :scale = 0\n"
+        "\\if :nosuchvariable\n\\elif :nosuchvariable\n\\endif\n\\endif\nSELECT 1;"
+    ),
+    "a variable that is never set, in a branch that is taken": run(
+        "\\if true\n\\set x :nosuchvariable\n\\endif\n"
+    ),
+    "a variable that is never set, in a sleep of a branch": run(
+        "\\if true\n\\sleep :nosuchvariable\n\\endif\n"
+    ),
+    "a variable that is never set, in elif": run(
+        "\\if false\n\\elif :nosuchvariable\n\\endif\nSELECT 1;"
+    ),
+    "a variable that is never set and not computed": ok(
+        "\\set a true or :nosuchvariable\n\\set b false and :nosuchvariable = 1\n"
+        "\\set c case when true then 1 else :nosuchvariable end\nSELECT :a;"
+    ),
+    "a variable that is never set and computed": run("\\set a false or :nosuchvariable = 1\n"),
+    "a variable of no name": early("\\set i :1x\n"),
+    "a parameter that is never set": ok("SELECT :nosuchvariable::int;", "prepared"),
+    "a parameter that is never set, anew": ok("SELECT :nosuchvariable::int;", "extended"),
     "a variable that is never set": early("\\set i :nosuchvariable\n"),
     "a variable that is set later": run("\\set i :later\n\\set later 1\n"),
     "a variable that is set in a branch": run("\\if false\n\\set x 1\n\\endif\n\\set y :x\n"),
@@ -171,6 +216,10 @@ FACTS: dict[str, Fact] = {
         "\\set n 1\n\\sleep 1us\n\\sleep 1 US\n\\sleep 0\n\\sleep +1 ms\n\\sleep -1 s\n"
         "\\sleep :n ms\n\\set n 1.9\n\\sleep :n us\nSELECT 1;"
     ),
+    "sleep of a variable of no name": early("\\sleep :\n"),
+    "sleep of a variable of no name in a branch": ok(
+        "\\if false\n\\sleep :\n\\sleep :1x\n\\endif\nSELECT 1;"
+    ),
     "sleep of a variable that is never set": early("\\sleep :nosuchvariable\n"),
     "sleep of a variable that is no number": run("\\set n true\n\\sleep :n\n"),
     # --- \gset, \aset ---
@@ -198,6 +247,33 @@ FACTS: dict[str, Fact] = {
         "\\set k 1 / case when :a and not :b and :c is null and :d = 3 and :e = 10 "
         "then 1 else 0 end\n"
     ),
+    "gset of numbers in C's forms": ok(
+        "SELECT '0x10' AS a, ' 0x.8p1' AS b, 'inf' AS c, '-Infinity' AS d, '1.5e1' AS e \\gset\n"
+        "\\set k 1 / case when :a = 16 and :b = 1 and :c > 1e300 and :d < 0 and :e = 15 "
+        "then 1 else 0 end\n"
+    ),
+    "gset of no number in C's form": ok("SELECT 'NaN(7)' AS a \\gset\n\\set k :a + 1\n"),
+    "gset of a text that is no double": run("SELECT '1e' AS a \\gset\n\\set k :a + 1\n"),
+    "gset of half a hexadecimal number": run("SELECT '0x' AS a \\gset\n\\set k :a + 1\n"),
+    "gset of a double that is too small": run("SELECT '1e-400' AS a \\gset\n\\set k :a + 1\n"),
+    "gset of a double that is almost too small": run(
+        "SELECT '1e-310' AS a \\gset\n\\set k :a + 1\n"
+    ),
+    "gset of a double that is too large": run("SELECT '.1e310' AS a \\gset\n\\set k :a + 1\n"),
+    "gset of two signs": run("SELECT '+-1.5' AS a \\gset\n\\set k :a + 1\n"),
+    "gset of an integer that is too large": run(
+        "SELECT '9223372036854775808' AS a \\gset\n\\set k :a + 1\n"
+    ),
+    "gset of a number and a blank": run("SELECT '1 ' AS a \\gset\n\\set k :a + 1\n"),
+    "gset of null": run("SELECT NULL AS a \\gset\n\\set k :a + 1\n"),
+    "gset with a prefix before a digit": ok('SELECT 2 AS "1" \\gset x_\n\\set k 2 / :x_1\n'),
+    "gset with no prefix of a name": run("SELECT 1 AS i \\gset 1x\n"),
+    "gset with no prefix of a name and of no column": ok("SELECT \\gset 1x\n"),
+    "aset with no prefix of a name and of no row": ok("SELECT 1 AS i WHERE false \\aset 1x\n"),
+    "aset with no prefix of a name": run("SELECT 1 AS i \\aset 1x\n"),
+    "gset of a type without a binary form": ok(
+        "SELECT relacl AS a FROM pg_class WHERE relname = 'pg_class' \\gset\n", "prepared"
+    ),
     "gset with parameters": ok("SELECT 1 AS i \\gset\n\\set k 1 / :i\nSELECT :k::int;", "prepared"),
     "aset": ok("SELECT 6 AS i\\; SELECT 7 AS j \\aset\n\\set k 1 / (:j - :i)\n"),
     "aset of rows": ok(
@@ -212,6 +288,103 @@ FACTS: dict[str, Fact] = {
         "\\startpipeline\nBEGIN ISOLATION LEVEL SERIALIZABLE;\nSELECT 1;\nEND;\n\\endpipeline\n",
         "prepared",
     ),
+    "rows of a type without a binary form": ok("SELECT relacl FROM pg_class;", "extended"),
+    "rows of a type without a binary form, prepared": ok(
+        "SELECT relacl FROM pg_class;", "prepared"
+    ),
+    "rows of such a type in a pipeline": ok(
+        "\\startpipeline\nSELECT relacl FROM pg_class;\n\\endpipeline\n", "prepared"
+    ),
+    "parameters of any type": ok(
+        "\\set i 7\n\\set d 1.5\n\\set b true\n\\set n null\n"
+        "SELECT :i::smallint, :i::text, :d::float8, :b::bool, :n::text, :i::money, :i::name, "
+        "ARRAY[:i]::int[], to_timestamp(:i), make_interval(days => :i);",
+        "prepared",
+    ),
+    "null as a parameter of an integer": run("\\set n null\nSELECT :n::int;", "extended"),
+    "a pipeline under an if of its own": ok(
+        "\\if :scale = 1\n\\startpipeline\n\\endif\nSELECT 1;\nSELECT :scale::int;\n"
+        "\\if :scale = 1\n\\endpipeline\n\\endif\nSELECT 2;\n",
+        "extended",
+    ),
+    "a prepared pipeline under an if of its own": ok(
+        "\\if :scale = 1\n\\startpipeline\n\\endif\nSELECT 1;\nSELECT :scale::int;\n"
+        "\\if :scale = 1\n\\endpipeline\n\\endif\nSELECT 2;\n",
+        "prepared",
+    ),
+    "a pipeline that no if begins": ok(
+        "\\if :scale = 2\n\\startpipeline\n\\endif\nSELECT 1;\n"
+        "\\if :scale = 2\n\\endpipeline\n\\endif\n",
+        "extended",
+    ),
+    "a pipeline that only one if ends": run(
+        "\\if :scale = 1\n\\startpipeline\n\\endif\nSELECT 1;\n"
+        "\\if :scale = 2\n\\endpipeline\n\\endif\n",
+        "extended",
+    ),
+    "a pipeline that only one if begins": run(
+        "\\if :scale = 2\n\\startpipeline\n\\endif\nSELECT 1;\n\\endpipeline\n", "extended"
+    ),
+    "a pipeline that one if begins": ok(
+        "\\if :scale = 1\n\\startpipeline\n\\endif\nSELECT 1;\n\\endpipeline\n", "extended"
+    ),
+    "a pipeline in a pipeline of a branch": run(
+        "\\startpipeline\n\\if true\n\\startpipeline\n\\endif\nSELECT 1;\n\\endpipeline\n",
+        "extended",
+    ),
+    "a pipeline in a pipeline of a branch that is not taken": ok(
+        "\\startpipeline\n\\if false\n\\startpipeline\n\\endif\nSELECT 1;\n\\endpipeline\n",
+        "extended",
+    ),
+    "gset in a pipeline of a branch": run(
+        "\\startpipeline\n\\if true\nSELECT 1 AS i \\gset\n\\endif\n\\endpipeline\n",
+        "extended",
+    ),
+    "gset in a pipeline of a branch that is not taken": ok(
+        "\\startpipeline\n\\if false\nSELECT 1 AS i \\gset\n\\endif\nSELECT 1;\n\\endpipeline\n",
+        "extended",
+    ),
+    "an empty pipeline": ok("\\startpipeline\n\\endpipeline\nSELECT 1;\n", "prepared"),
+    "an error in a pipeline": run(
+        "\\startpipeline\nSELECT 1;\nSELECT 1/0;\nSELECT 2;\n\\endpipeline\n", "prepared"
+    ),
+    "a set and a sleep in a pipeline": ok(
+        "\\startpipeline\n\\set i 1\nSELECT :i::int;\n\\sleep 1 us\n\\endpipeline\n",
+        "extended",
+    ),
+    "a simple pipeline in a branch": ok(
+        "\\if false\n\\startpipeline\nSELECT 1;\n\\endpipeline\n\\endif\nSELECT 1;\n"
+    ),
+    "a simple pipeline in a branch that is taken": run(
+        "\\if true\n\\startpipeline\nSELECT 1;\n\\endpipeline\n\\endif\nSELECT 1;\n"
+    ),
+    # --- COPY ---
+    "a COPY to the client": early("COPY (SELECT 1) TO STDOUT;\n"),
+    "a COPY to the client, extended": early("COPY (SELECT 1) TO STDOUT;\n", "extended"),
+    "a COPY to the client, prepared": early("COPY (SELECT 1) TO STDOUT;\n", "prepared"),
+    "a COPY from the client": early("CREATE TEMP TABLE c (i int);\nCOPY c FROM STDIN;\n"),
+    "a COPY in a compound": early("SELECT 1\\; COPY (SELECT 1) TO STDOUT;\n"),
+    "a COPY in a branch": ok("\\if false\nCOPY (SELECT 1) TO STDOUT;\n\\endif\nSELECT 1;\n"),
+    "a COPY in a branch that is taken": run(
+        "\\if true\nCOPY (SELECT 1) TO STDOUT;\n\\endif\nSELECT 1;\n", "prepared"
+    ),
+    "a COPY to a file": ok("COPY (SELECT 1) TO '/dev/null';\n", "prepared"),
+    "a word of a COPY": ok("SELECT 'COPY t TO STDOUT' AS \"to stdout\";\n"),
+    # --- What only the server refuses ---
+    "a compound with parameters in a branch": ok(
+        "\\if false\nSELECT 1\\; SELECT 2;\n\\endif\nSELECT 1;\n", "extended"
+    ),
+    "a compound with parameters in a branch that is taken": run(
+        "\\if true\nSELECT 1\\; SELECT 2;\n\\endif\nSELECT 1;\n", "prepared"
+    ),
+    "a parameter in quotes in a branch": ok(
+        "\\if false\nSELECT ':x';\n\\endif\nSELECT 1;\n", "prepared"
+    ),
+    "a parameter in quotes in a branch that is taken": run(
+        "\\set x 1\n\\if true\nSELECT ':x';\n\\endif\nSELECT 1;\n", "extended"
+    ),
+    "an empty statement": ok(";\n;\n", "extended"),
+    "an empty statement, prepared": ok("/* nothing */;\n", "prepared"),
     "a simple pipeline": early("\\startpipeline\nSELECT 1;\n\\endpipeline\n"),
     "a pipeline in a pipeline": early("\\startpipeline\n\\startpipeline\n", "extended"),
     "an end of no pipeline": early("\\endpipeline\n", "extended"),
@@ -229,6 +402,11 @@ FACTS: dict[str, Fact] = {
     ),
     "a transaction that goes on in another": early("BEGIN;\nCOMMIT AND CHAIN;\n"),
     "a transaction that does not": ok("BEGIN;\nCOMMIT AND NO CHAIN;\n"),
+    "a transaction that a comment stands behind": ok("BEGIN;\nCOMMIT/* done */;\n"),
+    "a transaction that a variable ends": run("BEGIN;\nSELECT 1;\n:nosuchvariable;\n"),
+    "a transaction that is left open in a branch": run(
+        "\\if true\nBEGIN;\n\\endif\nSELECT 1;\n\\if false\nEND;\n\\endif\n"
+    ),
     "automatic variables": ok("\\set i 1 / (:scale + :client_id)\nSELECT :random_seed;"),
 }
 """By what it is about."""

@@ -57,12 +57,14 @@ def test_a_complaint_shows_the_place_with_tabs_as_they_are() -> None:
         ("\\set x 1 +", "syntax error: end of line in place of a value"),
         ("\\set x 1 = 2 = 3", "mix.sql:1:14: syntax error: `=` in place of `and` or brackets"),
         ("\\set x least(1)(2)", "mix.sql:1:16: syntax error: `(` in place of the end of the line"),
-        ("\\set x " + "(" * 200 + "1", "nested more than 100 deep"),
-        ("\\set x " + "1+" * 200 + "1", "nested more than 100 deep"),
+        ("\\set x " + "(" * 2_000 + "1", "syntax error: end of line in place of `)`"),
+        ("\\set x " + "1+" * 2_000 + "1", "nested more than 1,000 deep"),
         ("\\set x mod(1)", "mix.sql:1:8: `mod` takes 2 arguments, not 1"),
         ("\\sleep 2 d", "mix.sql:1:10: no unit `d`; use us, ms or s"),
         ("\\sleep 100000", "\\sleep lasts a day at most"),
-        ("SELECT 1 \\gset 1x", "no variable can begin with `1x`"),
+        ("\\set 1x 1", "mix.sql:1:1: `1x` cannot name a variable"),
+        ("\\sleep :1x", "mix.sql:1:1: `:1x` is not a variable"),
+        ("COPY t TO STDOUT;", "mix.sql:1:1: COPY from or to the client is not supported"),
         ("\\if 1\nSELECT 1;", "mix.sql:1:1: \\if without an \\endif"),
     ],
 )
@@ -167,7 +169,7 @@ def test_names_in_sql_are_replaced_everywhere_where_something_sets_them() -> Non
     assert compiled("\\set a 1\nSELECT :a;\n", "prepared").texts() == ["SELECT <a>;"]
     line = complaint("\\set a 1\nSELECT 1\n -- :a\n;", "prepared").split("\n")[0]
     assert line.startswith('mix.sql:3:5: with protocol = "prepared" `:a` in quotes or a comment')
-    assert "variable `b` is never set" in complaint("SELECT :b;", "extended")
+    assert compiled("SELECT :b;", "extended").texts() == ["SELECT <b>;"]
 
 
 def test_a_result_may_set_every_variable_that_begins_with_its_prefix() -> None:
@@ -212,15 +214,94 @@ def test_statements_are_explained_where_there_is_a_form_of_theirs() -> None:
     assert compiled(text, to="mysql").explain == {"mix.sql:6": "SELECT 3"}
 
 
+def test_what_a_conditional_keeps_from_running_is_left_to_the_run() -> None:
+    certain = {
+        "\\set 1x 1\n": "`1x` cannot name a variable; use letters, digits, underscores",
+        "COPY t TO STDOUT;\n": "COPY from or to the client is not supported, as in pgbench",
+        "\\sleep :1x\n": "`:1x` is not a variable",
+    }
+    for text, reason in certain.items():
+        assert complaint(text).split("\n")[0] == f"mix.sql:1:1: {reason}"
+        made = compiled(f"\\if :scale > 1\n{text}\\endif\nSELECT 1;\n")
+        assert made.code == [["unless", 0], ["unless", 1], ["send", 0]]
+        assert made.job["branches"][1] == {
+            "unless": ["error", reason],
+            "to": 2,
+            "place": "mix.sql:2:1",
+        }
+
+
+def test_a_variable_that_nothing_sets_matters_only_where_it_is_certainly_computed() -> None:
+    for text in ("true or :b", "case when :scale = 1 then 1 else :b end", "false and (1 + :b) > 1"):
+        assert compiled(f"\\set x {text}\n").job["variables"][-1] == {"name": "b", "initial": None}
+    for text in (":b or true", "case when :b then 1 end", "greatest(1, 2 * :b)"):
+        assert "variable `b` is never set" in complaint(f"\\set x {text}\n")
+    made = compiled("\\if :scale > 1\n\\set x :b\n\\sleep :c\n\\endif\nSELECT 1;\n")
+    assert [one["name"] for one in made.job["variables"]] == ["scale", "x", "b", "c"]
+
+
+def test_an_expression_that_nests_deeper_than_json_goes_is_said_in_parts() -> None:
+    deep = "1" + " + :scale" * 300
+    (one,) = compiled(f"\\set x {deep}\n").job["assignments"]
+    word, *parts = one["expression"]
+    assert (word, len(parts)) == ("postfix", 601)
+    assert parts[:3] == [["integer", 1], ["variable", 1], {"call": "add", "of": 2}]
+    (one,) = compiled(f"\\set x {'(' * 150}:scale{')' * 150}\n").job["assignments"]
+    assert one["expression"] == ["variable", 1]
+    most = "1" + " + 1" * 99
+    assert compiled(f"\\set x {most}\n").job["assignments"][0]["expression"][0] == "add"
+
+
+@pytest.mark.parametrize("protocol", ["extended", "prepared"])
+def test_scripts_are_sent_as_libpq_sends_them_and_only_where_a_protocol_binds(
+    protocol: str,
+) -> None:
+    text = "\\set a 1\nSELECT :a;\nSELECT 1 AS b \\gset\n"
+    for one in compiled(text, protocol).statements:
+        assert (one["libpq"], one["results"]) == (True, "text")
+    for protocol, engine in (("simple", "postgres"), ("prepared", "mysql")):
+        for one in compiled(text, protocol, engine).statements:
+            assert "libpq" not in one
+            assert "results" not in one
+
+
+def test_a_pipeline_is_open_on_one_way_as_far_as_anyone_can_tell() -> None:
+    begin, end = "\\if :scale = 1\n\\startpipeline\n\\endif\n", "\\endpipeline\n"
+    assert compiled(f"{begin}SELECT 1;\n{end}", "extended").code
+    assert compiled(f"{begin}SELECT 1;\n\\if :scale = 1\n{end}\\endif\n", "extended").code
+    assert compiled(f"{begin}SELECT 1 AS a \\gset\n", "extended").code
+    assert compiled(f"\\if :scale > 1\n{end}\\endif\nSELECT 1;\n", "extended").code
+    open_on_both = f"{begin}\\if :scale > 1\n{end}\\endif\n\\startpipeline\n"
+    assert "a pipeline that the script does not end" in complaint(open_on_both, "extended")
+    assert "no pipeline is open here" in complaint(f"SELECT 1;\n{end}", "extended")
+
+
 @pytest.mark.parametrize(
-    "text",
+    "ended",
+    ["COMMIT/* now */;", "/* now */ COMMIT -- now\n;", ":how;", "rollback/**/and no chain;"],
+)
+def test_comments_are_no_part_of_what_ends_a_transaction(ended: str) -> None:
+    assert compiled(f"BEGIN;\nSELECT 1;\n{ended}\n", given={"how": {"text": "END"}}).code
+    for left in ("ROLLBACK/**/TO s;", "SELECT 'COMMIT';", "COMMIT/**/AND CHAIN;", "/* COMMIT */;"):
+        assert "does not end" in complaint(f"BEGIN;\n{left}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "copies"),
     [
-        "\\if :scale = 1\n\\startpipeline\n\\endif\nSELECT 1;\n\\endpipeline\n",
-        "\\if :scale = 1\n\\startpipeline\n\\endif\n",
+        ("copy t from stdin", True),
+        ("/* c */ COPY (SELECT 1) TO/**/STDOUT (FORMAT binary)", True),
+        ("SELECT 1\\; COPY t TO STDOUT", True),
+        ("COPY t FROM STDOUT", True),
+        ("COPY stdout TO '/tmp/x'", False),
+        ("COPY (SELECT * FROM stdin) TO '/tmp/x'", False),
+        ("COPY t TO PROGRAM 'cat'", False),
+        ("SELECT 'COPY t TO STDOUT'", False),
     ],
 )
-def test_a_pipeline_is_open_on_all_ways_or_on_none(text: str) -> None:
-    assert "pipeline" in complaint(text, "extended")
+def test_a_copy_of_the_client_is_known_by_its_words(text: str, copies: bool) -> None:
+    (sql,) = [one for one in Lexer(Source("mix.sql", text)).items() if isinstance(one, Sql)]
+    assert sql.copies() == copies
 
 
 def test_a_block_may_be_open_on_one_way_as_far_as_anyone_can_tell() -> None:

@@ -36,6 +36,7 @@ name = "mix"
 roles.users = {{ per = "step", run = "mix", stop = {{ operations = 1 }} }}
 """
 BEGINS = {name: fact for name, fact in FACTS.items() if fact.ours != "start"}
+EARLY = {name: fact for name, fact in FACTS.items() if fact.pgbench == "run" != fact.ours}
 VERDICTS = {0: "ok", 1: "start", 2: "run"}
 
 
@@ -89,6 +90,15 @@ def test_what_begins_ends_as_it_does_with_pgbench(
     assert done["status"] == ("ok" if fact.ours == "ok" else "failed"), done["reason"]
     if fact.ours == "ok":
         assert done["totals"]["users"]["count"] == 1
+
+
+@pytest.mark.parametrize("fact", EARLY.values(), ids=EARLY)
+def test_what_does_not_begin_ends_as_pgbench_runs_it(
+    server: Server, tmp_path: Path, fact: Fact
+) -> None:
+    (tmp_path / "mix.sql").write_text(fact.script)
+    theirs = pgbench(server, tmp_path, fact.protocol)
+    assert VERDICTS[theirs.returncode] == "run", theirs.stderr
 
 
 def test_expressions_have_pgbench_s_values(server: Server, tmp_path: Path) -> None:

@@ -183,8 +183,7 @@ class Content:
         self._used[name] = used
         self._tables[name] = next(iter(tables), None)
         types = sending.types(form, protocol, pieces, scope)
-        as_sysbench = sending.as_sysbench(self.file, protocol, scope)
-        if as_sysbench:
+        if sending.as_sysbench(self.file, protocol, scope):
             types = sending.sysbench_types(pieces, self._format_of, scope)
         rows = sql.nominal_rows(text, pieces)
         if form.rows is not None:
@@ -196,7 +195,7 @@ class Content:
                 "pieces": [self._piece(piece, scope) for piece in pieces],
                 "types": types,
                 "rows": rows,
-                **({"libpq": True} if as_sysbench else {}),
+                **sending.form(self.file, protocol, scope),
                 **({"class": scope.at("class").text(form.class_)} if form.class_ else {}),
                 **sending.progress(form, scope),
             }

@@ -366,6 +366,7 @@ class WorkloadFile(Form):
     set: str | None = None
     protocol: str = "simple"
     sysbench_types: bool | Number = False
+    libpq_texts: bool | Number = False
     setup: Sql | None = None
     sets: dict[str, StepSet] = Field(default_factory=dict)
     groups: dict[str, str] = Field(default_factory=dict)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from dbdyno.model import Json
 from dbdyno.model.document import suggestion
+from dbdyno.model.engine import Traits
 from dbdyno.workload import sql
 from dbdyno.workload.schema import Statement, WorkloadFile
 from dbdyno.workload.scope import Scope
@@ -44,7 +45,34 @@ def as_sysbench(file: WorkloadFile, protocol: str, scope: Scope) -> bool:
     MySQL's protocol has a type for each parameter, which is sysbench's without being asked.
     """
     asked = scope.root("sysbench_types").number(file.sysbench_types)
-    return bool(asked) and protocol in BINDING and "extended" in scope.engine.sends
+    return bool(asked) and _binds(protocol, scope.engine)
+
+
+def form(file: WorkloadFile, protocol: str, scope: Scope) -> Json:
+    """How a job says in which form a statement's values and rows are sent.
+
+    Raises WorkloadError where the file asks for two forms.
+    """
+    place = scope.root("libpq_texts")
+    sysbench, texts = as_sysbench(file, protocol, scope), place.number(file.libpq_texts)
+    if sysbench and texts:
+        raise place.error("rows come as texts or, with `sysbench_types`, in binary; remove one")
+    if sysbench:
+        return {"libpq": True}
+    return as_pgbench(protocol, scope.engine) if texts else {}
+
+
+def as_pgbench(protocol: str, engine: Traits) -> Json:
+    """How a job says that a statement goes as pgbench sends it: as libpq does, all of it texts.
+
+    Only PostgreSQL's protocol binds parameters in several forms.
+    """
+    return {"libpq": True, "results": "text"} if _binds(protocol, engine) else {}
+
+
+def _binds(protocol: str, engine: Traits) -> bool:
+    """Whether parameters are bound in PostgreSQL's protocol."""
+    return protocol in BINDING and "extended" in engine.sends
 
 
 def sysbench_types(

@@ -12,6 +12,7 @@ mod program;
 mod role;
 mod script;
 mod server;
+mod statement;
 
 pub use check::JobError;
 pub use dsn::Dsn;
@@ -29,6 +30,7 @@ pub use script::{
     SeedOf, Variable,
 };
 pub use server::{Password, PasswordPlace, Server};
+pub use statement::{Protocol, ResultForm, Statement};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -276,53 +278,6 @@ impl Job {
                     .all(|one| sends(&self.programs[one.program].code))
         })
     }
-}
-
-/// How a statement is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Protocol {
-    /// Literals in the simple query protocol.
-    Simple,
-    /// Parse, Bind and Execute of the unnamed statement each time.
-    Extended,
-    /// Bind and Execute of a named statement that was parsed once.
-    Prepared,
-    /// SQL-level PREPARE once, then EXECUTE with literals.
-    Execute,
-}
-
-/// One statement of SQL in pieces.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Statement {
-    /// The statement's name.
-    pub name: String,
-    /// How it is sent.
-    pub protocol: Protocol,
-    /// Its text, values and table names in order.
-    pub pieces: Vec<Piece>,
-    /// The SQL types of its parameters: for `execute`, and where `extended` and `prepared` declare them.
-    #[serde(default, deserialize_with = "null_as_default")]
-    pub types: Vec<String>,
-    /// Whether `extended` and `prepared` send what libpq sends: values as text, and the portal described.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub libpq: bool,
-    /// The nominal number of rows of one execution; shown, not checked.
-    #[serde(default)]
-    pub rows: u64,
-    /// Statements of a class share an operation's table where tables are drawn; null: its own, by its name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub class: Option<String>,
-    /// What stands in a notice in front of the number of rows that the running statement has done; PostgreSQL only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub progress: Option<String>,
-    /// Which variables take what it returns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub into: Option<Into>,
-    /// Where it was written, for messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
 }
 
 /// When the step ends: with the quotas of roles, or after a time.

@@ -8,7 +8,7 @@ mod postgres;
 mod tests;
 
 use crate::draw::{Draw, Values};
-use crate::job::{Format, Job, Protocol};
+use crate::job::{Format, Job, Protocol, ResultForm};
 use crate::session::Wire;
 use crate::session::mysql::encode as mysql;
 use crate::session::mysql::encode::ParameterType;
@@ -39,9 +39,11 @@ pub struct Statement {
     pub late: bool,
     /// The types that it declares for its parameters in PostgreSQL's protocol, by OID; none: the server infers them.
     pub declared: Box<[u32]>,
-    /// Whether it sends what libpq sends: values as text, and the portal described.
+    /// Whether it sends all values as text and names no form of theirs, as libpq does.
     libpq: bool,
-    /// Whether it asks for the names of its columns and for texts, as variables take them.
+    /// In which form it asks PostgreSQL for rows.
+    results: ResultForm,
+    /// Whether it has the portal described, as libpq has, and as variables need it that take columns by their names.
     describes: bool,
     parts: Box<[Part]>,
 }
@@ -152,7 +154,11 @@ impl Statement {
             draws: statement_draws(job, index),
             declared: declared(statement),
             libpq: statement.libpq,
-            describes: statement.into.is_some(),
+            results: match statement.into {
+                Some(_) => ResultForm::Text,
+                None => statement.results,
+            },
+            describes: statement.libpq || statement.into.is_some(),
             parts,
         }
     }
@@ -249,9 +255,9 @@ impl Statement {
         }
         for (number, (kind, source)) in (1..).zip(kinds.iter_mut().zip(&self.sources)) {
             let value = match source {
-                Source::Value(index) => &values.list[*index],
+                Source::Value(index) if !self.libpq => &values.list[*index],
                 Source::Cursor if !self.libpq => continue,
-                Source::Cursor | Source::Variable => {
+                _ => {
                     *kind = ParameterKind::Text;
                     continue;
                 }
@@ -266,9 +272,6 @@ impl Statement {
                     "parameter ${number} is an integer, but value `{}` is {held}",
                     value.name
                 ));
-            }
-            if self.libpq {
-                *kind = ParameterKind::Text;
             }
         }
         Ok(Parameters::new(kinds))

@@ -24,6 +24,7 @@ from dbdyno.model import (
     WorkloadUse,
 )
 from dbdyno.run import driver
+from dbdyno.run.check import sends
 from dbdyno.run.check.preflight import Prepared, load
 
 
@@ -185,4 +186,5 @@ def workload_json(plan: Plan, use: WorkloadUse, steps: Sequence[Step]) -> Json:
         "sha256": workload.sha256(use.name, plan.path),
         **({"programs": known} if known else {}),
         **({"scripts_sha256": scripts} if scripts else {}),
+        **sends.sends(steps),
     }

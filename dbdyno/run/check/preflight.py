@@ -27,7 +27,15 @@ from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import schedule
 from dbdyno.run import starting_state
-from dbdyno.run.check import disk_space, drivers, dropped_tables, reached, requirements, rights
+from dbdyno.run.check import (
+    disk_space,
+    drivers,
+    dropped_tables,
+    reached,
+    requirements,
+    rights,
+    sends,
+)
 from dbdyno.run.check import existing_tables as kept
 from dbdyno.run.check.disk_space import Need
 from dbdyno.run.driver import spread
@@ -112,7 +120,7 @@ def look(plan: Plan, pinned: Json | None, foreseen: Mapping[str, Build]) -> Prep
     builds = {**foreseen, **{name: compile.foreseen(wish) for name, wish in wishes.items()}}
     builds |= {arm.name: installed.locate(arm) for arm in arms if arm.name not in wishes}
     releases = {arm.name: release(arm, builds) for arm in plan.arms}
-    steps = expanded(plan, releases, sizing)
+    steps = sends.as_begun(expanded(plan, releases, sizing), pinned)
     prepared = Prepared(
         builds=builds,
         wishes=wishes,

@@ -11,7 +11,7 @@ from dbdyno.model.document import suggestion
 from dbdyno.workload.script import expression
 from dbdyno.workload.script.expression import Node
 from dbdyno.workload.script.source import Source
-from dbdyno.workload.script.sql import NAME, Backslash, Lexer, Sql
+from dbdyno.workload.script.sql import Backslash, Lexer, Sql
 
 BLANK = re.compile(r"(?:[ \t\r\f\v]|\\\r?\n)*")
 WORD = re.compile(r"(?:(?!\\\r?\n)[^ \t\r\f\v\n])+")
@@ -168,9 +168,6 @@ def _set(name: Word, words: _Words) -> Assign:
     variable = words.next()
     if variable is None:
         raise words.source.error(words.end, "\\set needs a variable and an expression")
-    if not NAME.fullmatch(variable.text):
-        sentence = f"`{variable.text}` cannot name a variable; use letters, digits, underscores"
-        raise words.source.error(variable.offset, sentence)
     value, words.end = expression.parse(words.source, words.end)
     return Assign(variable.text, value, words.offset)
 
@@ -186,8 +183,6 @@ def _sleep(name: Word, words: _Words) -> Sleep:
     amount, variable = 0, None
     if first.text.startswith(":"):
         variable = first.text[1:]
-        if not NAME.fullmatch(variable):
-            raise source.error(first.offset, f"`{first.text}` is not a variable")
     else:
         match = CONSTANT.fullmatch(first.text)
         if match is None or (match[2] and unit is not None):
@@ -218,11 +213,8 @@ def _keep(name: Word, words: _Words, commands: list[Command]) -> None:
     before = commands[-1] if commands else None
     if not isinstance(before, Send) or before.into is not None:
         raise source.error(words.offset, f"\\{kind} has to follow an SQL command")
-    prefix = arguments[0] if arguments else Word("", words.end)
-    if prefix.text and not NAME.fullmatch(prefix.text):
-        sentence = f"no variable can begin with `{prefix.text}`; use letters, digits, underscores"
-        raise source.error(prefix.offset, sentence)
-    commands[-1] = replace(before, into=Into(prefix.text, kind == "aset"))
+    prefix = arguments[0].text if arguments else ""
+    commands[-1] = replace(before, into=Into(prefix, kind == "aset"))
 
 
 def names_in(commands: tuple[Command, ...]) -> Iterator[str]:

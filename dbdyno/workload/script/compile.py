@@ -11,15 +11,18 @@ from dataclasses import dataclass, field
 from dbdyno.model import Json
 from dbdyno.model.document import suggestion
 from dbdyno.model.engine import Traits
+from dbdyno.workload import sending
 from dbdyno.workload import sql as statements_sql
 from dbdyno.workload.script import command, flow
 from dbdyno.workload.script.command import Assign, Command, Condition, Plain, Send, Sleep
 from dbdyno.workload.script.expression import Node
 from dbdyno.workload.script.source import Source
-from dbdyno.workload.script.sql import Sql
+from dbdyno.workload.script.sql import NAME, Sql, Use
 
 PARAMETERS_MAX = 255
 """So many variables pgbench takes in a statement that is not simple."""
+TREE_DEPTH_MAX = 100
+"""How deep an expression nests in a job at most: readers of JSON go no deeper than 128 in all."""
 AUTOMATIC: Mapping[str, Json] = {
     "client_id": {"client": {"first": 0}},
     "random_seed": {"seed": "random"},
@@ -87,13 +90,14 @@ class Scripts:
             return True
         return any(name.startswith(one) and name != one for one in self._prefixes)
 
-    def number(self, name: str, source: Source, offset: int) -> int:
-        """The number of a variable. Raises WorkloadError where nothing ever sets it."""
-        if not self.known(name):
-            there = {*self._assigned, *self._initial}
-            remedy = f"set it, or name it under `variables`; {suggestion(name, there)}"
-            sentence = f"variable `{name}` is never set: {remedy}"
-            raise source.error(offset, sentence)
+    def never_set(self, name: str) -> str:
+        """What there is to say of a variable that may never have a value."""
+        there = {*self._assigned, *self._initial}
+        remedy = f"set it, or name it under `variables`; {suggestion(name, there)}"
+        return f"variable `{name}` is never set: {remedy}"
+
+    def number(self, name: str) -> int:
+        """The number of a variable."""
         if name not in self._numbers:
             self._numbers[name] = len(self.variables)
             self.variables.append({"name": name, "initial": self._initial.get(name)})
@@ -106,8 +110,7 @@ class Scripts:
         with the prefix.
         """
         found = sorted(one for one in self._named if one.startswith(prefix) and one != prefix)
-        anywhere = Source("", "")
-        return {one.removeprefix(prefix): self.number(one, anywhere, 0) for one in found}
+        return {one.removeprefix(prefix): self.number(one) for one in found}
 
     @property
     def engine(self) -> Traits:
@@ -135,7 +138,7 @@ class _Program:
         self.statements = statements
         self.names = {str(statement["name"]) for statement in statements}
         self.code: list[list[str | int]] = []
-        choices: list[_Choice] = []
+        self.choices: list[_Choice] = []
         for one in script.commands:
             match one:
                 case Send():
@@ -145,23 +148,37 @@ class _Program:
                 case Sleep():
                     self._sleep(one)
                 case Condition(word="if"):
-                    choices.append(_Choice(self._branch(one)))
+                    self.choices.append(_Choice(self._branch(one)))
                 case Condition():
-                    self._next_branch(choices[-1])
-                    choices[-1].branch = self._branch(one)
+                    self._next_branch(self.choices[-1])
+                    self.choices[-1].branch = self._branch(one)
                 case Plain(word="else"):
-                    self._next_branch(choices[-1])
-                    choices[-1].branch = None
+                    self._next_branch(self.choices[-1])
+                    self.choices[-1].branch = None
                 case Plain(word="endif"):
-                    self._end(choices.pop())
+                    self._end(self.choices.pop())
                 case Plain():
                     self._pipeline(one)
 
     def _add(self, instruction: str, number: int) -> None:
         self.code.append([instruction, number])
 
+    def _ends(self, offset: int, sentence: str) -> None:
+        """What ends pgbench's client as it gets there, whatever the variables hold.
+
+        Raises WorkloadError, unless a conditional decides whether it gets there: then the step
+        fails as it does.
+        """
+        if not self.choices:
+            raise self.source.error(offset, sentence)
+        self._fork(["error", sentence], len(self.code) + 1, offset)
+
     def _assign(self, one: Assign) -> None:
-        number = self.scripts.number(one.variable, self.source, one.offset)
+        if not NAME.fullmatch(one.variable):
+            sentence = f"`{one.variable}` cannot name a variable; use letters, digits, underscores"
+            self._ends(one.offset, sentence)
+            return
+        number = self.scripts.number(one.variable)
         self.scripts.assignments.append(
             {
                 "variable": number,
@@ -175,9 +192,14 @@ class _Program:
         if one.variable is None:
             self._add("sleep", one.amount * one.unit_us)
             return
+        if not NAME.fullmatch(one.variable):
+            self._ends(one.offset, f"`:{one.variable}` is not a variable")
+            return
+        if not self.choices and not self.scripts.known(one.variable):
+            raise self.source.error(one.offset, self.scripts.never_set(one.variable))
         self.scripts.sleeps.append(
             {
-                "variable": self.scripts.number(one.variable, self.source, one.offset),
+                "variable": self.scripts.number(one.variable),
                 "unit_us": one.unit_us,
                 "place": self.source.place(one.offset),
             }
@@ -186,8 +208,11 @@ class _Program:
 
     def _branch(self, one: Condition) -> int:
         """If the expression is not true, the branch's target is next; it is known later."""
-        place = self.source.place(one.offset)
-        self.scripts.branches.append({"unless": self._tree(one.value), "to": 0, "place": place})
+        return self._fork(self._tree(one.value), 0, one.offset)
+
+    def _fork(self, unless: list[object], to: int, offset: int) -> int:
+        place = self.source.place(offset)
+        self.scripts.branches.append({"unless": unless, "to": to, "place": place})
         number = len(self.scripts.branches) - 1
         self._add("unless", number)
         return number
@@ -214,12 +239,16 @@ class _Program:
             raise self.source.error(one.offset, f"{product} has no pipelines; leave this step out")
         if self.protocol == "simple":
             sentence = 'a pipeline needs protocol = "extended" or "prepared", not "simple"'
-            raise self.source.error(one.offset, sentence)
+            self._ends(one.offset, sentence)
+            return
         self._add(PIPELINE[one.word], 0)
 
     def _send(self, one: Send) -> None:
         """Enters a statement, under the number of its line."""
         sql = one.sql
+        if sql.copies():
+            self._ends(sql.offset, "COPY from or to the client is not supported, as in pgbench")
+            return
         name = f"{self.name}:{self.source.line(sql.offset)}"
         if name in self.names:
             name += f":{self.source.column(sql.offset)}"
@@ -235,6 +264,7 @@ class _Program:
                 "types": [],
                 "rows": int(statements_sql.explainable(sql.text)),
                 "place": self.source.place(sql.offset),
+                **sending.as_pgbench(protocol, self.scripts.engine),
                 **self._into(one),
             }
         )
@@ -248,13 +278,18 @@ class _Program:
         return "simple" if begins and not self.scripts.engine.prepares_begin else self.protocol
 
     def _check_parameters(self, sql: Sql) -> None:
-        """Refuses what the server would not take as a statement with parameters."""
+        """Refuses what the server would not take as a statement with parameters.
+
+        It says so itself where a conditional decides whether the statement is sent.
+        """
         how = f'with protocol = "{self.protocol}"'
-        if len(sql.parts) > 1:
-            sentence = f"{how} commands go one by one; write `;` in place of `\\;`"
-            raise self.source.error(sql.offset, sentence)
         if len(sql.variables) > PARAMETERS_MAX:
             sentence = f"{how} a statement has at most {PARAMETERS_MAX} variables"
+            raise self.source.error(sql.offset, sentence)
+        if self.choices:
+            return
+        if len(sql.parts) > 1:
+            sentence = f"{how} commands go one by one; write `;` in place of `\\;`"
             raise self.source.error(sql.offset, sentence)
         for use in sql.variables:
             if use.quoted:
@@ -264,16 +299,16 @@ class _Program:
                 )
                 raise self.source.error(use.offset, sentence)
 
+    def _used(self, sql: Sql) -> list[Use]:
+        """The variables of a statement; a name that nothing sets is none in a simple one's text."""
+        simple = self.protocol == "simple"
+        return [use for use in sql.variables if not simple or self.scripts.known(use.name)]
+
     def _pieces(self, sql: Sql) -> list[str | Json]:
-        """The text, with variables in their places; a name that nothing sets stays as it is."""
+        """The text, with variables in their places."""
         edits: list[tuple[int, int, str | Json]] = [
-            (
-                use.start,
-                use.end,
-                {"variable": self.scripts.number(use.name, self.source, use.offset)},
-            )
-            for use in sql.variables
-            if self.protocol != "simple" or self.scripts.known(use.name)
+            (use.start, use.end, {"variable": self.scripts.number(use.name)})
+            for use in self._used(sql)
         ]
         if self.scripts.engine.commits_end:
             edits += [
@@ -287,12 +322,12 @@ class _Program:
         if one.into is None:
             return {}
         prefix = one.into.prefix
-        columns = self.scripts.columns(prefix)
-        return {"into": {"columns": columns, "every": one.into.every}}
+        into = {"columns": self.scripts.columns(prefix), "every": one.into.every}
+        return {"into": into | ({"prefix": prefix} if prefix else {})}
 
     def _explained(self, sql: Sql) -> str | None:
         """The statement for EXPLAIN, with $1 … for variables; None where there is no such form."""
-        used = [use for use in sql.variables if self.scripts.known(use.name)]
+        used = self._used(sql)
         plain = len(sql.parts) == 1 and not any(use.quoted for use in used)
         if not plain or not statements_sql.explainable(sql.text):
             return None
@@ -303,13 +338,35 @@ class _Program:
         return text.rstrip().removesuffix(";")
 
     def _tree(self, node: Node) -> list[object]:
-        """An expression as a job has it."""
+        """An expression as a job has it.
+
+        Raises WorkloadError where it can never be computed, unless a conditional decides whether it
+        is.
+        """
+        for leaf in () if self.choices else node.certain():
+            if leaf.form == "error":
+                raise self.source.error(leaf.offset, str(leaf.value))
+            if leaf.form == "variable" and not self.scripts.known(str(leaf.value)):
+                raise self.source.error(leaf.offset, self.scripts.never_set(str(leaf.value)))
+        if node.depth > TREE_DEPTH_MAX:
+            return ["postfix", *(self._part(one) for one in node.parts())]
+        trees: list[list[object]] = []
+        for one in node.parts():
+            count = len(one.arguments)
+            arguments = trees[len(trees) - count :]
+            del trees[len(trees) - count :]
+            trees.append([one.form, *arguments] if count else self._leaf(one))
+        return trees.pop()
+
+    def _part(self, node: Node) -> object:
+        """A node behind its arguments."""
+        count = len(node.arguments)
+        return {"call": node.form, "of": count} if count else self._leaf(node)
+
+    def _leaf(self, node: Node) -> list[object]:
         if node.form == "variable":
-            name = str(node.value)
-            return ["variable", self.scripts.number(name, self.source, node.offset)]
-        if node.value is not None:
-            return [node.form, node.value]
-        return [node.form, *(self._tree(argument) for argument in node.arguments)]
+            return ["variable", self.scripts.number(str(node.value))]
+        return [node.form] if node.value is None else [node.form, node.value]
 
 
 def _edited(text: str, edits: Sequence[tuple[int, int, str | Json]]) -> list[str | Json]:

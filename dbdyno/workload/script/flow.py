@@ -1,11 +1,12 @@
 """Checks the paths through a script: conditionals match, pipelines and transactions end.
 
-pgbench finds the latter when it gets there, and ends its clients; here the step does not begin.
+pgbench finds the latter when it gets there, and ends its clients. Here the step does not begin
+where no path goes on; where one does, the step fails when another is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dbdyno.workload.script.command import Command, Condition, Plain, Send
@@ -44,13 +45,11 @@ def check(source: Source, commands: Sequence[Command]) -> None:
                 choices.append(_Choice(command.offset, states))
             case Condition() | Plain(word="else" | "endif"):
                 states = _next_branch(source, command, choices, states)
-            case Plain():
-                states = _pipelined(source, command, states)
-            case Send():
-                if command.into is not None and any(one.pipeline is not None for one in states):
-                    word = "aset" if command.into.every else "gset"
-                    raise source.error(command.offset, f"no \\{word} within a pipeline")
-                states = frozenset(_after(one, command.sql) for one in states)
+            case Plain() | Send():
+                going = _behind(command, states)
+                if states and not going and not choices:
+                    raise source.error(command.offset, _wrong(command))
+                states = going
             case _:
                 pass
     if choices:
@@ -78,22 +77,31 @@ def _next_branch(
     return choice.before
 
 
-def _pipelined(source: Source, command: Plain, states: frozenset[State]) -> frozenset[State]:
-    """The states behind \\startpipeline, \\syncpipeline or \\endpipeline."""
+def _behind(command: Plain | Send, states: frozenset[State]) -> frozenset[State]:
+    """The states behind a command of pipelines, or of SQL; none of those in which it fails."""
+    if isinstance(command, Send):
+        going = (one for one in states if command.into is None or one.pipeline is None)
+        return frozenset(after for one in going for after in _after(one, command.sql))
     begins = command.word == "startpipeline"
-    right = {(one.pipeline is None) == begins for one in states}
-    if right != {True}:
-        where = "on one path through the conditionals before" if True in right else "here"
-        wrong = "a pipeline is open already" if begins else "no pipeline is open"
-        raise source.error(command.offset, f"\\{command.word}: {wrong} {where}")
+    going = (one for one in states if (one.pipeline is None) == begins)
     if command.word == "syncpipeline":
-        return states
-    opened = command.offset if begins else None
-    return frozenset(State(opened, one.block) for one in states)
+        return frozenset(going)
+    return frozenset(State(command.offset if begins else None, one.block) for one in going)
 
 
-def _after(state: State, sql: Sql) -> State:
-    """The state behind an SQL command, as far as its words tell."""
+def _wrong(command: Plain | Send) -> str:
+    """Why a command cannot be where no path through the script lets it be."""
+    if isinstance(command, Send):
+        every = command.into is not None and command.into.every
+        return f"no \\{'aset' if every else 'gset'} within a pipeline"
+    where = (
+        "a pipeline is open already" if command.word == "startpipeline" else "no pipeline is open"
+    )
+    return f"\\{command.word}: {where} here"
+
+
+def _after(state: State, sql: Sql) -> Iterator[State]:
+    """The states behind an SQL command, as far as its words tell: a variable may be any."""
     block = state.block
     for words in sql.words():
         first = words[0]
@@ -101,7 +109,9 @@ def _after(state: State, sql: Sql) -> State:
             block = sql.offset
         elif words[:2] == ("PREPARE", "TRANSACTION") or (first in ENDS and not _goes_on(words)):
             block = None
-    return State(state.pipeline, block)
+        elif first == ":":
+            yield State(state.pipeline, None)
+    yield State(state.pipeline, block)
 
 
 def _goes_on(words: tuple[str, ...]) -> bool:
@@ -110,11 +120,12 @@ def _goes_on(words: tuple[str, ...]) -> bool:
 
 
 def _check_end(source: Source, states: frozenset[State]) -> None:
+    """Refuses a script that no path leaves with all closed; none may be left at all."""
+    if any(one.pipeline is None and one.block is None for one in states):
+        return
     for one in states:
         if one.pipeline is not None:
             raise source.error(one.pipeline, "a pipeline that the script does not end")
-    blocks = [one.block for one in states]
-    if None not in blocks:
-        offset = min(block for block in blocks if block is not None)
+    for offset in sorted(one.block for one in states if one.block is not None):
         sentence = "a transaction that the script does not end; add COMMIT or ROLLBACK"
         raise source.error(offset, sentence)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 ARGUMENTS_MAX = 16
-"""So many arguments `greatest` and `least` take at most, when pgbench runs them."""
+"""So many arguments a function takes at most, when pgbench runs it."""
+MANY = 1_000_000_000
+"""In place of the most arguments of `greatest` and `least`, which have no limit before they run."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,8 @@ class Function:
     @property
     def wanted(self) -> str:
         """How many arguments it takes, in words."""
+        if self.high == MANY:
+            return "at least 1 argument"
         if self.low == self.high:
             return f"{self.low} argument{'s' * (self.low != 1)}"
         return f"{self.low} to {self.high} arguments"
@@ -31,12 +35,12 @@ FUNCTIONS: Mapping[str, Function] = {
     "debug": Function("debug", 1, 1),
     "double": Function("double", 1, 1),
     "exp": Function("exp", 1, 1),
-    "greatest": Function("greatest", 1, ARGUMENTS_MAX),
+    "greatest": Function("greatest", 1, MANY),
     "hash": Function("hash_murmur2", 1, 2, seeded=True),
     "hash_fnv1a": Function("hash_fnv1a", 1, 2, seeded=True),
     "hash_murmur2": Function("hash_murmur2", 1, 2, seeded=True),
     "int": Function("int", 1, 1),
-    "least": Function("least", 1, ARGUMENTS_MAX),
+    "least": Function("least", 1, MANY),
     "ln": Function("ln", 1, 1),
     "mod": Function("mod", 2, 2),
     "permute": Function("permute", 2, 3, seeded=True),

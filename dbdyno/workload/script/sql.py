@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -35,6 +35,8 @@ TOKEN = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 BRACKET = re.compile(r"/\*|\*/")
+COPIES = {(way, end) for way in ("FROM", "TO") for end in ("STDIN", "STDOUT")}
+"""What in a COPY makes the client a part of it."""
 AROUND = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
 """Text that may stand before a command and means nothing."""
 
@@ -64,9 +66,16 @@ class Sql:
     parts: tuple[tuple[int, int], ...]
 
     def words(self) -> Iterator[tuple[str, ...]]:
-        """The words of each part, in capitals, without what closes it."""
+        """The words and signs of each part, in capitals, without comments and what closes it."""
         for start, end in self.parts:
-            yield tuple(self.text[start:end].upper().split())
+            yield tuple(_words(self.text, start, end))
+
+    def copies(self) -> bool:
+        """Whether a part is a COPY from or to the client."""
+        return any(
+            words[0] == "COPY" and COPIES & set(pairwise(_outside_brackets(words)))
+            for words in self.words()
+        )
 
 
 @dataclass(frozen=True)
@@ -124,13 +133,10 @@ class Lexer:
         return None
 
     def _comment_end(self, start: int) -> int:
-        """The end of a comment; comments nest."""
-        depth = 0
-        for match in BRACKET.finditer(self.source.text, start):
-            depth += 1 if match[0] == "/*" else -1
-            if not depth:
-                return match.end()
-        raise self.source.error(start, "the comment /* is never closed")
+        end = _comment_end(self.source.text, start)
+        if end is None:
+            raise self.source.error(start, "the comment /* is never closed")
+        return end
 
     def _count(self, match: re.Match[str], command: _Command) -> None:
         """Counts brackets, and what an SQL function's body opens and closes."""
@@ -196,3 +202,31 @@ def _part(text: str, start: int, end: int) -> tuple[int, int]:
     match = AROUND.match(text, start, end)
     begin = start if match is None else match.end()
     return begin, begin + len(text[begin:end].rstrip())
+
+
+def _comment_end(text: str, start: int) -> int | None:
+    """The end of the comment that begins there; comments nest."""
+    depth = 0
+    for match in BRACKET.finditer(text, start):
+        depth += 1 if match[0] == "/*" else -1
+        if not depth:
+            return match.end()
+    return None
+
+
+def _words(text: str, start: int, end: int) -> Iterator[str]:
+    """The tokens of a command between two places of a text, in capitals, without comments."""
+    while start < end and (match := TOKEN.match(text, start, end)):
+        start = match.end()
+        if match["comment"]:
+            start = _comment_end(text, match.start()) or end
+        elif not match["space"]:
+            yield match[0].upper()
+
+
+def _outside_brackets(words: Iterable[str]) -> Iterator[str]:
+    depth = 0
+    for word in words:
+        depth += (word == "(") - (word == ")")
+        if not depth:
+            yield word

@@ -116,6 +116,8 @@ pub enum Expression {
     Null,
     /// What a variable holds, by its index.
     Variable(usize),
+    /// What cannot be computed, and why.
+    Error(String),
     /// A function of others.
     Call(Function, Vec<Expression>),
 }
@@ -175,6 +177,9 @@ pub enum Function {
 /// The most arguments of a function; a `case` may have more.
 pub const ARGUMENTS_MAX: usize = 16;
 
+/// How deep an expression may nest: what computes it calls itself as often.
+pub const DEPTH_MAX: usize = 1_000;
+
 impl Function {
     /// Whether it takes so many arguments.
     #[must_use]
@@ -219,7 +224,7 @@ impl Expression {
 
 /// What an expression in JSON has to look like.
 const SHAPE: &str = "an expression is a list: `[\"integer\", 5]`, `[\"double\", 1.5]`, `[\"boolean\", true]`, `[\"null\"]`, \
-                     `[\"variable\", 0]`, or a function and its arguments";
+                     `[\"variable\", 0]`, `[\"error\", \"why\"]`, a function and its arguments, or `[\"postfix\", …]`";
 
 impl TryFrom<Json> for Expression {
     type Error = String;
@@ -232,30 +237,82 @@ impl TryFrom<Json> for Expression {
         let Some(Json::String(name)) = list.next() else {
             return Err(SHAPE.to_owned());
         };
-        let leaf = |value: Option<Self>| value.ok_or_else(|| SHAPE.to_owned());
-        match (name.as_str(), list.as_slice()) {
-            ("integer", [value]) => leaf(value.as_i64().map(Self::Integer)),
-            // Of another expression it is the function.
-            ("double", [value]) if !value.is_array() => leaf(value.as_f64().map(Self::Double)),
-            ("boolean", [value]) => leaf(value.as_bool().map(Self::Boolean)),
-            ("variable", [value]) => {
-                let index = value.as_u64().and_then(|index| usize::try_from(index).ok());
-                leaf(index.map(Self::Variable))
-            }
-            ("null", []) => Ok(Self::Null),
-            ("integer" | "boolean" | "variable" | "null", _) => Err(SHAPE.to_owned()),
-            _ => {
-                let function: Function = serde_json::from_value(Json::String(name.clone()))
-                    .map_err(|_| format!("no function `{name}`"))?;
-                let arguments: Result<Vec<_>, _> = list.map(Self::try_from).collect();
-                let arguments = arguments?;
-                if !function.takes(arguments.len()) {
-                    let count = arguments.len();
-                    return Err(format!("`{name}` does not take {count} arguments"));
-                }
-                Ok(Self::Call(function, arguments))
-            }
+        if name == "postfix" {
+            return postfix(list);
         }
+        if let Some(leaf) = leaf(&name, list.as_slice()) {
+            return leaf;
+        }
+        let arguments: Result<Vec<_>, _> = list.map(Self::try_from).collect();
+        call(function(name)?, arguments?)
+    }
+}
+
+/// Returns what has no arguments, by the word in front; none where the word is a function's.
+fn leaf(name: &str, rest: &[Json]) -> Option<Result<Expression, String>> {
+    let made = match (name, rest) {
+        ("integer", [value]) => value.as_i64().map(Expression::Integer),
+        // Of another expression it is the function.
+        ("double", [value]) if !value.is_array() => value.as_f64().map(Expression::Double),
+        ("boolean", [value]) => value.as_bool().map(Expression::Boolean),
+        ("variable", [value]) => {
+            let index = value.as_u64().and_then(|index| usize::try_from(index).ok());
+            index.map(Expression::Variable)
+        }
+        ("error", [Json::String(reason)]) => Some(Expression::Error(reason.clone())),
+        ("null", []) => Some(Expression::Null),
+        ("integer" | "boolean" | "variable" | "error" | "null", _) => None,
+        _ => return None,
+    };
+    Some(made.ok_or_else(|| SHAPE.to_owned()))
+}
+
+/// Returns the function of a name.
+fn function(name: String) -> Result<Function, String> {
+    let refused = format!("no function `{name}`");
+    serde_json::from_value(Json::String(name)).map_err(|_| refused)
+}
+
+/// Returns the call of a function.
+fn call(function: Function, arguments: Vec<Expression>) -> Result<Expression, String> {
+    if !function.takes(arguments.len()) {
+        let (name, count) = (json!(function), arguments.len());
+        let name = name.as_str().unwrap_or_default();
+        return Err(format!("`{name}` does not take {count} arguments"));
+    }
+    Ok(Expression::Call(function, arguments))
+}
+
+/// A function in a list of parts: how many of those in front of it are its arguments.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Apply {
+    call: String,
+    of: usize,
+}
+
+/// Returns an expression whose parts stand behind one another, arguments before their function: it may nest deeper than
+/// readers of JSON go.
+fn postfix(parts: impl Iterator<Item = Json>) -> Result<Expression, String> {
+    // Each with how deep it nests.
+    let mut stack: Vec<(Expression, usize)> = Vec::new();
+    for part in parts {
+        if part.is_array() {
+            stack.push((Expression::try_from(part)?, 1));
+            continue;
+        }
+        let apply: Apply = serde_json::from_value(part).map_err(|_| SHAPE.to_owned())?;
+        let first = stack.len().checked_sub(apply.of).ok_or(SHAPE)?;
+        let (arguments, depths): (Vec<_>, Vec<_>) = stack.drain(first..).unzip();
+        let depth = 1 + depths.into_iter().max().unwrap_or(0);
+        if depth > DEPTH_MAX {
+            return Err(format!("an expression nests at most {DEPTH_MAX} deep"));
+        }
+        stack.push((call(function(apply.call)?, arguments)?, depth));
+    }
+    match stack.pop() {
+        Some((expression, _)) if stack.is_empty() => Ok(expression),
+        _ => Err(SHAPE.to_owned()),
     }
 }
 
@@ -266,6 +323,7 @@ impl From<Expression> for Json {
             Expression::Double(number) => json!(["double", number]),
             Expression::Boolean(truth) => json!(["boolean", truth]),
             Expression::Null => json!(["null"]),
+            Expression::Error(reason) => json!(["error", reason]),
             Expression::Variable(index) => json!(["variable", index]),
             Expression::Call(function, arguments) => {
                 let arguments = arguments.into_iter().map(Self::from);
@@ -298,12 +356,42 @@ mod tests {
     }
 
     #[test]
+    fn an_expression_in_parts_is_the_tree_that_they_make() {
+        let parts = r#"["postfix",["variable",3],["double",1],{"call":"double","of":1},{"call":"lt","of":2},["error","no"],["null"],{"call":"case","of":3}]"#;
+        let tree =
+            r#"["case",["lt",["variable",3],["double",["double",1]]],["error","no"],["null"]]"#;
+        assert_eq!(parsed(parts).unwrap(), parsed(tree).unwrap());
+        let sum = |terms: usize| {
+            let term = r#",["integer",1],{"call":"add","of":2}"#;
+            parsed(&format!(
+                r#"["postfix",["integer",1]{}]"#,
+                term.repeat(terms - 1)
+            ))
+        };
+        assert!(sum(DEPTH_MAX).is_ok());
+        let refused = sum(DEPTH_MAX + 1).unwrap_err();
+        assert!(
+            refused.starts_with("an expression nests at most 1000 deep"),
+            "{refused}"
+        );
+    }
+
+    #[test]
     fn what_is_no_expression_is_refused_with_the_reason() {
         for (text, reason) in [
             ("5", SHAPE),
             (r#"["integer", 1.5]"#, SHAPE),
             (r#"["integer", 1, 2]"#, SHAPE),
             (r#"["variable", -1]"#, SHAPE),
+            (r#"["error", 1]"#, SHAPE),
+            (r#"["postfix"]"#, SHAPE),
+            (r#"["postfix", 1]"#, SHAPE),
+            (r#"["postfix", ["null"], ["null"]]"#, SHAPE),
+            (r#"["postfix", ["null"], {"call": "add", "of": 2}]"#, SHAPE),
+            (
+                r#"["postfix", ["null"], {"call": "shell", "of": 1}]"#,
+                "no function `shell`",
+            ),
             (r#"["shell", ["integer", 1]]"#, "no function `shell`"),
             (
                 r#"["pi", ["integer", 1]]"#,

@@ -2,6 +2,7 @@
 
 use super::{Form, Overflow, ParameterKind, Sink, Statement};
 use crate::draw::{Draw, Values};
+use crate::job::ResultForm;
 use crate::session::postgres::encode;
 use crate::text::write_integer;
 use crate::value::expression::Registers;
@@ -26,12 +27,11 @@ impl Statement {
     /// Ends the bind that begins at the mark, and executes what it bound.
     #[inline]
     pub(super) fn execute_bound(&self, out: &mut Vec<u8>, mark: usize) {
-        if self.describes {
-            encode::bind_end_text(out, mark);
-        } else {
-            encode::bind_end(out, mark);
+        match self.results {
+            ResultForm::Binary => encode::bind_end(out, mark),
+            ResultForm::Text => encode::bind_end_text(out, mark),
         }
-        if self.describes || self.libpq {
+        if self.describes {
             encode::describe_portal(out);
         }
         encode::execute(out);

@@ -2,6 +2,7 @@
 //! documentation, "Built-in Operators" and "Built-In Functions"; where that is silent, as its program does).
 
 mod compile;
+mod double;
 mod fault;
 mod function;
 mod register;
@@ -57,6 +58,8 @@ pub enum Expression {
     Case(Box<[Expression]>),
     /// Its argument, which is also shown with its place.
     Debug(Box<(String, Expression)>),
+    /// What cannot be computed, for this reason.
+    Error(Box<str>),
 }
 
 impl Expression {
@@ -160,6 +163,7 @@ impl Expression {
                 registers.show(&shown.0, value);
                 Ok(value)
             }
+            Self::Error(reason) => fault(Fault::Said(reason.clone())),
             common => common.evaluate(registers, random),
         }
     }

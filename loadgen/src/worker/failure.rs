@@ -40,9 +40,8 @@ impl<S: Sessions> Worker<S> {
             // Statements behind the error were skipped, and with them perhaps their preparing.
             connection.executed.fill(false);
         }
-        // Of a script PostgreSQL tells whether a transaction is open; other programs begin none that only one statement is in.
-        let closed =
-            program.script && !connection.reply.in_block && self.code.wire == Wire::Postgres;
+        // PostgreSQL tells whether a transaction is open.
+        let closed = !connection.reply.in_block && self.code.wire == Wire::Postgres;
         let transaction = program.transaction && !closed;
         self.count_error(index, &error, fatal);
         if fatal {

@@ -19,12 +19,11 @@ const TURN_NS: u64 = 50_000;
 /// The longest sleep: a day.
 const SLEEP_NS_MAX: u64 = 86_400_000_000_000;
 
-/// Whether a column's name, behind a prefix that is one, makes a variable's: letters, digits, `_` and all beyond ASCII, and
-/// no digit in front.
+/// Whether a prefix and a column's name make a variable's: letters, digits, `_` and all beyond ASCII, and no digit in front.
 fn can_name(prefix: &str, name: &[u8]) -> bool {
-    let can_follow = |byte: &u8| !byte.is_ascii() || byte.is_ascii_alphanumeric() || *byte == b'_';
-    let begins = !prefix.is_empty() || name.first().is_some_and(|byte| !byte.is_ascii_digit());
-    begins && name.iter().all(can_follow)
+    let mut bytes = prefix.bytes().chain(name.iter().copied());
+    let begins = |byte: u8| !byte.is_ascii() || byte.is_ascii_alphabetic() || byte == b'_';
+    bytes.next().is_some_and(begins) && bytes.all(|byte| begins(byte) || byte.is_ascii_digit())
 }
 
 /// What a connection gathers between the beginning of a pipeline and its sending.

@@ -227,6 +227,20 @@ pub(crate) const CASES: &[Case] = &[
         "is for `extended` and `prepared`",
     ),
     (
+        "script",
+        "/statements/0/protocol",
+        "\"simple\"",
+        "statements[0].libpq",
+        "is for `extended` and `prepared`",
+    ),
+    (
+        "qr100",
+        "/statements/0/results",
+        "\"text\"",
+        "statements[0].results",
+        "is for `extended` and `prepared`",
+    ),
+    (
         "qr100",
         "/statements/0/pieces/3/repeat",
         "0",

@@ -1,7 +1,7 @@
 //! What makes a job's cursors, statements and programs valid.
 
 use super::{Check, JobError, ensure, ensure_index, ensure_names};
-use crate::job::{Bound, Instruction, Job, Maker, Piece, Protocol, Scope, Statement};
+use crate::job::{Bound, Instruction, Job, Maker, Piece, Protocol, ResultForm, Scope, Statement};
 use crate::statement::declared_oid;
 use std::collections::BTreeSet;
 
@@ -89,7 +89,8 @@ impl Job {
         Ok(())
     }
 
-    /// Checks the types that a statement declares for so many parameters, and whether it can be sent as libpq does.
+    /// Checks the types that a statement declares for so many parameters, and whether it can be sent as
+    /// libpq does and answered in the form that it asks for.
     fn check_types(&self, statement: &Statement, parameters: usize, key: &str) -> Check {
         let types = statement.types.len();
         let binds = !self.engine.is_mysql()
@@ -119,6 +120,11 @@ impl Job {
         ensure(
             binds || !statement.libpq,
             format!("{key}.libpq"),
+            "is for `extended` and `prepared` of the engine `postgres`; leave it out",
+        )?;
+        ensure(
+            binds || statement.results == ResultForm::Binary,
+            format!("{key}.results"),
             "is for `extended` and `prepared` of the engine `postgres`; leave it out",
         )
     }

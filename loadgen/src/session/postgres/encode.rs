@@ -108,8 +108,9 @@ pub fn bind_end(out: &mut Vec<u8>, mark: usize) {
 }
 
 /// Ends a bind; the results shall come as texts.
+#[inline]
 pub fn bind_end_text(out: &mut Vec<u8>, mark: usize) {
-    out.extend_from_slice(&[0, 0]);
+    out.extend_from_slice(&[0, 1, 0, 0]);
     end(out, mark);
 }
 
@@ -292,7 +293,7 @@ mod tests {
         frontend::execute("", 0, &mut out).expect("execute");
         frontend::sync(&mut out);
         let none: [&[u8]; 0] = [];
-        assert!(frontend::bind("", "s1", [], none, write, [], &mut out).is_ok());
+        assert!(frontend::bind("", "s1", [], none, write, [0], &mut out).is_ok());
         let seven: [&[u8]; 1] = [b"7"];
         assert!(frontend::bind("", "s1", [], seven, write, [1], &mut out).is_ok());
         frontend::describe(b'P', "", &mut out).expect("describe");

@@ -28,6 +28,8 @@ pub enum Fault {
     PermuteSize,
     /// A variable that was given nothing yet: its index.
     Undefined(usize),
+    /// What the job says.
+    Said(Box<str>),
     /// A variable whose text cannot be computed with: its index, its text, and why.
     Malformed(usize, String, &'static str),
 }
@@ -72,6 +74,7 @@ impl fmt::Display for Fault {
                 formatter,
                 "exponential parameter must be greater than zero (not {given:.6})"
             ),
+            Self::Said(reason) => formatter.write_str(reason),
             Self::Undefined(_) => formatter.write_str("undefined variable"),
             Self::PermuteSize => {
                 formatter.write_str("permute size parameter must be greater than zero")

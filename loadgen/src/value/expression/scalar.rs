@@ -1,6 +1,6 @@
 //! The values that expressions compute with, and what becomes of one kind where another is wanted.
 
-use super::{Fault, Outcome};
+use super::{Fault, Outcome, double};
 use crate::text::{write_double, write_integer};
 
 /// A value; with a tag as wide as what it holds, so that it is copied in whole words.
@@ -137,14 +137,8 @@ impl Scalar {
             let out_of_range = |_| "is out of range for type bigint";
             return number.parse().map(Self::Integer).map_err(out_of_range);
         }
-        match number.parse::<f64>() {
-            // A number that has become infinite was too large.
-            Ok(value)
-                if value.is_finite() || !digits.starts_with(|one: char| one.is_ascii_digit()) =>
-            {
-                Ok(Self::Double(value))
-            }
-            _ => Err("is malformed"),
-        }
+        let size = double::read(digits).ok_or("is malformed")?;
+        let negative = number.starts_with('-');
+        Ok(Self::Double(if negative { -size } else { size }))
     }
 }

@@ -82,6 +82,7 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
         "errors": 0.0, "lag_us_p99": 3.0, "queue_us_p99": 12.0,
         "cpu_per_op": 100.0, "server_cpu_per_op": 100.0, "whole_server_cpu_per_op": 102.32,
         "connections_cpu_per_op": None,
+        **dict.fromkeys(("idle_cpu_per_op", "idle_write_kib_per_op", "idle_cpu_share")),
         "insert_cpu_per_row": 20.0, "delete_cpu_per_row": 10.0,
         "background_cpu_per_op": 1.1, "generator_cpu_per_op": 8.0,
         "generator_share": 100 * 40_000 / 511_600, "cs_per_op": 2.0, "steal_share": 0.0,

@@ -148,8 +148,9 @@ def assert_costs(step: StepFolder, turns: Json) -> None:
     lines = [line for line in step.host() if line["kind"] not in ("start", "end")]
     kinds = [line["kind"] for line in lines]
     assert kinds[0] == "open" and kinds[-1] == "close"
-    assert kinds[1:-1] == ["pause", "settled"] * ((len(kinds) - 2) // 2)
+    assert kinds[1:-1] == ["pause", "resume", "settled"] * ((len(kinds) - 2) // 3)
     assert turns["slice_s"] == 0.5
+    lines = [line for line in lines if line["kind"] != "resume"]
     pairs = list(zip(lines[::2], lines[1::2], strict=True))
     run = assemble.step_run(step)
     for owner in ("role:query", "generator", "lab"):

@@ -12,6 +12,8 @@ from dbdyno.model.profile import Profile
 
 SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
 """How the names of owners begin whose costs are the server's."""
+IDLE = "idle:"
+"""Before an owner of the server, for its cost between the arm's turns: no part of the window's."""
 
 
 @dataclass(frozen=True, kw_only=True)

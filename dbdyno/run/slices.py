@@ -2,7 +2,8 @@
 
 Everything that asks a server anything is done on all arms before the first turn or after the last.
 In between an arm's generator goes on, is left alone for its slice, pauses and is waited for, then
-the next. Counters are read at both ends of each turn (docs/results.md, host.jsonl).
+the next. Counters are read at both ends of each turn and of each wait (docs/results.md,
+host.jsonl).
 """
 
 from __future__ import annotations
@@ -80,6 +81,12 @@ class Player:
         self._load = self._stack.enter_context(Load(self._measurement))
         self._inbox = self._stack.enter_context(Inbox(self._load.generator))
         self._wait_for("ready")
+
+    def next_turn(self, slice_ns: int) -> None:
+        """Reads what the server did while it waited, then takes a turn as `turn` does."""
+        if self._open and self.playing:
+            self._read("resume", None)
+        self.turn(slice_ns)
 
     def turn(self, slice_ns: int) -> None:
         """Lets the load run for a slice of active time, or to its end."""
@@ -193,7 +200,7 @@ def play(
             for name in order(number):
                 if name in by_name and by_name[name].playing:
                     player = by_name[name]
-                    player.attempt(partial(player.turn, round(slice_s * SECOND_NS)))
+                    player.attempt(partial(player.next_turn, round(slice_s * SECOND_NS)))
         step.wait_for_statistics(player.server for player in players)
         for player in players:
             player.attempt(player.after)

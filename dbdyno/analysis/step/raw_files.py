@@ -291,6 +291,7 @@ class Host:
     """
 
     readings: tuple[Json, ...]
+    waited: tuple[Json, ...] = ()  # as read: `pause` and `resume` of each wait for the next turn
 
     @property
     def open(self) -> Json | None:
@@ -319,12 +320,15 @@ class Host:
 def host(lines: Iterable[Json]) -> Host:
     """The readings from `open` to `close`; without either end, what there is of `second` ones."""
     kept: list[Json] = []
+    waited: list[Json] = []
     foreign: Json = {}  # by how much counters grew between the arm's turns, so far
     paused: Json | None = None  # the reading at the last turn's end, until the next turn begins
     for line in lines:
         kind = line["kind"]
         if kind == "open":
-            kept, foreign, paused = [line], {}, None
+            kept, waited, foreign, paused = [line], [], {}, None
+        elif kind == "resume" and paused is not None:
+            waited += [paused, line]
         elif kind in ("second", "settled", "pause", "close"):
             if paused is not None:
                 foreign, paused = _sum(foreign, _growth(paused, line)), None
@@ -334,7 +338,7 @@ def host(lines: Iterable[Json]) -> Host:
                 kept.append(_less(line, foreign))
         if kind == "close":
             break
-    return Host(readings=tuple(kept))
+    return Host(readings=tuple(kept), waited=tuple(waited))
 
 
 def _growth(before: Any, after: Json) -> Json:

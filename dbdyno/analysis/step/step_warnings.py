@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.analysis.step import evidence as basis
-from dbdyno.analysis.step import failures
+from dbdyno.analysis.step import failures, idle_work
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.wording import listed
 from dbdyno.model import Fairness, RoleFigures, StatementUse, Target, Window
@@ -47,6 +47,7 @@ def warnings(
         *_limits(evidence),
         *_deletes(roles.targets),
         *_disturbed(evidence, metrics),
+        *idle_work.warnings(evidence),
         *_unknown(evidence, metrics),
         *_errors(evidence, metrics),
         *_ends(evidence, window.end_spread),

@@ -53,6 +53,23 @@ COST: tuple[Metric, ...] = (
         older results with I/O workers and parallel workers""",
     ),
     row.own(
+        "idle_cpu_per_op", "µs/operation", "lower", 2,
+        """CPU of idle work | CPU time of the server's processes, its standbys' included, from each
+        end of the arm's turns in the window until its generator is told to resume, divided by
+        operations of the window. No part of the window's costs. With more arms the server waits
+        longer for each operation. NA without turns in slices, and in older results""",
+    ),
+    row.own(
+        "idle_write_kib_per_op", "KiB/operation", "lower", 3,
+        """bytes written by idle work | same for bytes that these processes gave the system to
+        write""",
+    ),
+    row.own(
+        "idle_cpu_share", "%", "lower", 2,
+        """idle work, of a core | same CPU time as a share of the time that the server waited (100
+        %: one core all the time), so of the other arms' windows; over 2 % is a warning""",
+    ),
+    row.own(
         "generator_cpu_per_op", "µs/operation", "lower", 2,
         """CPU of the load generator | its CPU time in the window, divided by operations""",
     ),

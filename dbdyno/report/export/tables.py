@@ -366,7 +366,9 @@ TABLES: tuple[Table, ...] = (
         """,
     ),
     table(
-        "costs", "an owner's costs in exactly a step's window; rest: costs without an owner",
+        "costs",
+        "an owner's costs in exactly a step's window, of idle:OWNER between its turns; rest: costs "
+        "without an owner",
         """
         owner            | text   |       | role:NAME, parallel:ROLE, background:KIND, rest …
         cpu_us           | number | µs    | CPU time, user and system

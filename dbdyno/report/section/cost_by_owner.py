@@ -8,13 +8,18 @@ from collections.abc import Callable, Iterable
 from dbdyno.model import Cell as Result
 from dbdyno.model import OwnerCost, StepComparison
 from dbdyno.model.headlines import kind_of
-from dbdyno.model.step_run import SERVER_OWNERS
+from dbdyno.model.step_run import IDLE, SERVER_OWNERS
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
 
 _SERVER = "The server"
 _OUTSIDE = "Outside the server"
+_WAITING = "The waiting server, between its turns"
+_IDLE_NOTE = (
+    " Between its turns a server's costs are in other arms' time and in no window; they are divided"
+    " by the same operations."
+)
 _NAMES = {
     "backend:other": "other backends",
     "exited": "ended, unknown",
@@ -34,6 +39,7 @@ _QUANTITIES: tuple[tuple[str, Callable[[OwnerCost], float | None], int], ...] = 
 
 def owner_name(owner: str) -> str:
     """An owner of costs in words: `role:insert` is the insert connections."""
+    owner = owner.removeprefix(IDLE)
     if owner.startswith("role:"):
         return f"{owner.removeprefix('role:')} connections"
     if owner.startswith("parallel:"):
@@ -48,8 +54,9 @@ def _group(owner: str) -> str:
 def _order(owner: str) -> tuple[bool, int, str]:
     """Roles first, then the server's background, then what is outside the server."""
     kinds = (*SERVER_OWNERS, "generator", "lab", "rest")
-    place = next((i for i, kind in enumerate(kinds) if owner.startswith(kind)), len(kinds))
-    return (_group(owner) == _OUTSIDE, place, owner)
+    of = owner.removeprefix(IDLE)
+    place = next((i for i, kind in enumerate(kinds) if of.startswith(kind)), len(kinds))
+    return (_group(of) == _OUTSIDE, place, of)
 
 
 def per_operation(
@@ -73,13 +80,18 @@ def cost_tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]
     found = {owner for result in step.cells for run in result.runs for owner in run.owners}
     if step.headline is None or not found:
         return
-    owners = sorted(found, key=_order)
-    rows = [_row(step, owner_name(owner), [owner], _group(owner)) for owner in owners]
-    server = [owner for owner in owners if _group(owner) == _SERVER]
+    window = sorted((owner for owner in found if not owner.startswith(IDLE)), key=_order)
+    rows = [_row(step, owner_name(owner), [owner], _group(owner)) for owner in window]
+    server = [owner for owner in window if _group(owner) == _SERVER]
     place = len(server)
     if server:
         rows.insert(place, _row(step, "the server's sum", server, _SERVER, total=True))
-    rows.append(_row(step, "the machine's sum", owners, _OUTSIDE, total=True))
+    rows.append(_row(step, "the machine's sum", window, _OUTSIDE, total=True))
+    idle = sorted(found.difference(window), key=_order)
+    spent = [owner for owner in idle if _spent(step, owner)]
+    rows += [_row(step, owner_name(owner), [owner], _WAITING) for owner in spent]
+    if spent:
+        rows.append(_row(step, "the waiting server's sum", idle, _WAITING, total=True))
     columns = [Column(text="owner", left=True)]
     columns += [
         Column(text=result.arm, group=quantity)
@@ -93,8 +105,15 @@ def cost_tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]
         columns=tuple(columns),
         rows=tuple(rows),
         note=f"Differences of counters over the window, divided by the {kind.many} counted in "
-        "it; means of the blocks. Bytes: as the system charged them to the owner's processes.",
+        "it; means of the blocks. Bytes: as the system charged them to the owner's processes."
+        f"{_IDLE_NOTE if spent else ''}",
     )
+
+
+def _spent(step: StepComparison, owner: str) -> bool:
+    """Whether an owner cost anything, in any run of any arm."""
+    costs = (run.owners.get(owner) for result in step.cells for run in result.runs)
+    return any(cost.cpu_us or cost.write_bytes for cost in costs if cost is not None)
 
 
 def _row(
@@ -103,7 +122,13 @@ def _row(
     """A row of costs; the digits of a quantity are those of its sum, so that columns add up."""
     tone: Tone = "total" if total else ""
     cells = [Cell(text=name, tone=tone)]
-    everyone = {owner for result in step.cells for run in result.runs for owner in run.owners}
+    everyone = {
+        owner
+        for result in step.cells
+        for run in result.runs
+        for owner in run.owners
+        if not owner.startswith(IDLE)
+    }
     for _, of, more in _QUANTITIES:
         sums = [per_operation(result, everyone, of) for result in step.cells]
         digits = min(number.digits_alike(sums, 9) + (more if any(sums) else 0), 4)

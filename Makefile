@@ -64,18 +64,25 @@ servers: setup
 	        echo "make test: PostgreSQL $$version cannot be had; tests that need it are skipped" >&2; \
 	done
 
+# Those of Rust run beside the others, of which each has one processor.
 check: setup
-	@$(ENTER) status=0; \
+	@$(ENTER) status=0; log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
 	step() { "$$@" || { status=1; echo "make check: failed: $$*" >&2; }; }; \
+	rust() { \
+	    step cargo fmt --check; \
+	    step cargo clippy --locked --quiet --all-targets -- --deny warnings; \
+	    return $$status; \
+	}; \
+	rust >"$$log" 2>&1 & \
 	step ruff format --check --quiet .; \
 	step ruff check --quiet .; \
 	step mypy; \
 	step mypy --config-file tests/mypy.ini; \
-	step cargo fmt --check; \
-	step cargo clippy --locked --quiet --all-targets -- --deny warnings; \
 	imports() { local said; said=$$(lint-imports --no-logo) || { echo "$$said"; return 1; }; }; \
 	step imports; \
 	step python tools/tidy.py; \
+	wait $$! || status=1; \
+	cat "$$log"; \
 	exit $$status
 
 bench: setup

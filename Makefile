@@ -6,8 +6,8 @@ ENTER := set -euo pipefail; source .tools/env;
 # The servers that live tests ask for; brought once, kept in the cache, no database is made of them.
 TEST_SERVERS := 17 18
 
-# More would only disturb each other, and what tests wait for.
-LIVE_PROCESSES := 3
+# Tests with servers wait four fifths of their time, so that two processors serve six.
+LIVE_PROCESSES := 6
 
 .PHONY: help setup demo wheel pictures test soak test-slow check bench calibrate docs servers clean
 .DEFAULT_GOAL := help
@@ -47,19 +47,10 @@ wheel:
 pictures: setup
 	@$(ENTER) python tools/pictures.py
 
-# All parts run whatever the others say; pytest's closing lines stand last when all is well. Tests that need a server
-# have a lab of their own in each process (tests/own_lab.py); they mostly wait, so that there is one process more than
-# cores. What shares a server comes to one process (tests/conftest.py); of the others, tests of one file do, which share
-# what they have made. Tests marked `soak` are left to `make soak`. A part in which PYTEST leaves no test (status 5) is well.
+# Tests that need a server have a lab of their own in each process (tests/own_lab.py); what shares a server comes to one
+# process (tests/conftest.py). Tests marked `soak` are left to `make soak`.
 test: setup servers
-	@$(ENTER) status=0; \
-	cargo test --locked --quiet || status=$$?; \
-	DYNO_TEST_WAIT=io_uring cargo test --locked --quiet --test hostile --test live --test null || status=$$?; \
-	part() { python -m pytest "$$@" $(PYTEST) || [ $$? -eq 5 ] || status=1; }; \
-	part -n auto --maxprocesses 8 --dist worksteal -m "not live and not soak"; \
-	part -n $(LIVE_PROCESSES) --dist loadgroup -m "live and not soak"; \
-	[ $$status -eq 0 ] || echo "make test: failed, see above" >&2; \
-	exit $$status
+	@$(ENTER) LIVE_PROCESSES=$(LIVE_PROCESSES) tools/tests $(PYTEST)
 
 soak: setup servers wheel
 	@$(ENTER) python -m pytest -n $(LIVE_PROCESSES) --dist loadgroup -m soak $(PYTEST)
@@ -73,18 +64,25 @@ servers: setup
 	        echo "make test: PostgreSQL $$version cannot be had; tests that need it are skipped" >&2; \
 	done
 
+# Those of Rust run beside the others, of which each has one processor.
 check: setup
-	@$(ENTER) status=0; \
+	@$(ENTER) status=0; log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
 	step() { "$$@" || { status=1; echo "make check: failed: $$*" >&2; }; }; \
+	rust() { \
+	    step cargo fmt --check; \
+	    step cargo clippy --locked --quiet --all-targets -- --deny warnings; \
+	    return $$status; \
+	}; \
+	rust >"$$log" 2>&1 & \
 	step ruff format --check --quiet .; \
 	step ruff check --quiet .; \
 	step mypy; \
 	step mypy --config-file tests/mypy.ini; \
-	step cargo fmt --check; \
-	step cargo clippy --locked --quiet --all-targets -- --deny warnings; \
 	imports() { local said; said=$$(lint-imports --no-logo) || { echo "$$said"; return 1; }; }; \
 	step imports; \
 	step python tools/tidy.py; \
+	wait $$! || status=1; \
+	cat "$$log"; \
 	exit $$status
 
 bench: setup

@@ -45,7 +45,7 @@ def server_group(item: pytest.Function) -> str | None:
     if not item.get_closest_marker("live"):
         return None
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    if "mysql_engine" in parameters:
+    if "mysql_server" in item.fixturenames:
         return str(parameters["mysql_engine"])
     module = item.module.__name__
     shared = sorted(
@@ -53,7 +53,8 @@ def server_group(item: pytest.Function) -> str | None:
         for name, found in item._fixtureinfo.name2fixturedefs.items()
         if found[-1].scope == "module" and found[-1].func.__module__ == module
     )
-    builds_of = [str(parameters[name]) for name in ("base_dir", *shared) if name in parameters]
+    of = ("base_dir", "mysql_engine", *shared)
+    builds_of = [str(parameters[name]) for name in of if name in parameters]
     return " ".join([module, *shared, *builds_of]) if shared else None
 
 

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.host import process
+from dbdyno.host import port, process
 from server_place import within
 
 NODES = ("n1", "n2")
@@ -253,8 +253,7 @@ def cluster() -> Iterator[TestCluster]:
 
 def free_ports(count: int) -> list[int]:
     """Ports of loopback that nobody has now."""
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return ports
+    ports: set[int] = set()
+    while len(ports) < count:
+        ports.add(port.free("127.0.0.1"))
+    return sorted(ports)

@@ -1,15 +1,19 @@
-"""The load of one step on a running server, without anything that observes the host."""
+"""The load of one step, by whatever driver, without anything that observes the host: its events."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
+from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.engine.interface import HostSampler
 from dbdyno.model import Json, Step
 from dbdyno.run import driver, measurement
-from dbdyno.run.driver.loadgen import Generator
+from dbdyno.run.driver import Running
+
+Then = Callable[[Running, Json], None]
+"""What a test does at an event."""
 
 
 def load(
@@ -19,22 +23,48 @@ def load(
 
     `keep` gets the lines of its events.
     """
-    bench = measurement.Bench(
-        server=server, sampler=no_sampler, arm="suite", block=1, seed=7, switch=None, threads=1
-    )  # fmt: skip
-    sessions: set[int] = set()
-    last: Json = {}
-    with Generator(driver.of(step).prepare(step, bench), keep) as generator:
-        for event in generator.events():
-            if event["event"] == "connected":
-                sessions.add(event["server_pid"])
-            elif event["event"] == "ready":
-                generator.go()
-            elif event["event"] == "window_close":
-                generator.stop()
-            last = event
+    makes = driver.of(step)
+    said = heard(makes.start(makes.prepare(step, bench(server)), keep, None))
+    last = said[-1]
     assert last["status"] == "ok", (step.name, last["reason"])
-    return last, sessions
+    return last, {event["server_pid"] for event in said if event["event"] == "connected"}
+
+
+def events(server: Server, step: Step, *, seed: int = 7, threads: int = 1) -> list[Json]:
+    """Everything that is said of a step's load on a running server."""
+    makes = driver.of(step)
+    job = makes.prepare(step, bench(server, seed=seed, threads=threads))
+    return heard(makes.start(job, lambda _: None, None))
+
+
+def heard(load: Running, then: Then = lambda running, event: None) -> list[Json]:
+    """The events of a load that begins as soon as it is ready, and closes with its window."""
+    said = []
+    with load as running:
+        for event in running.events():
+            said.append(event)
+            if event["event"] == "ready":
+                running.go()
+            elif event["event"] == "window_close":
+                running.stop()
+            then(running, event)
+    return said
+
+
+def bench(server: Server, *, seed: int = 7, threads: int = 1) -> measurement.Bench:
+    """Where a step of one arm is measured, and nothing is observed."""
+    return measurement.Bench(
+        server=server, sampler=no_sampler, arm="suite", block=1, seed=seed, switch=None,
+        threads=threads,
+    )  # fmt: skip
+
+
+def only_step(folder: Path, text: str, engine: str = "postgres") -> Step:
+    """The one step of a workload file of this text, `mine.toml` in `folder`."""
+    (folder / "mine.toml").write_text(text)
+    loaded = workload.load("./mine.toml", folder / "plan.toml")
+    (step,) = workload.expand(loaded, {}, engine)
+    return step
 
 
 def no_sampler(_: Path) -> HostSampler:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
+import step_load
 from dbdyno import workload
 from dbdyno.engine import Server
-from dbdyno.engine.interface import HostSampler
 from dbdyno.model import Arm, Json, Step
-from dbdyno.run import driver, measurement
-from dbdyno.run.driver import loadgen
 from server_place import a_place, address, ends, started
 
 pytestmark = pytest.mark.live
@@ -95,17 +92,7 @@ def load(server: Server, name: str, parameters: Json, form: str) -> list[Json]:
 def run(server: Server, step: Step) -> Json:
     """Runs a step's SQL and its job; its last event."""
     server.execute(*step.setup, database=DATABASE)
-    bench = measurement.Bench(
-        server=server, sampler=no_sampler, arm="filled", block=1, seed=7, switch=None, threads=1
-    )
-    *_, last = loadgen.run(driver.of(step).prepare(step, bench))
-    assert last["status"] == "ok", last["reason"]
-    return last
-
-
-def no_sampler(_: Path) -> HostSampler:
-    """These tests read no counters."""
-    raise AssertionError
+    return step_load.load(server, step)[0]
 
 
 def rows(server: Server, sql: str) -> list[tuple[Any, ...]]:

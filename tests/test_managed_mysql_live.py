@@ -83,7 +83,7 @@ class Service:
         return plan.parse(head + workloads, None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def service(mysql_engine: str) -> Iterator[Service]:
     """A server of each engine as a managed service is."""
     with a_place(mysql_engine) as place:

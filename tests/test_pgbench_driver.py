@@ -6,19 +6,20 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import fake_pgbench
+import step_load
 from dbdyno import workload
 from dbdyno.host import process
 from dbdyno.model import Json, Step
 from dbdyno.model.error import GeneratorError, PlanError, WorkloadError
-from dbdyno.run.driver import GeneratorDied, pgbench
+from dbdyno.run.driver import GeneratorDied, Running, pgbench
 from dbdyno.run.driver.pgbench import client, report, run
 from server_place import within
+from step_load import Then
 
 # --- What it prints ---------------------------------------------------------------------------
 
@@ -279,20 +280,9 @@ def test_a_build_s_folder_is_a_path_to_its_pgbench(tmp_path: Path) -> None:
 # --- Its run, and rough ends ------------------------------------------------------------------
 
 
-def heard(
-    job: Json, then: Callable[[run.Run, Json], None] = lambda running, event: None
-) -> list[Json]:
+def heard(job: Json, then: Then = lambda running, event: None) -> list[Json]:
     """The events of a run whose counters are read at once."""
-    events = []
-    with run.Run(job, lambda text: None, cpus=None) as running:
-        for event in running.events():
-            events.append(event)
-            if event["event"] == "ready":
-                running.go()
-            elif event["event"] == "window_close":
-                running.stop()
-            then(running, event)
-    return events
+    return step_load.heard(run.Run(job, lambda text: None, cpus=None), then)
 
 
 def test_a_run_tells_its_window_its_seconds_and_what_pgbench_printed(tmp_path: Path) -> None:
@@ -316,9 +306,10 @@ def test_a_run_tells_its_window_its_seconds_and_what_pgbench_printed(tmp_path: P
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"each": 'count > 20 and sys.exit("pgbench: error: no such table")'},
+        ({"each": 'count > 20 and sys.exit("pgbench: error: no such table")', "seconds": 60},
          "`pgbench` ended with status 1: pgbench: error: no such table"),
-        ({"each": "count > 20 and os._exit(0)"}, "`pgbench` ended before its window was over"),
+        ({"each": "count > 20 and os._exit(0)", "seconds": 60},
+         "`pgbench` ended before its window was over"),
         ({"end": "pass"}, "`pgbench` printed no number of transactions"),
         ({"status": 2}, "`pgbench` ended with status 2"),
         ({"end": "return", "limit_s": 1.0}, "`pgbench` did not end within 1 s; dyno ended it"),
@@ -353,7 +344,7 @@ def test_a_stop_in_its_window_ends_it_and_leaves_nothing(
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
 
-    def then(running: run.Run, event: Json) -> None:
+    def then(running: Running, event: Json) -> None:
         if event["event"] == "window_open":
             assert list((tmp_path / "tmp").glob("dyno-pgbench-*/log.*"))
             running.stop()

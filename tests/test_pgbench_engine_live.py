@@ -11,11 +11,9 @@ import pytest
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.model import Json, Step
-from dbdyno.run import driver, measurement
-from dbdyno.run.driver.loadgen import Generator
 from dbdyno.run.driver.pgbench import log
 from mysql_place import mysql_engine, mysql_server
-from step_load import load, no_sampler
+from step_load import events, load
 from test_pgbench_live import DATABASE, pgbench, server
 
 __all__ = ["mysql_engine", "mysql_server", "server"]
@@ -114,25 +112,9 @@ def test_what_is_skipped_is_so_by_pgbenchs_rules_and_the_log_is_one_of_pgbenchs(
     assert skipped is not None and int(skipped[1]) == (theirs[:, log.TIME] == -1).sum()
 
 
-def events(server: Server, of: Step) -> list[Json]:
-    """Everything that is said of a step's load, which ends well."""
-    bench = measurement.Bench(
-        server=server, sampler=no_sampler, arm="suite", block=1, seed=7, switch=None, threads=1
-    )  # fmt: skip
-    found = []
-    with Generator(driver.of(of).prepare(of, bench), lambda _: None) as generator:
-        for event in generator.events():
-            if event["event"] == "ready":
-                generator.go()
-            elif event["event"] == "window_close":
-                generator.stop()
-            found.append(event)
-    assert found[-1]["status"] == "ok", found[-1]["reason"]
-    return found
-
-
 def each_has_its_own(server: Server, of: Step) -> None:
     said = events(server, of)
+    assert said[-1]["status"] == "ok", said[-1]["reason"]
     sessions = [event["rows"][0][0] for event in said if event["event"] == "captured"]
     assert len(sessions) == len(set(sessions)) == 40
     assert not any(event["event"] == "connected" for event in said)

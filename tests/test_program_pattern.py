@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import workload
 from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError, WorkloadError
 from dbdyno.run.driver import program
+from step_load import heard, only_step
 
 PATTERNED = """
 [[steps]]
@@ -33,21 +33,10 @@ echo TEST RESULT : System achieved 5108 NOPM from 12000 PostgreSQL TPM
 def patterned(folder: Path, said: str, pattern: str) -> list[Json]:
     """The events of a program that prints this."""
     text = PATTERNED.format(command=json.dumps(["sh", "-c", said]), pattern=pattern)
-    (folder / "mine.toml").write_text(text)
-    loaded = workload.load("./mine.toml", folder / "plan.toml")
-    (step,) = workload.expand(loaded, {}, "postgres")
-    job = step.job | {
+    job = only_step(folder, text).job | {
         "program": "hammer", "version": "1", "folder": str(folder), "environment": {}
     }  # fmt: skip
-    events = []
-    with program.Run(job, lambda text: None, cpus=None) as running:
-        for event in running.events():
-            events.append(event)
-            if event["event"] == "ready":
-                running.go()
-            elif event["event"] == "window_close":
-                running.stop()
-    return events
+    return heard(program.Run(job, lambda text: None, cpus=None))
 
 
 def test_patterns_find_the_window_and_what_was_done_in_it(tmp_path: Path) -> None:

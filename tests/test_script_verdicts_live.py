@@ -12,12 +12,10 @@ import pytest
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.model import Arm, Json
-from dbdyno.run import driver, measurement
-from dbdyno.run.driver.loadgen import Generator
 from dbdyno.run.driver.pgbench import client
 from pgbench_facts import EXPRESSIONS, FACTS, Fact
 from server_place import a_place, address, builds, started
-from step_load import load, no_sampler
+from step_load import events, load, only_step
 
 pytestmark = [
     pytest.mark.live,
@@ -63,20 +61,8 @@ def pgbench(server: Server, folder: Path, protocol: str) -> subprocess.Completed
 
 def ours(server: Server, folder: Path, protocol: str) -> Json:
     """The last event of our one go through it."""
-    (folder / "w.toml").write_text(FILE.format(protocol=protocol))
-    loaded = workload.load(str(folder / "w.toml"))
-    (step,) = workload.expand(loaded, {}, server.engine)
-    bench = measurement.Bench(
-        server=server, sampler=no_sampler, arm="s", block=1, seed=SEED, switch=None, threads=1
-    )
-    last: Json = {}
-    with Generator(driver.of(step).prepare(step, bench), lambda _: None) as generator:
-        for last in generator.events():
-            if last["event"] == "ready":
-                generator.go()
-            elif last["event"] == "window_close":
-                generator.stop()
-    return last
+    step = only_step(folder, FILE.format(protocol=protocol))
+    return events(server, step, seed=SEED)[-1]
 
 
 @pytest.mark.parametrize("fact", BEGINS.values(), ids=BEGINS)

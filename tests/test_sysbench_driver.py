@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import fake_sysbench
+import step_load
 from dbdyno import workload
 from dbdyno.host import process
 from dbdyno.model import Address, Json, Password, Step
 from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.run import driver
-from dbdyno.run.driver import GeneratorDied, sysbench
+from dbdyno.run.driver import GeneratorDied, Running, sysbench
 from dbdyno.run.driver.sysbench import report, run, script
 from dbdyno.stats.response_times import Histogram
+from step_load import Then
 
 # --- What it prints ---------------------------------------------------------------------------
 
@@ -223,20 +224,9 @@ def test_the_file_that_it_runs_names_the_script() -> None:
 # --- Its run, and rough ends ------------------------------------------------------------------
 
 
-def heard(
-    job: Json, then: Callable[[run.Run, Json], None] = lambda running, event: None
-) -> list[Json]:
+def heard(job: Json, then: Then = lambda running, event: None) -> list[Json]:
     """The events of a run whose counters are read at once."""
-    events = []
-    with run.Run(job, lambda text: None, cpus=None) as running:
-        for event in running.events():
-            events.append(event)
-            if event["event"] == "ready":
-                running.go()
-            elif event["event"] == "window_close":
-                running.stop()
-            then(running, event)
-    return events
+    return step_load.heard(run.Run(job, lambda text: None, cpus=None), then)
 
 
 def test_a_run_tells_its_window_and_seconds_that_add_up_to_its_report(tmp_path: Path) -> None:
@@ -308,7 +298,7 @@ def test_a_stop_in_its_window_ends_it_and_leaves_nothing(
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
 
-    def then(running: run.Run, event: Json) -> None:
+    def then(running: Running, event: Json) -> None:
         if event["event"] == "window_open":
             running.stop()
 

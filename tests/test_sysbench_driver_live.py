@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import own_lab
 from bench import contenders
 from dbdyno import workload
-from dbdyno.analysis import compare
-from dbdyno.analysis.step import assemble
-from dbdyno.engine import Place, Server
+from dbdyno.engine import Server
 from dbdyno.model import Arm, Json
-from dbdyno.run import driver, measurement
-from dbdyno.run.driver.sysbench.run import Run
+from dbdyno.run import driver
 from dbdyno.stats.response_times import Histogram
-from dbdyno.store import Results
-from server_place import builds, started
-from step_load import load, no_sampler
+from server_place import a_place, started
+from step_load import events, load, only_step
+from two_arms import of_17, two_arms
 
 pytestmark = [
     pytest.mark.live,
@@ -50,39 +43,15 @@ writes = false
 headline = {{ metric = "qps", role = "sysbench", count = "operations" }}
 roles.sysbench = {{ per = "step", connections = 4 }}
 """
-PLAN = """
-name = "beside"
-base = "plain"
-[arms.plain]
-base_dir = "{base_dir}"
-[arms.slow]
-base_dir = "{base_dir}"
-settings = {{ enable_indexscan = "off", enable_bitmapscan = "off" }}
-[server]
-data_dir = "{data}"
-[schedule]
-blocks = 1
-interleave = "{interleave}"
-[schedule.void]
-foreign = 1
-[[workloads]]
-name = "./mine.toml"
-"""
 TWO_TABLES = 'options = ["--tables=2", "--table_size=1000"]'
 
 
 @pytest.fixture(scope="module")
-def base_dir() -> Path:
-    """The folder of PostgreSQL 17, or the newest."""
-    (found,) = [path for path in builds() if path.name.startswith("17")] or builds()[-1:]
-    return found
-
-
-@pytest.fixture
-def server(base_dir: Path, place: Place) -> Iterator[Server]:
-    """A server with two tables of sysbench's that dyno's own workload has filled."""
-    arm = Arm(name="repone", engine="postgres", base_dir=base_dir, settings={"fsync": "off"})
-    with started(arm, place) as running:
+def server() -> Iterator[Server]:
+    """A server of PostgreSQL 17, or the newest, with two tables of sysbench's that dyno's own
+    workload has filled."""
+    arm = Arm(name="repone", engine="postgres", base_dir=of_17(), settings={"fsync": "off"})
+    with a_place() as place, started(arm, place) as running:
         filled(running)
         yield running
 
@@ -100,23 +69,9 @@ def filled(server: Server) -> None:
 
 def measured(server: Server, folder: Path, sysbench: str) -> list[Json]:
     """The events of a step of 2 s."""
-    (folder / "mine.toml").write_text(STEP.format(name="mine", sysbench=sysbench))
-    loaded = workload.load("./mine.toml", folder / "plan.toml")
-    (step,) = workload.expand(loaded, {}, server.engine)
-    bench = measurement.Bench(
-        server=server, sampler=no_sampler, arm="one", block=1, seed=7, switch=None, threads=2
-    )
-    makes = driver.of(step)
-    makes.check(step, None, None)  # type: ignore[arg-type] # the plan is not asked
-    events: list[Json] = []
-    with Run(makes.prepare(step, bench), lambda text: None, cpus=None) as running:
-        for event in running.events():
-            events.append(event)
-            if event["event"] == "ready":
-                running.go()
-            elif event["event"] == "window_close":
-                running.stop()
-    return events
+    step = only_step(folder, STEP.format(name="mine", sysbench=sysbench), server.engine)
+    driver.of(step).check(step, None, None)  # type: ignore[arg-type] # the plan is not asked
+    return events(server, step, threads=2)
 
 
 def agrees(events: list[Json], operation: str) -> None:
@@ -199,40 +154,13 @@ def test_what_ends_a_thread_or_a_start_fails_the_step_in_its_words(
 
 
 @pytest.mark.parametrize("interleave", ["run", "step"])
-def test_two_arms_are_measured_and_judged_by_rate_and_cpu(
-    tmp_path: Path, base_dir: Path, interleave: str
-) -> None:
+def test_two_arms_are_measured_and_judged_by_rate_and_cpu(tmp_path: Path, interleave: str) -> None:
     step = STEP.format(
         name="points", sysbench='script = "oltp_point_select", options = ["--table_size=20000"]'
     )
-    (tmp_path / "mine.toml").write_text(TABLES + step)
-    data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
-    text = PLAN.format(base_dir=base_dir, data=data, interleave=interleave)
-    (tmp_path / "plan.toml").write_text(text)
-    try:
-        ended = subprocess.run(
-            own_lab.command("run", tmp_path / "plan.toml", "--out", tmp_path),
-            capture_output=True, text=True, timeout=500, check=False,
-        )  # fmt: skip
-    finally:
-        shutil.rmtree(data, ignore_errors=True)
-    assert ended.returncode == 0, ended.stderr
-    (plain, slow) = sorted(
-        Results.open(tmp_path / "beside").blocks()[0].runs(), key=lambda run: run.arm
-    )
-    run = assemble.step_run(plain.steps()[-1])
-    assert run.ending.status == "ok", run.ending.reason
-    for name in ("qps", "response_p99_us", "cpu_per_op", "generator_cpu_per_op"):
-        assert run.metrics[name], name
-    assert run.metrics["connections_cpu_per_op"] is None, "its sessions are known"
-    (untold,) = [one for one in run.warnings if one.startswith("not reported by `sysbench`: ")]
+    outcome = two_arms(tmp_path, TABLES + step, of_17(), f'interleave = "{interleave}"')
+    plain = outcome.slow_is_seen("points")
+    (untold,) = [one for one in plain.warnings if one.startswith("not reported by `sysbench`: ")]
     assert untold.removeprefix("not reported by `sysbench`: ").startswith(
         "response times of each second and rows; figures"
     )
-    assert len(run.series["query.rate"].y) == 2
-    comparison = compare.load(tmp_path / "beside")
-    (step_found,) = [one for one in comparison.steps if one.step == "points"]
-    cell = next(cell for cell in step_found.cells if cell.arm == "slow")
-    assert cell.ratios["cpu_per_op"].value > 2
-    assert cell.ratios["qps"].value < 0.5
-    assert slow.steps()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import re
-import socket
 import subprocess
 import time
 from abc import abstractmethod
@@ -22,6 +21,7 @@ from dbdyno.engine.interface import BY_LOOPBACK, BY_SOCKET, Client, HostSampler
 from dbdyno.engine.settings import Settled
 from dbdyno.host import account as accounts
 from dbdyno.host import data_folder, launch, leftovers, process
+from dbdyno.host import port as ports
 from dbdyno.host.account import Account
 from dbdyno.host.observe import device as devices
 from dbdyno.host.observe.device import Device
@@ -379,22 +379,17 @@ def free_port(arm: str, wanted: int, place: Place) -> int:
     Raises ServerError where it is in use, HostError where this host has no such address.
     """
     host = LOOPBACK if place.access is None else place.access.address
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, wanted))
-        except OSError as error:
-            if error.errno == errno.EADDRNOTAVAIL:
-                raise HostError(
-                    f"arms.{arm}.host: this host has no address {host}, where the plan's other "
-                    "hosts are to reach the server: write one of `ip address` in its table [hosts]"
-                ) from error
-            raise ServerError(
-                f"arms.{arm}.settings.port: port {wanted} is in use: choose another, "
-                "or remove the key"
+    try:
+        return ports.free(host, wanted)
+    except OSError as error:
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise HostError(
+                f"arms.{arm}.host: this host has no address {host}, where the plan's other "
+                "hosts are to reach the server: write one of `ip address` in its table [hosts]"
             ) from error
-        return int(probe.getsockname()[1])
+        raise ServerError(
+            f"arms.{arm}.settings.port: port {wanted} is in use: choose another, or remove the key"
+        ) from error
 
 
 def refuse_unloaded(arm: Arm, build: Build, account: Account) -> None:

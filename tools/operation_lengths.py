@@ -130,9 +130,7 @@ def job(cell: Cell, delay_s: float, seed: int) -> Json:
         "fake": {"default_us": delay_s * 1e6, "jitter": cell.jitter, "turns_s": cell.turns_s},
         "clients": cell.connections,
         "threads": 1,
-        "statements": [
-            {"name": "select", "protocol": "simple", "pieces": ["SELECT 1"], "rows": 1}
-        ],
+        "statements": [{"name": "select", "protocol": "simple", "pieces": ["SELECT 1"], "rows": 1}],
         "programs": [{"name": "select", "code": [["send", 0]]}],
         "roles": [
             {

@@ -23,7 +23,7 @@ def library() -> str:
     """
     import vl_convert
 
-    version = f"{vl_convert.__version__} {ENTRY}"
+    version = f"{metadata.version('vl-convert-python')} {ENTRY}"
     name = f"{hashlib.sha256(version.encode()).hexdigest()}.js"
     path = None
     with suppress(OSError, HostError):

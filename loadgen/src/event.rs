@@ -142,7 +142,7 @@ pub struct Tick {
     pub connection_ns: Option<u64>,
     /// Connections that operations opened for themselves; none where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub connects: Option<ConnectsTick>,
+    pub connects: Option<Box<ConnectsTick>>,
 }
 
 /// Connections that operations opened for themselves, and how long that took.

@@ -180,10 +180,12 @@ impl Writer {
             lag: self.histogram(&counted.lag),
             queue: self.histogram(&counted.queue),
             connection_ns: counted.connection_ns,
-            connects: (counted.connects.count > 0).then_some(ConnectsTick {
-                count: counted.connects.count,
-                sum_us: counted.connects.sum_us,
-                max_us: counted.connects.max_us,
+            connects: (counted.connects.count > 0).then(|| {
+                Box::new(ConnectsTick {
+                    count: counted.connects.count,
+                    sum_us: counted.connects.sum_us,
+                    max_us: counted.connects.max_us,
+                })
             }),
         }
     }

@@ -65,8 +65,8 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     about_hosts = host_changes.of_result(results, its, {"": host or {}} | hosts, lost)
     minutes = cost_to_decide.minutes_per_block(its, copies, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
-    rows = duet.checked(step_cells.rows(plan, arms, runs), solos, arms, plan, host, aims)
-    rows = few_operations.checked(rows, aims)
+    rows = few_operations.checked(step_cells.rows(plan, arms, runs), aims)
+    rows = duet.checked(rows, solos, arms, plan, host, aims)
     sights, commits = _sights(results, its, arms.shown, lost), lost.usable(results.commits) or ()
     rules = conclusions.Rules(
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),

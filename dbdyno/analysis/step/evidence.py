@@ -105,7 +105,7 @@ class Evidence:
         role, kind = headline["role"], self.kind(headline["role"])
         return list(dict.fromkeys([role, *(self.roles(kind) if kind in KINDS else [])]))
 
-    def rows(self, kind: str) -> int | None:
+    def rows(self, kind: str) -> float | None:
         """Rows that a kind's statements affected in the window, all clients; None: not told."""
         return raw_files.plus_all(self.role_rows(role) for role in self.roles(kind))
 

@@ -6,15 +6,18 @@ answer has its number, and what comes between are events.
 
 from __future__ import annotations
 
+import atexit
 import base64
 import json
 import os
 import select
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ import pytest
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ANSWER_S_MAX = 120.0  # a busy host is slow; a browser that says nothing for so long is dead
 END_S_MAX = 20.0
+SAVED_S_MAX = 60.0
 
 
 class Tab:
@@ -88,7 +92,10 @@ class Tab:
     @property
     def said(self) -> list[str]:
         """Warnings and errors of the console, exceptions, and what the page was refused."""
-        return [words for event in self.browser.events if (words := _problem(event))]
+        return [words for event in self._events() if (words := _problem(event))]
+
+    def _events(self) -> Iterator[dict[str, Any]]:
+        return (one for one in self.browser.events if one.get("sessionId") == self.session)
 
 
 def _problem(event: Mapping[str, Any]) -> str:
@@ -103,8 +110,8 @@ def _problem(event: Mapping[str, Any]) -> str:
     return ""
 
 
-class Browser:
-    """A running Chromium and the two ends of its pipe."""
+class Pipe:
+    """The two ends of the pipe to a running Chromium."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self.reading = reading
@@ -140,14 +147,51 @@ class Browser:
         message: dict[str, Any] = json.loads(first)
         return message
 
+
+class Browser:
+    """Pages of a Chromium that share cookies and downloads with each other and with no others."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        self._pipe = pipe
+        self.events = pipe.events
+        self._context = {
+            "browserContextId": self.ask("Target.createBrowserContext")["browserContextId"]
+        }
+
+    def ask(self, method: str, session: str | None = None, **parameters: object) -> dict[str, Any]:
+        """The answer to a command for the whole browser, or a session of it."""
+        return self._pipe.ask(method, session, **parameters)
+
+    def save_in(self, folder: Path) -> None:
+        """Saves downloads in a folder from now on."""
+        self.ask(
+            "Browser.setDownloadBehavior",
+            behavior="allow",
+            downloadPath=str(folder),
+            **self._context,
+        )
+
     def tab(self) -> Tab:
         """A new page whose console is listened to."""
-        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        target = self.ask("Target.createTarget", url="about:blank", **self._context)["targetId"]
         session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         made = Tab(self, session)
         for domain in ("Page", "Runtime", "Log"):
             made.ask(f"{domain}.enable")
         return made
+
+    def close(self) -> None:
+        """Closes the pages and forgets what they kept."""
+        self.ask("Target.disposeBrowserContext", **self._context)
+
+
+def saved(path: Path) -> bytes:
+    """What a page saved there, once it is whole."""
+    ends = time.monotonic() + SAVED_S_MAX
+    while not path.exists() or path.stat().st_size == 0:
+        assert time.monotonic() < ends, f"{path.name} was not saved within {SAVED_S_MAX} s"
+        time.sleep(0.05)
+    return path.read_bytes()
 
 
 def program() -> str:
@@ -160,33 +204,41 @@ def program() -> str:
 
 @contextmanager
 def chromium(folder: Path) -> Iterator[Browser]:
-    """A Chromium that keeps its things in `folder` and saves downloads in `folder/saved`."""
+    """A browser that knows nothing of earlier ones and saves downloads in `folder/saved`.
+
+    All of a process are of one Chromium: starting one takes longer than many a page.
+    """
+    browser = Browser(_running())
+    browser.events.clear()
+    browser.save_in(folder / "saved")
+    try:
+        yield browser
+    finally:
+        browser.close()
+
+
+@cache
+def _running() -> Pipe:
+    """The Chromium of this process; it ends with it."""
     path = program()
+    folder = Path(tempfile.mkdtemp(prefix="dyno-chromium-"))
     to_browser, writing = os.pipe()
     reading, from_browser = os.pipe()
-    log = (folder / "chromium.log").open("wb")
     # It reads commands from descriptor 3 and answers on 4: the shell can name these.
     command = f'exec "$0" "$@" 3<&{to_browser} 4>&{from_browser}'
-    process = subprocess.Popen(
-        ["bash", "-c", command, path, *_options(folder)],
-        pass_fds=(to_browser, from_browser),
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-    )
+    with (folder / "chromium.log").open("wb") as log:
+        process = subprocess.Popen(
+            ["bash", "-c", command, path, *_options(folder)],
+            pass_fds=(to_browser, from_browser),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
     os.close(to_browser)
     os.close(from_browser)
-    try:
-        browser = Browser(reading, writing)
-        saved = str(folder / "saved")
-        browser.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=saved)
-        yield browser
-        browser.ask("Browser.close")
-    finally:
-        os.close(writing)
-        os.close(reading)
-        log.close()
-        _end(process)
+    pipe = Pipe(reading, writing)
+    atexit.register(_end, pipe, process, folder)
+    return pipe
 
 
 def _options(folder: Path) -> list[str]:
@@ -202,9 +254,12 @@ def _options(folder: Path) -> list[str]:
     ]
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(pipe: Pipe, process: subprocess.Popen[bytes], folder: Path) -> None:
+    os.close(pipe.writing)  # upon which Chromium ends
     try:
         process.wait(END_S_MAX)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    os.close(pipe.reading)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import own_lab
 from comparison_builder import comparison
@@ -20,6 +21,10 @@ from mysql_place import mysql_engine, mysql_server
 from server_place import NONE, a_place, builds, ends
 
 __all__ = ["_hosts", "_hosts_lab", "mysql_engine", "mysql_server"]  # fixtures, here for all
+
+# How long an example takes says how busy the machine is, and nothing of what is tested.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -347,7 +347,7 @@ def no_figure_is_wrong(comparison: Comparison, good: Comparison) -> None:
                 assert run.ending.status == "ok" or run.ending.reason
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from(FILES), st.floats(min_value=0, max_value=1, exclude_max=True))
 def test_a_file_that_is_cut_off_anywhere_never_ends_the_report(
     good: Path, worn: Path, name: str, share: float
@@ -372,7 +372,7 @@ def places(value: object) -> list[list[str | int]]:
     return [[key, *way] for key, inner in items for way in [[], *places(inner)]]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.sampled_from([name for name in FILES if STEP in name]),
     st.data(),

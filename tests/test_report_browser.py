@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -13,14 +12,13 @@ from typing import Any
 import pytest
 
 import report_parts
-from browser import Browser, Tab, chromium
+from browser import Browser, Tab, chromium, saved
 from comparison_builder import comparison
 from dbdyno.model import Series, Span
 from dbdyno.report import chart, page
 from dbdyno.report.parts import Chart, Group, Line, Lines, Page, Table, flat
 from dbdyno.report.render import html
 
-SAVED_S_MAX = 60.0
 A4_ACROSS_PX = 1_032  # 297 mm without margins of 12 mm
 CONTRAST_MIN = 4.5  # WCAG 2.1, level AA, for text of ordinary size
 
@@ -84,10 +82,28 @@ def running(place: Path) -> Iterator[Browser]:
         yield browser
 
 
+@pytest.fixture(scope="module")
+def opened(running: Browser, file: Path) -> Tab:
+    """The page, opened once: those who take `tab` leave it as they had it."""
+    made = running.tab()
+    made.width(1280)
+    made.open(file)
+    return made
+
+
 @pytest.fixture
-def tab(running: Browser, file: Path) -> Iterator[Tab]:
-    """The page, freshly opened; whatever a test does with it, the console must stay empty."""
-    running.events.clear()
+def tab(opened: Tab) -> Iterator[Tab]:
+    """The page, scrolled to its top; whatever a test does with it, the console must stay empty."""
+    opened.ask("Page.bringToFront")
+    opened.media()
+    opened.run("scrollTo(0, 0)")
+    yield opened
+    assert opened.said == []
+
+
+@pytest.fixture
+def fresh(running: Browser, file: Path) -> Iterator[Tab]:
+    """The page, freshly opened, for who wants it undrawn, of another width or in other colours."""
     made = running.tab()
     made.width(1280)
     made.open(file)
@@ -134,12 +150,14 @@ def tables(shown: Page) -> list[Table]:
     return [one for one in flat(shown.parts) if isinstance(one, Table)]
 
 
-def test_every_chart_is_drawn_when_it_comes_near_and_nothing_before(tab: Tab, shown: Page) -> None:
+def test_every_chart_is_drawn_when_it_comes_near_and_nothing_before(
+    fresh: Tab, shown: Page
+) -> None:
     charts = len(chart.specs(shown))
-    assert tab.run("document.querySelectorAll('.chart.drawn').length") < charts
-    before = tab.run("document.documentElement.scrollHeight")
-    assert tab.run(DRAW_ALL) == charts
-    assert abs(tab.run("document.documentElement.scrollHeight") - before) < 0.02 * before
+    assert fresh.run("document.querySelectorAll('.chart.drawn').length") < charts
+    before = fresh.run("document.documentElement.scrollHeight")
+    assert fresh.run(DRAW_ALL) == charts
+    assert abs(fresh.run("document.documentElement.scrollHeight") - before) < 0.02 * before
 
 
 def test_the_figures_of_all_tables_are_those_of_the_page(tab: Tab, shown: Page) -> None:
@@ -175,16 +193,14 @@ def test_every_table_says_what_its_rows_and_columns_are_and_headings_are_in_orde
     assert (
         tab.run("document.querySelectorAll('tbody tr > :first-child:not(th[scope])').length") == 0
     )
-    levels = [
-        int(one[1])
-        for one in tab.run(
-            "[...document.querySelectorAll('h1, h2, h3, h4')].map((one) => one.tagName)"
-        )
-    ]
+    tags = "[...document.querySelectorAll('h1, h2, h3, h4')].map((one) => one.tagName)"
+    levels = [int(one[1]) for one in tab.run(tags)]
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
-    buttons = "[...document.querySelectorAll('button')]"
-    assert tab.run(f"{buttons}.filter((one) => !one.ariaLabel && !one.textContent).length") == 0
+    nameless = (
+        "[...document.querySelectorAll('button')].filter((a) => !a.ariaLabel && !a.textContent)"
+    )
+    assert tab.run(f"{nameless}.length") == 0
     assert tab.run("document.querySelectorAll('.canvas:not([role=img][aria-label])').length") == 0
 
 
@@ -380,15 +396,6 @@ def test_a_chart_can_have_the_other_scale(tab: Tab, shown: Page) -> None:
     assert words(tab, name) == before
 
 
-def saved(folder: Path, name: str) -> bytes:
-    """What was saved under a name, once it is whole."""
-    ends = time.monotonic() + SAVED_S_MAX
-    while not (folder / name).exists() or (folder / name).stat().st_size == 0:
-        assert time.monotonic() < ends, f"{name} was not saved within {SAVED_S_MAX} s"
-        time.sleep(0.1)
-    return (folder / name).read_bytes()
-
-
 @pytest.mark.parametrize("kind", ["ratios", "throughput", "insert-max-us"])
 def test_a_chart_is_saved_as_svg_and_png_that_stand_by_themselves(
     tab: Tab, shown: Page, place: Path, kind: str
@@ -398,22 +405,22 @@ def test_a_chart_is_saved_as_svg_and_png_that_stand_by_themselves(
     tab.media(prefers_color_scheme="dark")  # the picture is light all the same
     for format in ("svg", "png"):
         tab.run(f"document.querySelector('[data-chart=\"{name}\"][data-save={format}]').click()")
-    text = saved(place / "saved", f"{name}.svg").decode()
+    text = saved(place / "saved" / f"{name}.svg").decode()
     assert text.startswith("<svg") and shown.title in text and "var(" not in text
     assert all(arm in text for arm in shown.arms[1:]) and 'fill="#ffffff"' in text
     assert len(text) > 3_000
-    image = saved(place / "saved", f"{name}.png")
+    image = saved(place / "saved" / f"{name}.png")
     assert image.startswith(b"\x89PNG") and len(image) > 10_000
     width = int.from_bytes(image[16:20], "big")
     assert width > 1_200  # twice the pixels of the page
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
-def test_nothing_is_wider_than_the_window(tab: Tab, width: int) -> None:
-    tab.width(width, mobile=width < 500)
-    tab.wait(f"innerWidth === {width}")
-    tab.run(DRAW_ALL)
-    assert tab.run("document.documentElement.scrollWidth") == width
+def test_nothing_is_wider_than_the_window(fresh: Tab, width: int) -> None:
+    fresh.width(width, mobile=width < 500)
+    fresh.wait(f"innerWidth === {width}")
+    fresh.run(DRAW_ALL)
+    assert fresh.run("document.documentElement.scrollWidth") == width
 
 
 LOWEST_CONTRAST = """(() => {
@@ -448,21 +455,23 @@ LOWEST_CONTRAST = """(() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_words_stand_out_from_their_ground(tab: Tab, scheme: str) -> None:
-    tab.media(prefers_color_scheme=scheme)
-    tab.run(DRAW_ALL)
-    contrast, where = tab.run(LOWEST_CONTRAST)
+def test_all_words_stand_out_from_their_ground(fresh: Tab, scheme: str) -> None:
+    fresh.media(prefers_color_scheme=scheme)
+    fresh.run(DRAW_ALL)
+    contrast, where = fresh.run(LOWEST_CONTRAST)
     assert contrast >= CONTRAST_MIN, where
 
 
-def test_paper_has_every_chart_though_none_was_looked_at(tab: Tab, shown: Page, file: Path) -> None:
-    tab.width(390, mobile=True)
-    tab.media(prefers_color_scheme="dark")
-    tab.open(file)
-    assert tab.run("document.querySelectorAll('.chart.drawn').length") == 0
-    pdf = tab.paper()
+def test_paper_has_every_chart_though_none_was_looked_at(
+    fresh: Tab, shown: Page, file: Path
+) -> None:
+    fresh.width(390, mobile=True)
+    fresh.media(prefers_color_scheme="dark")
+    fresh.open(file)
+    assert fresh.run("document.querySelectorAll('.chart.drawn').length") == 0
+    pdf = fresh.paper()
     assert pdf.startswith(b"%PDF") and len(pdf) > 50_000
-    assert tab.run("document.querySelectorAll('.chart.drawn').length") == len(chart.specs(shown))
+    assert fresh.run("document.querySelectorAll('.chart.drawn').length") == len(chart.specs(shown))
 
 
 def test_paper_cuts_no_table_of_eight_arms(running: Browser, place: Path) -> None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sysconfig
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from browser import Browser, Tab, chromium
+from browser import Browser, Tab, chromium, saved
 from dbdyno.host import flame as program
 from dbdyno.report import page
 from dbdyno.report.render import html
 from profile_builder import ARM, BASE, comparison, many_stacks, of_stacks
 
-SAVED_S_MAX = 60.0
 FOLD = "document.querySelector('details.flame')"
 INSIDE = f"{FOLD}.querySelector('iframe').contentDocument"
 
@@ -139,16 +137,11 @@ def test_words_and_ground_follow_the_color_scheme(tab: Tab, scheme: str) -> None
 
 
 def test_the_graph_is_saved_as_it_was_drawn(tab: Tab, running: Browser, tmp_path: Path) -> None:
-    saved = str(tmp_path / "saved")
-    running.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=saved)
+    running.save_in(tmp_path / "saved")
     name = tab.run(f"{FOLD}.id")
     tab.run(f"{FOLD}.querySelector('button').click()")
-    path = tmp_path / "saved" / f"{name}.svg"
-    ends = time.monotonic() + SAVED_S_MAX
-    while not path.exists():
-        assert time.monotonic() < ends, "nothing was saved"
-        time.sleep(0.05)
-    assert path.read_text().startswith("<?xml") and "_bt_compare@postgres" in path.read_text()
+    text = saved(tmp_path / "saved" / f"{name}.svg").decode()
+    assert text.startswith("<?xml") and "_bt_compare@postgres" in text
 
 
 def test_the_graph_of_a_hidden_arm_is_hidden(tab: Tab) -> None:

@@ -330,7 +330,7 @@ def merged(order: Callable[[], int]) -> list[Json]:
     return found
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(min_value=0))
 def test_in_whatever_order_events_come_one_stream_comes_of_them(seed: int) -> None:
     found = merged(partial(random.Random(seed).randrange, 3))

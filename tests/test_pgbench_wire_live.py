@@ -108,7 +108,7 @@ def built_in(script: str, protocol: str) -> tuple[Client, Client]:
 
     def ours(address: Address) -> None:
         given = {"scale": 1, "protocol": protocol, "transactions": TRANSACTIONS}
-        (step,) = workload.expand(workload.load("pgbench"), given, "postgres", steps=(script,))
+        *_, step = workload.expand(workload.load("pgbench"), given, "postgres", steps=(script,))
         generate(address, step.job)
 
     options = ("-n", "-t", str(TRANSACTIONS), "-M", protocol, "-b", script)
@@ -156,15 +156,15 @@ def requests(stream: bytes) -> Iterator[list[str]]:
             name, sql, _ = body.split(b"\0", 2)
             names[name] = plain(sql)
             assert body.endswith(b"\0\0"), "no types are declared"
+        if kind == "X":
+            return
         if (kind == "P" and not body.startswith(b"\0")) or (kind in "CD" and body[:1] == b"S"):
             prepares = True
             continue
-        if kind == "S" and prepares and not request:
-            prepares = False
-            continue
         request.append(shown(kind, body, names))
-        if kind in "SQX":
-            yield request
+        if kind in "SQ":
+            if not prepares or any(one.startswith("E") for one in request):
+                yield request
             request, prepares = [], False
 
 
@@ -223,7 +223,7 @@ def test_a_script_is_sent_as_pgbench_sends_it(
         pytest.skip("the server refuses it")
     theirs, ours = (sent(running, one, b"mark") for one in scripted(text, protocol, tmp_path))
     assert ours == theirs
-    assert len(theirs) > TRANSACTIONS
+    assert len(theirs) >= TRANSACTIONS
 
 
 @pytest.mark.parametrize("protocol", ["extended", "prepared"])

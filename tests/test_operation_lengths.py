@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 
-from dbdyno.analysis.compare import few_operations
-from dbdyno.model.verdict import Aims
 from operation_lengths import Cell, Outcome, drawn, outcome
 
 CELLS = 60

@@ -104,7 +104,7 @@ def test_words_lag_and_retries_of_lines_are_counted_by_script() -> None:
 
 
 def test_a_connection_s_time_is_from_its_last_end_before_the_window_to_its_last_end() -> None:
-    """3 s each, one of them across either edge: two in 6 s, and not the three that 8 s would have."""
+    """3 s each, one of them across either edge: two in 6 s, where two in 5 s would be too many."""
     ends_us = [1_000_000, 4_000_000, 7_000_000, 10_000_000]
     text = "".join(line(0, 3_000_000, end_us) for end_us in ends_us)
     of = log.Shape(

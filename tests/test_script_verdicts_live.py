@@ -13,7 +13,8 @@ from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.model import Arm, Json
 from dbdyno.run.driver.pgbench import client
-from pgbench_facts import EXPRESSIONS, FACTS, Fact
+from pgbench_expressions import EXPRESSIONS
+from pgbench_facts import FACTS, Fact
 from server_place import a_place, address, builds, started
 from step_load import events, load, only_step
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from contextlib import suppress
 from functools import cache
+from importlib import metadata
 
 from dbdyno.host import place
 from dbdyno.model.error import HostError

@@ -63,15 +63,14 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     host, generator = _host(results, its, lost), lost.usable(results.generator)
     hosts, where = lost.usable(results.hosts) or {}, nodes.of_blocks(its)
     about_hosts = host_changes.of_result(results, its, {"": host or {}} | hosts, lost)
-    minutes = cost_to_decide.minutes_per_block(its, copies, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
-    rows = few_operations.checked(step_cells.rows(plan, arms, runs), aims)
-    rows = duet.checked(rows, solos, arms, plan, host, aims)
+    faced = few_operations.checked(step_cells.rows(plan, arms, runs), aims)
+    rows = duet.checked(faced, solos, arms, plan, host, aims)
     sights, commits = _sights(results, its, arms.shown, lost), lost.usable(results.commits) or ()
     rules = conclusions.Rules(
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),
         sights=sights,
-        minutes=minutes,
+        minutes=cost_to_decide.minutes_per_block(its, copies, lost),
         blocks_each=arms_and_blocks.blocks_each(plan),
         nodes=where,
     )

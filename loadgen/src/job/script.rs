@@ -175,10 +175,10 @@ pub enum Function {
 }
 
 /// The most arguments of a function; a `case` may have more.
-pub(crate) const ARGUMENTS_MAX: usize = 16;
+pub const ARGUMENTS_MAX: usize = 16;
 
 /// How deep an expression may nest: what computes it calls itself as often.
-pub(crate) const DEPTH_MAX: usize = 1_000;
+const DEPTH_MAX: usize = 1_000;
 
 impl Function {
     /// Whether it takes so many arguments.

@@ -18,7 +18,7 @@ fn only(played: &Played) -> (ConnectsTick, SumsTick) {
         panic!("one tick")
     };
     let sums = tick.operations["insert"].sums_us.unwrap();
-    (tick.connects.unwrap(), sums)
+    (**tick.connects.as_ref().unwrap(), sums)
 }
 
 #[test]

@@ -17,8 +17,7 @@ fn counted(played: &Played) -> (u64, f64) {
         })
         .collect();
     let clients = ticks.iter().flat_map(|tick| &tick.per_client);
-    let times_ns = ticks.iter().filter_map(|tick| tick.connection_ns);
-    let time_ns: u64 = times_ns.sum();
+    let time_ns: u64 = ticks.iter().filter_map(|tick| tick.connection_ns).sum();
     (clients.map(|client| client[0]).sum(), time_ns as f64 / 1e9)
 }
 

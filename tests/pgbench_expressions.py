@@ -1,4 +1,4 @@
-"""Expressions of pgbench's scripts that pgbench computes, for comparing what dyno does with them."""
+"""Expressions that pgbench computes, for comparing what dyno does with them."""
 
 from __future__ import annotations
 

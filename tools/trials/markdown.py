@@ -19,7 +19,8 @@ def document(trial: Trial, sides: Sequence[Side], runs: Sequence[Kept]) -> Itera
     yield "; ".join(f"{side.name} is {side.commit}" for side in sides) + "."
     done, wanted = len(runs), len(trial.rows) * len(sides) * trial.rounds
     missing = "" if done >= wanted else f" {wanted - done} runs are missing."
-    yield f"Medians of {trial.rounds} rounds (smallest to largest).{missing}"
+    medians = f"Medians of {trial.rounds} rounds (smallest to largest)."
+    yield f"{medians if trial.rounds > 1 else 'One round.'}{missing}"
     if trial.by_row:
         yield ""
         yield from table(trial, sides, runs)
@@ -30,17 +31,23 @@ def document(trial: Trial, sides: Sequence[Side], runs: Sequence[Kept]) -> Itera
 
 
 def table(trial: Trial, sides: Sequence[Side], runs: Sequence[Kept]) -> Iterator[str]:
-    """A line for each row and figure; with two sides the ratio of the first to the second."""
+    """A line for each row and side; below two sides, the ratio of the first to the second."""
+    yield line(["", "", *(column.heading for column in trial.columns)])
+    yield line(["---"] * (2 + len(trial.columns)))
     names = [side.name for side in sides]
-    pair = [" / ".join(names)] if len(names) == 2 else []
-    yield line(["", "figure", *names, *pair])
-    yield line(["---"] * (2 + len(names) + len(pair)))
     for row in trial.rows:
-        for column in trial.columns:
-            own = [rounds_of(runs, row, side, column.figure) for side in names]
-            if any(own):
-                ratio = [ratios(own[0], own[1])] if column.ratio and pair else [""] * len(pair)
-                yield line([row, column.heading, *(shown(one, column) for one in own), *ratio])
+        of_side = {
+            side: [rounds_of(runs, row, side, column.figure) for column in trial.columns]
+            for side in names
+        }
+        for side, found in of_side.items():
+            if any(found):
+                cells = (shown(one, of) for one, of in zip(found, trial.columns, strict=True))
+                yield line([row, side, *cells])
+        if len(names) == 2 and any(column.ratio for column in trial.columns):
+            pairs = zip(*of_side.values(), trial.columns, strict=True)
+            cells = (ratios(one, other) if of.ratio else "" for one, other, of in pairs)
+            yield line([row, " / ".join(names), *cells])
 
 
 def line(cells: Iterable[str]) -> str:

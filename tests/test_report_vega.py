@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ def test_another_version_is_bundled_by_itself(
     cache: Path, bundler: Bundler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = anew()
-    monkeypatch.setattr(vl_convert, "__version__", "99.0")
+    monkeypatch.setattr(metadata, "version", lambda _name: "99.0")
     assert anew() != first
     assert len(list((cache / vega.FOLDER).iterdir())) == bundler.bundled == 2
 

@@ -14,8 +14,9 @@ PUBLISHED: tuple[Metric, ...] = (
     ),
     row.published(
         "qps", "queries/s", "higher", 0,
-        """queries | queries of all clients by second of the window. If the step counts statements, all statements of the headline's role, BEGIN and COMMIT included
-        (tps and statements_ps separate them). Published: by the Insert Benchmark each client's last
+        """queries | queries of all clients by second of the window. If the step
+        counts statements, all statements of the headline's role, BEGIN and COMMIT included (tps and
+        statements_ps separate them). Published: by the Insert Benchmark each client's last
         per-second line, divided by whole seconds; by sysbench the reads, writes and others (by
         their result) of all events, including the overshoot of the last ones. Here and there,
         statements of retried attempts count; the ROLLBACK after an error does not""",

@@ -65,7 +65,7 @@ class Planted:
     late_us: int = 1_500
     backlog: int = 3
     lag_us: Mapping[str, int] = field(default_factory=lambda: {"insert": 40, "query": 3})
-    queue_us: Mapping[str, int] = field(default_factory=lambda: {"insert": 2, "query": 12})
+    queue_us: Mapping[str, int] = field(default_factory=lambda: {"insert": 2, "query": 3})
     errors: int = 0  # not tried again; of the first role, in the first second
     retries: int = 0
     generator_busy_share: float = 0.2

@@ -79,7 +79,7 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
         "disk_drqm_pct": None, "disk_d_await": None, "disk_dareq_sz": None,  # iostat: 0
         "disk_f_await": 1.2, "disk_aqu_sz": 0.06, "disk_util_pct": 4.0, "disk_in_flight_max": 0.0,
         "late_ms_max": 1.5, "backlog_max": 3.0, "retries": 0.0,
-        "errors": 0.0, "lag_us_p99": 3.0, "queue_us_p99": 12.0,
+        "errors": 0.0, "lag_us_p99": 3.0, "queue_us_p99": 3.0, "queue_share": 1.5,
         "cpu_per_op": 100.0, "server_cpu_per_op": 100.0, "whole_server_cpu_per_op": 102.32,
         "connections_cpu_per_op": None,
         **dict.fromkeys(("idle_cpu_per_op", "idle_write_kib_per_op", "idle_cpu_share")),
@@ -128,6 +128,7 @@ def test_results_of_older_generators_have_no_lag_and_no_queue(tmp_path: Path) ->
     change_lines(folder.path / "events.jsonl", as_older)
     metrics = assemble.step_run(folder).metrics
     assert (metrics["lag_us_p99"], metrics["queue_us_p99"]) == (None, None)
+    assert metrics["queue_share"] is None
     assert metrics["late_ms_max"] == 1.5
 
 

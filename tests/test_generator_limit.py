@@ -141,6 +141,85 @@ def test_a_handful_of_late_operations_is_no_limit(tmp_path: Path) -> None:
     assert run.window.limited == ()
 
 
+@pytest.mark.parametrize(
+    ("queue_us", "reasons"),
+    [
+        (9, ()),
+        (
+            80,
+            (
+                "requests and replies lay in the generator for up to 40 % of service times,"
+                f" 1 % of them for up to 80 µs and more {MORE}",
+            ),
+        ),
+    ],
+)
+def test_a_queue_of_the_generators_own_makes_times_upper_and_rates_lower_bounds(
+    tmp_path: Path, queue_us: int, reasons: tuple[str, ...]
+) -> None:
+    def planted(arm: str, name: str, block: int) -> Planted:
+        return plant(name, queue_us={"insert": 2, "query": queue_us})
+
+    folder = build(tmp_path, steps=("qr100",), blocks=1, arms=("pg17",), planted=planted)
+    comparison = compare.load(folder)
+    found = cell(comparison, "pg17")
+    (run,) = found.runs
+    assert run.metrics["queue_share"] == pytest.approx(queue_us / 2, rel=0.01), "of 200 µs"
+    assert (run.window.limited, run.window.delayed) == (reasons, reasons)
+    bounds: tuple[Bound, Bound] = ("at least", "at most") if reasons else ("exact", "exact")
+    assert (found.value_bound, found.time_bound) == bounds
+    said = [text for text in run.warnings if text.startswith("response times at most")]
+    assert [text.partition(": ")[2] for text in said] == list(reasons)
+    words = " ".join(printed(page.make(comparison), full=True).split())
+    assert ("≤" in words) == ("≥ 5,000" in words) == bool(reasons)
+
+
+def test_a_host_that_is_full_holds_the_rate_back_and_not_what_lies_unread(tmp_path: Path) -> None:
+    """The rate stays exact, the times are upper bounds."""
+    results = Results.open(build(tmp_path, steps=("qr100",), blocks=1))
+    found = evidence.read(results.blocks()[0].runs()[0].steps()[0])
+    queued = {"queue_share": 62.0, "service_p99_us": 3_800.0}
+    for busy_pct, limited in ((99.0, False), (60.0, True), (None, True)):
+        metrics = {**queued, "cpups": busy_pct}
+        assert bool(generator_limit.limits(found, metrics)) == limited
+        (reason,) = generator_limit.delays(found, metrics)
+        assert reason.startswith("requests and replies lay in the generator for up to 62 %")
+
+
+def test_a_slow_hundredth_of_the_queue_is_told_beside_the_service_times(tmp_path: Path) -> None:
+    results = Results.open(
+        build(
+            tmp_path,
+            steps=("qr100",),
+            blocks=1,
+            planted=lambda arm, name, block: plant(name, queue_us={"query": 2_800}),
+        )
+    )
+    found = evidence.read(results.blocks()[0].runs()[0].steps()[0])
+    metrics = {"queue_share": 4.0, "service_p99_us": 3_800.0}
+    (reason,) = generator_limit.delays(found, metrics)
+    assert reason == (
+        "1 % of requests and replies lay in the generator for up to 2,801 µs and more, beside a"
+        f" service time p99 of 3,800 µs {MORE}"
+    )
+    assert not generator_limit.delays(found, {**metrics, "service_p99_us": 38_000.0})
+
+
+@pytest.mark.parametrize("share", [None, generator_limit.OWN_SHARE_MAX, 0.62])
+def test_a_thread_without_a_processor_leaves_replies_unread(
+    tmp_path: Path, share: float | None
+) -> None:
+    folder = build(tmp_path, steps=("qr100",), blocks=1, arms=("pg17",))
+    (path,) = folder.glob("blocks/001/pg17/*/*/events.jsonl")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    thread = {"cpu_us": 1, "busy_share": 0.18, "wait": "epoll"}
+    lines[-1]["threads"] = [thread if share is None else thread | {"runnable_share": share}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (run,) = cell(compare.load(folder), "pg17").runs
+    said = "one of its threads waited 62 % of the time for a processor, while replies lay unread"
+    assert [reason.startswith(said) for reason in run.window.delayed] == [True] * (share == 0.62)
+
+
 def test_a_thread_that_spins_is_busy_by_waiting(tmp_path: Path) -> None:
     folder = build(tmp_path, steps=("qr100",), blocks=1, arms=("pg17",))
     (path,) = folder.glob("blocks/001/pg17/*/*/events.jsonl")

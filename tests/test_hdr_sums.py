@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dbdyno import store
 from dbdyno.model.error import ResultError
 from dbdyno.stats import hdr_histogram
-from dbdyno.stats.hdr_histogram import CELLS
+from dbdyno.stats.hdr_histogram import CELLS, HIGHEST_US
 
 EXAMPLE = Path(__file__).parent.parent / "contract" / "events-fake.jsonl"
 
@@ -22,12 +22,12 @@ cells = st.dictionaries(
     st.one_of(st.integers(1, 3), st.integers(60, 130), st.integers(8_000, 1 << 53)),
     max_size=40,
 )
-times_us = st.lists(st.integers(min_value=1, max_value=3_600_000_000), max_size=40)
+times_us = st.lists(st.integers(min_value=1, max_value=HIGHEST_US), max_size=40)
 
 
 def written(values: list[int]) -> str:
     """A histogram as the reference library writes it."""
-    histogram = HdrHistogram(1, 3_600_000_000, 3)
+    histogram = HdrHistogram(1, HIGHEST_US, 3)
     for value in values:
         assert histogram.record_value(value)
     return bytes(histogram.encode()).decode()

@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 
 from dbdyno import store
 from dbdyno.model.error import ResultError
+from dbdyno.stats.hdr_histogram import HIGHEST_US
 from dbdyno.stats.response_times import BUCKETS_US, CELLS, Histogram, cell_bounds_us, merged
 
 CONTRACT = Path(__file__).parent.parent / "contract"
 EVENTS = sorted(CONTRACT.glob("events-*.jsonl"))
 
-times_us = st.lists(st.integers(min_value=1, max_value=3_600_000_000), min_size=1, max_size=60)
+times_us = st.lists(st.integers(min_value=1, max_value=HIGHEST_US), min_size=1, max_size=60)
 
 
 def encoded(values: list[int]) -> str:
-    histogram = HdrHistogram(1, 3_600_000_000, 3)
+    histogram = HdrHistogram(1, HIGHEST_US, 3)
     for value in values:
         assert histogram.record_value(value)
     return bytes(histogram.encode()).decode()
@@ -33,7 +34,7 @@ def histogram_of(values: list[int]) -> Histogram:
 
 def test_cells_lie_as_the_library_has_them() -> None:
     lower, upper = cell_bounds_us()
-    library = HdrHistogram(1, 3_600_000_000, 3)
+    library = HdrHistogram(1, HIGHEST_US, 3)
     assert library.counts_len == CELLS
     for cell in (0, 1, 1_023, 1_024, 2_047, 2_048, 2_049, 3_071, 3_072, 10_000, CELLS - 1):
         assert lower[cell] == library.get_value_from_index(cell)
@@ -94,6 +95,21 @@ def test_an_empty_histogram_has_no_times() -> None:
 def test_what_is_no_histogram_is_refused(text: str) -> None:
     with pytest.raises(ResultError, match="cannot be decoded"):
         Histogram().add(text, 1)
+
+
+def test_times_of_hours_and_days_have_three_digits_too() -> None:
+    hour_us = 3_600_000_000
+    found = histogram_of([3 * hour_us, 3 * hour_us, 700 * hour_us]).times()
+    assert found.p50_us == pytest.approx(3 * hour_us, rel=0.001)
+    assert (found.p99_us, found.max_us) == (700 * hour_us, 700 * hour_us)
+
+
+def test_histograms_of_older_results_end_at_an_hour_and_are_added_to_newer_ones() -> None:
+    older = HdrHistogram(1, 3_600_000_000, 3)
+    older.record_value(777)
+    (whole,) = Histogram.of_each([[bytes(older.encode()).decode(), encoded([777, 9_000_000_000])]])
+    assert (whole.count, whole.percentile_us(0.5)) == (3, 777.0)
+    assert whole.percentile_us(0.99) == pytest.approx(9_000_000_000, rel=0.001)
 
 
 def test_a_histogram_of_another_range_is_refused() -> None:

@@ -36,6 +36,7 @@ class Cell:
     runs: tuple[StepRun, ...]  # by block
     value: float | None  # geometric mean of the headline metric over the runs that have it
     value_bound: Bound  # of `value`
+    time_bound: Bound = field(default="exact", kw_only=True)  # of response times
     ratio: Ratio | None  # to the base, over the blocks that have both
     ratio_bound: Bound  # of `ratio`
     sla_met: int | None  # in how many runs; None where the step has no target

@@ -212,6 +212,8 @@ class Window:
     shape: str | None = None  # flat, warmed up, slowed, unsteady: dbdyno.stats.rate_shape
     # What limited the generator, so that the rate is "at least"; None: the load does not tell.
     limited: tuple[str, ...] | None = ()
+    # What of the generator is in the response times, so that they are "at most".
+    delayed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

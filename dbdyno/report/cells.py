@@ -119,6 +119,24 @@ def bound_note(bounds: Iterable[Bound]) -> str:
     return " ".join(text for bound, text in _NOTES.items() if bound in there)
 
 
+def value_bound(step: StepComparison, result: Result, name: str) -> Bound:
+    """The bound of a metric of an arm."""
+    if name == step.headline:
+        return result.value_bound
+    return result.time_bound if name in metric.RESPONSES else "exact"
+
+
+def ratio_bound(step: StepComparison, result: Result, name: str) -> Bound:
+    """The bound of a metric of an arm divided by the base's."""
+    if name == step.headline:
+        return result.ratio_bound
+    if name not in metric.RESPONSES or result.time_bound == step.cells[0].time_bound == "exact":
+        return "exact"
+    if step.cells[0].time_bound == "exact":
+        return "at most"
+    return "at least" if result.time_bound == "exact" else "unknown"
+
+
 def limits(result: Result) -> str:
     """The generator's limits by block, in words; empty if nothing limited it."""
     words = [
@@ -309,8 +327,7 @@ def ratio_cell(step: StepComparison, result: Result, name: str) -> Cell:
     """A metric divided by the base's: paired by block where that is known."""
     paired = result.ratios.get(name)
     if paired is not None:
-        of = result.ratio_bound if name == step.headline else "exact"
-        text = signed(number.ratio(paired.value), of)
+        text = signed(number.ratio(paired.value), ratio_bound(step, result, name))
         return Cell(text=text, title=ratio_words(paired))
     own, base = result.metrics.get(name), step.cells[0].metrics.get(name)
     return Cell(text=number.ratio(published_ratio(own, base)))

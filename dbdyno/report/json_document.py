@@ -21,7 +21,7 @@ from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.verdict import Explanation, Judgement, Overall
-from dbdyno.report import known, network
+from dbdyno.report import cells, known, network
 
 FORMAT = 2
 """Counts up when a key goes away or changes its meaning."""
@@ -205,7 +205,7 @@ def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:
             "primary": name in _primary(step),
             "value": _value(cell, step, name),
             "base": _value(base, step, name),
-            "bound": cell.ratio_bound if name == step.headline else "exact",
+            "bound": cells.ratio_bound(step, cell, name),
             **(
                 _judged(judgements[name])
                 if name in judgements

@@ -19,13 +19,21 @@ from numpy.typing import NDArray
 
 from dbdyno.model.error import ResultError
 
-CELLS = 23_552
-"""Cells of an HDR histogram from 1 µs to 1 h with 3 digits, the contract's."""
+CELLS = 33_792
+"""Cells of an HDR histogram from 1 µs to 31 days with 3 digits, the contract's."""
+HIGHEST_US = 31 * 86_400_000_000
+"""Longer times count as this."""
 
 _OUTER = struct.Struct(">II")  # cookie, length of what is deflated
 _INNER = struct.Struct(">IIIIQQd")  # cookie, bytes of counts, offset, digits, range, ratio
 _OUTER_COOKIE, _INNER_COOKIE = 0x1C849314, 0x1C849313
-_RANGE = (0, 3, 1, 3_600_000_000)  # offset, digits, lowest and highest time in microseconds
+_RANGE = (0, 3, 1, HIGHEST_US)  # offset, digits, lowest and highest time in microseconds
+_OF_AN_HOUR = (
+    0,
+    3,
+    1,
+    3_600_000_000,
+)  # of older results; the cells are the same, as far as it goes
 _COUNT_BYTES_MAX = 8  # of one count: up to 2^55
 _BODY_BYTES_MAX = CELLS * _COUNT_BYTES_MAX
 _TOGETHER_MAX = 256
@@ -38,7 +46,8 @@ Counts = NDArray[np.int64]
 def counts_of_each(groups: Sequence[Sequence[str]]) -> list[Counts]:
     """The sums of the cells of each group's histograms, up to the last cell in use.
 
-    Raises ResultError where a text is no histogram of 1 µs to 1 h with 3 digits.
+    Raises ResultError where a text is no histogram of 1 µs to 31 days (in older results 1 h) with
+    3 digits.
     """
     sums = [np.zeros(0, dtype=np.int64) for _ in groups]
     texts = [(place, text) for place, group in enumerate(groups) for text in group]
@@ -142,8 +151,8 @@ def _body(text: str) -> bytes:
     whole = unzip.eof and length == len(raw) - _OUTER.size
     if not whole or (cookie, inner_cookie) != (_OUTER_COOKIE, _INNER_COOKIE):
         raise _refused("cut off, or of another form")
-    if tuple(measure[:4]) != _RANGE:
-        raise _refused("it is not of 1 µs to 1 h with 3 digits")
+    if tuple(measure[:4]) not in (_RANGE, _OF_AN_HOUR):
+        raise _refused("it is not of 1 µs to 31 days with 3 digits")
     body = inner[_INNER.size :]
     if len(body) != body_length or (body and body[-1] > 127):
         raise _refused("its counts are cut off")

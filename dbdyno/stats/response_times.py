@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbdyno.model import ResponseTimes
-from dbdyno.stats.hdr_histogram import CELLS, counts_of_each
+from dbdyno.stats.hdr_histogram import CELLS, HIGHEST_US, counts_of_each
 
-HIGHEST_US = 3_600_000_000
+CUT_US_MIN = 3_600_000_000
+"""Where the shortest histograms end, those of older results."""
 BUCKETS_US = (256, 1_000, 4_000, 16_000, 64_000, 256_000, 1_000_000, 4_000_000, 16_000_000)
 """Upper bounds, inclusive, of the published buckets; the tenth is everything above."""
 
@@ -36,7 +37,7 @@ class Histogram:
         for counts in counts_of_each(groups):
             whole = cls()
             whole._counts = counts
-            whole.max_us = int(cell_bounds_us()[1][len(counts) - 1]) if len(counts) else 0
+            whole.max_us = whole.cells_max_us
             wholes.append(whole)
         return wholes
 
@@ -60,6 +61,18 @@ class Histogram:
     def count(self) -> int:
         """How many response times there are."""
         return int(self._counts.sum())
+
+    @property
+    def cells_max_us(self) -> int:
+        """The end of the last cell in use; 0 where there is none."""
+        return int(cell_bounds_us()[1][len(self._counts) - 1]) if len(self._counts) else 0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether times were longer than all cells, so that percentiles may be too low: in results
+        of older versions from 1 h on, else from 31 days on.
+        """
+        return self.max_us > self.cells_max_us >= CUT_US_MIN
 
     @property
     def mean_us(self) -> float | None:

@@ -278,6 +278,13 @@ pub struct ThreadUse {
     /// How it waited for its connections; none with the fake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Way>,
+    /// Time in which it was ready to run and had no processor, divided by the time that passed; none with the fake, and where
+    /// the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runnable_share: Option<f64>,
+    /// How often a receive by io_uring ended for want of a buffer, and began anew.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub no_buffers: u64,
     /// Why it did not wait by io_uring, where the kernel refused that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub io_uring_refused: Option<String>,

@@ -14,6 +14,10 @@ use std::collections::BTreeSet;
 /// The records of a worker where the writer keeps up: one that it fills, and one on its way to the writer and back.
 pub const RECORDS_PER_WORKER: u64 = 2;
 
+/// The most records of a worker that wait for the writer, each of a second: where nobody reads the events, memory would grow
+/// without an end.
+pub const RECORDS_UNREAD_MAX: usize = 20;
+
 /// Five characters of a SQLSTATE; or the number of an error of MySQL, with spaces behind it.
 pub type Code = [u8; 5];
 
@@ -415,14 +419,23 @@ mod tests {
     }
 
     #[test]
-    fn times_beyond_an_hour_count_as_an_hour() {
+    fn times_of_days_are_told_apart_and_those_beyond_31_count_as_31() {
         let mut used = record();
         let day_ns = 86_400_000_000_000;
-        used.roles[0].complete(0, 0, Times::new(0, 0, day_ns), Rows::beyond(0, 1));
+        for days in [1, 30, 400] {
+            let times = Times::new(0, 0, days * day_ns);
+            used.roles[0].complete(0, 0, times, Rows::beyond(0, 1));
+        }
         let operation = &used.roles[0].operations[0];
         let response = operation.response.counts().unwrap();
-        assert_eq!((operation.max_us, response.len()), (day_ns / 1000, 1));
-        assert!(response.max() >= HISTOGRAM_US_MAX);
+        assert_eq!((operation.max_us, response.len()), (400 * day_ns / 1000, 3));
+        for (days, quantile) in [(1, 0.3), (30, 0.6), (31, 0.9)] {
+            let time_us = days * day_ns / 1000;
+            assert!(
+                response.equivalent(response.value_at_quantile(quantile), time_us),
+                "{days} days"
+            );
+        }
     }
 
     /// How many of a record's histograms have taken their memory.

@@ -5,6 +5,7 @@ mod close;
 mod fills;
 mod pause;
 mod starting;
+mod unread;
 mod workers;
 
 use crate::clock::{monotonic_ns, process_cpu_ns, unix_ahead_ns};
@@ -116,10 +117,15 @@ pub fn run(
     } else {
         step.fill()
     };
+    let is_unread = ending.end == End::Unread;
     let status = step.done(ending);
     let _ = step.output.send(Output::End);
-    // It has written all, or has failed before.
-    let _ = writer.join();
+    if is_unread {
+        unread::give_up(&writer);
+    } else {
+        // It has written all, or has failed before.
+        let _ = writer.join();
+    }
     status
 }
 
@@ -261,6 +267,7 @@ impl Step<'_> {
             End::Done => (Status::Ok, None),
             End::Stopped(reason) => (Status::Stopped, Some(reason)),
             End::Failed(reason) => (Status::Failed, Some(reason)),
+            End::Unread => (Status::Failed, Some(unread::reason())),
         };
         self.write(Event::Done {
             mono_ns: ending.mono_ns,

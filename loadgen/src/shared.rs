@@ -47,6 +47,8 @@ pub enum End {
     Stopped(String),
     /// By an error.
     Failed(String),
+    /// As nobody has read the events for long.
+    Unread,
 }
 
 /// How far a role has come, over all clients and workers.

@@ -3,8 +3,9 @@
 //! A worker is a state machine over [`Sessions`]: it does not know whether a server and a clock are real. Its files:
 //! `state` (what it keeps), `operation` (begin, send, reply, complete), `progress` (rows before the reply),
 //! `failure` (errors, lost connections),
-//! `counting` (which operations count, and the time of their connections), `skipping` (what is too late to begin), `connecting` (a connection for each operation), `logging`, `cursor`, `sleep`,
-//! `arrivals` (what schedules let start), `script` (what computes), `time` (ticks, pauses, the end).
+//! `counting` (which operations count, and for how long their connections had such), `skipping` (what is too late to
+//! begin), `connecting` (a connection for each operation), `logging`, `cursor`, `sleep`, `arrivals` (what schedules let
+//! start), `script` (what computes), `time` (ticks, pauses, the end), `spares` (empty records).
 
 mod arrivals;
 mod connecting;
@@ -25,6 +26,7 @@ mod script;
 mod scripts;
 mod skipping;
 mod sleep;
+mod spares;
 mod state;
 #[cfg(test)]
 mod tables;
@@ -118,6 +120,8 @@ pub struct Worker<S: Sessions> {
     /// Up to when: as a pause began, or the window closed.
     counted_until_ns: u64,
     record: Box<TickRecord>,
+    /// How many records there are: this one, those that wait for the writer, and those that have come back.
+    records: usize,
     /// The record of the tick that has just ended, until the writer gets it, and whether the window opens with its end.
     full: Option<(Box<TickRecord>, bool)>,
     totals: Vec<Totals>,
@@ -129,6 +133,8 @@ pub struct Worker<S: Sessions> {
     /// When schedules came to a stand, from the command of a pause to its end.
     stood_ns: Option<u64>,
     cpu: time::Cpu,
+    /// How long the thread had been ready to run without a processor when the step started.
+    runnable_ns: u64,
     /// Operations in flight or waiting for a cursor, and cursors being read.
     busy: usize,
     /// Groups that may have something to start.
@@ -177,6 +183,7 @@ impl<S: Sessions> Worker<S> {
             counted_from_ns: None,
             counted_until_ns: u64::MAX,
             record: Box::new(TickRecord::new(&shape)),
+            records: 1,
             full: None,
             totals: vec![Totals::default(); job.roles.len()],
             written: BTreeMap::new(),
@@ -184,6 +191,7 @@ impl<S: Sessions> Worker<S> {
             start_ns: 0,
             stood_ns: None,
             cpu: time::Cpu::default(),
+            runnable_ns: 0,
             busy: 0,
             due_groups: Vec::with_capacity(layout.groups.len() * 2),
             computing: VecDeque::with_capacity(layout.groups.len()),

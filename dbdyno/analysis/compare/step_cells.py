@@ -91,6 +91,7 @@ def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
         runs=runs,
         value=interval.geometric_mean(values) if values else None,
         value_bound=generator_limit.value_bound(runs),
+        time_bound=generator_limit.time_bound(runs),
         ratio=known.get(headline) if headline is not None else None,
         ratio_bound="exact"
         if faced is None

@@ -111,6 +111,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         end_spread=end_spread(found),
         shape=shape_of(found),
         limited=generator_limit.limits(found, values),
+        delayed=generator_limit.delays(found, values),
     )
     return replace(
         run,

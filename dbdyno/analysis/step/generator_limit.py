@@ -1,19 +1,32 @@
 """Where the load generator itself limited a step: its rate is then "at least", and ratios follow.
 
 A step is never dropped for it: the server can do at least what it was seen to do.
+
+The generator's own delay is in every response time: a request waits to be sent, a reply lies
+unread. Where it is more than a share of them, response times are "at most": the server answered
+sooner. A rate is held back by it only while the server has nothing else to do: with a host whose
+processors are all busy, what the generator leaves unread takes no work from the server, and the
+rate stays exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from dbdyno.analysis.step import own_queue
 from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.metrics import LAG_OPERATIONS_MIN
 from dbdyno.model import Bound, StepRun, events, metric
 
 BUSY_SHARE_MAX = 0.70
 """Of a thread's time: above it, replies wait for the generator and not only for the server."""
 LAG_MS_P99_MAX = 1.0
 """The generator's own delay before it sends; above it, it is part of what is measured."""
+OWN_SHARE_MAX = 0.10
+"""Of service times, that the generator's own queue may be, and of a thread's time, that it may wait
+for a processor. The queue is an upper bound and on average about half as large, so above it
+response times are some 5 % too long; a thread without a processor leaves each reply unread that
+comes meanwhile, so above it more than one reply in ten."""
 HOST_BUSY_PCT_MIN = 95.0
 """From here on the host's processors are what the generator waits for, not its own threads."""
 MORE_THREADS = "give it more `generator.threads`"
@@ -28,7 +41,42 @@ def limits(evidence: Evidence, metrics: Mapping[str, float | None]) -> tuple[str
     busy = tuple(_busy(evidence))
     if not evidence.tells_lateness and not busy:
         return None
-    return (*busy, *_late(evidence, metrics))
+    held_back = () if _is_crowded(metrics) else delays(evidence, metrics)
+    return (*busy, *_late(evidence, metrics), *held_back)
+
+
+def delays(evidence: Evidence, metrics: Mapping[str, float | None]) -> tuple[str, ...]:
+    """Why response times are "at most", in words with figures; empty where they are exact."""
+    return (*_queued(evidence, metrics), *_without_processor(evidence))
+
+
+def _queued(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
+    """The generator's own queue, beside the mean and beside the slowest of service times."""
+    share, service_us = metrics.get("queue_share"), metrics.get("service_p99_us")
+    if share is None or service_us is None:
+        return
+    queue = own_queue.of_headline(evidence)
+    queue_us = queue.percentile_us(0.99)
+    if share > 100 * OWN_SHARE_MAX:
+        yield (
+            f"requests and replies lay in the generator for up to {share:.0f} % of service times,"
+            f" 1 % of them for up to {queue_us:,.0f} µs and more ({MORE_THREADS})"
+        )
+    elif queue.count >= LAG_OPERATIONS_MIN and queue_us > OWN_SHARE_MAX * service_us:
+        yield (
+            f"1 % of requests and replies lay in the generator for up to {queue_us:,.0f} µs and"
+            f" more, beside a service time p99 of {service_us:,.0f} µs ({MORE_THREADS})"
+        )
+
+
+def _without_processor(evidence: Evidence) -> Iterable[str]:
+    threads = evidence.load.done.get("threads") or []
+    share = max((float(thread.get("runnable_share") or 0.0) for thread in threads), default=0.0)
+    if share > OWN_SHARE_MAX:
+        yield (
+            f"one of its threads waited {100 * share:.0f} % of the time for a processor, while"
+            " replies lay unread (use fewer clients or more cores)"
+        )
 
 
 def _busy(evidence: Evidence) -> Iterable[str]:
@@ -54,21 +102,32 @@ def _late(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[s
         crowded = (
             f"the host's processors were {busy_pct:.0f} % busy: use fewer clients or more cores"
         )
-        is_crowded = busy_pct >= HOST_BUSY_PCT_MIN and not elsewhere
-        remedy = crowded if is_crowded else MORE_THREADS
+        remedy = crowded if _is_crowded(metrics) and not elsewhere else MORE_THREADS
         late = (
             f"the generator itself sent operations late, 1 % of them by over {lag_us / 1e3:.1f} ms"
         )
         yield f"{late} ({remedy})"
 
 
+def _is_crowded(metrics: Mapping[str, float | None]) -> bool:
+    """Whether the processors of the server's host were all busy."""
+    return (metrics.get("cpups") or 0.0) >= HOST_BUSY_PCT_MIN
+
+
 def value_bound(runs: Sequence[StepRun]) -> Bound:
     """What the mean of these runs is to what the server can do: of a rate at least, of a time
     at most.
     """
-    if not any(run.window.limited for run in runs):
-        return "exact"
-    return "at most" if _is_time(runs) else "at least"
+    if _is_time(runs):
+        return time_bound(runs)
+    return "at least" if any(run.window.limited for run in runs) else "exact"
+
+
+def time_bound(runs: Sequence[StepRun]) -> Bound:
+    """What response times of these runs are to those of the server: at most where the generator's
+    own delay is more than a share of them.
+    """
+    return "at most" if any(run.window.limited or run.window.delayed for run in runs) else "exact"
 
 
 def _is_time(runs: Sequence[StepRun]) -> bool:
@@ -78,7 +137,7 @@ def _is_time(runs: Sequence[StepRun]) -> bool:
 
 def ratio_bound(base: Sequence[StepRun], other: Sequence[StepRun]) -> Bound:
     """What the ratio of `other` to the base is to the ratio of what the servers can do."""
-    limited, base_limited = (any(run.window.limited for run in runs) for runs in (other, base))
+    limited, base_limited = (value_bound(runs) != "exact" for runs in (other, base))
     if limited == base_limited:
         return "unknown" if limited else "exact"
     return "at least" if limited != _is_time([*base, *other]) else "at most"

@@ -25,6 +25,7 @@ END_SPREAD_MAX = 0.02
 JAIN_MIN = 0.95
 """Of the rates of the headline's clients; of two clients, one has 1.6 times the other's rate."""
 AT_LIMIT = "load generator at its limit"
+AT_MOST = "response times at most"
 READING_DELAY_MS_MAX = 50.0
 
 
@@ -37,6 +38,8 @@ def warnings(
     """All warnings of a step that ended well."""
     return (
         *(f"{AT_LIMIT}: {reason}" for reason in window.limited or ()),
+        *(f"{AT_MOST}: {reason}" for reason in window.delayed),
+        *_beyond_histograms(evidence),
         *_clients(evidence),
         *_short_sessions(evidence),
         *_untold(evidence, window),
@@ -55,6 +58,17 @@ def warnings(
         *_checks(evidence),
         *(str(text) for text in evidence.end.get("warnings") or ()),
     )
+
+
+def _beyond_histograms(evidence: Evidence) -> Iterable[str]:
+    """Times that are longer than what histograms tell apart, from which percentiles are."""
+    for (role, operation), histogram in evidence.histograms.items():
+        if histogram.is_cut:
+            yield (
+                f"percentiles too low: operations of `{role}.{operation}` took up to"
+                f" {histogram.max_us / 3.6e9:,.1f} h, and histograms end at"
+                f" {histogram.cells_max_us / 3.6e9:,.1f} h"
+            )
 
 
 def _generator(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:

@@ -18,10 +18,10 @@ from dbdyno.model.metric.debt import DEBT
 from dbdyno.model.metric.device import DEVICE
 from dbdyno.model.metric.published import PUBLISHED
 from dbdyno.model.metric.row import Metric
-from dbdyno.model.metric.service import SERVICE
+from dbdyno.model.metric.service import RESPONSES, SERVICE
 from dbdyno.model.metric.standby import STANDBY
 
-__all__ = ["METRICS", "Metric", "by_name", "document", "held", "less_is_better"]
+__all__ = ["METRICS", "RESPONSES", "Metric", "by_name", "document", "held", "less_is_better"]
 
 METRICS: tuple[Metric, ...] = (*PUBLISHED, *SERVICE, *COST, *COUNTER, *DEBT, *DEVICE, *STANDBY)
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 from dbdyno.model.metric import row
 from dbdyno.model.metric.row import Metric
 
+RESPONSES = frozenset(
+    ("response_p99_us", "response_us_max", "response_us_mean", "service_p99_us", "maxop")
+)
+"""Those that contain the load generator's own delay."""
+
 SERVICE: tuple[Metric, ...] = (
     # --- Throughput and response times ---
     row.own(
@@ -186,8 +191,20 @@ SERVICE: tuple[Metric, ...] = (
     ),
     row.own(
         "queue_us_p99", "µs", "lower", 0,
-        """unread replies p99 | upper bound of how long a reply lay readable before the generator
-        took it, included in response times; merged as lag_us_p99""",
+        """the generator's own queue p99 | upper bound of how long the generator itself delayed a
+        statement, included in response times: its request lay gathered, its reply lay readable
+        while the generator did other things. A reply counts from the previous look at all
+        connections, from its request's leaving or from the end of a sleep, whichever is last. Time
+        without a processor is left out: the warnings give it. The same by epoll and by io_uring; in
+        results of older versions, by io_uring the server's work is included. Merged as
+        lag_us_p99""",
+    ),
+    row.own(
+        "queue_share", "%", "lower", 1,
+        """the generator's own queue, of service times | the same, of the headline's role: the sum
+        of all delays divided by the sum of all service times; over 10, response times are upper
+        bounds, and the rate is a lower bound unless the processors of the server's host were all
+        busy. NA in results that lack it""",
     ),
     row.own(
         "backlog_max", "statements", "lower", 0,

@@ -112,7 +112,7 @@ def _value_cell(step: StepComparison, result: Result, one: metric.Metric) -> Cel
     values = [other.metrics.get(one.name) for other in step.cells]
     digits = number.digits_alike(values, one.digits)
     text = number.number(result.metrics.get(one.name), digits)
-    return Cell(text=cells.signed(text, result.value_bound) if one.name == step.headline else text)
+    return Cell(text=cells.signed(text, cells.value_bound(step, result, one.name)))
 
 
 def _hover(one: metric.Metric) -> str:

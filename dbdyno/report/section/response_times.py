@@ -97,8 +97,17 @@ def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -
         columns=columns,
         rows=tuple(rows),
         note="All clients and blocks together; a percentile is the geometric mean of the blocks'; "
-        "the mean comes from exact sums, which not every load reports. " + timed.since,
+        "the mean comes from exact sums, which not every load reports. "
+        f"{timed.since}{_at_most_note(rows)}",
     )
+
+
+def _at_most_note(rows: Sequence[Row]) -> str:
+    """What `≤` means, where it stands in one of these rows."""
+    sign = cells.SIGNS["at most"]
+    if not any(cell.text.startswith(sign) for row in rows for cell in row.cells):
+        return ""
+    return f" {sign}: more than a tenth may be the load generator's own delay, as the warnings say."
 
 
 def merged(parts: Sequence[ResponseTimes]) -> ResponseTimes:
@@ -173,9 +182,13 @@ def _bucket_row(
         )
         for count in times.buckets
     ]
-    percentiles = [Cell(text=number.time_us(of(times))) for _, of in _PERCENTILES]
-    slowest = Cell(text=number.time_us(times.max_us), tone=longest_tone(times.max_us, longest))
-    mean = Cell(text="" if times.mean_us is None else number.time_us(times.mean_us))
+
+    def at_most(time_us: float) -> str:
+        return cells.signed(number.time_us(time_us), result.time_bound)
+
+    percentiles = [Cell(text=at_most(of(times))) for _, of in _PERCENTILES]
+    slowest = Cell(text=at_most(times.max_us), tone=longest_tone(times.max_us, longest))
+    mean = Cell(text="" if times.mean_us is None else at_most(times.mean_us))
     return Row(cells=(head, *shares, mean, *percentiles, slowest), group=group, arm=result.arm)
 
 

@@ -2,14 +2,15 @@
 
 use hdrhistogram::Histogram as Counts;
 
-/// The longest time that a histogram tells apart: one hour in microseconds. Longer ones count as this.
-pub const HISTOGRAM_US_MAX: u64 = 3_600_000_000;
+/// The longest time that a histogram tells apart: 31 days in microseconds, as no window is longer than 30. Longer ones
+/// count as this, which shows beside the exact maximum of each tick.
+pub const HISTOGRAM_US_MAX: u64 = 31 * 86_400_000_000;
 
 /// Significant decimal digits of a histogram.
 const HISTOGRAM_DIGITS: u8 = 3;
 
 /// What a histogram takes that has counted: four bytes for each time that it tells apart.
-pub const HISTOGRAM_BYTES: u64 = 23 * 1024 * 4;
+pub const HISTOGRAM_BYTES: u64 = 33 * 1024 * 4;
 
 /// A histogram of times in microseconds, from 1 µs to [`HISTOGRAM_US_MAX`]. It takes its memory when it first counts, and
 /// keeps it: most of a job's histograms are of what another worker does.

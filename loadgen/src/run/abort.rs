@@ -23,6 +23,7 @@ impl Step<'_> {
             (Some(End::Failed(reason)), _) | (_, End::Failed(reason)) => {
                 End::Failed(reason + &going_on)
             }
+            (Some(End::Unread), _) | (_, End::Unread) => End::Unread,
             (_, End::Stopped(reason)) => End::Stopped(reason + &going_on),
             (_, End::Done) => End::Done,
         })

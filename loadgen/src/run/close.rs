@@ -60,7 +60,7 @@ pub(super) fn early(end: &End) -> Option<Status> {
     match end {
         End::Done => None,
         End::Stopped(_) => Some(Status::Stopped),
-        End::Failed(_) => Some(Status::Failed),
+        End::Failed(_) | End::Unread => Some(Status::Failed),
     }
 }
 

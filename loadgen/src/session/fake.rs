@@ -76,6 +76,8 @@ struct FakeSession {
     requests: u64,
     output: Vec<u8>,
     in_flight: Option<Sent>,
+    /// When it was given its last request.
+    sent_ns: u64,
     /// The statements of its pipeline.
     gathered: Vec<usize>,
     /// Counts its lives, so that replies to an earlier one are dropped.
@@ -130,6 +132,7 @@ impl FakeSessions {
             requests: 0,
             output: Vec::with_capacity(64 << 10),
             in_flight: None,
+            sent_ns: 0,
             gathered: Vec::new(),
             life: 0,
             lost: false,
@@ -329,6 +332,7 @@ impl Sessions for FakeSessions {
         };
         let service_ns = self.jittered(session, service_ns).max(1);
         self.sessions[session].in_flight = Some(sent);
+        self.sessions[session].sent_ns = now_ns;
         let life = self.sessions[session].life;
         self.at(
             self.completion_ns(now_ns, service_ns),
@@ -391,8 +395,8 @@ impl Sessions for FakeSessions {
         Ok(())
     }
 
-    fn readable_ns(&self) -> u64 {
-        self.waited_ns
+    fn queue_ns(&self, session: usize, now_ns: u64) -> u64 {
+        now_ns - self.waited_ns.max(self.sessions[session].sent_ns)
     }
 
     fn receive(&mut self, session: usize, reply: &mut Reply) -> Result<bool, SessionError> {

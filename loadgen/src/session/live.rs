@@ -249,11 +249,11 @@ impl LiveSessions {
             return Ok(());
         };
         let asked_ns = monotonic_ns();
-        uring.submit()?;
+        let look_ns = self.readable.own_ns(asked_ns);
+        let waits_ns = uring.submit(asked_ns, &mut self.readable)?;
         let limit = self.alarm.limit(until_ns, asked_ns)?;
-        let slept = uring.wait(limit)?;
-        self.readable
-            .looked(asked_ns, slept.then(monotonic_ns), false);
+        let ended_ns = uring.wait(limit)?.then(monotonic_ns);
+        self.readable.looked_twice(look_ns, waits_ns, ended_ns);
         if uring.collect(|index| ready.push(Ready::Session(index))) {
             self.wait_by_epoll(Some(&Timespec::default()))?;
             self.take_events(ready)?;
@@ -339,19 +339,24 @@ impl Sessions for LiveSessions {
         clock::thread_cpu_ns()
     }
 
+    fn thread_runnable_ns(&self) -> Option<u64> {
+        clock::thread_runnable_ns()
+    }
+
     #[inline]
     fn output(&mut self, _session: usize) -> &mut Vec<u8> {
         &mut self.request
     }
 
     #[inline]
-    fn send(&mut self, session: usize, sent: Sent, _now_ns: u64) -> Result<(), SessionError> {
+    fn send(&mut self, session: usize, sent: Sent, now_ns: u64) -> Result<(), SessionError> {
         let slot = &mut self.slots[session];
         let Some(open) = &mut slot.session else {
             return Err(SessionError::Lost("the connection is lost".to_owned()));
         };
+        slot.sent_ns = self.readable.own_ns(now_ns);
         let gathered = match &mut self.uring {
-            Some(uring) => uring.send(session, &self.request)?,
+            Some(uring) => uring.send(session, &self.request, &mut self.readable)?,
             None => false,
         };
         let whole = if gathered {
@@ -360,6 +365,9 @@ impl Sessions for LiveSessions {
         } else {
             open.send(&self.request)?
         };
+        if !(gathered || receives(self.way)) {
+            self.readable.sent(now_ns, monotonic_ns(), 1);
+        }
         if let Sent::Pipeline(answers) = sent {
             open.await_answers(answers);
         }
@@ -386,10 +394,8 @@ impl Sessions for LiveSessions {
             let asked_ns = monotonic_ns();
             let limit = self.alarm.limit(until_ns, asked_ns)?;
             self.wait_by_epoll(limit.as_ref())?;
-            let (events, full) = (
-                self.events.len(),
-                self.events.len() == self.events.capacity(),
-            );
+            let events = self.events.len();
+            let full = events == self.events.capacity();
             self.readable.waited(asked_ns, monotonic_ns(), events, full);
             self.take_events(ready)?;
         }
@@ -401,14 +407,13 @@ impl Sessions for LiveSessions {
     }
 
     #[inline]
-    fn left_ns(&self, session: usize) -> u64 {
-        let uring = self.uring.as_ref();
-        uring.map_or(0, |uring| uring.left_ns(session))
-    }
-
-    #[inline]
-    fn readable_ns(&self) -> u64 {
-        self.readable.since_ns()
+    fn queue_ns(&self, session: usize, now_ns: u64) -> u64 {
+        let left_ns = self
+            .uring
+            .as_ref()
+            .map_or(0, |uring| uring.left_ns(session));
+        self.readable
+            .queue_ns((self.slots[session].sent_ns, left_ns), now_ns)
     }
 
     #[inline]
@@ -470,6 +475,10 @@ impl Sessions for LiveSessions {
 
     fn ways(&self) -> Option<(Way, Option<&str>)> {
         Some((self.way, self.refused.as_deref()))
+    }
+
+    fn no_buffers(&self) -> u64 {
+        self.uring.as_ref().map_or(0, Uring::no_buffers)
     }
 
     fn close(&mut self) -> Result<(), SessionError> {

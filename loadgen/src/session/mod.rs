@@ -108,6 +108,11 @@ pub trait Sessions {
     /// CPU that this worker has spent.
     fn thread_cpu_ns(&mut self) -> u64;
 
+    /// How long this worker has been ready to run without a processor; none where the kernel does not tell.
+    fn thread_runnable_ns(&self) -> Option<u64> {
+        None
+    }
+
     /// The buffer of a session's next request, which the caller clears.
     fn output(&mut self, session: usize) -> &mut Vec<u8>;
 
@@ -123,14 +128,9 @@ pub trait Sessions {
     /// Where the operating system refuses to wait.
     fn wait(&mut self, until_ns: u64, ready: &mut Vec<Ready>) -> Result<(), SessionError>;
 
-    /// When the session's last request had left, where that is later than it was sent here; else any time before.
-    fn left_ns(&self, _session: usize) -> u64 {
-        0
-    }
-
-    /// The earliest moment at which what the last wait gave may have been readable, unless it was asked for later;
-    /// `u64::MAX` where that cannot lie before its receipt.
-    fn readable_ns(&self) -> u64;
+    /// How long, at most, the worker itself has delayed what a session has received and is handled at `now_ns`: how long its
+    /// request lay gathered, and its reply readable.
+    fn queue_ns(&self, session: usize, now_ns: u64) -> u64;
 
     /// Receives what is there; true when `reply` is complete.
     ///
@@ -160,6 +160,11 @@ pub trait Sessions {
     /// are no connections to wait for.
     fn ways(&self) -> Option<(Way, Option<&str>)> {
         None
+    }
+
+    /// How often a receive by io_uring was over for want of a buffer.
+    fn no_buffers(&self) -> u64 {
+        0
     }
 
     /// Has the server end what it still does for them, in bounded time, and closes all sessions.

@@ -12,6 +12,8 @@ pub(super) struct Slot {
     pub(super) error: Option<SessionError>,
     pub(super) in_flight: bool,
     pub(super) writing: bool,
+    /// When it was given its last request, by the worker's clock.
+    pub(super) sent_ns: u64,
 }
 
 impl Slot {
@@ -23,6 +25,7 @@ impl Slot {
             error: None,
             in_flight: false,
             writing: false,
+            sent_ns: 0,
         }
     }
 }

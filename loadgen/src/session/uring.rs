@@ -17,6 +17,7 @@ pub mod buffers;
 
 use buffers::Buffers;
 
+use super::readable::{Readable, SEND_NS_MAX};
 use crate::clock::monotonic_ns;
 use io_uring::types::{self, Fd, SubmitArgs};
 use io_uring::{IoUring, cqueue, opcode, squeue};
@@ -24,6 +25,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 use rustix::time::Timespec;
+use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -37,9 +39,14 @@ const ENTRIES: u32 = 128;
 /// The longest request that is gathered.
 const REQUEST_BYTES_MAX: usize = 4 << 10;
 
-/// Fewest and most buffers. More sockets than these may have something at once; they wait for their turn.
+/// Fewest and most buffers. More sockets than these may have something at once: their receives end for want of a buffer and
+/// begin anew, which costs a call of the kernel for many, and each waits for its turn. Only the pages that a reply reaches
+/// take memory.
 const BUFFERS_MIN: u16 = 64;
-const BUFFERS_MAX: u16 = 1024;
+const BUFFERS_MAX: u16 = 8192;
+
+/// The most completions that the kernel makes room for.
+const COMPLETIONS_MAX: usize = 1 << 16;
 
 /// What the completion that tells of the other descriptor is marked with.
 const OTHER: u64 = u64::MAX;
@@ -67,7 +74,7 @@ struct Place {
     untaken: Option<[Filled; 2]>,
     /// Its end or its error, which comes after those.
     end: Option<Result<(), Errno>>,
-    /// When its last request had left.
+    /// When its last request had left at the latest, by the worker's clock.
     left_ns: u64,
 }
 
@@ -93,8 +100,10 @@ pub(super) struct Uring {
     /// By buffer: the one that the same socket has filled after it.
     next: Box<[Option<Filled>]>,
     places: Vec<Place>,
-    /// Places whose receive is over, for want of a buffer, while the socket goes on.
-    stopped: Vec<usize>,
+    /// Places whose receive is over, for want of a buffer, while the socket goes on: the first has waited longest.
+    stopped: VecDeque<usize>,
+    /// How often a receive was over for want of a buffer.
+    no_buffers: u64,
     /// Requests of which no completion is taken yet, and how many of them have left.
     requests: Vec<Request>,
     left: usize,
@@ -114,24 +123,31 @@ impl Uring {
     /// # Errors
     /// Where the kernel is older than Linux 6.1, or does not allow io_uring to this process.
     pub(super) fn new(sockets: usize, other: BorrowedFd<'_>) -> io::Result<Self> {
-        // Room for all that may come between two waits: a buffer, an end, a stop and a send of each.
-        let completions = usize::from(BUFFERS_MAX) + 3 * sockets + 1;
-        let completions = u32::try_from(completions).unwrap_or(u32::MAX);
+        let count = u16::try_from(2 * sockets).unwrap_or(BUFFERS_MAX);
+        let count = count.clamp(BUFFERS_MIN, BUFFERS_MAX).next_power_of_two();
+        Self::with_buffers(count, sockets, other)
+    }
+
+    /// The same with so many buffers, a power of two.
+    fn with_buffers(count: u16, sockets: usize, other: BorrowedFd<'_>) -> io::Result<Self> {
+        // Room for all that may come between two waits: a buffer, an end, a stop and a send of each. What is beyond the most
+        // that there can be, the kernel keeps itself.
+        let completions = usize::from(count) + 3 * sockets + 1;
+        let completions = u32::try_from(completions.min(COMPLETIONS_MAX)).unwrap_or(u32::MAX);
         let ring: IoUring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
             .setup_taskrun_flag()
             .setup_cqsize(completions)
             .build(ENTRIES)?;
-        let count = u16::try_from(2 * sockets).unwrap_or(BUFFERS_MAX);
-        let count = count.clamp(BUFFERS_MIN, BUFFERS_MAX).next_power_of_two();
         let buffers = Buffers::register(&ring.submitter(), count)?;
         Ok(Self {
             ring,
             next: vec![None; usize::from(count)].into(),
             buffers,
             places: (0..sockets).map(|_| Place::default()).collect(),
-            stopped: Vec::with_capacity(sockets),
+            stopped: VecDeque::with_capacity(sockets),
+            no_buffers: 0,
             requests: Vec::with_capacity(sockets),
             left: 0,
             gathered: vec![0; sockets * REQUEST_BYTES_MAX].into(),
@@ -147,7 +163,10 @@ impl Uring {
     /// Where the kernel refuses it.
     pub(super) fn begin(&mut self, place: usize, socket: BorrowedFd<'_>) -> io::Result<()> {
         self.places[place].socket = Some(socket.as_raw_fd());
-        self.receive(place)
+        self.receive(place)?;
+        // At once: the descriptor may be another socket's later.
+        self.ring.submit()?;
+        Ok(())
     }
 
     /// Forgets a place's socket and what came from it. Who calls this shuts the socket down before closing it: the kernel
@@ -165,7 +184,12 @@ impl Uring {
     /// # Errors
     /// Where the kernel refuses those that had been gathered.
     #[inline]
-    pub(super) fn send(&mut self, place: usize, request: &[u8]) -> io::Result<bool> {
+    pub(super) fn send(
+        &mut self,
+        place: usize,
+        request: &[u8],
+        readable: &mut Readable,
+    ) -> io::Result<bool> {
         let begin = self.requests.last().map_or(0, |last| last.bytes.end);
         let bytes = begin..begin + request.len();
         if request.len() > REQUEST_BYTES_MAX || bytes.end > self.gathered.len() {
@@ -179,17 +203,17 @@ impl Uring {
             bytes,
         });
         if self.requests.len() - self.left == SENDS_MAX {
-            self.submit()?;
+            self.submit(monotonic_ns(), readable)?;
         }
         Ok(true)
     }
 
-    /// Sends what has been gathered, and receives what has come.
+    /// Sends what has been gathered, and receives what has come; returns when that began, at `asked_ns`, or ended.
     ///
     /// # Errors
     /// Where the kernel refuses it.
     #[inline]
-    pub(super) fn submit(&mut self) -> io::Result<()> {
+    pub(super) fn submit(&mut self, asked_ns: u64, readable: &mut Readable) -> io::Result<u64> {
         for number in self.left..self.requests.len() {
             self.push_send(number)?;
         }
@@ -199,20 +223,30 @@ impl Uring {
             // A kernel that is short of memory takes a part of them.
             due = !self.ring.submission().is_empty();
         }
-        if self.left < self.requests.len() {
-            let now_ns = monotonic_ns();
-            for request in &self.requests[self.left..] {
-                self.places[request.place].left_ns = now_ns;
-            }
-            self.left = self.requests.len();
+        if self.left == self.requests.len() {
+            return Ok(asked_ns);
         }
-        Ok(())
+        let mut left_ns = readable.own_ns(asked_ns);
+        let ended_ns = monotonic_ns();
+        readable.sent(asked_ns, ended_ns, self.requests.len() - self.left);
+        // The kernel sends them in their order.
+        for request in &self.requests[self.left..] {
+            left_ns = (left_ns + SEND_NS_MAX).min(readable.own_ns(ended_ns));
+            self.places[request.place].left_ns = left_ns;
+        }
+        self.left = self.requests.len();
+        Ok(ended_ns)
     }
 
-    /// When a place's last request had left, if it was gathered.
+    /// When a place's last request had left at the latest, by the worker's clock, if it was gathered.
     #[inline]
     pub(super) fn left_ns(&self, place: usize) -> u64 {
         self.places[place].left_ns
+    }
+
+    /// How often a receive was over for want of a buffer.
+    pub(super) fn no_buffers(&self) -> u64 {
+        self.no_buffers
     }
 
     /// Sleeps until something comes, at most so long, unless something is there; true where it may have slept.
@@ -221,9 +255,7 @@ impl Uring {
     /// Where the operating system refuses to wait.
     #[inline]
     pub(super) fn wait(&mut self, limit: Option<Timespec>) -> io::Result<bool> {
-        while let Some(place) = self.stopped.pop() {
-            self.receive(place)?;
-        }
+        self.go_on_receiving()?;
         if !self.watching {
             let flags = u32::from(PollFlags::IN.bits());
             let entry = opcode::PollAdd::new(Fd(self.other), flags).build();
@@ -324,9 +356,11 @@ impl Uring {
             place.end = Some(Ok(()));
         } else if result != -Errno::NOBUFS.raw_os_error() {
             place.end = Some(Err(Errno::from_raw_os_error(-result)));
+        } else {
+            self.no_buffers += 1;
         }
         if !cqueue::more(flags) && place.end.is_none() {
-            self.stopped.push(number);
+            self.stopped.push_back(number);
         }
         (filled.is_some() || place.end.is_some()).then_some(number)
     }
@@ -371,7 +405,23 @@ impl Uring {
         self.push(&entry)
     }
 
-    /// Begins the receive of a place's socket, if it has one.
+    /// Begins receives anew that are over, by one call for many: those that have waited longest, as many as may find a buffer
+    /// now. So no socket waits for another one's third answer.
+    #[inline]
+    fn go_on_receiving(&mut self) -> io::Result<()> {
+        if self.stopped.is_empty() {
+            return Ok(());
+        }
+        for _ in 0..self.stopped.len().min(self.next.len()) {
+            if let Some(place) = self.stopped.pop_front() {
+                self.receive(place)?;
+            }
+        }
+        self.ring.submit()?;
+        Ok(())
+    }
+
+    /// Adds the receive of a place's socket, if it has one.
     fn receive(&mut self, place: usize) -> io::Result<()> {
         let Place {
             socket, generation, ..
@@ -381,13 +431,14 @@ impl Uring {
         };
         let mark = u64::from(generation) << 32 | place as u64;
         let entry = opcode::RecvMulti::new(Fd(socket), Buffers::GROUP).build();
-        self.push(&entry.user_data(mark))?;
-        // At once: the descriptor may be another socket's later.
-        self.ring.submit()?;
-        Ok(())
+        self.push(&entry.user_data(mark))
     }
 
+    /// Adds an entry; where there is no room, the kernel takes those before it first.
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        if self.ring.submission().is_full() {
+            self.ring.submit()?;
+        }
         // SAFETY: what an entry points to stays, as the beginning of this file says.
         unsafe { self.ring.submission().push(entry) }.map_err(io::Error::other)
     }

@@ -228,10 +228,7 @@ impl<S: Sessions> Worker<S> {
         let counts = self.operation_counts(index);
         if counts {
             let connection = &self.connections[index];
-            let sent_ns = connection.operation.statement_sent_ns;
-            let left_ns = self.sessions.left_ns(index).max(sent_ns);
-            let readable_ns = self.sessions.readable_ns().max(left_ns);
-            let queue_ns = (left_ns - sent_ns) + self.now_ns.saturating_sub(readable_ns);
+            let queue_ns = self.sessions.queue_ns(index, self.now_ns);
             let role = &mut self.record.roles[connection.role];
             role.queue.record(microseconds(queue_ns));
         }

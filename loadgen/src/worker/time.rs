@@ -5,7 +5,6 @@ use super::{Mode, Worker};
 use crate::event::{Event, ThreadUse};
 use crate::message::{Closed, Command, Note, Output};
 use crate::pace::Pacing;
-use crate::record::TickRecord;
 use crate::session::Sessions;
 use crate::shared::{End, Phase};
 use crate::timeline::{ActiveTime, Cut, Timeline};
@@ -78,6 +77,7 @@ impl<S: Sessions> Worker<S> {
         self.now_ns = self.start_ns;
         self.timeline = Timeline::new(&self.stop, self.start_ns);
         self.cpu = Cpu::new(self.spent_ns());
+        self.runnable_ns = self.sessions.thread_runnable_ns().unwrap_or_default();
         self.mode = Mode::Running;
         self.counted_from_ns = Some(self.start_ns);
         if self.index == 0 {
@@ -267,9 +267,7 @@ impl<S: Sessions> Worker<S> {
             let spent_ns = self.sessions.process_cpu_ns();
             self.record.process_cpu_ns = self.cpu.clocks[0].at(spent_ns);
         }
-        // There is none at the beginning, and where the writer is far behind.
-        let back = self.channels.spare.try_recv().ok();
-        let mut empty = back.unwrap_or_else(|| Box::new(TickRecord::new(&self.shape)));
+        let mut empty = self.empty_record(cut.end_ns);
         empty.make_room_as(&self.record);
         self.full = Some((std::mem::replace(&mut self.record, empty), opens));
     }
@@ -338,18 +336,22 @@ impl<S: Sessions> Worker<S> {
         let spent_ns = self.cpu.clocks[1].at(self.sessions.thread_cpu_ns());
         let passed_ns = self.timeline.active_ns(end_ns);
         let (wait, refused) = self.sessions.ways().unzip();
+        let share = |time_ns: u64| match passed_ns {
+            0 => 0.0,
+            _ => time_ns as f64 / passed_ns as f64,
+        };
+        let runnable_ns = self.sessions.thread_runnable_ns();
+        let runnable_ns = runnable_ns.map(|now_ns| now_ns.saturating_sub(self.runnable_ns));
         let closed = Closed {
             end_ns,
             active_ns: self.timeline.window_ns(),
             groups: groups.collect(),
             thread: ThreadUse {
                 cpu_us: spent_ns / 1000,
-                busy_share: if passed_ns == 0 {
-                    0.0
-                } else {
-                    spent_ns as f64 / passed_ns as f64
-                },
+                busy_share: share(spent_ns),
                 wait,
+                runnable_share: runnable_ns.map(share),
+                no_buffers: self.sessions.no_buffers(),
                 io_uring_refused: refused.flatten().map(str::to_owned),
             },
         };

@@ -81,8 +81,8 @@ impl<S: Sessions> Sessions for Counted<S> {
         self.sessions.wait(until_ns, ready)
     }
 
-    fn readable_ns(&self) -> u64 {
-        self.sessions.readable_ns()
+    fn queue_ns(&self, session: usize, now_ns: u64) -> u64 {
+        self.sessions.queue_ns(session, now_ns)
     }
 
     fn receive(&mut self, session: usize, reply: &mut Reply) -> Result<bool, SessionError> {

@@ -13,6 +13,7 @@ mod io_uring_here;
 #[path = "../harness/process.rs"]
 mod process;
 mod progress;
+mod queue;
 mod retries;
 mod sending;
 #[path = "../postgres_session/server.rs"]

@@ -15,5 +15,6 @@ mod process;
 mod programs;
 mod scale;
 mod serving;
+mod unread;
 #[path = "../harness/wire.rs"]
 mod wire;

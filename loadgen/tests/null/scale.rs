@@ -3,7 +3,7 @@
 use crate::io_uring_here;
 use crate::process::Generator;
 use crate::programs::{NullServer, by_connection, done, run};
-use dyno_loadgen::event::{Status, Way};
+use dyno_loadgen::event::{Event, Status, Way};
 use serde_json::{Value, json};
 
 /// Many connections, far more than anybody has threads for.
@@ -87,6 +87,36 @@ fn two_thousand_connections_need_little_memory_and_no_more_threads() {
     let each = many.0.saturating_sub(few.0) / (MANY - FEW);
     assert!(each < BYTES_PER_CONNECTION_MAX, "{each} bytes a connection");
     assert_eq!(many.1, few.1, "threads");
+}
+
+#[test]
+fn five_thousand_connections_are_served_alike_by_both_ways_from_the_first_request_on() {
+    const CROWD: u64 = 5000;
+    for wait in ["epoll", "io_uring"] {
+        if wait == "io_uring" && !io_uring_here::allowed() {
+            continue;
+        }
+        let server = NullServer::start();
+        let mut job = points(&server, CROWD, 1);
+        (job["wait"], job["clients"]) = (wait.into(), CROWD.into());
+        let role = &mut job["roles"][0];
+        (role["per"], role["connections"]) = ("client".into(), 1.into());
+        job["stop"]["seconds"] = 3.0.into();
+        let ended = run(&job);
+        let mut counts = vec![0; usize::try_from(CROWD).unwrap()];
+        for event in &ended.events {
+            if let Event::Tick(tick) = event {
+                let clients = counts.iter_mut().zip(&tick.per_client);
+                clients.for_each(|(count, client)| *count += client[0]);
+            }
+        }
+        let [fewest, most] =
+            [counts.iter().min(), counts.iter().max()].map(|count| *count.unwrap());
+        assert!(
+            fewest * 2 + 2 >= most,
+            "{wait}: one connection had {fewest} answers, another {most}"
+        );
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ const SOON: Timespec = Timespec {
 /// Connections with their servers' ends.
 struct Stage {
     uring: Uring,
+    readable: Readable,
     other: OwnedFd,
     here: Vec<UnixStream>,
     there: Vec<UnixStream>,
@@ -24,7 +25,13 @@ struct Stage {
 /// So many connections; none where the kernel does not allow io_uring.
 fn stage(connections: usize) -> Option<Stage> {
     let other = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
-    let mut uring = match Uring::new(connections, other.as_fd()) {
+    let uring = Uring::new(connections, other.as_fd());
+    staged(uring, other, connections)
+}
+
+/// So many connections over a ring, if there is one.
+fn staged(uring: io::Result<Uring>, other: OwnedFd, connections: usize) -> Option<Stage> {
+    let mut uring = match uring {
         Ok(uring) => uring,
         Err(error) => {
             eprintln!("skipped, as io_uring is not allowed here: {error}");
@@ -38,6 +45,7 @@ fn stage(connections: usize) -> Option<Stage> {
     }
     Some(Stage {
         uring,
+        readable: Readable::default(),
         other,
         here,
         there,
@@ -49,11 +57,22 @@ impl Stage {
     fn wait(&mut self) -> Vec<usize> {
         let mut ready = Vec::new();
         while ready.is_empty() {
-            self.uring.submit().unwrap();
+            self.submit();
             self.uring.wait(Some(SOON)).unwrap();
             self.uring.collect(|place| ready.push(place));
         }
         ready
+    }
+
+    /// Gathers a request, or says that it does not fit.
+    fn send(&mut self, place: usize, request: &[u8]) -> bool {
+        self.uring.send(place, request, &mut self.readable).unwrap()
+    }
+
+    fn submit(&mut self) {
+        self.uring
+            .submit(monotonic_ns(), &mut self.readable)
+            .unwrap();
     }
 
     fn take(&mut self, place: usize) -> Option<Result<Vec<u8>, Errno>> {
@@ -70,16 +89,25 @@ fn requests_leave_together_and_answers_come_to_their_places() {
     let Some(mut stage) = stage(3) else { return };
     for place in [2, 0] {
         let request = format!("request {place}");
-        assert!(stage.uring.send(place, request.as_bytes()).unwrap());
+        assert!(stage.send(place, request.as_bytes()));
     }
     stage.there[2].set_nonblocking(true).unwrap();
     assert!(
         stage.there[2].read(&mut [0; 1]).is_err(),
         "it waits for more"
     );
-    let before_ns = monotonic_ns();
-    stage.uring.submit().unwrap();
-    assert!(stage.uring.left_ns(2) >= before_ns);
+    let asked_ns = monotonic_ns();
+    // As if servers had taken the processor for long.
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    stage.uring.submit(asked_ns, &mut stage.readable).unwrap();
+    let left_ns = [2, 0].map(|place| stage.uring.left_ns(place) - asked_ns);
+    assert_eq!(
+        left_ns,
+        [SEND_NS_MAX, 2 * SEND_NS_MAX],
+        "one after the other"
+    );
+    let own_ns = stage.readable.own_ns(monotonic_ns()) - asked_ns;
+    assert!(own_ns < 2_000_000, "and the worker's clock stood still");
     for place in [0, 2] {
         let mut request = [0; 9];
         stage.there[place].read_exact(&mut request).unwrap();
@@ -101,9 +129,9 @@ fn requests_leave_together_and_answers_come_to_their_places() {
 #[test]
 fn a_request_that_is_long_is_the_callers() {
     let Some(mut stage) = stage(1) else { return };
-    assert!(!stage.uring.send(0, &[0; REQUEST_BYTES_MAX + 1]).unwrap());
-    assert!(stage.uring.send(0, &[0; REQUEST_BYTES_MAX]).unwrap());
-    assert!(!stage.uring.send(0, &[0]).unwrap(), "no room for it");
+    assert!(!stage.send(0, &[0; REQUEST_BYTES_MAX + 1]));
+    assert!(stage.send(0, &[0; REQUEST_BYTES_MAX]));
+    assert!(!stage.send(0, &[0]), "no room for it");
 }
 
 #[test]
@@ -112,8 +140,8 @@ fn what_does_not_fit_the_socket_comes_back() {
     let request: Vec<u8> = (0..REQUEST_BYTES_MAX).map(|n| n.to_le_bytes()[0]).collect();
     let mut sent = Vec::new();
     let rest = loop {
-        assert!(stage.uring.send(0, &request).unwrap());
-        stage.uring.submit().unwrap();
+        assert!(stage.send(0, &request));
+        stage.submit();
         assert!(!stage.uring.collect(|_| panic!("nothing to take")));
         if let Some((place, rest)) = stage.uring.unsent() {
             assert_eq!(place, 0);
@@ -130,10 +158,7 @@ fn what_does_not_fit_the_socket_comes_back() {
     assert!(stage.there[0].read(&mut [0; 1]).is_err(), "and no more");
     assert!(stage.uring.unsent().is_none());
     assert!(!stage.uring.collect(|_| panic!("nothing to take")));
-    assert!(
-        stage.uring.send(0, &request).unwrap(),
-        "there is room again"
-    );
+    assert!(stage.send(0, &request), "there is room again");
 }
 
 #[test]
@@ -170,13 +195,44 @@ fn more_than_all_buffers_hold_comes_whole() {
     }
     server.join().unwrap();
     assert!(came == expected);
+    assert!(stage.uring.no_buffers() > 0, "and it is counted");
+}
+
+#[test]
+fn where_buffers_are_few_each_socket_has_its_turn() {
+    const SOCKETS: usize = 200;
+    let other = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
+    let uring = Uring::with_buffers(BUFFERS_MIN, SOCKETS, other.as_fd());
+    let Some(mut stage) = staged(uring, other, SOCKETS) else {
+        return;
+    };
+    for there in &mut stage.there {
+        there.write_all(b"answer").unwrap();
+    }
+    let mut answers = [0; SOCKETS];
+    while answers.iter().sum::<u32>() < 10 * 200 {
+        // The kernel takes some of what has come at each call, and puts more into buffers than are left.
+        (0..SOCKETS).for_each(|_| stage.submit());
+        for place in stage.wait() {
+            assert!(stage.take(place).is_some());
+            answers[place] += 1;
+            // Whoever is answered asks again, and its server answers at once.
+            stage.there[place].write_all(b"answer").unwrap();
+        }
+    }
+    assert!(stage.uring.no_buffers() > 0);
+    let fewest = *answers.iter().min().unwrap();
+    assert!(
+        fewest >= 8,
+        "none waits for the others' third answers: {answers:?}"
+    );
 }
 
 #[test]
 fn what_comes_from_an_earlier_socket_is_not_the_next_ones() {
     let Some(mut stage) = stage(1) else { return };
     stage.there[0].write_all(b"old").unwrap();
-    assert!(stage.uring.send(0, b"old request").unwrap());
+    assert!(stage.send(0, b"old request"));
     stage.uring.end(0);
     let (here, mut there) = UnixStream::pair().unwrap();
     stage.uring.begin(0, here.as_fd()).unwrap();
@@ -197,7 +253,7 @@ fn the_other_descriptor_wakes_it_each_time() {
     let Some(mut stage) = stage(1) else { return };
     for _ in 0..3 {
         write(&stage.other, &1_u64.to_ne_bytes()).unwrap();
-        stage.uring.submit().unwrap();
+        stage.submit();
         stage.uring.wait(Some(SOON)).unwrap();
         assert!(stage.uring.collect(|_| panic!("nothing to take")));
         read(&stage.other, &mut [0; 8]).unwrap();

@@ -337,6 +337,9 @@ fn a_transaction_that_fails_begins_anew_after_a_rollback() {
         r#"{"default_us": 10, "errors": [{"statement": "pdc", "every": 2, "code": "40001"}]}"#;
     let mut job = example("l.x", description);
     job.clients = 1;
+    job.statements[0]
+        .pieces
+        .insert(0, Piece::Text("BEGIN; ".to_owned()));
     job.roles[0].stop = Some(RoleStop {
         operations: Some(2),
     });
@@ -346,7 +349,7 @@ fn a_transaction_that_fails_begins_anew_after_a_rollback() {
         .map(|text| text.get(..12).unwrap_or(text))
         .collect();
     let whole = [
-        "INSERT INTO ",
+        "BEGIN; INSER",
         "CREATE INDEX",
         "CREATE INDEX",
         "CREATE INDEX",

@@ -201,6 +201,8 @@ mod tests {
         let simple = refused(|job| {
             job["programs"][0]["code"] = pipeline.clone();
             job["statements"][0]["protocol"] = "simple".into();
+            job["statements"][0]["libpq"] = false.into();
+            job["statements"][0]["results"] = "binary".into();
         });
         assert!(
             simple.contains("cannot use pipeline mode with the simple query protocol"),

@@ -7,7 +7,8 @@ import pytest
 from dbdyno.model.error import WorkloadError
 from dbdyno.workload.script import Source
 from dbdyno.workload.script.sql import Lexer, Sql
-from pgbench_facts import EXPRESSIONS, FACTS, Fact
+from pgbench_expressions import EXPRESSIONS
+from pgbench_facts import FACTS, Fact
 from script_reader import compiled, tree
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from dbdyno.model.error import WorkloadError
 from dbdyno.run.driver.pgbench import client
-from pgbench_facts import EXPRESSIONS, FACTS, Fact
+from pgbench_expressions import EXPRESSIONS
+from pgbench_facts import FACTS, Fact
 from script_reader import compiled
 
 pytestmark = pytest.mark.skipif(

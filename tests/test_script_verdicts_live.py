@@ -15,7 +15,8 @@ from dbdyno.model import Arm, Json
 from dbdyno.run import driver, measurement
 from dbdyno.run.driver.loadgen import Generator
 from dbdyno.run.driver.pgbench import client
-from pgbench_facts import EXPRESSIONS, FACTS, Fact
+from pgbench_expressions import EXPRESSIONS
+from pgbench_facts import FACTS, Fact
 from server_place import a_place, address, builds, started
 from step_load import load, no_sampler
 

@@ -1,4 +1,4 @@
-"""Expressions that pgbench computes, for comparing what dyno does with them."""
+"""Expressions of pgbench, as a list: tests hold the lab and pgbench to their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pgbench says to scripts and expressions, as a list: tests hold the lab and pgbench to it.
+"""What pgbench says to scripts, as a list: tests hold the lab and pgbench to it.
 
 The scripts stand for those of pgbench's documentation and its own tests, written anew.
 """

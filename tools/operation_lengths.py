@@ -77,7 +77,7 @@ def drawn(count: int, operations_max: float, seed: int) -> Iterator[Cell]:
 
 
 def outcome(cell: Cell) -> Outcome | None:
-    """What the lab says of a cell; None where a block has no rate, as no operation counts."""
+    """What the lab says of a cell; None where no operation of a block counts."""
     logs = []
     for block in range(BLOCKS):
         rates = [
@@ -85,7 +85,7 @@ def outcome(cell: Cell) -> Outcome | None:
             for arm, factor in enumerate((1.0, 1.0 + cell.slower))
         ]
         base, slower = rates
-        if base is None or slower is None:
+        if not base or not slower:
             return None
         logs.append(math.log(slower / base))
     told, true = log_interval(logs), -math.log1p(cell.slower)

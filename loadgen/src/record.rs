@@ -321,10 +321,9 @@ impl RoleRecord {
         self.lag.merge(&other.lag);
         self.queue.merge(&other.queue);
         self.connects.merge(other.connects);
-        self.connection_ns = match (self.connection_ns, other.connection_ns) {
-            (Some(whole), Some(part)) => Some(whole + part),
-            (whole, part) => whole.or(part),
-        };
+        if let Some(part_ns) = other.connection_ns {
+            *self.connection_ns.get_or_insert(0) += part_ns;
+        }
     }
 }
 

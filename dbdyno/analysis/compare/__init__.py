@@ -18,7 +18,6 @@ from dbdyno.analysis.compare import (
     cost_to_decide,
     differences,
     duet,
-    few_operations,
     find,
     functions,
     golden_copies,
@@ -64,8 +63,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     hosts, where = lost.usable(results.hosts) or {}, nodes.of_blocks(its)
     about_hosts = host_changes.of_result(results, its, {"": host or {}} | hosts, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
-    faced = few_operations.checked(step_cells.rows(plan, arms, runs), aims)
-    rows = duet.checked(faced, solos, arms, plan, host, aims)
+    rows = duet.checked(step_cells.rows(plan, arms, runs), solos, arms, plan, host, aims)
     sights, commits = _sights(results, its, arms.shown, lost), lost.usable(results.commits) or ()
     rules = conclusions.Rules(
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 import example_figures
 from dbdyno.analysis.compare import load
 from dbdyno.model import StepRun

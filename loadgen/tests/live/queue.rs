@@ -33,7 +33,8 @@ fn medians(server: &Server, wait: &str) -> [u64; 2] {
     for event in &ended.events {
         if let Event::Tick(tick) = event {
             add(&mut queue, &tick.queue);
-            add(&mut service, &tick.operations["select"].service);
+            let operations = tick.operations.values();
+            operations.for_each(|operation| add(&mut service, &operation.service));
         }
     }
     [queue, service].map(|times| times.value_at_quantile(0.5))

@@ -178,7 +178,7 @@ pub enum Function {
 pub const ARGUMENTS_MAX: usize = 16;
 
 /// How deep an expression may nest: what computes it calls itself as often.
-pub const DEPTH_MAX: usize = 1_000;
+const DEPTH_MAX: usize = 1_000;
 
 impl Function {
     /// Whether it takes so many arguments.

@@ -16,6 +16,8 @@ fn counting(errors: bool) -> Job {
     ]);
     job["variables"][7]["initial"] = json!({"integer": 0});
     job["statements"][2]["protocol"] = "simple".into();
+    job["statements"][2]["libpq"] = false.into();
+    job["statements"][2]["results"] = "binary".into();
     job["statements"][2]["pieces"] =
         json!(["INSERT ", {"variable": 6}, " ", {"variable": 7}, " ", {"variable": 0}]);
     job["programs"][0]["code"] = json!([["set", 0], ["set", 1], ["send", 2]]);

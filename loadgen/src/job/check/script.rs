@@ -200,9 +200,8 @@ mod tests {
         let pipeline = json!([["pipeline", 0], ["send", 0], ["flush", 0]]);
         let simple = refused(|job| {
             job["programs"][0]["code"] = pipeline.clone();
-            job["statements"][0]["protocol"] = "simple".into();
-            job["statements"][0]["libpq"] = false.into();
-            job["statements"][0]["results"] = "binary".into();
+            job["statements"][0] =
+                json!({"name": "begin", "protocol": "simple", "pieces": ["BEGIN"]});
         });
         assert!(
             simple.contains("cannot use pipeline mode with the simple query protocol"),

@@ -107,12 +107,13 @@ def test_rate_and_percentiles_are_those_of_the_log_by_hand_and_of_pgbench_s_repo
     took_us = max(map(ends_us, lines)) - min(ends_us(one) - int(one[2]) for one in lines)
     assert len(lines) * 1e6 / took_us == pytest.approx(printed["tps"], rel=0.01)
     assert printed["latency_derived"] is True
-    # The window: what ended in it, by the wall clock.
+    # The window: what began in it, by the wall clock.
     (started_at,) = [event for event in events if event["event"] == "started"]
     (opened,) = [event for event in events if event["event"] == "window_open"]
     ahead_ns = started_at["unix_ns"] - started_at["mono_ns"]
     open_us = (opened["mono_ns"] + ahead_ns) // 1_000
-    within = sorted(int(one[2]) for one in lines if 0 <= ends_us(one) - open_us < 2_000_000)
+    begun = ((ends_us(one) - int(one[2]) - open_us, int(one[2])) for one in lines)
+    within = sorted(time_us for begun_us, time_us in begun if 0 <= begun_us < 2_000_000)
     ticks = [event for event in events if event["event"] == "tick"]
     counted = sum(tick["operations"][script]["count"] for tick in ticks)
     assert counted == pytest.approx(len(within), abs=3), "of transactions at the two ends"

@@ -64,7 +64,7 @@ def half(  # noqa: PLR0913 (a half and its bounds, each by its name)
 ) -> Half:
     """The part between two moments of active time, as a window of its own."""
     ticks = tuple(tick for tick in found.load.ticks if from_s < tick.end_s <= until_s)
-    seconds = sum({tick.end_s: tick.seconds for tick in ticks}.values())
+    seconds = sum({tick.end_s: tick.seconds for tick in ticks if tick.seconds}.values())
     load = replace(found.load, ticks=ticks, seconds=seconds or None)
     its = replace(found, load=load, host=host, owners=evidence.owners(host))
     headline = found.step.get("headline")

@@ -145,7 +145,7 @@ fn several_threads_make_one_tick() {
         .events
         .iter()
         .filter_map(|event| match event {
-            Event::Tick(tick) => Some((
+            Event::Tick(tick) if tick.active_ns > 0 => Some((
                 tick.tick,
                 tick.per_client.iter().all(|client| client[0] > 0),
             )),

@@ -48,6 +48,7 @@ def test_what_is_written_is_read_back(histograms: list[dict[int, int]]) -> None:
         assert {int(place): int(found[place]) for place in np.flatnonzero(found)} == counts
 
 
+@settings(deadline=None)  # the reference library takes its time
 @given(times_us)
 def test_the_reference_library_reads_what_is_written(values: list[int]) -> None:
     (found,) = hdr_histogram.counts_of_each([[written(values)]])
@@ -55,7 +56,7 @@ def test_the_reference_library_reads_what_is_written(values: list[int]) -> None:
     assert read(hdr_histogram.encoded(places, found[places])) == read(written(values))
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(times_us, min_size=1, max_size=3), max_size=4))
 def test_the_sum_of_parts_is_the_whole(groups: list[list[list[int]]]) -> None:
     found = hdr_histogram.sums([[written(part) for part in parts] for parts in groups])

@@ -26,7 +26,10 @@ pub(super) const SEND_NS_MAX: u64 = 3_000;
 
 /// Since when the replies of a worker's last wait may have been readable.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_field_names, reason = "names end in their unit")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "all are times, and each says its unit"
+)]
 pub struct Readable {
     /// When all sockets were looked at last: whatever was not given then was not readable before.
     looked_ns: u64,

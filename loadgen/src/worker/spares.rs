@@ -10,7 +10,7 @@ impl<S: Sessions> Worker<S> {
     /// behind, the step ends; on the fake, whose clock is ahead of the reader's, the worker waits.
     #[expect(
         clippy::unnecessary_box_returns,
-        reason = "records go from hand to hand in their boxes"
+        reason = "records go from thread to thread in their boxes"
     )]
     pub(super) fn empty_record(&mut self, at_ns: u64) -> Box<TickRecord> {
         let is_far_behind = self.records > RECORDS_UNREAD_MAX;

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dbdyno import store
@@ -17,6 +18,7 @@ from dbdyno.model import Json, Span, StepRun, find
 from dbdyno.model.metric import METRICS
 from dbdyno.model.metric.counter import COUNTER
 from dbdyno.model.metric.device import DEVICE
+from dbdyno.stats import hdr_histogram
 from dbdyno.store import Results, StepFolder
 from result_builder import build, plant
 from result_planted import Planted
@@ -116,6 +118,27 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
     assert run.window.seconds == 20.0
     assert run.facts.headline == "qps"
     assert run.warnings == ()
+
+
+def test_times_beyond_the_histograms_are_a_warning(tmp_path: Path) -> None:
+    folder = step_folder(tmp_path, "qr100")
+
+    def longer(lines: list[Json]) -> list[Json]:
+        for line in lines:
+            if line["event"] == "tick" and line["role"] == "query":
+                (operation,) = line["operations"].values()
+                operation["response"] = hdr_histogram.encoded(
+                    np.array([hdr_histogram.CELLS - 1]), np.array([operation["count"]])
+                )
+                operation["max_us"] = 60 * 86_400_000_000
+        return lines
+
+    change_lines(folder.path / "events.jsonl", longer)
+    said = [text for text in assemble.step_run(folder).warnings if text.startswith("percentiles")]
+    assert said == [
+        "percentiles too low: operations of `query.query` took up to 1,440.0 h, and histograms end"
+        " at 1,221.7 h"
+    ]
 
 
 def test_results_of_older_generators_have_no_lag_and_no_queue(tmp_path: Path) -> None:

@@ -131,6 +131,8 @@ def test_a_histogram_of_the_rust_crate_is_read() -> None:
     # 1 200 256 | 257, 5,000 × 777 | 2,047 2,048 4,001 | 16,003 | 300,000 | 16,000,001 | two more
     assert found.buckets == (3, 5_001, 3, 1, 0, 0, 1, 0, 1, 2)
     assert (found.count, found.p50_us, found.p999_us) == (5_012, 777.0, 4_001.0)
+    assert histogram.is_cut, "it ends at an hour"
+    assert not histogram_of([9_000_000_000]).is_cut, "newer ones go on"
 
 
 @pytest.mark.parametrize("path", EVENTS, ids=lambda path: path.name)

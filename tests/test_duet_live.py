@@ -205,14 +205,15 @@ def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _stop_in_turn(members: Sequence[Sequence[int]], ending: threading.Event) -> None:
-    """A coin says who stands still next.
+    """A coin says who stands still for the next second.
 
-    Strict turns are a series that knows its next second, of which a correlation believes little.
+    Strict turns are a series that knows its next second, of which a correlation believes little;
+    shorter stops leave each second half of both, which a busy machine's own noise hides.
     """
     coin = random.Random(17)
     while not ending.is_set():
         its = coin.choice(members)
-        for number, seconds in ((signal.SIGSTOP, 0.4), (signal.SIGCONT, 0.1)):
+        for number, seconds in ((signal.SIGSTOP, 0.9), (signal.SIGCONT, 0.1)):
             for pid in its:
                 with suppress(ProcessLookupError):
                     os.kill(pid, number)

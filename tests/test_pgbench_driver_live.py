@@ -155,7 +155,7 @@ def test_a_rate_with_a_limit_tells_lateness_service_and_what_was_skipped(
     totals = done["totals"]["pgbench"]
     assert (totals["errors"], totals["skipped"]) == (0, len(skipped))
     ticks = [event for event in events if event["event"] == "tick"]
-    assert all(tick["late_us_max"] > 10_000 for tick in ticks)
+    assert max(tick["late_us_max"] for tick in ticks) > 10_000
     slow = ticks[0]["operations"]["slow.sql"]
     service, response = Histogram(), Histogram()
     service.add(slow["service"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -23,24 +24,24 @@ from dbdyno.analysis.step import assemble, collect, parallel
 from dbdyno.analysis.step.compact_series import PackedSeries
 from dbdyno.analysis.step.compact_stacks import PackedStacks
 from dbdyno.analysis.step.json_codec import from_plain, to_plain
+from dbdyno.host import place
 from dbdyno.model import Series, StepRun
 from dbdyno.model.error import HostError, ResultError
 from dbdyno.model.profile import Stack
-from dbdyno.store import Results, StepFolder
-from dbdyno.store.derived_cache import CODE, FOLDER
+from dbdyno.store import Results, Shelf, StepFolder, derived_cache
+from dbdyno.store.derived_cache import CODE
 from result_builder import build
 from run_builder import changed
 
-LONG_AGO_S = 1_750_000_000
+SECOND_NS = 1_000_000_000
 
 
 @pytest.fixture
-def result(tmp_path: Path) -> Path:
-    """A result whose files were written long ago."""
-    folder = build(tmp_path, blocks=2, steps=("l.i0", "qr100"))
-    for path in folder.rglob("*"):
-        os.utime(path, (LONG_AGO_S, LONG_AGO_S))
-    return folder
+def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A result whose files count as settled, read with a cache of its own."""
+    monkeypatch.setattr(derived_cache, "SETTLED_NS", -SECOND_NS)
+    monkeypatch.setattr(place, "cache_root", lambda: tmp_path / "cache")
+    return build(tmp_path, blocks=2, steps=("l.i0", "qr100"))
 
 
 def folders(result: Path) -> list[StepFolder]:
@@ -53,11 +54,17 @@ def folders(result: Path) -> list[StepFolder]:
 
 
 def entries(result: Path) -> list[Path]:
-    return sorted((result / FOLDER).rglob("*.json"))
+    return sorted(shelf(result).folder.rglob("*.json"))
+
+
+def shelf(result: Path) -> Shelf:
+    found = Results.open(result).shelf()
+    assert found is not None
+    return found
 
 
 def gathered(result: Path) -> list[StepRun]:
-    return collect.step_runs(folders(result), Results.open(result).shelf())
+    return collect.step_runs(folders(result), shelf(result))
 
 
 def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +90,7 @@ def test_what_was_kept_is_what_was_derived(result: Path, monkeypatch: pytest.Mon
 
 def test_an_entry_lies_where_its_step_does_and_is_plain_json(result: Path) -> None:
     gathered(result)
-    path = result / FOLDER / "002/pg18/insert-benchmark/06-qr100.json"
+    path = shelf(result).folder / "002/pg18/insert-benchmark/06-qr100.json"
     entry = json.loads(path.read_text())
     assert entry["derived"]["metrics"]["qps"] == 5_000.0
     assert set(entry["files"]) == {
@@ -97,7 +104,6 @@ def test_a_file_that_was_changed_is_read_again(result: Path) -> None:
     folder = folders(result)[1]
     path = folder.path / "events.jsonl"
     path.write_text(path.read_text().replace('"query"', '"yreuq"'))  # the same size
-    os.utime(path, (LONG_AGO_S, LONG_AGO_S + 1))
     after = gathered(result)
     assert after[1] != before[1]
     assert after[1] == assemble.step_run(folder)
@@ -115,10 +121,44 @@ def test_a_file_more_or_less_makes_an_entry_void(result: Path) -> None:
     assert gathered(result)[1].ending.reason == "late"
 
 
-def test_files_that_were_written_just_now_are_not_trusted_to_stay(result: Path) -> None:
-    (folders(result)[0].path / "done.json").touch()
+def test_files_that_were_written_just_now_are_not_trusted_to_stay(
+    result: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(derived_cache, "SETTLED_NS", 60 * SECOND_NS)
     gathered(result)
-    assert len(entries(result)) == 7
+    assert entries(result) == []
+
+
+def test_times_that_a_sender_can_set_count_for_nothing(result: Path) -> None:
+    """Another content of the same size, with the times of the file before."""
+    before = gathered(result)
+    path = folders(result)[1].path / "events.jsonl"
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    path.write_text(path.read_text().replace('"query"', '"yreuq"'))
+    os.utime(path, ns=times)
+    assert gathered(result)[1] != before[1]
+
+
+def test_a_copy_is_another_result_and_what_is_gone_leaves_the_cache(
+    result: Path, tmp_path: Path
+) -> None:
+    gathered(result)
+    kept = shelf(result).folder
+    copy = Path(shutil.copytree(result, tmp_path / "copy"))
+    assert entries(copy) == []
+    shutil.rmtree(result)
+    gathered(copy)
+    assert (kept.exists(), len(entries(copy))) == (False, 8)
+
+
+def test_the_cache_of_others_is_not_believed(result: Path) -> None:
+    derived = gathered(result)
+    shelves = shelf(result).folder.parent
+    assert shelves.stat().st_mode & 0o077 == 0
+    entry = entries(result)[0]
+    entry.write_text(entry.read_text().replace("5000.0", "9000.0"))
+    shelves.chmod(0o777)
+    assert gathered(result) == derived
 
 
 @pytest.mark.parametrize(
@@ -153,11 +193,9 @@ def test_an_entry_of_another_run_counts_for_nothing(result: Path) -> None:
     assert gathered(result) == derived
 
 
-def test_where_nothing_can_be_written_all_goes_without(result: Path) -> None:
-    (result / FOLDER).write_text("a file where the folder should be")
-    runs = gathered(result)
-    assert [run.ending.status for run in runs] == ["ok"] * 8
-    assert (result / FOLDER).read_text() == "a file where the folder should be"
+def test_where_nothing_can_be_written_all_goes_without(result: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    assert [run.ending.status for run in gathered(result)] == ["ok"] * 8
 
 
 def test_deleting_what_was_kept_loses_nothing(result: Path) -> None:
@@ -172,8 +210,10 @@ def test_what_derives_is_all_in_the_code_that_an_entry_is_valid_for() -> None:
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.split(".", 1)[1] for name in said.stdout.split() if name.startswith("dbdyno.")}
     covered = tuple(part.removesuffix(".py").replace("/", ".") for part in CODE)
-    outside = {name for name in loaded if not name.startswith(covered)}
-    assert outside == {"analysis"}, "which holds a sentence and no code"
+    outside = {name for name in loaded if not name.startswith((*covered, "host"))}
+    assert outside == {"analysis"}, (
+        "which holds a sentence and no code; host says where the cache is"
+    )
 
 
 def test_no_number_that_is_none_is_kept(result: Path, monkeypatch: pytest.MonkeyPatch) -> None:

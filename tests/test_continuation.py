@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno import plan, workload
+from dbdyno import plan
 from dbdyno.engine.preset import Capacity
 from dbdyno.host.capacity import cores
-from dbdyno.model import Json, Step
-from dbdyno.run.check import plan_record, preflight, sends
+from dbdyno.model import Json
+from dbdyno.run.check import plan_record, preflight
 from dbdyno.store import continuation
 
 PLAN = """
@@ -142,51 +142,3 @@ def test_a_workload_file_that_has_changed_is_said_in_words() -> None:
         "`workloads[0]` is of a workload file that has changed since (your own, or the one that "
         "came with another version of dyno)"
     )
-
-
-def expanded(protocol: str, begun: Json | None) -> tuple[Step, ...]:
-    """A step by this protocol in a folder whose plan.json says this of its workload."""
-    steps = {("w.toml", "old"): (step_of(protocol),)}
-    there = None if begun is None else {"workloads": [{"name": "w.toml"} | begun]}
-    return sends.as_begun(steps, there)["w.toml", "old"]
-
-
-def step_of(protocol: str) -> Step:
-    """A step of the workload `pgbench`."""
-    (step,) = (
-        one
-        for one in workload.expand(
-            workload.load("pgbench"), {"protocol": protocol}, "postgres", steps=("select-only",)
-        )
-        if one.name == "select-only"
-    )
-    return step
-
-
-def test_a_plan_that_goes_on_sends_statements_as_it_did_before() -> None:
-    like_libpq = expanded("prepared", None)
-    assert sends.sends(like_libpq) == {"sends": "libpq"}
-    assert like_libpq == expanded("prepared", {"sends": "libpq"})
-    before = expanded("prepared", {})
-    assert sends.sends(before) == {}
-    statements = [one for step in before for one in step.job["statements"]]
-    assert statements
-    assert not any(one.keys() & {"libpq", "results"} for one in statements)
-    assert expanded("simple", None) == expanded("simple", {})
-    assert sends.sends(expanded("simple", None)) == {}
-
-
-def test_sizes_of_another_host_are_no_plan_that_goes_on() -> None:
-    steps = {("pgbench", "old"): (step_of("prepared"),)}
-    assert sends.as_begun(steps, {"sizing": {}, "arms": []}) == steps
-
-
-def test_a_folder_of_the_workload_pgbench_from_before_goes_on() -> None:
-    assert workload.sha256("pgbench") == continuation.PGBENCH_SINCE, (
-        "where the file measures something else now, older folders of it no longer go on"
-    )
-    before, now = kept(), kept()
-    before["workloads"][0]["sha256"] = continuation.PGBENCH_BEFORE
-    now["workloads"][0]["sha256"] = continuation.PGBENCH_SINCE
-    assert continuation.refused(before, now, 1) is None
-    assert continuation.refused(now, before | {"workloads": kept()["workloads"]}, 1) is not None

@@ -13,6 +13,8 @@ import example_figures
 from dbdyno import plan
 from dbdyno.engine.preset import Capacity
 from dbdyno.model import Json
+from dbdyno.model.error import ResultError
+from dbdyno.model.figures import FIGURES
 from dbdyno.run import blocks
 from dbdyno.run.check import plan_record, preflight
 from dbdyno.store import Results, continuation
@@ -97,6 +99,9 @@ def test_a_plan_that_an_earlier_version_began_goes_on_as_begun(tmp_path: Path) -
         shutil.copytree(folder, tmp_path / "out" / "begun")
     before = Results.open(tmp_path / "out" / "begun")
     assert [block.state for block in before.blocks()] == ["done", "broken"]
+    with pytest.raises(ResultError, match="operations count where they begin"):
+        blocks.run(plan.load(file), tmp_path / "out", wait=True)
+    say_figures(before)
     first = files(before, 1)
     outcome = blocks.run(plan.load(file), tmp_path / "out", wait=True)
     assert outcome.failed == 0
@@ -105,6 +110,12 @@ def test_a_plan_that_an_earlier_version_began_goes_on_as_begun(tmp_path: Path) -
     assert files(after, 1) == first, "what was measured stays as it is"
     orders = [block.order()["order"] for block in after.blocks() if block.state == "done"]
     assert orders[0] == before.blocks()[0].order()["order"]
+
+
+def say_figures(results: Results) -> None:
+    """Says of the first block that it was measured as blocks are today."""
+    path = results.blocks()[0].path / "order.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"figures": FIGURES}))
 
 
 def files(results: Results, number: int) -> dict[str, bytes]:

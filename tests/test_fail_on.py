@@ -107,6 +107,14 @@ def test_a_ghost_never_counts(folder: Path, dyno: Dyno) -> None:
     assert (status, "ghost" in err) == (1, False)
 
 
+def test_a_step_that_failed_once_is_status_1_without_any_option(tmp_path: Path, dyno: Dyno) -> None:
+    folder = build(tmp_path, failed={(2, "pg18", "qr100"): "the server ended"})
+    status, out, _ = dyno(folder)
+    assert (status, "Failed" in out) == (1, True)
+    status, _, err = dyno(folder, "--fail-on", "slower,failed")
+    assert (status, err) == (1, "--fail-on slower,failed: pg18: failed in qr100\n")
+
+
 def test_a_failed_step_is_found(tmp_path: Path, dyno: Dyno) -> None:
     failed = {(block, "pg18", "qr100"): "the server ended" for block in (1, 2, 3)}
     status, _, err = dyno(build(tmp_path, failed=failed), "--fail-on", "slower,mixed,failed")

@@ -185,12 +185,36 @@ def test_a_target_that_the_base_missed_is_said_of_the_base() -> None:
     )
 
 
-def test_a_failure_stands_beside_what_the_other_blocks_say() -> None:
+@pytest.mark.parametrize("change", [0.2, 0.0, -0.2])
+@pytest.mark.parametrize("status", ["failed", "skipped"])
+def test_an_arm_that_failed_in_a_block_has_no_other_word(change: float, status: str) -> None:
+    """The other blocks are those in which it did well: their figures are shown without a word."""
+    other = series("other", lifted(change))
+    other[1] = failed(other[1], status)
+    found = verdict(series("base", SIX), other)
+    assert (found.word, found.outcome) == ("failed", f"{status} in 1 of 6 blocks")
+    assert found.judgements[0].blocks == 5
+    assert {one.word for one in found.judgements} == {"cannot tell"}
+    assert found.judgements[0].ratio == pytest.approx(math.exp(change), rel=0.01)
+
+
+def test_a_base_that_failed_in_a_block_is_no_yardstick() -> None:
+    base = series("base", SIX)
+    base[4] = failed(base[4])
+    found = verdict(base, series("other", lifted(0.2)))
+    assert (found.word, found.outcome) == ("failed", "base failed in 1 of 6 blocks")
+
+
+def test_an_arm_that_failed_in_one_step_has_no_word_over_all() -> None:
     other = series("other", lifted(0.2))
     other[1] = failed(other[1])
-    found = verdict(series("base", SIX), other)
-    assert (found.word, found.outcome) == ("faster", "failed in 1 of 6 blocks")
-    assert found.judgements[0].blocks == 5
+    well = [changed(one, step="two", ordinal=2) for one in series("other", lifted(0.2))]
+    bases = [changed(one, step="two", ordinal=2) for one in series("base", SIX)]
+    found = concluded([*series("base", SIX), *other, *bases, *well], arms=("base", "other"))
+    assert {one.judgement.word for one in found.overall} == {"failed"}
+    words = {step.step: step.cells[1].verdict for step in found.steps}
+    assert words["two"] is not None
+    assert words["two"].word == "faster", "of this step nothing failed"
 
 
 def test_where_failures_leave_one_block_failed_is_the_verdict() -> None:

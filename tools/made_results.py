@@ -34,7 +34,7 @@ import orjson
 from dbdyno.analysis.step.raw_files import GAUGES
 from dbdyno.model import Json
 from dbdyno.model.error import DynoError, ResultError
-from dbdyno.store import Results
+from dbdyno.store import Results, checksums
 
 BLOCKS, SECONDS = 417, 10
 """With the 24 steps of a block on the fake server: 10,008 steps, of ten seconds each."""
@@ -108,7 +108,7 @@ def made(source: Path, folder: Path, *, blocks: int, seed: int = 1, nodes: int =
 
     Raises ResultError where it cannot.
     """
-    results = Results.open(source, keeps=False)
+    results = Results.open(source)
     done = tuple(block.path for block in results.blocks() if block.state == "done")
     if not done:
         raise ResultError(f"{source}: has no complete block; name a result that has one")
@@ -155,7 +155,8 @@ def write_block(real: Source, target: Path, number: int, seed: int, nodes: int) 
     if nodes:
         order["host"] = f"node{(number - 1) % nodes + 1}"
     write(target / "order.json", order)
-    write(target / "done.json", done | {"ended_unix_ns": begun_ns + took_ns})
+    done |= {"ended_unix_ns": begun_ns + took_ns, "sha256": checksums.of_block(target)}
+    write(target / "done.json", done)
 
 
 # --- Seconds ---------------------------------------------------------------------------------
@@ -216,13 +217,24 @@ def redrawn(step: Path, draw: Random, pool: Sequence[Second]) -> None:
             **{key: event[key] for key in PLACE},
         }
         if is_whole(event)
-        else event
+        else uncounted(event)
         for event in lines(step / "events.jsonl")
     ]
     write_lines(step / "events.jsonl", events)
     readings = lines(step / "host.jsonl")
     if readings:
         write_lines(step / "host.jsonl", regrown_all(readings, drawn))
+
+
+def uncounted(event: Json) -> Json:
+    """An event without what the generator counted in its ticks, which are drawn."""
+    if event["event"] != "done":
+        return event
+    totals = {
+        role: {key: amount for key, amount in whole.items() if key != "in_ticks"}
+        for role, whole in event["totals"].items()
+    }
+    return event | {"totals": totals}
 
 
 def is_of_few(pool: Sequence[Second]) -> bool:

@@ -45,6 +45,7 @@ for command in (
     judging.compare,
     judging.report,
     judging.export,
+    judging.verify,
     listing.ls,
     serve.serve,
     host.agent,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbdyno.cli.exit_status import DONE, FAILED, say
+from dbdyno.cli import exit_status
+from dbdyno.cli.exit_status import say
 from dbdyno.cli.options import RESULTS, AsJson, Base, DryRun, Out, PlanFile, Quiet, Wait
 from dbdyno.model.error import DynoError, PlanError
 
@@ -147,7 +148,7 @@ def attribute(
         as_json=as_json,
         only=attribution.parts,
     )
-    raise typer.Exit(FAILED if outcome.failed else DONE)
+    raise typer.Exit(exit_status.of_result(outcome.folder))
 
 
 def refuse(asked: Asked) -> None:

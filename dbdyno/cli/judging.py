@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 from rich.console import Console
 
 from dbdyno.cli.exit_status import FAILED, say
-from dbdyno.cli.options import AsJson, Base, Colors, ResultDir
+from dbdyno.cli.options import AsJson, AsList, Base, Colors, ResultDir
 
 
 def compare(
@@ -43,6 +44,7 @@ def compare(
     found = fail_on.found(comparison, words) if words is not None else None
     if found is not None:
         say(f"--fail-on {fail}: {found}")
+    if found is not None or comparison.failed:
         raise typer.Exit(FAILED)
 
 
@@ -153,3 +155,24 @@ def export(
         say(f"left out: {problem}")
     for path, rows in written.files.items():
         say(f"wrote {path}: {rows:,} rows")
+
+
+def verify(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Result folders.")],
+    as_json: AsList = False,
+) -> None:
+    """Check that the files of results are as they were when their blocks ended.
+
+    Shows damage: files that are missing, changed or new, and lines that do not add up. Shows no
+    forgery: whoever changes a file can change its checksum as well.
+    """
+    from dbdyno.analysis import verification
+
+    checked = [verification.verify(folder) for folder in folders]
+    if as_json:
+        print(json.dumps([one.document() for one in checked], indent=1))  # noqa: T201
+    else:
+        for line in (line for result in checked for line in result.lines()):
+            print(line)  # noqa: T201
+    if any(result.damage for result in checked):
+        raise typer.Exit(FAILED)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from dbdyno.cli.exit_status import DONE, FAILED, INTERRUPTED, say
+from dbdyno.cli import exit_status
+from dbdyno.cli.exit_status import INTERRUPTED, say
 from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, PlanFile, Quiet, Wait, Yes
 from dbdyno.cli.slurm import Cancel, Choice, Nodelist, Partition, SlurmOptions, UseSlurm
 from dbdyno.model import Plan
@@ -33,7 +34,7 @@ def demo(
     outcome = measure(plan.demo(), out, wait, quiet=quiet)
     html = outcome.folder / "report.html"
     show_results(outcome.folder, html=html, quiet=quiet, as_json=as_json)
-    raise typer.Exit(FAILED if outcome.failed else DONE)
+    raise typer.Exit(exit_status.of_result(outcome.folder))
 
 
 def run(
@@ -220,7 +221,7 @@ def carry_out(
     """Runs a plan, or what is missing of it, shows the results and ends `dyno` with the status."""
     outcome = measure(plan, out, wait, quiet=quiet, way=way)
     show_results(outcome.folder, html=None, quiet=quiet, as_json=as_json)
-    raise typer.Exit(FAILED if outcome.failed else DONE)
+    raise typer.Exit(exit_status.of_result(outcome.folder))
 
 
 def show_outlook(plan: Plan, *, as_json: bool = False) -> None:

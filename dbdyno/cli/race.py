@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbdyno.cli.exit_status import DONE, FAILED, say
+from dbdyno.cli import exit_status
+from dbdyno.cli.exit_status import say
 from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, Quiet, Wait
 from dbdyno.model.error import DynoError
 
@@ -129,7 +130,7 @@ def race(
     keep(path, text)
     outcome = measuring.measure(plan, out, wait, quiet=quiet)
     show(outcome.folder, as_json=as_json)
-    raise typer.Exit(FAILED if outcome.failed else DONE)
+    raise typer.Exit(exit_status.of_result(outcome.folder))
 
 
 def init(

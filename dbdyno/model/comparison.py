@@ -96,6 +96,7 @@ class Comparison:
     base: str
     arms: tuple[str, ...]  # the base first
     blocks: int  # judged
+    unverified: tuple[int, ...] = ()  # numbers of those without checksums of their files
     void_blocks: tuple[str, ...]  # with reasons
     host: Json
     generator: Json | None  # generator.jsonl's last line: the load generator's ceiling on this host
@@ -115,3 +116,9 @@ class Comparison:
     differences: tuple[Difference, ...]
     warnings: tuple[str, ...]
     incomplete: str | None  # "2 of 3 blocks done", else None
+
+    @property
+    def failed(self) -> bool:
+        """Whether a step of an arm failed, was skipped or is damaged, in any block."""
+        cells = (cell for step in self.steps for cell in step.cells)
+        return any(run.ending.status != "ok" for cell in cells for run in cell.runs)

@@ -306,6 +306,7 @@ class StepRun:
     block: int
     position: int | None = None  # the arm's place among those of the block, from 0
     ending: Ending
+    generator: str | None = None  # version and commit of dyno-loadgen; None: another program
     window: Window = Window()
     metrics: Mapping[str, float | None] = field(default_factory=dict)  # by dbdyno.model.metric
     told: Mapping[str, ToldMetric] = field(default_factory=dict)  # the workload's own, by name

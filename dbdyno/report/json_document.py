@@ -45,6 +45,7 @@ def form(comparison: Comparison) -> Json:
         "arms": comparison.arms,
         "ghost": ghost(comparison),
         "blocks": comparison.blocks,
+        "unverified": comparison.unverified,
         "nodes": _nodes(comparison.nodes),
         "aims": asdict(comparison.aims),
         "looks": _looks(comparison.looked) if comparison.looked else None,

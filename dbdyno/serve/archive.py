@@ -50,7 +50,7 @@ class Archive:
 
     def _read(self, result: Result) -> Index | None:
         try:
-            return work.index(result.key, Results.open(result.path, keeps=False), self._works)
+            return work.index(result.key, Results.open(result.path), self._works)
         except (ResultError, OSError):
             return None
 

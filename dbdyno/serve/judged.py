@@ -60,7 +60,7 @@ class Judged:
         key = (result.key, stamp)
         with self._making:
             if key not in self._comparisons:
-                found = compare.load(Results.open(result.path, keeps=False))
+                found = compare.load(Results.open(result.path))
                 self._comparisons[key] = found
                 while len(self._comparisons) > COMPARISONS_MAX:
                     self._comparisons.popitem(last=False)

@@ -75,7 +75,7 @@ def file_name(result: Result, table: Table, form: str) -> str:
 
 
 def _frames(result: Result, table: Table) -> Iterator[DataFrame]:
-    source = Source(result.key, Results.open(result.path, keeps=False))
+    source = Source(result.key, Results.open(result.path))
     return (one for _, one in pieces([source], {table.name}))
 
 

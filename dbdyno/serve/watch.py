@@ -79,7 +79,7 @@ class Watch:
 
     def look(self, result: Result) -> Sight:
         """The state now. Raises ResultError where the result cannot be read."""
-        every = Results.open(result.path, keeps=False).blocks()
+        every = Results.open(result.path).blocks()
         blocks = [one for one in every if not one.void]
         block = blocks[-1] if blocks else None
         tries = [one for one in every if one.void and block and one.number == block.number]

@@ -31,11 +31,6 @@ PLACES_FREE = frozenset(
     f"schedule.{key}" for key in ("blocks", "minutes_max", "comparison", "void", "repeats_max")
 )
 
-# The workload `pgbench` by its file's SHA-256, before and since its statements are sent as libpq
-# sends them. Otherwise the files measure the same, and a plan that goes on keeps what it `sends`.
-PGBENCH_BEFORE = "8fc25a5d8b2a6b7ec29fcfe5599f443c782f751108d92b03056340e9b87ebeb3"
-PGBENCH_SINCE = "b32830da37e3ab8cc24f1f1811600b555bca652d6908178e2034fcdac72cf640"
-
 
 def grown(old: Json, new: Json) -> bool:
     """Whether `new`, an accepted change, says anything that `old` does not."""
@@ -77,15 +72,11 @@ def refused(old: Json, new: Json, highest: int) -> str | None:
 
 
 def _with_today_s_names(plan: Json) -> Json:
-    """The plan, where an older version called "until decided" `auto`, and had other files."""
+    """The plan, where an older version called "until decided" `auto`."""
     schedule = dict(plan.get("schedule") or {})
     if "auto" in schedule:
         schedule["until_decided"] = schedule.pop("auto")
-    uses = [
-        use | {"sha256": PGBENCH_SINCE} if use.get("sha256") == PGBENCH_BEFORE else use
-        for use in plan.get("workloads") or []
-    ]
-    return {**plan, "schedule": schedule, "workloads": uses}
+    return {**plan, "schedule": schedule}
 
 
 def _difference(old: Any, new: Any, key: str) -> str | None:

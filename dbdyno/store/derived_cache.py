@@ -1,8 +1,9 @@
-"""The derived values of steps, kept beside them.
+"""The derived values of steps, kept in the reader's own cache folder.
 
-Never the truth: an entry counts only for the very files (names, sizes, times of change) and the
-very code that it was made from, and the folder can be deleted at any time. Where it cannot be
-written, things go without it.
+Never in the result: whoever sends a result would send its figures, too. An entry counts only for
+the files of this very folder (names, sizes, times of change) and for the code that it was made
+from. The kernel sets a file's time of change (ctime), and nobody who sends or copies a file can
+choose it. Where the cache cannot be written, things go without it.
 """
 
 from __future__ import annotations
@@ -11,32 +12,37 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from dbdyno.host import place
+from dbdyno.model.error import HostError
 from dbdyno.store.file import write_atomically
 
-FORMAT = 1
+FORMAT = 2
 FOLDER = "derived"
+OF_RESULT = "result"
+"""The file of a shelf that holds the real path of its result."""
 SETTLED_NS = 2_000_000_000
 """A file that was changed so lately may change again without its time telling."""
 CODE = ("analysis/step", "analysis/wording.py", "model", "stats", "store")
 """The parts of the package by which an entry is derived."""
 
-Files = dict[str, list[int]]
+Files = dict[str, tuple[int, int]]
 
 
 class Shelf:
     """The entries of a result folder, for one version of the deriving code."""
 
-    def __init__(self, results: Path, code: str, *, keeps: bool = True) -> None:
-        self._keeps = keeps
-        self._folder = results / FOLDER
+    def __init__(self, results: Path, code: str) -> None:
+        self._result = results.resolve()
         self._blocks = results / "blocks"
         self._code = code
 
@@ -44,37 +50,69 @@ class Shelf:
         """The kept values of the step in this folder; None if missing or no longer valid."""
         try:
             entry = orjson.loads(self._path(step).read_bytes())
-            valid = entry["code"] == self._code and entry["files"] == files(step)
+            valid = entry["code"] == self._code and entry["files"] == _plain(files(step))
             return entry["derived"] if valid and entry["format"] == FORMAT else None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, HostError, ValueError, KeyError, TypeError):
             return None
 
     def keep(self, step: Path, before: Files, derived: Any) -> None:
         """Keeps what was derived; `before`: the step's files before they were read.
 
-        Does nothing where they have changed since, or may have, or where it cannot be written, nor
-        on a shelf that keeps nothing.
+        Does nothing where they have changed since, or may have, or where it cannot be written.
         """
-        if not self._keeps:
-            return
         settled = time.time_ns() - SETTLED_NS
-        with contextlib.suppress(OSError, ValueError):  # ValueError: a number that is none
+        with contextlib.suppress(OSError, HostError, ValueError):  # ValueError: NaN in a number
             if files(step) != before or any(changed > settled for _, changed in before.values()):
                 return
-            entry = {"format": FORMAT, "code": self._code, "files": before, "derived": derived}
+            entry = {
+                "format": FORMAT,
+                "code": self._code,
+                "files": _plain(before),
+                "derived": derived,
+            }
             text = json.dumps(entry, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
             path = self._path(step)
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._make(path.parent)
             write_atomically(path, text.encode(), synced=False)  # if lost, it is derived again
 
+    @cached_property
+    def folder(self) -> Path:
+        """The folder of the result's entries. Raises HostError where others may write there."""
+        place.cache_root().mkdir(parents=True, exist_ok=True)
+        shelves = place.private_folder(place.cache_root() / FOLDER)
+        return shelves / hashlib.sha256(os.fsencode(self._result)).hexdigest()
+
     def _path(self, step: Path) -> Path:
-        place = step.relative_to(self._blocks)
-        return self._folder / place.with_name(f"{place.name}.json")
+        name = step.relative_to(self._blocks)
+        return self.folder / name.with_name(f"{name.name}.json")
+
+    def _make(self, folder: Path) -> None:
+        """Makes a folder for entries; with a result's first one, those of results that went go."""
+        own = self.folder
+        if not own.exists():
+            own.mkdir(exist_ok=True)
+            write_atomically(own / OF_RESULT, os.fsencode(self._result), synced=False)
+            _sweep(own.parent)
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def _sweep(shelves: Path) -> None:
+    """Removes the entries of results that lie no longer where they were read."""
+    for shelf in shelves.iterdir():
+        with contextlib.suppress(OSError):
+            result = Path(os.fsdecode((shelf / OF_RESULT).read_bytes()))
+            if not (result / "plan.json").exists():
+                shutil.rmtree(shelf)
 
 
 def files(step: Path) -> Files:
     """The files of a step's folder and its profile's: name, then size and time of change in ns."""
-    return {name: [its.st_size, its.st_mtime_ns] for name, its in sorted(_stats(step))}
+    return {name: (stat.st_size, stat.st_ctime_ns) for name, stat in sorted(_stats(step))}
+
+
+def _plain(of: Files) -> dict[str, list[int]]:
+    """Files as JSON has them."""
+    return {name: list(facts) for name, facts in of.items()}
 
 
 def _stats(folder: Path, prefix: str = "") -> Iterator[tuple[str, os.stat_result]]:

@@ -11,9 +11,11 @@ from typing import Literal
 
 from dbdyno.model import Json, events
 from dbdyno.model.error import ResultError
+from dbdyno.model.figures import FIRST
 from dbdyno.model.form import misfit
 from dbdyno.model.profile import Stack
-from dbdyno.store import profile, schema, void_blocks
+from dbdyno.store import checksums, profile, schema, void_blocks
+from dbdyno.store.checksums import Checksums
 from dbdyno.store.derived_cache import Files, files
 from dbdyno.store.file import (
     REMEDY,
@@ -50,6 +52,20 @@ class StepFolder:
         """Where it lies in the result folder: `blocks/002/pg18/insert-benchmark/07-qr100`."""
         return "/".join(self.path.parts[-6 if self.path.name == profile.FOLDER else -5 :])
 
+    @property
+    def block_path(self) -> Path:
+        """The folder of its block."""
+        return self.path.parents[3 if self.path.name == profile.FOLDER else 2]
+
+    def checksums_of(self, of_block: Checksums) -> dict[str, str]:
+        """Those of a block's checksums that are of its files, by their names in its folder."""
+        start = f"{self.path.relative_to(self.block_path)}/"
+        return {
+            name.removeprefix(start): checksum
+            for name, checksum in of_block.items()
+            if name.startswith(start)
+        }
+
     def files(self) -> Files:
         """Its files: name, then size and time of change, by which a change is known."""
         return files(self.path)
@@ -57,10 +73,6 @@ class StepFolder:
     def is_over(self) -> bool:
         """Whether the step has ended, well or not."""
         return any((self.path / name).exists() for name in ("done.json", "failed.json"))
-
-    def begun_ns(self) -> int:
-        """When its first file was written, as Unix time; 0 where it has none yet."""
-        return min((changed for _, changed in self.files().values()), default=0)
 
     def step(self) -> Json:
         """step.json: what the step is. Raises ResultError where it is missing, as all do that
@@ -254,6 +266,15 @@ class BlockFolder:
         found: str | None = self.order().get("host")
         return found
 
+    @property
+    def figures(self) -> int:
+        """The number of how it was measured (model.figures)."""
+        return int(self.order().get("figures", FIRST))
+
+    def checksums(self) -> Checksums | None:
+        """What its files had when it ended; None of an incomplete one, or an older version's."""
+        return checksums.read(self.path)
+
     def steps(self) -> dict[str, tuple[str, ...]] | None:
         """By workload, the only steps that the block does; None: all."""
         found = self.order().get("steps")
@@ -288,6 +309,10 @@ class BlockFolder:
         if not isinstance(begin, int) or not isinstance(end, int) or end <= begin:
             return None
         return (end - begin) / 1e9
+
+    def failed_steps(self) -> int:
+        """How many steps failed or were skipped. Raises ResultError where a file is damaged."""
+        return sum(step.failed() is not None for run in self.runs() for step in run.steps())
 
     def arms(self) -> tuple[str, ...]:
         """The arms in the order in which the block runs them.

@@ -11,12 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
+from dbdyno import __version__
 from dbdyno.model import Block, Json, Plan, Step
 from dbdyno.model.error import ResultError
+from dbdyno.model.figures import FIGURES, changes_since
 from dbdyno.model.host_prior import HostPrior, Prior
 from dbdyno.model.looks import Looks
 from dbdyno.model.suspects import CommitsBetween
-from dbdyno.store import commits, continuation, profile, schema, void_blocks
+from dbdyno.store import checksums, commits, continuation, profile, schema, void_blocks
 from dbdyno.store.derived_cache import Shelf, code_version
 from dbdyno.store.file import (
     read_json,
@@ -49,14 +51,10 @@ class Results:
 
     folder: Path
     plan: Json
-    keeps: bool = True  # what is derived when it is read, so that it is not derived again
 
     @classmethod
-    def open(cls, folder: Path, *, keeps: bool = True) -> Results:
-        """The results in `folder`. Raises ResultError in one line where it holds none.
-
-        Without `keeps` reading them writes nothing.
-        """
+    def open(cls, folder: Path) -> Results:
+        """The results in `folder`. Raises ResultError in one line where it holds none."""
         if not folder.is_dir():
             raise ResultError(f"{folder}: no such folder; name a folder that `dyno run` has made")
         if not (folder / "plan.json").exists():
@@ -70,7 +68,7 @@ class Results:
                 f"reads {FORMAT}; use the version that wrote it ({plan.get('dyno', 'unknown')})"
             )
         check(folder / "plan.json", plan, schema.PLAN)
-        return cls(folder, plan, keeps)
+        return cls(folder, plan)
 
     @classmethod
     def begun_plan(cls, folder: Path) -> Json | None:
@@ -105,11 +103,24 @@ class Results:
                 f"{folder}: key {key}; what was measured there belongs to that plan: "
                 f"undo the change, rename the plan or choose another --out"
             )
+        results.refuse_other_figures(plan)
         if not continuation.grown(results.plan, wanted):
             return results
         write_atomically(free_name(folder), (folder / "plan.json").read_bytes())
         write_json(folder / "plan.json", wanted)
         return cls(folder, wanted)
+
+    def refuse_other_figures(self, plan: Plan) -> None:
+        """Raises ResultError where blocks are missing and those there were measured otherwise."""
+        done = [block for block in self.blocks() if block.state == "done"]
+        earliest = min((block.figures for block in done), default=FIGURES)
+        changes = changes_since(earliest)
+        if changes and any(self.block_state(number) != "done" for number in self.numbers(plan)):
+            raise ResultError(
+                f"{self.folder}: an earlier dyno measured its blocks; since then "
+                f"{'; '.join(changes)}, so blocks of both do not compare (CHANGELOG.md, figures "
+                f"{earliest + 1}): choose another --out, or go on with that version"
+            )
 
     def shelf(self, code: str | None = None) -> Shelf | None:
         """What was derived from steps before; None where the code that derives is not known.
@@ -117,7 +128,7 @@ class Results:
         `code`: its version, where somebody asks many results and has it.
         """
         code = code or code_version()
-        return None if code is None else Shelf(self.folder, code, keeps=self.keeps)
+        return None if code is None else Shelf(self.folder, code)
 
     def write_host(self, host: Json, *, changed: bool = False) -> None:
         """Write host.json; facts of an earlier boot, or that `changed`, stay in host.001.json."""
@@ -171,6 +182,10 @@ class Results:
     @property
     def _hosts_path(self) -> Path:
         return self.folder / "hosts"
+
+    def earlier_plans(self) -> list[Json]:
+        """plan.001.json and so on: the plan as it was before it changed, in its order."""
+        return [read_json(path) for path in sorted(self.folder.glob("plan.[0-9]*.json"))]
 
     def keep_generator(self, found: Json) -> None:
         """Add a line to generator.jsonl: what the load generator can do on this host."""
@@ -346,6 +361,8 @@ class Results:
             "steps": None if block.steps is None else _listed(block.steps),
             **({"sweeps": {of: _listed(its) for of, its in sweeps.items()}} if sweeps else {}),
             **({} if host is None else {"host": host}),
+            "dyno": __version__,
+            "figures": FIGURES,
             "started_unix_ns": time.time_ns(),
             "boot_id": _boot_id(),
         }
@@ -354,10 +371,14 @@ class Results:
         return folder
 
     def end_block(self, number: int, took: Took | None = None, *disturbed: str) -> None:
-        """Say that the block is complete: from now on it is judged, though it was `disturbed`."""
+        """Say that the block is complete: from now on it is judged, though it was `disturbed`.
+
+        Its done.json has the checksums of all its other files.
+        """
         ended = {"ended_unix_ns": time.time_ns(), **(asdict(took) if took is not None else {})}
         ended |= {"disturbed": list(disturbed)} if disturbed else {}
-        write_json(self._block_path(number) / "done.json", ended)
+        folder = self._block_path(number)
+        write_json(folder / checksums.DONE, ended | {"sha256": checksums.of_block(folder)})
 
     def run_folder(self, number: int, arm: str) -> Path:
         """The folder of an arm's run in block `number`, made where it is missing."""
@@ -394,6 +415,10 @@ class Results:
         """What each complete block took, by its number. Raises ResultError."""
         done = [block for block in self.blocks() if block.state == "done"]
         return tuple(block.duration().took_s / SECONDS_PER_MINUTE for block in done)
+
+    def failed_steps(self) -> int:
+        """How many steps of complete blocks failed or were skipped, whichever command ran them."""
+        return sum(block.failed_steps() for block in self.blocks() if block.state == "done")
 
     def complete(self) -> int:
         """How many blocks are complete from the first on, with none missing between."""

@@ -101,8 +101,15 @@ ORDER = {
     "steps?": (None, {"*": [str]}),
     "sweeps?": {"*": {"*": [str]}},
     "host?": (None, str),
+    "dyno?": str,
+    "figures?": Natural,
 }
-BLOCK_DONE = {"took_s?": NUMBER, "steps_s?": {"*": {"*": NUMBER}}, "disturbed?": [str]}
+BLOCK_DONE = {
+    "took_s?": NUMBER,
+    "steps_s?": {"*": {"*": NUMBER}},
+    "disturbed?": [str],
+    "sha256?": {"*": str},
+}
 LOOKS = {
     "first": (None, int),
     "minutes_max": (None, *NUMBER),

@@ -2,6 +2,7 @@
 //!
 //! This module alone writes standard output.
 
+use crate::record::RoleRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -251,6 +252,44 @@ pub struct Totals {
     /// Operations that completed later than the latency limit.
     #[serde(default, skip_serializing_if = "is_none")]
     pub over_limit: u64,
+    /// What of it the ticks have, by which a reader knows that none is missing; none of a fill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_ticks: Option<InTicks>,
+}
+
+/// What all ticks of a role add up to, those of the warm-up too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InTicks {
+    /// The clients' operations.
+    pub count: u64,
+    /// The clients' rows.
+    pub rows: u64,
+    /// The clients' errors.
+    pub errors: u64,
+    /// The counts of all operations, statements in transactions too.
+    pub operations: u64,
+}
+
+impl InTicks {
+    /// Adds a tick of the role.
+    pub fn add(&mut self, tick: &RoleRecord) {
+        for client in &tick.per_client {
+            self.count += client.count;
+            self.rows += client.rows;
+            self.errors += client.errors;
+        }
+        for operation in &tick.operations {
+            self.operations += operation.count;
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.rows += other.rows;
+        self.errors += other.errors;
+        self.operations += other.operations;
+    }
 }
 
 impl Totals {
@@ -264,6 +303,9 @@ impl Totals {
         self.failed += other.failed;
         self.skipped += other.skipped;
         self.over_limit += other.over_limit;
+        if let Some(ticks) = other.in_ticks {
+            self.in_ticks.get_or_insert_default().merge(ticks);
+        }
     }
 }
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from dbdyno.analysis.compare import (
     arms_and_blocks,
     attribution,
+    block_versions,
+    choices,
     conclusions,
     cost_to_decide,
     differences,
@@ -35,11 +37,15 @@ from dbdyno.analysis.compare import (
 from dbdyno.analysis.compare.arm_vs_base import Where
 from dbdyno.analysis.compare.step_pairs import across
 from dbdyno.analysis.step import collect, damaged_files
-from dbdyno.analysis.step.damaged_files import Damage
+from dbdyno.analysis.step.damaged_files import PREFIX, Damage
 from dbdyno.analysis.wording import ARMS_NAMED_MAX, listed
 from dbdyno.model import Comparison, Ending, Json, StepComparison, StepRun
 from dbdyno.model.looks import Looked
-from dbdyno.store import BlockFolder, Results
+from dbdyno.store import BlockFolder, Results, checksums, safe_name
+from dbdyno.store.checksums import Checksums
+
+READ_BESIDE = ("order.json", "server.json", "golden.json")
+"""The files of a block that are read beside those of its steps."""
 
 
 def load(source: Results | Path, base: str | None = None) -> Comparison:
@@ -80,6 +86,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         base=arms.base,
         arms=arms.shown,
         blocks=len(its),
+        unverified=block_versions.unverified(its),
         void_blocks=void_blocks.void_blocks(results, arms, found.steps),
         host=host or {},
         generator=generator,
@@ -103,9 +110,11 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
             *disturbed,
             *nodes.warnings(found.steps),
             *validity.warnings(arms.shown, runs, servers, _boot_ids(its)),
-            *validity.other_ways(found.steps, aims.margin),
+            *validity.whole_servers(found.steps, aims.margin),
             *golden_copies.notes(copies),
             *about_hosts,
+            *block_versions.warnings(its, derived),
+            *(lost.usable(lambda: tuple(choices.warnings(results, its, aims.level, base))) or ()),
         ),
         incomplete=arms_and_blocks.incomplete(
             results, arms, looked, _in_every_block(found.steps, its, copies)
@@ -181,9 +190,9 @@ def _complete(
     known = {(run.block, run.arm, Where.of(run)) for run in runs}
     examples = {Where.of(run): run for run in runs}
     missing = [
-        _never_run(examples[where], arm, block.number)
+        _never_run(examples[where], arm, block.number, expected)
         for block in judged
-        for only in [block.steps()]
+        for only, expected in [(block.steps(), block.checksums() or {})]
         for arm in block.arms()
         for where in examples
         if (block.number, arm, where) not in known
@@ -194,13 +203,17 @@ def _complete(
     return sorted([*runs, *missing], key=lambda run: run.block)
 
 
-def _never_run(example: StepRun, arm: str, block: int) -> StepRun:
-    return StepRun(
-        facts=example.facts,
-        arm=arm,
-        block=block,
-        ending=Ending(status="skipped", reason="the run ended before this step"),
-    )
+def _never_run(example: StepRun, arm: str, block: int, expected: Checksums) -> StepRun:
+    """The run of a step without files: it never was, or its files, which were `expected`, went."""
+    step = example.facts
+    name = f"{step.ordinal:02d}-{safe_name(step.step)}"
+    place = f"{safe_name(arm)}/{safe_name(step.workload)}/{name}"
+    if any(file.startswith(f"{place}/") for file in expected):
+        text = f"{PREFIX}blocks/{block:03d}/{place}: is missing; restore it from a copy"
+        ending = Ending(status="failed", reason=text)
+    else:
+        ending = Ending(status="skipped", reason="the run ended before this step")
+    return StepRun(facts=step, arm=arm, block=block, ending=ending)
 
 
 def _servers(
@@ -223,11 +236,25 @@ def _servers(
 def _blocks_damage(judged: Sequence[BlockFolder], lost: Damage) -> None:
     """Says which blocks lack their order, or a run that their order names."""
     for block in judged:
+        _say_changed(block, lost)
         text = block.damage()
         if text is not None:
             lost.say(f"{text}; its arms are taken from the plan, their order is not known")
         for arm in set(block.arms()) - {run.arm for run in block.runs()}:
             lost.say(f"{block.path}: has no folder of the arm `{arm}`; restore it from a copy")
+
+
+def _say_changed(block: BlockFolder, lost: Damage) -> None:
+    """Says which files beside the steps' are not as they were when the block ended."""
+    expected = block.checksums() or {}
+    steps = [step.path.relative_to(block.path) for run in block.runs() for step in run.steps()]
+    beside = {
+        name: checksum
+        for name, checksum in expected.items()
+        if Path(name).name in READ_BESIDE and Path(name).parent not in steps
+    }
+    for damage in lost.usable(lambda: list(checksums.changed(block.path, beside))) or ():
+        lost.say(f"{block.path}/{damage.name}: {damage.text}")
 
 
 def _generators(results: Results, hosts: Iterable[str], lost: Damage) -> dict[str, Json]:

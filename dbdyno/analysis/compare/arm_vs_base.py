@@ -22,7 +22,7 @@ BETTER_BY: Mapping[str, int] = {
     row.name: {"higher": 1, "lower": -1, "neutral": 0}[row.direction] for row in metric.METRICS
 }
 COMPARED_MIN = 2
-"""Blocks; with fewer left a failure is what there is to say of a step."""
+"""Blocks; with fewer left, damaged files are what there is to say of a step."""
 NAMES = tuple(row.name for row in metric.METRICS)
 
 
@@ -100,9 +100,9 @@ class Contest:
         if not self.faced.said:
             return said
         text = "; ".join(filter(None, (said.text, self.faced.said)))
-        withheld = self.faced.withheld and said.word is None
-        word = "cannot tell" if withheld else said.word
-        return replace(said, word=word, text=text, withheld=withheld)
+        if said.word is None and self.faced.withheld:
+            return replace(said, word="cannot tell", text=text, withheld=True)
+        return replace(said, text=text)
 
     def samples(self, names: Iterable[str]) -> Iterator[Sample]:
         """The log ratios of these metrics, of those that both arms have in a block at least.
@@ -157,7 +157,8 @@ def _outcome(faced: Facing, still: Still, *, compared: int, ran: int) -> Outcome
     stood = "; ".join(_stood(still, faced, ran))
     said = (*_said(own, ""), *_said(bases, f"{faced.base} "), stood)
     text = "; ".join(filter(None, said))
-    return Outcome(word=_word((*own, *bases), compared), text=text, stood_still=stood)
+    word = _word((*own, *bases), compared)
+    return Outcome(word=word, text=text, stood_still=stood, withheld=word == "failed")
 
 
 def _stood(still: Still, faced: Facing, ran: int) -> Iterable[str]:
@@ -178,9 +179,14 @@ def number_of_blocks(count: int) -> str:
 
 
 def _word(runs: Sequence[StepRun], compared: int) -> Word | None:
-    if compared < COMPARED_MIN and any(run.ending.status != "ok" for run in runs):
-        lost = all(_is_damaged(run) for run in runs if run.ending.status != "ok")
-        return "not compared" if lost else "failed"
+    """The word that is no test's: of blocks in which an arm failed, only those are left in which it
+    did well, so that no comparison of them is its word.
+    """
+    lost = [run for run in runs if run.ending.status != "ok"]
+    if not all(_is_damaged(run) for run in lost):
+        return "failed"
+    if lost and compared < COMPARED_MIN:
+        return "not compared"
     return "target missed" if any(run.roles.sla_met is False for run in runs) else None
 
 

@@ -54,7 +54,7 @@ def changes(
         if (host := _host_at(hosts, begun)) is not None
     }
     names = dict.fromkeys(name for state in states.values() for name in state)
-    told = [words for name in names if (words := _values(name, states)) is not None]
+    told = [words for name in names if (words := by_block(name, states)) is not None]
     if told:
         more = len(told) - FACTS_NAMED_MAX
         ending = f"; and {more} more" if more > 0 else ""
@@ -91,7 +91,7 @@ def _host_at(hosts: Sequence[Json], begun: int) -> Json | None:
     return before[-1] if before else None
 
 
-def _values(name: str, states: Mapping[int, Mapping[str, str]]) -> str | None:
+def by_block(name: str, states: Mapping[int, Mapping[str, str]]) -> str | None:
     """`vm.swappiness was 60 in block 1 and 1 in blocks 2, 3`; None where it stayed as it was."""
     blocks: dict[str, list[int]] = {}
     for block, state in states.items():
@@ -100,13 +100,13 @@ def _values(name: str, states: Mapping[int, Mapping[str, str]]) -> str | None:
     if len(blocks) < 2:
         return None
     parts = [
-        f"{value} in block{'s' if len(its) > 1 else ''} {_numbers(its)}"
+        f"{value} in block{'s' if len(its) > 1 else ''} {numbers(its)}"
         for value, its in blocks.items()
     ]
     return f"{name} was {listed(parts)}"
 
 
-def _numbers(blocks: Sequence[int]) -> str:
+def numbers(blocks: Sequence[int]) -> str:
     """`1 to 3, 5`."""
     runs: list[list[int]] = []
     for block in blocks:

@@ -48,26 +48,31 @@ def warnings(
     )
 
 
-def other_ways(steps: Sequence[StepComparison], margin: float) -> tuple[str, ...]:
-    """Arms whose whole server took more CPU for an operation, or less, where the operation's own
-    CPU says the reverse, and both are apart by more than the margin.
+def whole_servers(steps: Sequence[StepComparison], margin: float) -> tuple[str, ...]:
+    """Arms whose whole server's CPU changed otherwise than the operations' own.
+
+    The whole server's is a second estimate: it has no owners to confuse, and the background, other
+    roles and ended processes as well. Both differ by more than the margin, and the operations' own
+    change lies outside of the interval of the whole server's.
     """
-    found = [
+    places = [
         words
         for step in steps
         for cell in step.cells[1:]
-        if (words := _other_way(step, cell, margin)) is not None
+        if (words := _whole_server(step, cell, margin)) is not None
     ]
-    more = f"; and {len(found) - PLACES_MAX} more" if len(found) > PLACES_MAX else ""
-    subject = "CPU of the whole server moves the other way"
-    return (f"{subject}: {'; '.join(found[:PLACES_MAX])}{more}",) if found else ()
+    more = f"; and {len(places) - PLACES_MAX} more" if len(places) > PLACES_MAX else ""
+    subject = "CPU of the whole server changed otherwise"
+    return (f"{subject}: {'; '.join(places[:PLACES_MAX])}{more}",) if places else ()
 
 
-def _other_way(step: StepComparison, cell: Cell, margin: float) -> str | None:
+def _whole_server(step: StepComparison, cell: Cell, margin: float) -> str | None:
     own, whole = (cell.ratios.get(name) for name in (cpu_of(step.cells), WHOLE_SERVER))
-    if own is None or whole is None or (own.value - 1) * (whole.value - 1) >= 0:
+    if own is None or whole is None:
         return None
     if abs(math.log(whole.value / own.value)) <= math.log1p(margin):
+        return None
+    if whole.low is not None and whole.high is not None and whole.low <= own.value <= whole.high:
         return None
     return (
         f"{step.step} {cell.arm}: {wording.amount(own.value)} CPU per operation; including the"

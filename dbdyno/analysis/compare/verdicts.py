@@ -63,6 +63,7 @@ def judge(
         for key, its in zip(now.samples, judged, strict=True)
     }
     by_step = {where: found.get(where, []) for where in now.places}
+    failed = {one.where.workload for one in contests if one.outcome.word == "failed"}
     return Judged(
         verdicts={one.where: _verdict(one, by_step[one.where]) for one in contests},
         overall=tuple(
@@ -70,11 +71,17 @@ def judge(
                 arm=arm,
                 workload=one.workload,
                 steps=one.steps,
-                judgement=_of_whole(one, found) if one.steps > 1 else one.lone(by_step),
+                judgement=_without_word(judgement) if one.workload in failed else judgement,
             )
             for one in now.wholes
+            for judgement in [_of_whole(one, found) if one.steps > 1 else one.lone(by_step)]
         ),
     )
+
+
+def _without_word(judgement: Judgement) -> Judgement:
+    """The figures over the steps that did not fail: no word for an arm that failed in others."""
+    return replace(judgement, word="failed", look=None, blocks_needed=None, minutes_needed=None)
 
 
 def _prior(contests: Sequence[Contest], sights: Sights) -> Mapping[str, HostPrior] | None:

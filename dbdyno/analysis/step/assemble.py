@@ -67,6 +67,7 @@ def _joined(folder: StepFolder, found: Evidence) -> StepRun:
         block=folder.block,
         position=_position(found, folder.arm),
         ending=_ending(found),
+        generator=found.load.generator,
         server=ServerSide(
             statistics=found.servers,
             before=state(found.before),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,6 +32,21 @@ KINDS = ("insert", "delete", "query")
 NS_PER_US = 1_000
 US_PER_S = 1e6
 NAMES = frozenset(one.name for one in metric.METRICS)
+EARLY = ("hello", "started")
+"""Events that older results, and other programs, may lack."""
+ONCE = (*EARLY, "window_open", "window_close", "done")
+"""The events that a load has once."""
+WORDS = {
+    "count": "operations",
+    "rows": "rows",
+    "errors": "errors",
+    "operations": "operations and statements",
+}
+"""What totals count in ticks."""
+EXITED = "exited"
+"""The owner of processes that ended before a reading knew whose they were."""
+WITHOUT_OWNER_MAX = 0.10
+"""The largest share of the server's CPU without an owner with which CPU per operation is known."""
 HELPERS = (
     *("background:io worker", "background:io read"),
     *("background:parallel read", "background:index build"),
@@ -281,7 +297,7 @@ def read(folder: StepFolder) -> Evidence:
     host = lost.usable(lambda: raw_files.host(folder.host())) or raw_files.Host(readings=())
     before, after = lost.usable(folder.before), lost.usable(folder.after)
     waits = lost.usable(lambda: _waits(folder)) if done is not None else None
-    times = _histograms(load) if done is not None else _Times({}, {})
+    times = _histograms(folder, load) if done is not None else _Times({}, {})
     ran = engine.recorded(str(job.get("engine", "fake")))
     if done is not None and "clock" in ran.can:
         for name, snapshot in (("before.json", before), ("after.json", after)):
@@ -338,13 +354,33 @@ def _job(folder: StepFolder, step: Json) -> Json:
 def _load(folder: StepFolder) -> raw_files.Load:
     """The events of a step that ended well, which have to be all there."""
     load = _events(folder)
-    lacking = [name for name in ("window_open", "window_close", "done") if name not in load.names]
+    lacking = [name for name in ONCE if name not in load.names and name not in EARLY]
     if lacking:
         raise ResultError(
             f"{folder.path}/events.jsonl: has no {' and no '.join(lacking)}, though the step is "
             "said to be done: it is cut off or missing; restore it from a copy"
         )
+    doubled = [name for name in ONCE if load.names.get(name, 0) > 1]
+    if doubled:
+        raise ResultError(
+            f"{folder.path}/events.jsonl: has {' and '.join(doubled)} more than once: lines of two "
+            "runs, or doubled ones; restore it from a copy"
+        )
+    _refuse_other_sums(folder, load)
     return load
+
+
+def _refuse_other_sums(folder: StepFolder, load: raw_files.Load) -> None:
+    """Raises ResultError where ticks do not add up to what the generator had counted."""
+    for role, totals in (load.done.get("totals") or {}).items():
+        expected, sums = totals.get("in_ticks"), load.in_ticks.get(role, {})
+        for key, amount in (expected or {}).items():
+            if sums.get(key, 0) != amount:
+                raise ResultError(
+                    f"{folder.path}/events.jsonl: ticks of the role `{role}` add up to "
+                    f"{sums.get(key, 0):,} {WORDS[key]}, and the load generator counted "
+                    f"{amount:,}: lines are missing, doubled or changed; restore it from a copy"
+                )
 
 
 def _events(folder: StepFolder) -> raw_files.Load:
@@ -366,11 +402,13 @@ class _Times(NamedTuple):
     service: dict[tuple[str, str], Histogram]
 
 
-def _histograms(load: raw_files.Load) -> _Times:
+def _histograms(folder: StepFolder, load: raw_files.Load) -> _Times:
     """The ticks' histograms, merged; of a load that tells those of its window only, these.
 
     The longest response is told exactly, the longest service by three digits: no more than that.
+    Raises ResultError where histograms hold another number of operations than the ticks.
     """
+    counts: Counter[tuple[str, str]] = Counter()
     response: dict[tuple[str, str], list[str]] = {}
     service: dict[tuple[str, str], list[str]] = {}
     longest_us: dict[tuple[str, str], int | None] = {}
@@ -379,6 +417,7 @@ def _histograms(load: raw_files.Load) -> _Times:
             # A fill's rows have an empty histogram, and not every load tells one.
             if part["count"] and part["response"] is not None:
                 key = tick.role, name
+                counts[key] += part["count"]
                 response.setdefault(key, []).append(part["response"])
                 if part.get("service") is not None:
                     service.setdefault(key, []).append(part["service"])
@@ -391,6 +430,13 @@ def _histograms(load: raw_files.Load) -> _Times:
             longest_us[role, name] = part["max_us"]
     wholes = iter(Histogram.of_each([*response.values(), *service.values()]))
     found = _Times({key: next(wholes) for key in response}, {key: next(wholes) for key in service})
+    for key, count in counts.items():
+        held = found.response[key].count
+        if held not in (0, count):
+            raise ResultError(
+                f"{folder.path}/events.jsonl: histograms of `{key[1]}` hold {held:,} operations, "
+                f"the ticks {count:,}: lines were changed; restore it from a copy"
+            )
     for key, histogram in found.response.items():
         histogram.max_us = histogram.max_us if (most := longest_us[key]) is None else most
     for key, histogram in found.service.items():
@@ -460,6 +506,12 @@ def cpu_us(evidence: Evidence, *starts: str) -> float | None:
     return math.fsum(
         cost.cpu_us for owner, cost in evidence.owners.items() if owner.startswith(starts)
     )
+
+
+def without_owner(evidence: Evidence) -> float:
+    """The share of the server's CPU of processes that ended before a reading knew their owner."""
+    server_us = cpu_us(evidence, *SERVER_OWNERS)
+    return (cpu_us(evidence, EXITED) or 0.0) / server_us if server_us else 0.0
 
 
 def connections_cpu_us(evidence: Evidence) -> float | None:

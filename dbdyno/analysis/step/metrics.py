@@ -305,9 +305,11 @@ def costs(evidence: Evidence) -> Metrics:
     roles = [headline["role"]] if headline is not None else []
     server = basis.cpu_us(evidence, *SERVER_OWNERS)
     generator = basis.cpu_us(evidence, "generator") if "generator" in evidence.owners else None
+    # With less than that known, a change of owners would pass for one of the operations' CPU.
+    owned = operations if basis.without_owner(evidence) <= basis.WITHOUT_OWNER_MAX else None
     return {
-        "cpu_per_op": per(_operations_cpu_us(evidence, roles), operations),
-        "server_cpu_per_op": per(basis.roles_cpu_us(evidence, roles), operations),
+        "cpu_per_op": per(_operations_cpu_us(evidence, roles), owned),
+        "server_cpu_per_op": per(basis.roles_cpu_us(evidence, roles), owned),
         "connections_cpu_per_op": per(basis.connections_cpu_us(evidence), operations),
         "cs_per_op": per(_switches(evidence, roles), operations),
         "background_cpu_per_op": per(_background_cpu_us(evidence), operations),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -73,10 +74,13 @@ class Load:
     clients_end_ns: tuple[int, ...]  # of steps bound by work, else empty; without pauses
     pauses: tuple[tuple[int, int], ...] = ()  # within the window: from, and until it counts again
     done: Json = field(default_factory=dict)  # the last event
-    names: frozenset[str] = frozenset()  # of the events that there are, ticks left out
+    names: Mapping[str, int] = field(default_factory=dict)  # how often each event, but for ticks
     lasted_s: float | None = None  # from its beginning to the window's end, warm-up and pauses too
     in_seconds: bool = True  # whether ticks are of a second, and not of the window as a whole
     unknown: tuple[str, ...] = ()  # events and keys that this version does not know, in words
+    generator: str | None = None  # version and commit of dyno-loadgen; None: another program
+    in_ticks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By role what all ticks add up to, as `in_ticks` of the generator's totals has it."""
     connections: Mapping[str, float] = field(default_factory=dict)
     """By role: how many connections had operations that count, on average over the window.
 
@@ -133,16 +137,20 @@ def load(events: Iterable[Json], settle_s: float = SETTLE_S_DEFAULT) -> Load:
     """Reads the events of a step; `settle_s`: what follows a pause and counts for nothing."""
     settle_ns = round(settle_s * NS_PER_S)
     found: dict[str, Json] = {}
+    names: Counter[str] = Counter()
+    in_ticks: dict[str, Counter[str]] = {}
     ticks: list[Json] = []
     novel: set[str] = set()
     pauses: list[tuple[int, int]] = []
     for event in events:
         novel.update(unknown(event))
         if event["event"] != "tick":
+            names[event["event"]] += 1
             if event["event"] == "resumed" and "window_open" in found and "paused" in found:
                 pauses.append((found["paused"]["mono_ns"], event["mono_ns"] + settle_ns))
             found[event["event"]] = event
             continue
+        in_ticks.setdefault(event["role"], Counter()).update(_amounts(event))
         if event["measured"]:
             ticks.append(event)
     close = found.get("window_close")
@@ -156,12 +164,33 @@ def load(events: Iterable[Json], settle_s: float = SETTLE_S_DEFAULT) -> Load:
         clients_end_ns=_ends(close, pauses),
         pauses=tuple(pauses),
         done=found.get("done", {}),
-        names=frozenset(found),
+        names=names,
         lasted_s=scaled(difference(started, close, "mono_ns"), 1 / NS_PER_S),
         in_seconds=all(tick["tick"] is not None for tick in ticks),
         unknown=tuple(sorted(novel)),
         connections=_connections(measured, close),
+        in_ticks=in_ticks,
+        generator=_generator(found.get("hello")),
     )
+
+
+def _generator(hello: Json | None) -> str | None:
+    """`0.1.0 (31d18ebae780)`, of a load that dyno-loadgen made."""
+    if hello is None or "program" in hello or "version" not in hello:
+        return None
+    commit = hello.get("commit")
+    return f"{hello['version']} ({commit})" if commit else str(hello["version"])
+
+
+def _amounts(tick: Json) -> dict[str, int]:
+    """What a tick adds to `in_ticks` of its role's totals."""
+    clients = tick["per_client"]
+    return {
+        "count": sum(client[0] for client in clients),
+        "rows": sum(client[1] or 0 for client in clients),
+        "errors": sum(client[2] for client in clients),
+        "operations": sum(part["count"] for part in tick["operations"].values()),
+    }
 
 
 def _connections(ticks: Sequence[Tick], close: Json | None) -> dict[str, float]:

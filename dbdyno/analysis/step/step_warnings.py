@@ -12,7 +12,6 @@ from dbdyno.analysis.wording import listed
 from dbdyno.model import Fairness, RoleFigures, StatementUse, Target, Window
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.job import connects_each, first_words
-from dbdyno.model.step_run import SERVER_OWNERS
 
 GENERATOR_SHARE_MAX = 10.0
 """CPU of the load generator as percent of the server's in a step that only writes."""
@@ -225,15 +224,16 @@ def _disturbed(evidence: Evidence, metrics: Mapping[str, float | None]) -> Itera
 def _unknown(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
     """CPU of which it is not known whether the headline's operations took it."""
     cpu, operations = metrics.get("cpu_per_op"), evidence.operations
-    if not cpu or not operations:
+    if not operations or evidence.step.get("headline") is None:
         return
-    server_us = basis.cpu_us(evidence, *SERVER_OWNERS) or math.inf
-    ended = 100 * evidence.owners["exited"].cpu_us / server_us
+    ended = 100 * basis.without_owner(evidence)
     if ended > UNKNOWN_SHARE_MAX:
         yield (
             f"ended, unknown: {ended:.1f} % of the server's CPU is of processes that ended before a"
-            " reading identified their owner; CPU per operation excludes it"
+            f" reading identified their owner; CPU per operation {'excludes it' if cpu else 'is withheld'}"
         )
+    if not cpu:
+        return
     headline = evidence.step["headline"]["role"]
     others = [f"`{role}`" for role in evidence.step.get("roles", {}) if role != headline]
     helpers = 100 * basis.helpers_cpu_us(evidence) / operations / cpu

@@ -301,6 +301,8 @@ def _mean(one: Overall, comparison: Comparison, sure: bool) -> str:
         word = verdicts.said(judgement.word, sure)
         ran = f", {verdicts.change(judgement)} where both ran" if judgement.blocks else ""
         return f"{what}: {word}, {still}{ran}"
+    if judgement.word == "failed":
+        return f"{what} {verdicts.change(judgement)} where nothing failed (no word)"
     if judgement.word not in CHANGED:
         same = f" (same within ±{verdicts.percent(margin)})" if judgement.word == "same" else ""
         way = known.direction([judgement])

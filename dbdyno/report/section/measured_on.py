@@ -209,6 +209,8 @@ def prefixed(name: str, value: object) -> str:
 
 def _blocks(comparison: Comparison) -> str:
     words = [f"{comparison.blocks} judged{_by_node(comparison)}", comparison.incomplete]
+    if comparison.unverified:
+        words.append(f"{len(comparison.unverified)} unverified: an older dyno wrote no checksums")
     words += [f"void: {reason}" for reason in comparison.void_blocks]
     return joined(words, "; ")
 

@@ -363,7 +363,7 @@ def _note(comparison: Comparison, judgements: Sequence[Judgement], sure: bool) -
     return cells.sentences(
         f"Means over {comparison.blocks} blocks with 95 % t intervals{at_looks}. CPU: "
         "the server's per operation, more is slower.",
-        f"Margin ±{percent(aims.margin)}; false alarms at most {percent(aims.level)} by "
+        f"Margin ±{percent(aims.margin)}; false alarms at most {percent(aims.level)} per arm by "
         f"Benjamini-Hochberg over all steps and looks"
         f"{despite if any(map(known.despite, judgements)) else ''}.",
         *known.legend(judgements),

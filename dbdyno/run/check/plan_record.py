@@ -24,7 +24,6 @@ from dbdyno.model import (
     WorkloadUse,
 )
 from dbdyno.run import driver
-from dbdyno.run.check import sends
 from dbdyno.run.check.preflight import Prepared, load
 
 
@@ -186,5 +185,4 @@ def workload_json(plan: Plan, use: WorkloadUse, steps: Sequence[Step]) -> Json:
         "sha256": workload.sha256(use.name, plan.path),
         **({"programs": known} if known else {}),
         **({"scripts_sha256": scripts} if scripts else {}),
-        **sends.sends(steps),
     }

@@ -34,7 +34,6 @@ from dbdyno.run.check import (
     reached,
     requirements,
     rights,
-    sends,
 )
 from dbdyno.run.check import existing_tables as kept
 from dbdyno.run.check.disk_space import Need
@@ -120,7 +119,7 @@ def look(plan: Plan, pinned: Json | None, foreseen: Mapping[str, Build]) -> Prep
     builds = {**foreseen, **{name: compile.foreseen(wish) for name, wish in wishes.items()}}
     builds |= {arm.name: installed.locate(arm) for arm in arms if arm.name not in wishes}
     releases = {arm.name: release(arm, builds) for arm in plan.arms}
-    steps = sends.as_begun(expanded(plan, releases, sizing), pinned)
+    steps = expanded(plan, releases, sizing)
     prepared = Prepared(
         builds=builds,
         wishes=wishes,

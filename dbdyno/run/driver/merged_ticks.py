@@ -33,7 +33,14 @@ def added(ticks: Sequence[Sequence[Json]]) -> list[Json]:
 
 def totals(parts: Sequence[Json]) -> Json:
     """What roles did in all, by role, added."""
-    return {role: _counts([part[role] for part in parts if role in part]) for role in _keys(parts)}
+    return {role: _totals([part[role] for part in parts if role in part]) for role in _keys(parts)}
+
+
+def _totals(parts: Sequence[Json]) -> Json:
+    """A role's totals; `in_ticks` are counts within them."""
+    in_ticks = [part["in_ticks"] for part in parts if "in_ticks" in part]
+    whole = _counts([{key: part[key] for key in part if key != "in_ticks"} for part in parts])
+    return whole | ({"in_ticks": _counts(in_ticks)} if in_ticks else {})
 
 
 def _tick(parts: Sequence[Json]) -> Json:

@@ -93,7 +93,7 @@ def collect(part: Part, state: JobState | None, results: Results) -> Ending:
             (end.reason or "dyno ended early") if last else STARTED_AGAIN.format(node=start.node)
         )
         for block in new_blocks(start, results):
-            failed = failed_steps(block)
+            failed = block.failed_steps()
             void = handover.take(block, results, reason, end.cause if last else "node")
             if void is None:
                 done, end = True, replace(end, failed=max(end.failed, failed))
@@ -125,11 +125,6 @@ def keep_node(node: str, its: Results, results: Results) -> None:
         runner.keep_host_of(results, node, facts)
     if generator is not None and generator != results.generator_of(node):
         results.keep_generator(generator)
-
-
-def failed_steps(block: BlockFolder) -> int:
-    """How many steps of a block failed or were skipped."""
-    return sum(step.failed() is not None for run in block.runs() for step in run.steps())
 
 
 def _job(part: Part, state: JobState | None, begun: Json) -> str:

@@ -278,6 +278,9 @@ impl<S: Sessions> Worker<S> {
         let Some((full, opens)) = self.full.take() else {
             return;
         };
+        for (totals, role) in self.totals.iter_mut().zip(&full.roles) {
+            totals.in_ticks.get_or_insert_default().add(role);
+        }
         let mono_ns = full.cut.end_ns;
         let _ = self.channels.output.send(Output::Tick(self.index, full));
         if opens && self.index == 0 {

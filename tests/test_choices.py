@@ -1,0 +1,157 @@
+"""What a person could choose by after seeing figures is counted and said."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from dbdyno.analysis import compare
+from dbdyno.analysis.compare import validity
+from dbdyno.model import Json, Plan
+from dbdyno.model.error import ResultError
+from dbdyno.model.figures import CHANGES
+from dbdyno.store import Results
+from result_builder import UNIX_NS, build, make_plan, plan_json
+from run_builder import concluded, series
+
+HOUR_NS = 3_600_000_000_000
+
+
+def edited(folder: Path, name: str = "plan.json", **changes: object) -> Json:
+    """The plan with these keys, written as this file of the result."""
+    plan: Json = json.loads((folder / "plan.json").read_text()) | changes
+    (folder / name).write_text(json.dumps(plan))
+    return plan
+
+
+def lines_of(folder: Path, subject: str) -> list[str]:
+    return [line for line in compare.load(folder).warnings if line.startswith(f"{subject}:")]
+
+
+def test_a_race_that_repeats_a_race_counts_those_before(tmp_path: Path) -> None:
+    folders = [build(tmp_path, name=name) for name in ("race", "race-2", "race-3", "other")]
+    for hour, folder in enumerate(folders):
+        edited(folder, created_unix_ns=UNIX_NS + hour * HOUR_NS)
+    edited(folders[3], workloads=[{"name": "another"}], created_unix_ns=UNIX_NS)
+    assert [lines_of(folder, "asked before") for folder in folders[:2]] == [
+        [],
+        [
+            "asked before: race compared the same arms in the same steps; of 2 such results of "
+            "equal arms one or more has a false word in up to 10 %, not 5 %"
+        ],
+    ]
+    (third,) = lines_of(folders[2], "asked before")
+    assert "race, race-2 compared" in third
+    assert "of 3 such results" in third
+    assert "up to 14 %" in third
+
+
+def test_aims_that_changed_after_blocks_were_measured_are_said(tmp_path: Path) -> None:
+    folder = build(tmp_path)
+    before = {"margin": 0.03, "effect": 0.03, "power": 0.8, "level": 0.05, "judge": "looks"}
+    edited(folder, name="plan.001.json", verdict=before)
+    edited(folder, verdict=before | {"margin": 0.05}, created_unix_ns=UNIX_NS + HOUR_NS)
+    assert lines_of(folder, "aims changed") == [
+        "aims changed: `margin` was 0.03 and is 0.05, after 3 blocks had been measured"
+    ]
+    edited(folder, verdict=before | {"margin": 0.05}, created_unix_ns=UNIX_NS - HOUR_NS)
+    assert lines_of(folder, "aims changed") == [], "no block was there yet"
+
+
+def test_interrupted_blocks_are_counted(tmp_path: Path) -> None:
+    folder = build(tmp_path, void={2: "interrupted: dyno ended before the block was complete"})
+    (line,) = lines_of(folder, "interrupted")
+    assert line.startswith("interrupted: 1 block ended early (block 2)")
+    assert lines_of(build(tmp_path, name="whole"), "interrupted") == []
+
+
+def test_another_base_is_a_choice(tmp_path: Path) -> None:
+    folder = build(tmp_path)
+    warnings = compare.load(folder, base="pg18").warnings
+    assert "another base: pg18 was chosen, the plan has pg17" in warnings
+
+
+# --- Versions --------------------------------------------------------------------------------
+
+
+def other_version(folder: Path, block: int, **changes: object) -> None:
+    path = folder / f"blocks/{block:03d}/order.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_blocks_of_several_versions_are_warned_of(tmp_path: Path) -> None:
+    folder = build(tmp_path)
+    assert lines_of(folder, "several versions") == []
+    other_version(folder, 3, dyno="9.9")
+    (line,) = lines_of(folder, "several versions")
+    assert line.startswith("several versions: dyno was 0.1.0 in blocks 1 to 2 and 9.9 in block 3;")
+
+
+def test_blocks_of_several_generators_are_warned_of(tmp_path: Path) -> None:
+    folder = build(tmp_path)
+    for path in folder.glob("blocks/002/*/*/*/events.jsonl"):
+        path.write_text(path.read_text().replace('"commit": null', '"commit": "abc123"', 1))
+    (line,) = lines_of(folder, "several versions")
+    assert "the load generator was" in line
+    assert "(abc123) in block 2" in line
+
+
+def test_blocks_whose_figures_do_not_compare_are_named(tmp_path: Path) -> None:
+    folder = build(tmp_path)
+    other_version(folder, 1, figures=1)
+    assert lines_of(folder, "blocks do not compare") == [
+        "blocks do not compare: an earlier dyno measured some of them; since then operations count "
+        "where they begin, not where they end"
+    ]
+
+
+@pytest.mark.parametrize("figures", [1, None])
+def test_a_plan_does_not_go_on_with_figures_of_before(tmp_path: Path, figures: int | None) -> None:
+    folder = build(tmp_path, planned_blocks=5)
+    assert Results.open(folder).blocks()[0].figures == 2
+    path = folder / "blocks/001/order.json"
+    order = json.loads(path.read_text()) | {"figures": figures}
+    path.write_text(json.dumps({key: value for key, value in order.items() if value is not None}))
+    plan = made_plan(5)
+    with pytest.raises(ResultError, match=r"CHANGELOG.md, figures 2\): choose another --out"):
+        Results.open_or_create(tmp_path, plan, plan_json(plan))
+    three = made_plan(3)
+    Results.open_or_create(tmp_path, three, plan_json(three))  # nothing is to be measured any more
+
+
+def made_plan(blocks: int) -> Plan:
+    return make_plan("example", ("pg17", "pg18"), blocks)
+
+
+def test_the_change_list_marks_each_change_of_figures() -> None:
+    text = (Path(__file__).parents[1] / "CHANGELOG.md").read_text()
+    assert {f"(figures {number})" for number in CHANGES} == set(
+        re.findall(r"\(figures \d+\)", text)
+    )
+
+
+# --- The whole server ------------------------------------------------------------------------
+
+SIX = [1_000.0] * 6
+
+
+def whole_servers(cpu: float, whole: float) -> tuple[str, ...]:
+    """What is said of an arm with so much CPU per operation, beside 100 and 1,000."""
+    base = series("base", SIX, cpu=100.0, metrics={"whole_server_cpu_per_op": 1_000.0})
+    other = series("other", SIX, cpu=cpu, metrics={"whole_server_cpu_per_op": whole})
+    steps = concluded([*base, *other], arms=("base", "other")).steps
+    return validity.whole_servers(steps, 0.03)
+
+
+def test_a_whole_server_that_changed_otherwise_is_said_whatever_the_signs() -> None:
+    (line,) = whole_servers(70.0, 995.0)
+    assert line == (
+        "CPU of the whole server changed otherwise: one other: 30.0 % less CPU per operation; "
+        "including the server's background, other roles and ended processes 0.5 % less"
+    )
+    assert len(whole_servers(130.0, 950.0)) == 1
+    assert whole_servers(70.0, 705.0) == ()
+    assert whole_servers(70.0, 715.0) == (), "within the margin of the other"

@@ -1,7 +1,7 @@
 """What a person could choose after seeing figures: counted and said, because it adds false words.
 
 A race that repeats a race, aims that changed after blocks were measured, blocks that somebody
-interrupted. Each verdict holds its level alone; whoever picks among several has more (docs/method.md).
+interrupted. Each verdict holds its level alone; whoever picks among several has more.
 """
 
 from __future__ import annotations
@@ -91,6 +91,6 @@ def _interrupted(results: Results) -> Iterator[str]:
             for number, times in sorted(tries.items())
         )
         yield (
-            f"interrupted: {count} block{'s' * (count != 1)} ended early ({where}), with figures on "
-            "the screen: who ends those that look bad bends the result"
+            f"interrupted: {count} block{'s' * (count != 1)} ended early ({where}), with figures "
+            "on the screen: who ends those that look bad bends the result"
         )

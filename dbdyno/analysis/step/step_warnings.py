@@ -230,7 +230,8 @@ def _unknown(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterabl
     if ended > UNKNOWN_SHARE_MAX:
         yield (
             f"ended, unknown: {ended:.1f} % of the server's CPU is of processes that ended before a"
-            f" reading identified their owner; CPU per operation {'excludes it' if cpu else 'is withheld'}"
+            " reading identified their owner; CPU per operation "
+            + ("excludes it" if cpu else "is withheld")
         )
     if not cpu:
         return

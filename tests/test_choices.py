@@ -15,7 +15,7 @@ from dbdyno.model.error import ResultError
 from dbdyno.model.figures import CHANGES
 from dbdyno.store import Results
 from result_builder import UNIX_NS, build, make_plan, plan_json
-from run_builder import concluded, series
+from run_builder import concluded, plan_of, series
 
 HOUR_NS = 3_600_000_000_000
 
@@ -93,7 +93,9 @@ def test_blocks_of_several_versions_are_warned_of(tmp_path: Path) -> None:
 def test_blocks_of_several_generators_are_warned_of(tmp_path: Path) -> None:
     folder = build(tmp_path)
     for path in folder.glob("blocks/002/*/*/*/events.jsonl"):
-        path.write_text(path.read_text().replace('"commit": null', '"commit": "abc123"', 1))
+        events = path.read_text().splitlines(keepends=True)
+        hello = json.dumps(json.loads(events[0]) | {"commit": "abc123"}) + "\n"
+        path.write_text(hello + "".join(events[1:]))
     (line,) = lines_of(folder, "several versions")
     assert "the load generator was" in line
     assert "(abc123) in block 2" in line
@@ -142,7 +144,7 @@ def whole_servers(cpu: float, whole: float) -> tuple[str, ...]:
     """What is said of an arm with so much CPU per operation, beside 100 and 1,000."""
     base = series("base", SIX, cpu=100.0, metrics={"whole_server_cpu_per_op": 1_000.0})
     other = series("other", SIX, cpu=cpu, metrics={"whole_server_cpu_per_op": whole})
-    steps = concluded([*base, *other], arms=("base", "other")).steps
+    steps = concluded([*base, *other], plan_of(("base", "other"))).steps
     return validity.whole_servers(steps, 0.03)
 
 

@@ -195,7 +195,7 @@ def test_an_arm_that_failed_in_a_block_has_no_other_word(change: float, status: 
     assert (found.word, found.outcome) == ("failed", f"{status} in 1 of 6 blocks")
     assert found.judgements[0].blocks == 5
     assert {one.word for one in found.judgements} == {"cannot tell"}
-    assert found.judgements[0].ratio == pytest.approx(math.exp(change), rel=0.01)
+    assert found.judgements[0].ratio == pytest.approx(1 + change, rel=0.01)
 
 
 def test_a_base_that_failed_in_a_block_is_no_yardstick() -> None:
@@ -210,7 +210,7 @@ def test_an_arm_that_failed_in_one_step_has_no_word_over_all() -> None:
     other[1] = failed(other[1])
     well = [changed(one, step="two", ordinal=2) for one in series("other", lifted(0.2))]
     bases = [changed(one, step="two", ordinal=2) for one in series("base", SIX)]
-    found = concluded([*series("base", SIX), *other, *bases, *well], arms=("base", "other"))
+    found = concluded([*series("base", SIX), *other, *bases, *well], plan_of(ARMS))
     assert {one.judgement.word for one in found.overall} == {"failed"}
     words = {step.step: step.cells[1].verdict for step in found.steps}
     assert words["two"] is not None

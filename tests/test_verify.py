@@ -20,10 +20,10 @@ PLAN = """
 name = "two"
 [arms.old]
 engine = "fake"
-fake = { service_us = { default_us = 200 }, jitter = 0.02 }
+fake = { default_us = 200, jitter = 0.02 }
 [arms.new]
 engine = "fake"
-fake = { service_us = { default_us = 210 }, jitter = 0.02 }
+fake = { default_us = 210, jitter = 0.02 }
 [[workloads]]
 name = "sysbench"
 parameters = { rows = 1000, tables = 1, seconds = 4, clients = 2 }
@@ -106,7 +106,7 @@ def test_a_result_is_as_its_blocks_ended(result: Path) -> None:
     assert not [line for line in comparison.warnings if "damaged" in line]
 
 
-@pytest.mark.parametrize("name", ["events.jsonl", "host.jsonl", "before.json", "job.json"])
+@pytest.mark.parametrize("name", ["events.jsonl", "host.jsonl", "step.json", "job.json"])
 def test_a_changed_file_of_a_step_is_damage_and_the_arm_is_not_blamed(
     result: Path, name: str
 ) -> None:

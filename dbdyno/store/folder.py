@@ -74,6 +74,10 @@ class StepFolder:
         """Whether the step has ended, well or not."""
         return any((self.path / name).exists() for name in ("done.json", "failed.json"))
 
+    def begun_ns(self) -> int:
+        """When its first file was written, as Unix time; 0 where it has none yet."""
+        return min((changed for _, changed in self.files().values()), default=0)
+
     def step(self) -> Json:
         """step.json: what the step is. Raises ResultError where it is missing, as all do that
         follow where a file is damaged.

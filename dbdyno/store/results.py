@@ -9,9 +9,9 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from importlib import metadata
 from pathlib import Path
 
-from dbdyno import __version__
 from dbdyno.model import Block, Json, Plan, Step
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIGURES, changes_since
@@ -96,6 +96,7 @@ class Results:
         if not (folder / "plan.json").exists():
             return _create(folder, wanted)
         results = cls.open(folder)
+        results.refuse_other_figures(plan)
         highest = max((block.number for block in results.blocks()), default=0)
         key = continuation.refused(results.plan, wanted, highest)
         if key is not None:
@@ -103,7 +104,6 @@ class Results:
                 f"{folder}: key {key}; what was measured there belongs to that plan: "
                 f"undo the change, rename the plan or choose another --out"
             )
-        results.refuse_other_figures(plan)
         if not continuation.grown(results.plan, wanted):
             return results
         write_atomically(free_name(folder), (folder / "plan.json").read_bytes())
@@ -361,7 +361,7 @@ class Results:
             "steps": None if block.steps is None else _listed(block.steps),
             **({"sweeps": {of: _listed(its) for of, its in sweeps.items()}} if sweeps else {}),
             **({} if host is None else {"host": host}),
-            "dyno": __version__,
+            "dyno": metadata.version("dbdyno"),
             "figures": FIGURES,
             "started_unix_ns": time.time_ns(),
             "boot_id": _boot_id(),

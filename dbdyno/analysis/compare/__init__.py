@@ -54,8 +54,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     Raises ResultError where the folder is none, is damaged, or has no such arm.
     """
     results = source if isinstance(source, Results) else Results.open(source)
-    plan, lost = results.plan, Damage(results.folder)
-    design = attribution.design_of(plan)
+    plan, lost, design = results.plan, Damage(results.folder), attribution.design_of(results.plan)
     arms, aims = arms_and_blocks.arms(plan, base), arms_and_blocks.aims(plan)
     its = arms_and_blocks.blocks(results)
     derived = _derived(results, its, lost)
@@ -64,7 +63,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     runs = pairing.placed(_complete(its, together, copies, plan), arms_and_blocks.orders(its))
     servers = _servers(its, arms.planned, derived, lost)
     _blocks_damage(its, lost)
-    disturbed = void_blocks.disturbed(its, lost)
+    about_blocks = _about_blocks(results, its, derived, base, lost)
     host, generator = _host(results, its, lost), lost.usable(results.generator)
     hosts, where = lost.usable(results.hosts) or {}, nodes.of_blocks(its)
     about_hosts = host_changes.of_result(results, its, {"": host or {}} | hosts, lost)
@@ -107,14 +106,12 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         warnings=(
             *damaged_files.of_steps(derived),
             *(f"{damaged_files.PREFIX}{line}" for line in lost.lines),
-            *disturbed,
+            *about_blocks,
             *nodes.warnings(found.steps),
             *validity.warnings(arms.shown, runs, servers, _boot_ids(its)),
             *validity.whole_servers(found.steps, aims.margin),
             *golden_copies.notes(copies),
             *about_hosts,
-            *block_versions.warnings(its, derived),
-            *(lost.usable(lambda: tuple(choices.warnings(results, its, aims.level, base))) or ()),
         ),
         incomplete=arms_and_blocks.incomplete(
             results, arms, looked, _in_every_block(found.steps, its, copies)
@@ -127,6 +124,23 @@ def _derived(results: Results, its: Sequence[BlockFolder], lost: Damage) -> list
     folders = [step for block in its for run in block.runs() for step in run.steps()]
     found = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
     return lost.usable(partial(provider.with_imported, results, folders, found)) or found
+
+
+def _about_blocks(
+    results: Results,
+    its: Sequence[BlockFolder],
+    derived: Sequence[StepRun],
+    base: str | None,
+    lost: Damage,
+) -> tuple[str, ...]:
+    """What disturbed the blocks, what measured them, and what was chosen with them in sight."""
+    level = arms_and_blocks.aims(results.plan).level
+    chosen = lost.usable(lambda: tuple(choices.warnings(results, its, level, base))) or ()
+    return (
+        *void_blocks.disturbed(its, lost),
+        *block_versions.warnings(its, derived),
+        *chosen,
+    )
 
 
 def _host(results: Results, its: Sequence[BlockFolder], lost: Damage) -> Json | None:

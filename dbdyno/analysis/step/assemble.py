@@ -13,6 +13,7 @@ from dbdyno.analysis.step import (
     idle_work,
     metrics,
     profile,
+    raw_files,
     step_warnings,
     sums,
 )
@@ -221,7 +222,8 @@ def _use(
     evidence: Evidence, role: str, statement: Json, parts: Sequence[Json], seconds: float
 ) -> StatementUse:
     count, rows = (
-        evidence.in_window(role, sum(part[key] for part in parts)) for key in ("count", "rows")
+        evidence.in_window(role, raw_files.total(part[key] for part in parts))
+        for key in ("count", "rows")
     )
     return StatementUse(
         role=role,

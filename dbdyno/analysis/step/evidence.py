@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
-from dbdyno.analysis.step import raw_files
+from dbdyno.analysis.step import load_events, raw_files
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import Json, OwnerCost, engine, metric
 from dbdyno.model.error import ResultError
@@ -18,7 +16,6 @@ from dbdyno.model.job import (
     connects_each,
     reports_progress,
     role_connections,
-    settle_s,
     statement_names,
     timed_operations,
 )
@@ -32,17 +29,6 @@ KINDS = ("insert", "delete", "query")
 NS_PER_US = 1_000
 US_PER_S = 1e6
 NAMES = frozenset(one.name for one in metric.METRICS)
-EARLY = ("hello", "started")
-"""Events that older results, and other programs, may lack."""
-ONCE = (*EARLY, "window_open", "window_close", "done")
-"""The events that a load has once."""
-WORDS = {
-    "count": "operations",
-    "rows": "rows",
-    "errors": "errors",
-    "operations": "operations and statements",
-}
-"""What totals count in ticks."""
 EXITED = "exited"
 """The owner of processes that ended before a reading knew whose they were."""
 WITHOUT_OWNER_MAX = 0.10
@@ -290,14 +276,14 @@ def read(folder: StepFolder) -> Evidence:
     done = None if failed is not None else folder.done()
     lost = Damage(folder.path)
     if done is not None:
-        job, load = _job(folder, step), _load(folder)
+        job, load = _job(folder, step), load_events.whole(folder)
     else:  # it may have ended anywhere
         job = lost.usable(folder.job) or {}
-        load = lost.usable(lambda: _events(folder)) or raw_files.load([])
+        load = lost.usable(lambda: load_events.read(folder)) or raw_files.load([])
     host = lost.usable(lambda: raw_files.host(folder.host())) or raw_files.Host(readings=())
     before, after = lost.usable(folder.before), lost.usable(folder.after)
     waits = lost.usable(lambda: _waits(folder)) if done is not None else None
-    times = _histograms(folder, load) if done is not None else _Times({}, {})
+    times = load_events.histograms(folder, load) if done is not None else load_events.Times({}, {})
     ran = engine.recorded(str(job.get("engine", "fake")))
     if done is not None and "clock" in ran.can:
         for name, snapshot in (("before.json", before), ("after.json", after)):
@@ -351,98 +337,12 @@ def _job(folder: StepFolder, step: Json) -> Json:
     return job
 
 
-def _load(folder: StepFolder) -> raw_files.Load:
-    """The events of a step that ended well, which have to be all there."""
-    load = _events(folder)
-    lacking = [name for name in ONCE if name not in load.names and name not in EARLY]
-    if lacking:
-        raise ResultError(
-            f"{folder.path}/events.jsonl: has no {' and no '.join(lacking)}, though the step is "
-            "said to be done: it is cut off or missing; restore it from a copy"
-        )
-    doubled = [name for name in ONCE if load.names.get(name, 0) > 1]
-    if doubled:
-        raise ResultError(
-            f"{folder.path}/events.jsonl: has {' and '.join(doubled)} more than once: lines of two "
-            "runs, or doubled ones; restore it from a copy"
-        )
-    _refuse_other_sums(folder, load)
-    return load
-
-
-def _refuse_other_sums(folder: StepFolder, load: raw_files.Load) -> None:
-    """Raises ResultError where ticks do not add up to what the generator had counted."""
-    for role, totals in (load.done.get("totals") or {}).items():
-        expected, sums = totals.get("in_ticks"), load.in_ticks.get(role, {})
-        for key, amount in (expected or {}).items():
-            if sums.get(key, 0) != amount:
-                raise ResultError(
-                    f"{folder.path}/events.jsonl: ticks of the role `{role}` add up to "
-                    f"{sums.get(key, 0):,} {WORDS[key]}, and the load generator counted "
-                    f"{amount:,}: lines are missing, doubled or changed; restore it from a copy"
-                )
-
-
-def _events(folder: StepFolder) -> raw_files.Load:
-    return raw_files.load(folder.events(), settle_s(folder.job() or {}))
-
-
 def _waits(folder: StepFolder) -> tuple[Json, ...]:
     """The samples of waits, of which a step that ended well has the last line."""
     lines = tuple(folder.waits())
     if lines and "end" not in lines[-1]:
         raise ResultError(f"{folder.path}/waits.jsonl: lacks its last line; restore it from a copy")
     return lines
-
-
-class _Times(NamedTuple):
-    """The histograms of a window, by role and operation."""
-
-    response: dict[tuple[str, str], Histogram]
-    service: dict[tuple[str, str], Histogram]
-
-
-def _histograms(folder: StepFolder, load: raw_files.Load) -> _Times:
-    """The ticks' histograms, merged; of a load that tells those of its window only, these.
-
-    The longest response is told exactly, the longest service by three digits: no more than that.
-    Raises ResultError where histograms hold another number of operations than the ticks.
-    """
-    counts: Counter[tuple[str, str]] = Counter()
-    response: dict[tuple[str, str], list[str]] = {}
-    service: dict[tuple[str, str], list[str]] = {}
-    longest_us: dict[tuple[str, str], int | None] = {}
-    for tick in load.ticks:
-        for name, part in tick.operations.items():
-            # A fill's rows have an empty histogram, and not every load tells one.
-            if part["count"] and part["response"] is not None:
-                key = tick.role, name
-                counts[key] += part["count"]
-                response.setdefault(key, []).append(part["response"])
-                if part.get("service") is not None:
-                    service.setdefault(key, []).append(part["service"])
-                longest_us[key] = raw_files.longest([longest_us.get(key, 0), part["max_us"]])
-    for role, parts in (load.done.get("window") or {}).items():
-        for name, part in parts.items():
-            response.setdefault((role, name), []).append(part["response"])
-            if part["service"] is not None:
-                service.setdefault((role, name), []).append(part["service"])
-            longest_us[role, name] = part["max_us"]
-    wholes = iter(Histogram.of_each([*response.values(), *service.values()]))
-    found = _Times({key: next(wholes) for key in response}, {key: next(wholes) for key in service})
-    for key, count in counts.items():
-        held = found.response[key].count
-        if held not in (0, count):
-            raise ResultError(
-                f"{folder.path}/events.jsonl: histograms of `{key[1]}` hold {held:,} operations, "
-                f"the ticks {count:,}: lines were changed; restore it from a copy"
-            )
-    for key, histogram in found.response.items():
-        histogram.max_us = histogram.max_us if (most := longest_us[key]) is None else most
-    for key, histogram in found.service.items():
-        if (most := longest_us[key]) is not None:
-            histogram.max_us = min(histogram.max_us, most)
-    return found
 
 
 # --- Owners ----------------------------------------------------------------------------------

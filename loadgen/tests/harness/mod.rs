@@ -12,7 +12,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use dyno_loadgen::event::{Event, Status, Tick};
+use dyno_loadgen::event::{Event, InTicks, Status, Tick};
 use dyno_loadgen::job::Job;
 use dyno_loadgen::message::{Command, Message};
 use dyno_loadgen::run::run;
@@ -87,6 +87,7 @@ pub fn play_with(job: &Job, messages: impl IntoIterator<Item = Message>) -> Play
         events: sink.events(),
         status,
     }
+    .added_up()
 }
 
 /// Plays a job that starts by itself.
@@ -116,6 +117,7 @@ pub fn converse(job: &Job, script: &[(&str, Command)]) -> Played {
             events: sink.events(),
             status,
         }
+        .added_up()
     })
 }
 
@@ -137,6 +139,38 @@ fn measured<'a>(events: impl Iterator<Item = &'a Event>, role: &str) -> Vec<&'a 
 }
 
 impl Played {
+    /// The same, once the ticks of a step that ended well add up to what the generator counted in them.
+    fn added_up(self) -> Self {
+        if self.status != Status::Ok {
+            return self;
+        }
+        let totals = self.find(|event| match event {
+            Event::Done { totals, .. } => Some(totals.clone()),
+            _ => None,
+        });
+        for (role, whole) in totals {
+            let Some(in_ticks) = whole.in_ticks else {
+                continue; // of a fill
+            };
+            let mut sums = InTicks::default();
+            for event in &self.events {
+                if let Event::Tick(tick) = event
+                    && tick.role == role
+                {
+                    for [count, rows, errors, _] in &tick.per_client {
+                        sums.count += count;
+                        sums.rows += rows;
+                        sums.errors += errors;
+                    }
+                    let counts = tick.operations.values().map(|operation| operation.count);
+                    sums.operations += counts.sum::<u64>();
+                }
+            }
+            assert_eq!(in_ticks, sums, "of {role}");
+        }
+        self
+    }
+
     /// The ticks of a role in the window.
     pub fn ticks(&self, role: &str) -> Vec<&Tick> {
         let closed = |event: &&Event| !matches!(event, Event::WindowClose { .. });

@@ -48,7 +48,8 @@ PART = (
     "inclusive_change p found"
 )
 FORM = {
-    "": "format dyno title label plan base arms ghost blocks nodes aims looks design calibration "
+    "": "format dyno title label plan base arms ghost blocks unverified nodes aims looks design "
+    "calibration "
     "overall steps across sweeps warnings void_blocks incomplete",
     "nodes": "node blocks",
     "aims": "margin effect power level judge",

@@ -28,7 +28,6 @@ def test_a_stretched_and_multiplied_result_is_a_whole_one(tmp_path: Path) -> Non
             assert run.window.seconds == 60.0
             assert run.series["query.rate"].x_s[-1] == 60.0
             assert "background:walwriter" in run.owners
-    assert len(list((folder / "derived").rglob("*.json"))) == 8, "the files look settled"
 
 
 def test_a_command_is_measured_with_all_its_processes() -> None:

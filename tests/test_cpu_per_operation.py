@@ -24,7 +24,7 @@ from run_builder import cell, concluded, lifted, plan_of, run, series
 from test_analysis import change, derived, step_folder
 
 PRIMARY, SESSIONS, BACKGROUND = "cpu_per_op", "server_cpu_per_op", "background_cpu_per_op"
-ALL_OWNERS = "CPU of the whole server moves the other way"
+ALL_OWNERS = "CPU of the whole server changed otherwise"
 
 
 def found(tmp_path: Path, **changes: Any) -> StepRun:

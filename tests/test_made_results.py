@@ -60,7 +60,6 @@ def test_a_made_result_is_a_whole_one_with_noise_of_its_own(
         rates = [run.metrics["qps"] for run in cell.runs]
         assert len(set(rates)) > 2
         assert all(5_000.0 <= (rate or 0.0) <= 6_000.0 for rate in rates)
-    assert len(list((folder / "derived").rglob("*.json"))) == 20, "the files look settled"
 
 
 def test_the_same_seed_makes_the_same_files_and_another_makes_others(

@@ -136,12 +136,13 @@ def as_transactions(at: StepFolder, count: str) -> StepRun:
 
     def parts(tick: Json) -> None:
         query = tick["operations"].pop("query")
-        some = {"count": 500, "rows": 0, "empty": 500}
+        some = query | {"count": 500, "rows": 0, "empty": 500, "response": encoded(*[5_000] * 500)}
         tick["operations"] = {
-            "both": query | {"count": 500, "rows": 4_000},
-            "BEGIN": query | some,
-            "query": query | {"count": 4_000, "rows": 4_000, "empty": 40},
-            "COMMIT": query | some,
+            "both": some | {"rows": 4_000, "empty": 0},
+            "BEGIN": some,
+            "query": query
+            | {"count": 4_000, "rows": 4_000, "empty": 40, "response": encoded(*[5_000] * 4_000)},
+            "COMMIT": some,
         }
         tick["per_client"] = [[250, 2_000, 0, 200], [250, 2_000, 0, 200]]
 

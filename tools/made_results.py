@@ -18,11 +18,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -38,8 +36,6 @@ from dbdyno.store import Results, checksums
 
 BLOCKS, SECONDS = 417, 10
 """With the 24 steps of a block on the fake server: 10,008 steps, of ten seconds each."""
-SETTLED_S = 3_600
-"""Files are made to look so old: what was written just now is never taken as final."""
 WHOLE_NS, LENGTH_NS = 999_000_000, (900_000_000, 1_100_000_000)
 """A second of the load, and between two readings of the host."""
 PLACE = ("event", "mono_ns", "tick", "active_ns", "measured", "role")
@@ -118,7 +114,6 @@ def made(source: Path, folder: Path, *, blocks: int, seed: int = 1, nodes: int =
     write_outside(real, folder, blocks, nodes)
     for number in range(1, blocks + 1):
         write_block(real, folder / "blocks" / f"{number:03d}", number, seed, nodes)
-    settle(folder)
 
 
 def write_outside(real: Source, folder: Path, blocks: int, nodes: int) -> None:
@@ -227,7 +222,7 @@ def redrawn(step: Path, draw: Random, pool: Sequence[Second]) -> None:
 
 
 def uncounted(event: Json) -> Json:
-    """An event without what the generator counted in its ticks, which are drawn."""
+    """An event without what the generator counted in its ticks, which are others now."""
     if event["event"] != "done":
         return event
     totals = {
@@ -318,13 +313,6 @@ def write(path: Path, value: Json) -> None:
 def write_lines(path: Path, values: Sequence[Json]) -> None:
     """Writes objects, a line each."""
     path.write_bytes(b"".join(orjson.dumps(one) + b"\n" for one in values))
-
-
-def settle(folder: Path) -> None:
-    """Makes all files as old as those of a result that ended an hour ago."""
-    age_s = time.time() - SETTLED_S
-    for path in folder.rglob("*"):
-        os.utime(path, (age_s, age_s))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from bench.compare import Bench, progress
 from bench.contenders import ROOT
 from bench.figure import Figure, at_most
 from bench.process import ContenderFailed
+from dbdyno.store import Results
 
 BLOCKS = 6
 LENGTHS_S = (10, 60, 1_800)
@@ -27,7 +28,6 @@ REAL_S_MAX = 60
 """Longer steps are made of one of this length."""
 REPORT_S_MAX, MANY_S_MAX, MANY_MIB_MAX = 5.0, 10.0, 1_000.0
 SAMPLE_S = 0.05
-KEPT = "derived"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,9 @@ def figures(
     folder: Path, command: Sequence[str], name: str, seconds_max: float, memory_max: float | None
 ) -> Iterator[Figure]:
     """Time and memory where everything is derived anew, and where it was kept."""
-    shutil.rmtree(folder / KEPT, ignore_errors=True)
+    shelf = Results.open(folder).shelf()
+    assert shelf is not None
+    shutil.rmtree(shelf.folder, ignore_errors=True)
     yield from costs(command, name, "anew", seconds_max, memory_max)
     yield from costs(command, name, "kept", seconds_max, memory_max)
 

@@ -39,7 +39,7 @@ NAMED = ("base_values", "levels", "limited", "metrics", "sd", "told")
 """Keys whose own keys are names of metrics or arms."""
 JUDGEMENT = (
     "blocks ratio low high p p_sign q sd margin verdict leans look lent own_low own_high"
-    " own_verdict evidence visible blocks_needed minutes_needed"
+    " evidence visible blocks_needed minutes_needed"
     " stood_still base_stood_still p_still"
 )
 LOOK = "blocks share confidence ratio low high"
@@ -222,7 +222,7 @@ def test_the_keys_of_format_2_are_all_there_and_no_others(three: Comparison) -> 
     assert {path for path, _ in found} == set(FORM)
     for path, names in found:
         assert names == set(FORM[path].split()), path
-    assert json_document.FORMAT == 2
+    assert json_document.FORMAT == 3
 
 
 def test_the_keys_are_the_same_where_nothing_is_judged_or_known(tmp_path: Path) -> None:

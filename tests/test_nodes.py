@@ -15,7 +15,7 @@ from dbdyno.analysis import compare
 from dbdyno.analysis.across import work
 from dbdyno.analysis.compare import host_changes, nodes
 from dbdyno.analysis.compare.conclusions import Concluded
-from dbdyno.analysis.compare.earlier_results import is_of_machine
+from dbdyno.analysis.compare.earlier_calibration import is_of_machine
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.nodes import UNNAMED, NodeNoise
 from dbdyno.store import Results

@@ -270,7 +270,6 @@ def measure(
     `way`: how its blocks are run; None: as the plan says.
     """
     from dbdyno.analysis import compare
-    from dbdyno.analysis.compare import earlier_results
     from dbdyno.report import evidence
     from dbdyno.run import looks
 
@@ -280,7 +279,6 @@ def measure(
             plan,
             out,
             compare.load,
-            seek=earlier_results.prior,
             evidence=between,
             way=way or way_of(plan, wait),
             quiet=quiet,

@@ -89,8 +89,7 @@ class Judgement:
     stood_still: int = 0  # blocks beside these in which the arm alone had a throughput of 0
     base_stood_still: int = 0  # and in which the base alone had
     p_still: float | None = None  # sign test over all of these; None: neither stood still
-    lent: float = 0.0  # degrees of freedom that others lent to interval, p and equivalence
-    word_own: Word | None = None  # without what earlier results lent; None: they lend nothing here
+    lent: float = 0.0  # degrees of freedom that other steps lent to interval, p and equivalence
     own_low: float | None = None  # the interval by the own blocks' `sd` alone, where any were lent
     own_high: float | None = None
     look: LookResult | None = None  # on which the word rests; None: it rests on none, or not yet
@@ -123,7 +122,6 @@ class Verdict:
     outcome: str = ""  # what the arm did, in words: "held 1,000 rows/s in 2 of 6 blocks"
     stood_still: str = ""  # of the outcome: "stood still in 2 of 6 blocks; …"
     withheld: bool = False  # the tests give figures and no word, as the outcome says
-    word_own: Word | None = None  # without what earlier results lent; None: they lend nothing here
     witness: str = ""  # of instructions per operation, in words; it decides nothing
 
 

@@ -23,7 +23,7 @@ from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.verdict import Explanation, Judgement, Overall
 from dbdyno.report import cells, known, network
 
-FORMAT = 2
+FORMAT = 3
 """Counts up when a key goes away or changes its meaning."""
 
 
@@ -270,7 +270,6 @@ def _judged(one: Judgement) -> Json:
         "lent": one.lent,
         "own_low": one.own_low,
         "own_high": one.own_high,
-        "own_verdict": one.word_own,
         "evidence": one.evidence,
         "visible": one.visible,
         "blocks_needed": one.blocks_needed,
@@ -284,7 +283,7 @@ def _judged(one: Judgement) -> Json:
 def _not_judged(ratio: Ratio | None) -> Json:
     """The same keys of a metric of which nothing is said."""
     unsaid = (
-        "p p_sign q sd margin verdict leans look own_low own_high own_verdict evidence visible "
+        "p p_sign q sd margin verdict leans look own_low own_high evidence visible "
         "blocks_needed minutes_needed p_still"
     )
     counted = {"lent": 0.0, "stood_still": 0, "base_stood_still": 0}

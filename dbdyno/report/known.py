@@ -102,18 +102,6 @@ def own_interval_differs(judgement: Judgement) -> bool:
     return abs(shown - own) >= LENT_SHOWN * own > 0
 
 
-def by_own_blocks(said: Judgement | Verdict) -> str:
-    """The word without what earlier results lent, where it is another; nothing where it is not."""
-    own = said.word_own
-    return "" if own is None or own == said.word else f"by its own blocks: {own}"
-
-
-def lenders(judgements: Iterable[Judgement]) -> str:
-    """Who lends degrees of freedom: the other steps, or to the only one earlier results."""
-    alone = any(one.word_own is not None for one in judgements)
-    return "earlier results of this host" if alone else "other steps"
-
-
 # --- What stands under a table ---------------------------------------------------------------
 
 
@@ -139,7 +127,7 @@ def legend(judgements: Sequence[Judgement]) -> Iterable[str]:
             "leans by chance."
         )
     if any(one.lent for one in judgements):
-        yield f"⁺ⁿ: up to n degrees of freedom lent by {lenders(judgements)}."
+        yield "⁺ⁿ: up to n degrees of freedom lent by other steps."
 
 
 def confidence(share: float) -> str:

@@ -19,7 +19,6 @@ from dbdyno.model.step import StepName
 from dbdyno.plan import schedule
 from dbdyno.run import blocks as runner
 from dbdyno.run import look_words as words
-from dbdyno.run import prior
 from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
 from dbdyno.run.check import step_lengths
@@ -38,14 +37,12 @@ def run(  # noqa: PLR0913 (each by its name)
     parent: Path,
     read: Read,
     *,
-    seek: prior.Seek | None = None,
     evidence: Evidence | None = None,
     way: Way | None = None,
     quiet: bool = False,
 ) -> Outcome:
     """Runs `plan`, or what is missing of it, into `parent`/<plan's name>, from look to look.
 
-    `seek`: finds what earlier results lend to a plan with a single step; None: nothing is lent.
     `evidence`: shown after each block; None: nothing is shown between looks.
     `way`: how blocks are run; None: on this host, which no other lab may use now.
     `quiet`: shows no progress at all.
@@ -53,8 +50,6 @@ def run(  # noqa: PLR0913 (each by its name)
     """
     way = way or Here()
     with way.opened(plan, parent, quiet=quiet) as lab:
-        if seek is not None:
-            prior.settle(lab, seek)
         if plan.lengths is not None:
             lab.watch.say(f"lengths: {step_lengths.described(plan.lengths)}")
         if plan.schedule.until_decided:

@@ -10,19 +10,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dbdyno.model.host_prior import HostPrior
 from dbdyno.model.looks import Look
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import Aims, Judgement, LookResult, Word
-from dbdyno.stats import (
-    further_blocks,
-    host_prior,
-    interval,
-    moderation,
-    power,
-    significance,
-    vectorized,
-)
+from dbdyno.stats import further_blocks, interval, moderation, power, significance, vectorized
 from dbdyno.stats.interval import Spread
 from dbdyno.stats.sample import Sample
 from dbdyno.stats.vectorized import Tested
@@ -35,29 +26,9 @@ class Unit:
     samples: tuple[Sample, ...]  # by all blocks so far: throughput first, then CPU
     looks: tuple[tuple[Look, tuple[Sample, ...]], ...]  # what each look saw that has been taken
     whole: bool = False  # then it neither lends nor borrows
-    prior: Mapping[str, HostPrior] | None = None  # by metric, of one that is alone in its family
 
 
 def decide(
-    family: Sequence[Unit], aims: Aims, *, done: int, coming: Sequence[Look] = ()
-) -> list[tuple[Judgement, ...]]:
-    """`judgements` of a family; where earlier results lend, with the word by its own blocks alone.
-
-    ValueError of a sample without blocks.
-    """
-    found = judgements(family, aims, done=done, coming=coming)
-    if not any(unit.prior for unit in family):
-        return found
-    alone = [replace(unit, prior=None) for unit in family]
-    return [
-        tuple(replace(one, word_own=own.word) for one, own in zip(its, by_own, strict=True))
-        for its, by_own in zip(
-            found, judgements(alone, aims, done=done, coming=coming), strict=True
-        )
-    ]
-
-
-def judgements(
     family: Sequence[Unit], aims: Aims, *, done: int, coming: Sequence[Look] = ()
 ) -> list[tuple[Judgement, ...]]:
     """The judgements of each unit's samples, in their order.
@@ -184,18 +155,10 @@ def _tested(
             alike.setdefault((is_cpu(sample.metric), alone, sample.at), []).append((place, sample))
     for pool in alike.values():
         many = len(pool[0][1].logs) > 1
-        spreads = _spreads([sample for _, sample in pool], family) if many else [None]
+        spreads = moderation.spreads([sample.logs for _, sample in pool]) if many else []
         for number, (place, sample) in enumerate(pool):
             found[place][sample.metric] = _metric(sample, spreads[number] if many else None, aims)
     return found
-
-
-def _spreads(pool: Sequence[Sample], family: Sequence[Unit]) -> Sequence[Spread | None]:
-    """How each scatters, with what the others lend, or to the only one the host's results."""
-    prior = (family[0].prior or {}).get(pool[0].metric) if len(family) == 1 else None
-    if prior is None or len(pool) > 1:
-        return moderation.spreads([sample.logs for sample in pool])
-    return [host_prior.spread(pool[0].logs, pool[0].by_turns, prior)]
 
 
 def _metric(sample: Sample, spread: Spread | None, aims: Aims) -> _Metric:

@@ -100,23 +100,23 @@ def shared(values: Numbers) -> Numbers:
     return found
 
 
-def prior(variances: Numbers, freedom: int | npt.NDArray[np.integer]) -> tuple[Numbers, Numbers]:
+def prior(variances: Numbers, freedom: int) -> tuple[Numbers, Numbers]:
     """The variance s0² and degrees of freedom d0 of what they were drawn from, on the last axis.
 
     s² ~ sigma² · chi²_d / d with 1/sigma² ~ chi²_d0 / (d0 · s0²), by the moments of ln s² (Smyth
     2004). Where they vary no more than chance would have it, s0² is their mean and d0 infinite.
-    All have to be above 0. `freedom`: of all, or of each.
+    All have to be above 0. `freedom`: of each.
     """
     from scipy.special import digamma, polygamma
 
-    half = np.broadcast_to(np.divide(freedom, 2), variances.shape)
-    logs = np.log(variances) - digamma(half) + np.log(half)
-    excess = logs.var(axis=-1, ddof=1) - polygamma(1, half).mean(axis=-1)
+    half = freedom / 2
+    logs = np.log(variances) - digamma(half) + math.log(half)
+    excess = logs.var(axis=-1, ddof=1) - float(polygamma(1, half))
     alike = excess <= 0
     prior_half = _trigamma_inverse(np.where(alike, 1.0, excess))
     common = np.exp(logs.mean(axis=-1) + digamma(prior_half) - np.log(prior_half))
     return (
-        np.where(alike, np.average(variances, axis=-1, weights=half), common),
+        np.where(alike, variances.mean(axis=-1), common),
         np.where(alike, np.inf, 2 * prior_half),
     )
 

@@ -22,7 +22,6 @@ class Sample:
     stood_still: int = 0  # further blocks in which it is 0 of the arm alone
     base_stood_still: int = 0  # and of the base alone
     known: Interval | None = None  # the interval of `logs`, where it is computed already
-    by_turns: float | None = None  # the variance of `logs` that turns imply, where it is needed
 
     @cached_property
     def interval(self) -> Interval | None:

@@ -15,7 +15,6 @@ from pathlib import Path
 from dbdyno.model import Block, Json, Plan, Step
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIGURES, changes_since
-from dbdyno.model.host_prior import HostPrior, Prior
 from dbdyno.model.looks import Looks
 from dbdyno.model.suspects import CommitsBetween
 from dbdyno.store import checksums, commits, continuation, profile, schema, void_blocks
@@ -256,34 +255,6 @@ class Results:
     @property
     def _looks_path(self) -> Path:
         return self.folder / "looks.json"
-
-    def prior(self) -> Prior | None:
-        """prior.json: what earlier results lend to its only step; None where they lend nothing.
-
-        Raises ResultError where it is damaged.
-        """
-        found = read_json_if_there(self._prior_path, schema.PRIOR)
-        if found is None:
-            return None
-        names = [one.name for one in fields(HostPrior)]
-        return Prior(
-            workload=found["workload"],
-            step=found["step"],
-            folders=tuple(found["folders"]),
-            metrics={
-                metric: HostPrior(**{name: one[name] for name in names})
-                for metric, one in found["metrics"].items()
-            },
-        )
-
-    def keep_prior(self, prior: Prior) -> None:
-        """Write prior.json, once, before the first block: nothing seen may change it."""
-        assert not self.blocks() and not self._prior_path.exists()
-        write_json(self._prior_path, asdict(prior))
-
-    @property
-    def _prior_path(self) -> Path:
-        return self.folder / "prior.json"
 
     def commits(self) -> tuple[CommitsBetween, ...]:
         """commits.json.gz: the commits between builds of arms. Raises ResultError if damaged."""

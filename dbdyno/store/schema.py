@@ -116,21 +116,6 @@ LOOKS = {
     "judge": str,
     "last": (None, int),
 }
-PRIOR = {
-    "workload": str,
-    "step": str,
-    "folders": [str],
-    "metrics": {
-        "*": {
-            "results": int,
-            "freedom": int,
-            "variance": Positive,
-            "variance_freedom": Positive,
-            "scale": Positive,
-            "scale_freedom": Positive,
-        }
-    },
-}
 GOLDEN = {
     "began": bool,
     "workload": str,

@@ -155,8 +155,8 @@ def _sights(
     results: Results, its: Sequence[BlockFolder], arms: Sequence[str], lost: Damage
 ) -> dict[str, looks.Sights]:
     """The looks at each arm."""
-    written, prior = lost.usable(results.looks), lost.usable(results.prior)
-    return {arm: replace(looks.of_arm(written, its, arm), prior=prior) for arm in arms}
+    written = lost.usable(results.looks)
+    return {arm: looks.of_arm(written, its, arm) for arm in arms}
 
 
 def _in_every_block(

@@ -8,10 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare.earlier_results import is_of_machine
+from dbdyno.doctor import stable_facts
 from dbdyno.model import Json, Plan
 from dbdyno.model.error import ResultError
-from dbdyno.model.host_prior import IN_TURNS
 from dbdyno.model.noise_budget import Calibrated
 from dbdyno.model.plan import LENGTH
 from dbdyno.model.step import StepName
@@ -45,10 +44,22 @@ def _is_alike(other: Results, host: Json, plan: Plan) -> bool:
     uses = [_parameters(asdict(use)) for use in plan.workloads]
     return (
         is_of_machine(other, host)
-        and (other.plan.get("schedule") or {}).get("interleave") == IN_TURNS
+        and (other.plan.get("schedule") or {}).get("interleave") == "slice"
         and of_base == [arm.engine for arm in plan.arms if arm.name == plan.base]
         and [_parameters(use) for use in other.plan["workloads"]] == uses
     )
+
+
+def is_of_machine(results: Results, host: Json) -> bool:
+    """Whether all of it was measured on the machine of these facts; not where they are damaged."""
+    try:
+        named = results.hosts()
+        nodes = dict.fromkeys(block.host for block in results.blocks() if block.host)
+        its = [results.host(), *results.earlier_hosts(), *map(named.get, nodes)]
+    except ResultError:
+        return False
+    machine = stable_facts.machine(host)
+    return all(one is not None and stable_facts.machine(one) == machine for one in its)
 
 
 def _parameters(use: Json) -> Json:

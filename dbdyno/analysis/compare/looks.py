@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbdyno.model.host_prior import Prior
 from dbdyno.model.looks import Look, Looked, Looks
 from dbdyno.stats import looks
 from dbdyno.stats.looks import BLOCKS_MIN
@@ -18,7 +17,6 @@ class Sights:
 
     looked: Looked
     numbers: tuple[int, ...]  # of the complete blocks, up to the first that is missing
-    prior: Prior | None = None  # what earlier results lend; like the looks older than the blocks
 
     @property
     def taken(self) -> tuple[Look, ...]:

@@ -14,8 +14,6 @@ from dbdyno.analysis.compare import cost_to_decide, overall
 from dbdyno.analysis.compare.arm_vs_base import NAMES, Contest, Where
 from dbdyno.analysis.compare.looks import Sights
 from dbdyno.analysis.compare.overall import Whole
-from dbdyno.analysis.compare.turn_scatter import by_turns
-from dbdyno.model.host_prior import HostPrior
 from dbdyno.model.verdict import BETTER, CHANGED, WORSE, Aims, Judgement, Overall, Verdict, Word
 from dbdyno.stats import decision
 from dbdyno.stats.decision import Unit
@@ -37,13 +35,8 @@ def judge(
 
     `sights`: the looks at it; `minutes`: what a further block takes, None: it is not known.
     """
-    prior = _prior(contests, sights)
-    lent = prior is not None
-    seen = [
-        _Seen.of([one.within(sights.at(look)) for one in contests], turns=lent)
-        for look in sights.taken
-    ]
-    now = _Seen.of(contests, turns=lent)
+    seen = [_Seen.of([one.within(sights.at(look)) for one in contests]) for look in sights.taken]
+    now = _Seen.of(contests)
     units = [
         Unit(
             samples=samples,
@@ -53,7 +46,6 @@ def judge(
                 if key in one.samples
             ),
             whole=key not in now.places,
-            prior=prior,
         )
         for key, samples in now.samples.items()
     ]
@@ -84,15 +76,6 @@ def _without_word(judgement: Judgement) -> Judgement:
     return replace(judgement, word="failed", look=None, blocks_needed=None, minutes_needed=None)
 
 
-def _prior(contests: Sequence[Contest], sights: Sights) -> Mapping[str, HostPrior] | None:
-    """The prior of a plan's only step, by metric; None if there are several steps."""
-    its = sights.prior
-    if its is None or len(contests) != 1:
-        return None
-    where = contests[0].where
-    return its.metrics if (where.workload, where.step) == (its.workload, its.step) else None
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Seen:
     """An arm's samples in some blocks, by step, and overall by workload."""
@@ -102,15 +85,11 @@ class _Seen:
     wholes: tuple[Whole, ...]
 
     @classmethod
-    def of(cls, contests: Sequence[Contest], *, turns: bool = False) -> _Seen:
-        """Of these contests; without what has no sample. `turns`: with what those imply."""
+    def of(cls, contests: Sequence[Contest]) -> _Seen:
+        """Of these contests; without what has no sample."""
         wholes = tuple(overall.wholes(contests))
         samples: dict[Where | str, tuple[Sample, ...]] = {
-            one.where: tuple(
-                replace(sample, by_turns=by_turns(one, sample.metric)) if turns else sample
-                for sample in one.samples(one.primary)
-            )
-            for one in contests
+            one.where: tuple(one.samples(one.primary)) for one in contests
         }
         for workload in dict.fromkeys(one.workload for one in wholes if one.steps > 1):
             its = (one.sample for one in wholes if one.workload == workload and one.steps > 1)
@@ -158,15 +137,7 @@ def _verdict(one: Contest, judgements: Sequence[Judgement]) -> Verdict:
         outcome=said.text,
         stood_still=said.stood_still,
         withheld=said.withheld,
-        word_own=_word_own(judgements) if said.word is None else None,
     )
-
-
-def _word_own(judgements: Sequence[Judgement]) -> Word | None:
-    """The step's word without what earlier results lent; None where they lend nothing."""
-    if all(one.word_own is None for one in judgements):
-        return None
-    return together([replace(one, word=one.word_own or one.word) for one in judgements])[0]
 
 
 def together(judgements: Sequence[Judgement]) -> tuple[Word, tuple[str, ...]]:

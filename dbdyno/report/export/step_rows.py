@@ -145,7 +145,6 @@ def _verdicts(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
     primaries = [(one, "primary") for one in verdict.judgements]
     for judgement, kind in (*primaries, *((one, "explanatory") for one in cell.costs.values())):
         row = asdict(judgement) | _look(judgement.look) | {"leans": known.lean(judgement)}
-        row["own_verdict"] = row.pop("word_own")
         decides = kind == "primary" and judgement.metric in verdict.by
         yield said | row | {"kind": kind, "decides": decides, "verdict": row.pop("word")}
 

@@ -180,7 +180,6 @@ TABLES: tuple[Table, ...] = (
         lent           | number  | | degrees of freedom that the interval borrowed
         own_low        | number  | | lower end by own blocks alone; null: nothing borrowed
         own_high       | number  | | upper end by own blocks alone
-        own_verdict    | text    | | verdict by own blocks; null: nothing from earlier results
         look_blocks    | integer | | blocks at the look behind the verdict; null: none yet
         look_share     | number  | | this look's share of the level
         look_confidence | number | | confidence of the interval at this look

@@ -135,8 +135,7 @@ def details(judgement: Judgement) -> str:
     ran = " in which both ran" if judgement.blocks != judgement.blocks_all else ""
     blocks = f"{number.blocks(judgement.blocks)}{ran}"
     sd = f"sd between blocks {measured(judgement.sd, 2)}" if judgement.sd is not None else ""
-    own = known.by_own_blocks(judgement)
-    figures = (blocks, tests, sd, _lent(judgement), own, _evidence(judgement))
+    figures = (blocks, tests, sd, _lent(judgement), _evidence(judgement))
     return "; ".join(
         (
             f"{called_in_full(judgement.metric)}: {', '.join(_told(judgement))}",
@@ -174,8 +173,7 @@ def _lent(judgement: Judgement) -> str:
         if known.own_interval_differs(judgement)
         else ""
     )
-    by = known.lenders([judgement])
-    return f"{number.number(judgement.lent, 1)} degrees of freedom lent by {by}{own}"
+    return f"{number.number(judgement.lent, 1)} degrees of freedom lent by other steps{own}"
 
 
 def _evidence(judgement: Judgement) -> str:
@@ -397,7 +395,7 @@ def _verdict_cell(result: Result, verdict: Verdict, aims: Aims, sure: bool) -> C
     by = " and ".join(called(name) for name in verdict.by)
     figures = ". ".join(details(one) for one in verdict.judgements)
     texts = (verdict.outcome, f"by {by}" if by else "", figures, cells.failure(result))
-    beside = (verdict.stood_still, known.by_own_blocks(verdict), nodes.caution(result))
+    beside = (verdict.stood_still, nodes.caution(result))
     return Cell(
         text=word if way == known.NOWHERE else f"{way}, {word}",
         detail="; ".join(filter(None, beside)),

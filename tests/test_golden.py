@@ -14,9 +14,8 @@ from dbdyno.engine import golden
 from dbdyno.engine.postgres import fingerprint
 from dbdyno.host import account, data_folder, quiesce
 from dbdyno.host.place import Place
-from dbdyno.model import Json, Plan, Schedule, Step
+from dbdyno.model import Json, Step
 from dbdyno.model.error import HostError, ServerError
-from dbdyno.plan import schedule
 from dbdyno.run import starting_state
 from dbdyno.run.check import disk_space, dry_run
 
@@ -337,13 +336,6 @@ def test_what_a_dead_run_of_an_arm_left_counts_as_free(tmp_path: Path) -> None:
     needs = [need(disk_space.DATA, tmp_path, 1)]
     with_it = disk_space.available(needs, ["a"])
     assert with_it - disk_space.available(needs, ["b"]) >= 100_000
-
-
-def test_seeds_up_to_a_kept_state_are_those_of_the_first_block() -> None:
-    plan = Plan(
-        name="p", path=None, text="", seed=3, base="a", arms=(), workloads=(), schedule=Schedule()
-    )
-    assert starting_state.seed(plan) == schedule.blocks(plan)[0].seed
 
 
 def test_no_line_of_the_outlook_is_wider_than_a_terminal() -> None:

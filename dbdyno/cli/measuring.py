@@ -72,6 +72,13 @@ def calibrate(
             "it is decided.",
         ),
     ] = None,
+    fills: Annotated[
+        int | None,
+        typer.Option(
+            "--fills",
+            help="Measure the scatter between so many fills, such as 6; see docs/plan.md.",
+        ),
+    ] = None,
     duet: Annotated[
         bool,
         typer.Option(
@@ -103,7 +110,7 @@ def calibrate(
     """Compare the base with itself, to count false alarms on this host.
 
     The base and its ghost go through the plan's steps without the other arms. The result folder is
-    named after the plan, with `.calibration`.
+    named after the plan, with `.calibration` (and with `.fills` where these are measured).
     """
     from dbdyno import plan
     from dbdyno.plan import calibration
@@ -118,8 +125,8 @@ def calibrate(
         by.refuse_duet()
         accept_duets(asked, planted or (), blocks, None if dry_run else go, as_json=as_json)
         return
-    asked = with_lengths(asked, out / f"{asked.name}{calibration.SUFFIX}")
-    wanted = calibration.of(asked, comparisons, blocks)
+    asked = with_lengths(asked, out / calibration.name_of(asked, fills))
+    wanted = calibration.of(asked, comparisons, blocks, fills)
     go_on(wanted, out, by, wait=wait, quiet=quiet, as_json=as_json)
 
 

@@ -347,6 +347,7 @@ def line(folder: Path) -> str:
     return (
         f"{folder.name}  {facts['bytes'] / (1 << 30):6.1f} GB  {made(facts)}  "
         f"{facts['arm']} {facts['version']} after {facts['step']} of {facts['workload']}"
+        + (f", fill {fill}" if (fill := facts["parts"].get("fill")) else "")
     )
 
 

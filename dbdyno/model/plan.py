@@ -124,6 +124,11 @@ TURN_S = 1.0
 """How long a turn of slices lasts where nobody says it."""
 
 
+def fill_of(block: int, fills: int) -> int:
+    """The number of the fill, from 1, that a block begins from where there are so many."""
+    return (block - 1) % fills + 1
+
+
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
     """How often and in which order the arms run."""
@@ -133,6 +138,7 @@ class Schedule:
     minutes_max: float | None = None  # for all blocks; `until_decided` only
     ghost: bool = False  # a double of the base is an arm
     comparison: int | None = None  # so many blocks are a comparison each (`dyno calibrate`)
+    fills: int = 1  # so many golden copies of each arm, which blocks begin from by turns
     interleave: str = "run"  # "step", "slice": all are up, and take turns; "duet": both at once
     duet_forced: bool = False  # also on fewer cores than a duet needs: an estimate, and no word
     writes_in_turn: bool = False  # slices: also steps that write, all after the one of `save`
@@ -141,6 +147,10 @@ class Schedule:
     void: Void = Void()
     repeats_max: int = 2  # how often a block is done again that was disturbed, or the lab failed in
     rest_s: float = 0.0  # idle between the end of a server and the next one's making
+
+    def fill(self, block: int) -> int:
+        """The number, from 1, of the fill that a block begins from where a state is kept."""
+        return fill_of(block, self.fills)
 
     @property
     def turn_s(self) -> float:

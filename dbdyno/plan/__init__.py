@@ -106,6 +106,7 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
     _check_together(plan, source)
     duet.check(plan, source)
     _check_elsewhere(plan, uses, source)
+    _check_fills(plan, source)
     steps = _check_workloads(plan, uses, source)
     hook.check_steps(plan.hooks, steps, source)
     hook.check_together(plan.hooks, plan.schedule, source)
@@ -158,6 +159,16 @@ def _check_elsewhere(plan: Plan, uses: _Uses, source: str) -> None:
             if arm.dsn is None and use.fill == workload.KEEP:
                 sentence = f"the server of arm `{arm.name}` begins empty; only a `dsn` keeps tables"
                 raise refusal(source, f"{key}.fill", sentence)
+
+
+def _check_fills(plan: Plan, source: str) -> None:
+    """Without a state that is kept every block of every arm fills anew."""
+    if plan.schedule.fills > 1 and all(use.save is None for use in plan.workloads):
+        sentence = 'no workload keeps a state; add `save`, such as save = "post-fill", or remove it'
+        raise refusal(source, "schedule.fills", sentence)
+    if plan.schedule.fills > 1 and plan.aims.judge == "any time":
+        sentence = 'an e-process would be read again with the same fills; use "looks", or remove it'
+        raise refusal(source, "verdict.judge", sentence)
 
 
 def _check_turns(

@@ -18,6 +18,10 @@ from dbdyno.stats.looks import BLOCKS_MAX, BLOCKS_MIN
 
 SUFFIX = ".calibration"
 """How the result folder's name ends; it begins with the plan's."""
+SUFFIX_FILLS = ".fills"
+"""What follows where the scatter between fills is measured."""
+FILLS_MIN, FILLS_MAX = 4, 64
+"""Of fills whose scatter is measured; a plan has no more."""
 BLOCKS_USUAL = 6
 """Blocks of a comparison where the plan goes on until it is decided: most are by then."""
 SUFFIX_DUET = ".duet"
@@ -27,13 +31,16 @@ PLANTED_MIN = 2
 PLANTED = re.compile(r"(0\.\d+)=(.+)")
 
 
-def of(plan: Plan, comparisons: int, blocks: int | None) -> Plan:
+def of(plan: Plan, comparisons: int, blocks: int | None, fills: int | None = None) -> Plan:
     """The plan of so many comparisons of the base with its ghost.
 
-    `blocks`: of each comparison; None: as many as the plan has. Raises PlanError where they are too
-    few or too many, or the base's name is the ghost's.
+    `blocks`: of each comparison; None: as many as the plan has, or as `fills`, by which the scatter
+    between these is measured. Raises PlanError where they are too few or too many, or the base's
+    name is the ghost's.
     """
-    each = blocks_each(plan, blocks)
+    each = blocks_each(plan, fills if blocks is None else blocks)
+    if fills is not None:
+        refuse_fills(plan, fills, comparisons * each)
     if comparisons < 1:
         raise PlanError(f"--comparisons: must be at least 1, not {comparisons}")
     if comparisons * each > BLOCKS_MAX:
@@ -47,7 +54,7 @@ def of(plan: Plan, comparisons: int, blocks: int | None) -> Plan:
         raise PlanError(f"{plan.path or 'the plan'}: key `arms.{base.name}`: {why}")
     return replace(
         plan,
-        name=plan.name + SUFFIX,
+        name=name_of(plan, fills),
         arms=double.with_doubles([base], base.name, ghost=True),
         schedule=replace(
             plan.schedule,
@@ -56,8 +63,30 @@ def of(plan: Plan, comparisons: int, blocks: int | None) -> Plan:
             minutes_max=None,
             ghost=True,
             comparison=each,
+            fills=plan.schedule.fills if fills is None else fills,
         ),
     )
+
+
+def name_of(plan: Plan, fills: int | None) -> str:
+    """The name of the calibration's result folder."""
+    return plan.name + SUFFIX + (SUFFIX_FILLS if fills is not None else "")
+
+
+def refuse_fills(plan: Plan, fills: int, blocks: int) -> None:
+    """Raises PlanError where the scatter between so many fills cannot be measured."""
+    if all(use.save is None for use in plan.workloads):
+        raise PlanError(
+            f"{plan.path or 'the plan'}: key `workloads.save`: missing, so every block fills anew "
+            "and the scatter between blocks has that between fills; add it, or leave out --fills"
+        )
+    if not FILLS_MIN <= fills <= FILLS_MAX:
+        raise PlanError(f"--fills: must be from {FILLS_MIN} to {FILLS_MAX}, not {fills}")
+    if blocks < 2 * fills:
+        raise PlanError(
+            f"--fills: {blocks} blocks are under two for each of {fills} fills: raise "
+            "--comparisons or --blocks"
+        )
 
 
 def blocks_each(plan: Plan, asked: int | None) -> int:

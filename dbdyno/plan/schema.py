@@ -131,6 +131,7 @@ class ScheduleForm(Form):
     blocks: Annotated[int | Literal["until decided"], BeforeValidator(_todays_name)] = 1
     minutes_max: float | int | None = None
     ghost: bool = False
+    fills: int = Field(default=Schedule.fills, ge=1, le=64)
     interleave: str = "run"
     duet: str | None = None
     slice_s: float | int | None = None

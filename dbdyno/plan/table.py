@@ -66,6 +66,7 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
         until_decided=isinstance(form.blocks, str),
         minutes_max=_minutes_max(form, source),
         ghost=form.ghost,
+        fills=form.fills,
         interleave=form.interleave,
         duet_forced=_duet_forced(form, source),
         slice_s=_slice_s(form, source),

@@ -122,8 +122,8 @@ class Run:
 
     @property
     def point(self) -> Point | None:
-        """The folder of the arm's data; None where the plan names none."""
-        return self.lab.prepared.points.get((self.use.title, self.arm.name))
+        """Where the data are kept that the block begins from; None where the plan keeps none."""
+        return self.lab.prepared.point(self.use, self.arm.name, self.block.number)
 
     def title(self, what: str) -> str:
         """The place in the plan, for the person who watches."""
@@ -359,10 +359,10 @@ class Run:
         return False, f"failed: {found}"
 
     def seeded(self, step: Step) -> Bench:
-        """The bench of a step: its seed is the same in all blocks up to a kept state."""
+        """The bench of a step: its seed is the same in all blocks of a fill up to a kept state."""
         if self.point is None or step.ordinal > self.point.step.ordinal:
             return self.bench
-        return replace(self.bench, seed=starting_state.seed(self.lab.plan))
+        return replace(self.bench, seed=self.point.seed)
 
     def keep(self, at: Point) -> None:
         """Keeps what the server holds and starts it anew from a copy.

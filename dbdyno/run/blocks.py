@@ -239,13 +239,15 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
     }
     for block in blocks:
         again: list[Leg] = []
+        made: set[str] = set()
         for use in uses_of(lab, block):
             for place, name in enumerate(block.order):
                 if not (plan.schedule.together and place):
                     legs += next(rest)
-                steps, at = lab.steps(block, use, name), prepared.points.get((use.title, name))
+                steps, at = lab.steps(block, use, name), prepared.point(use, name, block.number)
+                made |= {at.key} if at is not None else set()
                 judged = at.after(steps) if at is not None and at.key in there else steps
-                again += extra_run.legs(plan, prepared, use, name, judged)
+                again += extra_run.legs(plan, prepared, use, judged, at)
                 if plan.schedule.together:
                     steps, _ = schedule.in_turn(plan, use, steps)
                 legs += legs_of_run(lab, use, steps, at, there)
@@ -253,7 +255,7 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
                 _, steps = schedule.in_turn(plan, use, lab.steps(block, use, plan.base))
                 legs += interleave.legs(plan, use, steps, block.number)
         legs += again
-        there |= {at.key for at in prepared.points.values()}
+        there |= made
     return legs
 
 

@@ -65,10 +65,10 @@ def _part(plan: Plan, its: Sequence[Step], at: Point | None) -> Iterator[Part]:
 
 
 def legs(
-    plan: Plan, prepared: Prepared, use: WorkloadUse, arm: str, judged: Sequence[Step]
+    plan: Plan, prepared: Prepared, use: WorkloadUse, judged: Sequence[Step], at: Point | None
 ) -> Iterator[Leg]:
-    """The legs of an arm's extra run after `judged` steps."""
-    for part in parts(plan, judged, prepared.points.get((use.title, arm))):
+    """The legs of an arm's extra run after `judged` steps; `at`: where its data are kept."""
+    for part in parts(plan, judged, at):
         if plan.schedule.rest_s:
             yield rest_leg(plan.schedule.rest_s)
         if part.copy is not None:

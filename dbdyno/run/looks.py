@@ -204,7 +204,7 @@ def judged_steps(lab: Lab, read: Read) -> tuple[StepComparison, ...]:
 def in_every(lab: Lab, use: WorkloadUse) -> tuple[Step, ...]:
     """The measured steps of a workload that every block has: all, or those after a kept state."""
     steps = lab.prepared.steps[use.title, lab.plan.base]
-    at = lab.prepared.points.get((use.title, lab.plan.base))
+    at = lab.prepared.point(use, lab.plan.base, 1)
     return tuple(step for step in (steps if at is None else at.after(steps)) if step.measured)
 
 

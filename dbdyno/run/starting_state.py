@@ -29,9 +29,14 @@ VACUUMS = re.compile(r"\s*VACUUM\b", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """The step of a workload after which an arm's data directory is kept, and under which key."""
+    """The step of a workload after which an arm's data directory is kept, and under which key.
+
+    Of each fill of an arm there is one.
+    """
 
     step: Step
+    fill: int  # its number, from 1
+    seed: int  # of the steps up to it, in every block of this fill: copies have one content
     parts: Json
     writes_after: bool  # whether any later step writes
 
@@ -49,13 +54,18 @@ class Point:
         return tuple(step for step in steps if step.ordinal > self.step.ordinal)
 
 
-def point(plan: Plan, use: WorkloadUse, steps: Sequence[Step], server: Server) -> Point:
-    """The folder of `server`'s kept data in this workload, whose use has a `save`."""
+def points(
+    plan: Plan, use: WorkloadUse, steps: Sequence[Step], server: Server
+) -> tuple[Point, ...]:
+    """Where `server`'s data are kept in this workload, whose use has a `save`: of each fill.
+
+    The first fill has the key that it would have alone. A ghost has fills of its own; the hidden
+    repeats of the base are the base once more, and share its copies.
+    """
     assert use.save is not None
     saved = next(step for step in steps if step.name == use.save.removeprefix(SAVE))
-    parts = {
+    its: Json = {
         "server": server.identity,
-        "seed": seed(plan),
         "steps": [
             {"name": s.name, "setup": list(s.setup), "job": s.job, "pad_to_s": s.pad_to_s}
             | ({} if (version := driver.of(s).version(s)) is None else {"version": version})
@@ -63,13 +73,17 @@ def point(plan: Plan, use: WorkloadUse, steps: Sequence[Step], server: Server) -
             if s.ordinal <= saved.ordinal
         ],
     }
+    arm = next(one for one in plan.arms if one.name == server.name)
+    if arm.same_as is not None and arm.shown:
+        its |= {"ghost": arm.name}
     writes = any(step.writes for step in steps if step.ordinal > saved.ordinal)
-    return Point(step=saved, parts=parts, writes_after=writes)
-
-
-def seed(plan: Plan) -> int:
-    """The seed of the steps up to a kept state in every block: copies have one content."""
-    return schedule.block(plan, 1).seed
+    found = []
+    for fill in range(1, plan.schedule.fills + 1):
+        # Its first block has the seed that all of its blocks have in these steps.
+        seed = schedule.block(plan, fill).seed
+        parts = its | {"seed": seed} | ({"fill": fill} if fill > 1 else {})
+        found.append(Point(step=saved, fill=fill, seed=seed, parts=parts, writes_after=writes))
+    return tuple(found)
 
 
 def data_root(plan: Plan) -> Path:
@@ -114,7 +128,7 @@ def record(copy: golden.Copy, at: Point, *, began: bool) -> Json:
     """golden.json of a run (docs/results.md): whether it `began` from the copy, or made it."""
     here = {"workload": at.step.workload, "step": at.step.name, "step_ordinal": at.step.ordinal}
     keys = ("key", "made_unix_ns", "bytes")
-    return {"began": began} | here | {key: copy.facts[key] for key in keys}
+    return {"began": began, "fill": at.fill} | here | {key: copy.facts[key] for key in keys}
 
 
 def copy_s(size: int) -> float:

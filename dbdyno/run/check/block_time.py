@@ -14,12 +14,7 @@ from dbdyno.run.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S,
 def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True) -> float:
     """A guess of one block's time, in seconds; without `copies` as if no run began from one."""
     runs = sum(
-        run_s(
-            prepared,
-            use,
-            arm.name,
-            copied=copies and begins_from_copy(use, arm.name, number, prepared),
-        )
+        run_s(prepared, use, arm.name, number, copies=copies)
         for use in plan.workloads
         for arm in plan.arms
     )
@@ -47,21 +42,24 @@ def profiles_s(plan: Plan, prepared: Prepared, use: WorkloadUse, arm: str, numbe
 
     Further windows of arms that take turns are in `turns_s`.
     """
-    steps, at = prepared.steps[use.title, arm], prepared.points.get((use.title, arm))
+    steps, at = prepared.steps[use.title, arm], prepared.point(use, arm, number)
     if at is not None and begins_from_copy(use, arm, number, prepared):
         steps = at.after(steps)
-    legs = list(extra_run.legs(plan, prepared, use, arm, steps))
+    legs = list(extra_run.legs(plan, prepared, use, steps, at))
     if not plan.schedule.together:
         legs += [leg for step in steps for leg in profile.legs(plan, use, step)]
     return sum(Forecast(legs).seconds(leg) for leg in legs)
 
 
-def run_s(prepared: Prepared, use: WorkloadUse, arm: str, *, copied: bool) -> float:
-    """A guess of one run's time, in seconds; a run that makes a copy takes one, too."""
+def run_s(prepared: Prepared, use: WorkloadUse, arm: str, number: int, *, copies: bool) -> float:
+    """A guess of one run's time in a block, in seconds; a run that makes a copy takes one, too.
+
+    Without `copies` as if it began from none.
+    """
     steps = prepared.steps[use.title, arm]
-    at = prepared.points.get((use.title, arm))
+    at = prepared.point(use, arm, number)
     copy_s = 0.0 if at is None else starting_state.copy_s(prepared.copy_bytes[at.key])
-    if at is not None and copied:
+    if at is not None and copies and begins_from_copy(use, arm, number, prepared):
         steps = at.after(steps)
     return RUN_OVERHEAD_S + copy_s + steps_s(steps)
 
@@ -83,5 +81,5 @@ def steps_s(steps: Iterable[Step]) -> float:
 
 def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: Prepared) -> bool:
     """Whether a run begins from a copy, if all goes well before it."""
-    at = prepared.points.get((use.title, arm))
-    return at is not None and (number > 1 or at.key in prepared.copies)
+    at = prepared.point(use, arm, number)
+    return at is not None and (number > at.fill or at.key in prepared.copies)

@@ -228,7 +228,7 @@ def of_comparing(plan: Plan) -> Iterator[str]:
 def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[str]:
     """A workload's steps with their times, and what is kept of it."""
     steps = prepared.steps[use.title, plan.base]
-    at = prepared.points.get((use.title, plan.base))
+    at = prepared.point(use, plan.base, 1)
     turns = schedule.in_turn(plan, use, steps)[1] if plan.schedule.together else ()
     brought = workload.brought(use, steps)
     yield f"workload {use.title}"

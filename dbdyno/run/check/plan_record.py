@@ -105,6 +105,7 @@ def schedule_json(schedule: Schedule) -> Json:
             "minutes_max",
             "ghost",
             "comparison",
+            "fills",
             "void",
             "repeats_max",
             "rest_s",

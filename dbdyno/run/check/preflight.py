@@ -24,6 +24,7 @@ from dbdyno.host import capacity, core_sets, perf, place, quiesce
 from dbdyno.host.observe import device
 from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse, can, job
 from dbdyno.model.error import DynoError, PlanError
+from dbdyno.model.plan import fill_of
 from dbdyno.model.size import Capacity
 from dbdyno.plan import schedule
 from dbdyno.run import starting_state
@@ -47,8 +48,8 @@ NO_LOG = Path("/nonexistent")
 
 StepsOf = Mapping[tuple[str, str], tuple[Step, ...]]
 """(workload as the plan names it, arm) -> the steps."""
-PointsOf = Mapping[tuple[str, str], Point]
-"""(workload as the plan names it, arm) -> where its data are kept, if the plan says so."""
+PointsOf = Mapping[tuple[str, str], tuple[Point, ...]]
+"""(workload as the plan names it, arm) -> where its data are kept, of each fill, if they are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +70,14 @@ class Prepared:
     settled: Mapping[str, Settled] = field(default_factory=dict)  # by arm, as builds
     wal_path: Path | None = None  # where logs lie, if not with the data
 
+    def point(self, use: WorkloadUse, arm: str, block: int) -> Point | None:
+        """Where an arm's data are kept that a block begins from; None: nowhere."""
+        its = self.points.get((use.title, arm), ())
+        return its[fill_of(block, len(its)) - 1] if its else None
+
     def kept_through(self, use: WorkloadUse, arm: str) -> int:
         """The ordinal of the step whose state is kept for later blocks; 0: none is."""
-        at = self.points.get((use.title, arm))
+        at = self.point(use, arm, 1)
         return 0 if at is None else at.step.ordinal
 
 
@@ -324,22 +330,22 @@ def refuse_short_memory(plan: Plan) -> None:
 
 def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
     """Adds where data are kept, and which golden copies there are. Raises ServerError: bad ones."""
-    points: dict[tuple[str, str], Point] = {}
+    points: dict[tuple[str, str], tuple[Point, ...]] = {}
     copies: dict[str, golden.Copy] = {}
     sizes: dict[str, int] = {}
     for arm in plan.arms:
         for use in filter(lambda one: one.save is not None, plan.workloads):
             server = provide_server(plan, arm, prepared, NO_LOG)
             steps = prepared.steps[use.title, arm.name]
-            at = starting_state.point(plan, use, steps, server)
-            points[use.title, arm.name] = at
-            copy = starting_state.find(plan, at)
-            if copy is not None:
-                copies[at.key] = copy
-                sizes[at.key] = copy.facts["bytes"]
-            else:
-                tables = estimate(plan, use, at.before(steps), prepared.sizing).disk_bytes
-                sizes[at.key] = tables + log_bytes(arm, server, tables)
+            points[use.title, arm.name] = starting_state.points(plan, use, steps, server)
+            for at in points[use.title, arm.name]:
+                copy = starting_state.find(plan, at)
+                if copy is not None:
+                    copies[at.key] = copy
+                    sizes[at.key] = copy.facts["bytes"]
+                else:
+                    tables = estimate(plan, use, at.before(steps), prepared.sizing).disk_bytes
+                    sizes[at.key] = tables + log_bytes(arm, server, tables)
     return dataclasses.replace(prepared, points=points, copies=copies, copy_bytes=sizes)
 
 
@@ -360,13 +366,13 @@ def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
             wal = log_bytes(arm, server, tables)
             of_arm.append(Need(what=disk_space.WAL, root=wal_root, bytes=wal))
             of_arm.append(Need(what=disk_space.DATA, root=data_root, bytes=tables))
-            at = prepared.points.get((use.title, arm.name))
-            if at is not None and at.key not in prepared.copies:
-                kept = max(prepared.copy_bytes[at.key] - wal, 0)
-                copies[at.key] = [
-                    Need(what=disk_space.COPIES, root=data_root, bytes=kept),
-                    Need(what=disk_space.COPIES, root=wal_root, bytes=wal),
-                ]
+            for at in prepared.points.get((use.title, arm.name), ())[: plan.schedule.blocks]:
+                if at.key not in prepared.copies:
+                    kept = max(prepared.copy_bytes[at.key] - wal, 0)
+                    copies[at.key] = [
+                        Need(what=disk_space.COPIES, root=data_root, bytes=kept),
+                        Need(what=disk_space.COPIES, root=wal_root, bytes=wal),
+                    ]
         runs.append(disk_space.largest(of_arm))
     up = [need for needs in runs for need in needs]
     kept_needs = [need for needs in copies.values() for need in needs]

@@ -14,6 +14,7 @@ from dbdyno.run.check.preflight import PointsOf, Prepared, StepsOf
 from dbdyno.run.starting_state import Point
 
 Steps = tuple[Step, ...]
+Points = tuple[Point, ...]
 
 
 def dump(prepared: Prepared) -> Json:
@@ -23,7 +24,7 @@ def dump(prepared: Prepared) -> Json:
     return written | {
         "steps": _dump_steps(prepared.steps),
         "points": [
-            [workload, arm, packed(point)] for (workload, arm), point in prepared.points.items()
+            [workload, arm, packed(its, Points)] for (workload, arm), its in prepared.points.items()
         ],
     }
 
@@ -58,4 +59,4 @@ def _load_steps(written: Json) -> StepsOf:
 
 
 def _load_points(written: list[Any]) -> PointsOf:
-    return {(workload, arm): unpacked(Point, its) for workload, arm, its in written}
+    return {(workload, arm): unpacked(Points, its) for workload, arm, its in written}

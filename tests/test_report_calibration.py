@@ -11,9 +11,11 @@ from rich.console import Console
 import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Comparison
+from dbdyno.model.verdict import FillNoise
 from dbdyno.report import page
 from dbdyno.report.parts import Page
 from dbdyno.report.render import terminal
+from dbdyno.report.section import fill_noise
 from verdict_builder import calibration, with_words
 
 
@@ -128,3 +130,49 @@ def test_the_noise_is_printed_where_nothing_else_was_measured(sure: Page) -> Non
     assert title in printed(alone)
     assert title not in printed(sure)
     assert title in printed(sure, full=True)
+
+
+# --- Fills -----------------------------------------------------------------------------------
+
+FILL_NOISE = FillNoise(
+    workload="w",
+    step="l.i1",
+    metric="ips",
+    fills=6,
+    blocks=60,
+    sd=0.012,
+    sd_low=0.005,
+    sd_high=0.03,
+    blocks_sd=0.026,
+    blocks_sd_low=0.022,
+    blocks_sd_high=0.032,
+    means_sd=0.0145,
+)
+UNSEEN = replace(FILL_NOISE, step="l.i2", sd=0.0, sd_low=0.0, sd_high=0.008, means_sd=0.006)
+
+
+def test_the_scatter_between_fills_stands_beside_that_between_blocks(quiet: Comparison) -> None:
+    found = replace(calibration(quiet, arm="ghost"), fills=(FILL_NOISE, UNSEEN))
+    made = page.make(replace(quiet, calibration=found))
+    said = [one.text for one in report_parts.headline(made)[2].items]
+    assert (
+        "Between 6 fills the ratio scatters by up to 1.20 % (l.i1, throughput), between blocks of "
+        "one fill by 2.60 % there."
+    ) in said
+    table = report_parts.table(made, "fill-noise")
+    assert table is not None
+    assert table.title == "How much fills of pg17 differ"
+    cells = [[(cell.text, cell.detail) for cell in row.cells[2:]] for row in table.rows]
+    assert cells == [
+        [("6", ""), ("60", ""), ("1.20", "0.50–3.00"), ("2.60", "2.20–3.20"), ("1.45", "")],
+        [("6", ""), ("60", ""), ("not seen", "up to 0.80"), ("2.60", "2.20–3.20"), ("0.60", "")],
+    ]
+
+
+def test_fills_that_do_not_differ_are_said_to_scatter_no_more_than_blocks(
+    quiet: Comparison,
+) -> None:
+    assert fill_noise.sentence((UNSEEN,)) == (
+        "Between 6 fills no scatter was seen beside that between blocks."
+    )
+    assert fill_noise.sentence(()) == ""

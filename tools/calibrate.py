@@ -19,11 +19,13 @@ from pathlib import Path
 
 import numpy as np
 
+import fill_simulation
 import operation_lengths
 import peer_rules
 from dbdyno.model.looks import Look, Looks
 from dbdyno.model.verdict import Aims
 from dbdyno.stats.looks import scheduled
+from fill_simulation import Calibrated, Filled
 from simulation import (
     MEASURED_SD,
     Decided,
@@ -48,6 +50,7 @@ BLOCKS_MAX = 32
 """Where plans end that are looked at as often as they can be."""
 ONE_METRIC = ((True, False), (False, True))
 EFFECT_PEERS = 0.03
+FILL_SDS = (0.0, 0.005, 0.01, 0.02)
 NOISES: Mapping[str, Model] = {
     "30 % shared": Model(steps=1),
     "80 % shared": Model(steps=1, shared=0.8),
@@ -105,6 +108,7 @@ def tables(draws: float) -> Iterator[str]:
     yield from finding(comparisons(3_000))
     yield from deciding(comparisons(2_000))
     yield from reporting(comparisons(1_500))
+    yield from filling(comparisons(4_000))
     yield from peers(comparisons(1_500))
     yield from lengths(comparisons(400))
 
@@ -241,6 +245,34 @@ def standing(trials: int) -> Iterator[str]:
             model = Standing(steps=steps, often=often)
             shares = [stood_alarms(model, count, trials, seeded(7), AIMS) for count in blocks]
             yield row([str(steps), whole_percent(often), *(ranged(share) for share in shares)])
+
+
+def filling(trials: int) -> Iterator[str]:
+    """Of blocks that begin from golden copies."""
+    yield intro(
+        "False alarms of one step if blocks begin from golden copies whose fills move the ratio of "
+        f"both metrics by the named standard deviation ({trials:,} comparisons each). *Until "
+        "decided*: looks after 3 to 30 blocks; 12: one first look. The calibrations have 6 fills, "
+        "of 10 blocks and of 3 each:"
+    )
+    ways = {
+        "one fill": Filled(sd=0),
+        "one fill, calibrated by 60 blocks": Filled(sd=0, calibrated=Calibrated()),
+        "one fill, calibrated by 18 blocks": Filled(sd=0, calibrated=Calibrated(blocks_each=3)),
+        "4 fills": Filled(sd=0, fills=4),
+        "6 fills": Filled(sd=0, fills=6),
+    }
+    yield from header(["blocks begin from", "looks", *(percent(sd) for sd in FILL_SDS)])
+    for name, way in ways.items():
+        for title, looks in (
+            ("until decided", UNTIL_DECIDED),
+            ("12", [Look(blocks=12, share=0.5)]),
+        ):
+            cells = [
+                ranged(fill_simulation.alarms(replace(way, sd=sd), looks, trials, seeded(12), AIMS))
+                for sd in FILL_SDS
+            ]
+            yield row([name, title, *cells])
 
 
 def peers(trials: int) -> Iterator[str]:

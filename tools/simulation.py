@@ -255,9 +255,17 @@ class Said:
 
 
 def walk(
-    logs: Numbers, looks: Sequence[Look], aims: Aims, lend: Lending = moderation.lend
+    logs: Numbers,
+    looks: Sequence[Look],
+    aims: Aims,
+    lend: Lending = moderation.lend,
+    *,
+    judged: Callable[[Numbers], Tests] | None = None,
 ) -> Iterator[Said]:
-    """What the lab says after each look in turn; a test holds it to `decision.decide`."""
+    """What the lab says after each look in turn; a test holds it to `decision.decide`.
+
+    `judged`: the tests of the log ratios of some blocks; None: `tests`.
+    """
     any_time = aims.judge == "any time"
     units: Numbers = np.ones((1, 1))  # least p so far, by its look's share
     metrics: Numbers = np.ones((1, 1, 1))
@@ -265,7 +273,8 @@ def walk(
     within: Flags = np.zeros((1, 1, 1), dtype=bool)
     since: Flags = np.zeros((1, 1, 1), dtype=bool)  # the same since a metric's least p
     for look in looks:
-        its = tests(logs[..., : look.blocks], lend)
+        seen = logs[..., : look.blocks]
+        its = tests(seen, lend) if judged is None else judged(seen)
         if any_time:
             log_e = its.log_e()
             now = np.exp(-np.maximum(log_e, 0.0))

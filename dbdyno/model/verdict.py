@@ -69,11 +69,13 @@ class Judgement:
     """One metric of an arm by that of the nearest base, over the blocks that have both.
 
     Where one of the two stood still in some blocks, ratio, interval, p and p_sign are of those in
-    which both ran; q is of that p and p_still together (docs/method.md).
+    which both ran; q is of that p and p_still together (docs/method.md). Where blocks begin from
+    fills enough, these are what is counted, each with the mean of its blocks.
     """
 
     metric: str
     blocks: int
+    fills: int | None = None  # that the tests count, of these blocks; None: they count blocks
     ratio: float  # geometric mean, arm by base; 0 or infinite where no block is left
     low: float | None  # 95 % t interval on log ratios, all blocks so far; None with one block
     high: float | None
@@ -86,7 +88,7 @@ class Judgement:
     visible: float | None  # the smallest change that so many blocks find with the wanted power
     blocks_needed: int | None = None  # further ones, where it cannot be told; None: too many
     minutes_needed: float | None = None
-    stood_still: int = 0  # blocks beside these in which the arm alone had a throughput of 0
+    stood_still: int = 0  # blocks (fills) beside these in which the arm alone had a throughput of 0
     base_stood_still: int = 0  # and in which the base alone had
     p_still: float | None = None  # sign test over all of these; None: neither stood still
     lent: float = 0.0  # degrees of freedom that other steps lent to interval, p and equivalence
@@ -170,6 +172,27 @@ class Noise:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FillNoise:
+    """How much two arms that are the same differ in a step from fill to fill.
+
+    Standard deviations of log ratios, with 95 % intervals where the numbers give them.
+    """
+
+    workload: str
+    step: str
+    metric: str
+    fills: int
+    blocks: int
+    sd: float  # between fills; 0: the scatter between blocks explains all
+    sd_low: float | None
+    sd_high: float | None
+    blocks_sd: float  # between blocks of one fill
+    blocks_sd_low: float | None
+    blocks_sd_high: float | None
+    means_sd: float  # between the fills' means, noise of their blocks with it: what reports add
+
+
+@dataclass(frozen=True, kw_only=True)
 class Calibration:
     """The result of comparing the base with itself."""
 
@@ -188,4 +211,5 @@ class Calibration:
     p_uniform: float | None  # of a Kolmogorov-Smirnov test that p values are uniform
     noise: tuple[Noise, ...]
     budget: tuple[NoiseBudget, ...] = ()  # of steps whose scatter can be split
+    fills: tuple[FillNoise, ...] = ()  # of steps that begin from several fills
     nodes: tuple[NodeNoise, ...] = ()  # each node beside the others, where two or more measured

@@ -256,6 +256,7 @@ def _finding(explanation: Explanation) -> Json:
 def _judged(one: Judgement) -> Json:
     return {
         "blocks": one.blocks,
+        "fills": one.fills,
         "ratio": one.ratio,
         "low": one.low,
         "high": one.high,
@@ -283,7 +284,7 @@ def _judged(one: Judgement) -> Json:
 def _not_judged(ratio: Ratio | None) -> Json:
     """The same keys of a metric of which nothing is said."""
     unsaid = (
-        "p p_sign q sd margin verdict leans look own_low own_high evidence visible "
+        "fills p p_sign q sd margin verdict leans look own_low own_high evidence visible "
         "blocks_needed minutes_needed p_still"
     )
     counted = {"lent": 0.0, "stood_still": 0, "base_stood_still": 0}

@@ -106,11 +106,15 @@ def none_left(comparison: Comparison) -> bool:
 
 def beyond(comparison: Comparison) -> str:
     """The price in words, if no number of blocks is known to decide."""
+    if any(one.fills is not None for one in _judgements(comparison)):
+        return MORE_FILLS
     looked = comparison.looked
     if looked is None or looked.coming is None or looked.looks.first is not None:
         return OVER
     return "no look of its plan"
 
 
+MORE_FILLS = "more fills"
+"""Where these are what is counted, further blocks of the same ones tell little more."""
 OVER = "over 1,000 blocks"
 """Nobody will measure so many."""

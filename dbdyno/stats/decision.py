@@ -13,7 +13,15 @@ from dataclasses import dataclass, replace
 from dbdyno.model.looks import Look
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import Aims, Judgement, LookResult, Word
-from dbdyno.stats import further_blocks, interval, moderation, power, significance, vectorized
+from dbdyno.stats import (
+    fills,
+    further_blocks,
+    interval,
+    moderation,
+    power,
+    significance,
+    vectorized,
+)
 from dbdyno.stats.interval import Spread
 from dbdyno.stats.sample import Sample
 from dbdyno.stats.vectorized import Tested
@@ -77,6 +85,7 @@ class _Metric:
     p: float | None  # what it brings into its unit; None of a single block
     log_e: float = 0.0  # of a change
     log_e_same: float = 0.0  # of one that is within the margin
+    scatter: Spread | None = None  # from unit to unit: `spread` without what fills add
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +175,7 @@ def _metric(sample: Sample, spread: Spread | None, aims: Aims) -> _Metric:
     if spread is None:
         log_e = _log_e_still(sample) if sample.stood else 0.0
         return _Metric(sample=sample, spread=None, tested=None, p=_p(sample, None), log_e=log_e)
+    scatter, spread = spread, fills.widened(spread, len(sample.logs), sample.between_fills)
     p = significance.t_p(sample.logs, spread)
     p_sign = significance.sign_flip_p(sample.logs)
     within = significance.equivalence_p(sample.logs, aims.margin, spread)
@@ -178,6 +188,7 @@ def _metric(sample: Sample, spread: Spread | None, aims: Aims) -> _Metric:
         p=_p(sample, tested),
         log_e=_log_e_still(sample) if sample.stood else significance.log_e(sample.logs, spread),
         log_e_same=0.0 if sample.stood else _log_e_same(sample.logs, spread, aims.margin),
+        scatter=scatter,
     )
 
 
@@ -256,7 +267,7 @@ class _Judging:
         said = _figures(sample, metric, q=self.q, word=word, aims=self.aims)
         if rests is not None and word not in ("cannot tell", "limited"):
             said = replace(said, look=_look_result(rests, metric, self.aims, changed=changed))
-        needed = self._needed(sample, metric.spread) if word == "cannot tell" else None
+        needed = self._needed(sample, metric.scatter) if word == "cannot tell" else None
         said = replace(said, blocks_needed=needed)
         if metric.spread is None:
             return said
@@ -276,14 +287,18 @@ class _Judging:
             return min(its, key=lambda one: one.repeated_of(metric), default=None)
         return next((one for one in its if one.is_within(metric, self.aims)), None)
 
-    def _needed(self, sample: Sample, spread: Spread | None) -> int | None:
+    def _needed(self, sample: Sample, scatter: Spread | None) -> int | None:
         """Further blocks up to the look that would settle a metric; of a new plan without one."""
+        if further_blocks.fills_are_used(sample):
+            return None
         if sample.stood:
             blocks = further_blocks.needed_of_signs(sample, self.planned, self.coming, self.aims)
-        elif spread is None:
+        elif scatter is None:
             return None
         else:
-            blocks = further_blocks.needed(spread, self.planned, self.coming, self.aims)
+            blocks = further_blocks.needed(
+                scatter, self.planned, self.coming, self.aims, sample=sample
+            )
         return blocks - self.done if blocks is not None and self.coming else blocks
 
 
@@ -313,10 +328,12 @@ def _figures(
     alone = None
     if metric.spread is not None and metric.spread.lent:
         alone, its = its, interval.log_interval(sample.logs, spread=metric.spread)
+    if metric.spread is not None and (metric.spread.lent or sample.between_fills is not None):
         own = interval.own_spread(sample.logs)
     return Judgement(
         metric=sample.metric,
-        blocks=len(sample.logs),
+        blocks=len(sample.logs) if sample.fills is None else sample.fills.blocks,
+        fills=None if sample.fills is None else len(sample.logs),
         ratio=sample.ratio,
         low=None if its is None else its.low,
         high=None if its is None else its.high,

@@ -3,38 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dbdyno.model.looks import Look
 from dbdyno.model.verdict import Aims
-from dbdyno.stats import power
+from dbdyno.stats import fills, power
 from dbdyno.stats.interval import Spread
 from dbdyno.stats.sample import Sample
 from dbdyno.stats.significance import SAME_SHARE
 
 
-def needed(spread: Spread, planned: float, coming: Sequence[Look], aims: Aims) -> int | None:
+def fills_are_used(sample: Sample) -> bool:
+    """Whether fills are what is counted, and further blocks add none."""
+    return sample.fills is not None and sample.blocks >= sample.fills.planned
+
+
+def needed(
+    spread: Spread, planned: float, coming: Sequence[Look], aims: Aims, sample: Sample | None = None
+) -> int | None:
     """The blocks of the first look that finds a change as large as the margin, or its absence.
 
     Both with `aims.power`, at the spread as it is known; the change at the level `planned` times
     the look's share. Where no look is left: the blocks of a new plan, which has half of the level.
-    None where not even the last of them would do.
+    None where not even the last of them would do. `sample`: what is known of its fills.
     """
+    between = None if sample is None else sample.between_fills
 
-    def settles(look: Look) -> bool:
-        freedom = look.blocks - 1 + spread.lent
-        level, share = planned * look.share, aims.level / SAME_SHARE
-        blocks = look.blocks
+    def settles(blocks: int, level: float) -> bool:
+        units = blocks
+        if sample is not None and sample.fills is not None:
+            units = min(blocks, sample.fills.planned)
+        own = replace(spread, freedom=units - 1 + spread.lent)
+        its, share = fills.widened(own, units, between), aims.level / SAME_SHARE
         return (
-            power.power(aims.margin, spread.sd, blocks, level, freedom) >= aims.power
-            and power.equivalence_power(aims.margin, spread.sd, blocks, share, freedom)
+            power.power(aims.margin, its.sd, units, level, its.freedom) >= aims.power
+            and power.equivalence_power(aims.margin, its.sd, units, share, its.freedom)
             >= aims.power
         )
 
     for look in coming:
-        if settles(look):
+        if settles(look.blocks, planned * look.share):
             return look.blocks
     if coming:
         return None
+    if between is not None:
+        return power.first_that(lambda blocks: settles(blocks, planned / 2))
     changed = power.blocks_for(aims.margin, spread.sd, planned / 2, aims.power)
     unchanged = power.blocks_for_equivalence(
         aims.margin, spread.sd, aims.level / SAME_SHARE, aims.power

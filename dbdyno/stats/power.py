@@ -125,7 +125,7 @@ def blocks_for(
     change = abs(math.log1p(effect))
     if sd <= 0:
         return 2 if change else None
-    return _first_that(
+    return first_that(
         lambda blocks: _shifted_power(change / sd * math.sqrt(blocks), blocks - 1, level) >= power,
         blocks_max,
     )
@@ -135,7 +135,7 @@ def blocks_for_equivalence(
     margin: float, sd: float, level: float, power: float, blocks_max: int = BLOCKS_MAX
 ) -> int | None:
     """The fewest blocks that find with this power that nothing differs; None: more than that."""
-    return _first_that(
+    return first_that(
         lambda blocks: equivalence_power(margin, sd, blocks, level) >= power, blocks_max
     )
 
@@ -160,7 +160,7 @@ def blocks_for_signs(
     return int(blocks[enough[0]]) if len(enough) else None
 
 
-def _first_that(enough: Callable[[int], bool], blocks_max: int) -> int | None:
+def first_that(enough: Callable[[int], bool], blocks_max: int = BLOCKS_MAX) -> int | None:
     """The fewest blocks, from 2, of which it is true; None where not even `blocks_max` are.
 
     Once true of some it has to be true of more: looked for by doubling, then by halves.

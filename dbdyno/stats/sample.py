@@ -6,31 +6,39 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from dbdyno.stats import interval
+from dbdyno.stats import fills
+from dbdyno.stats.fills import FillsSeen, FillVariance
 from dbdyno.stats.interval import Interval
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """A metric of one arm in one step, by the nearest base's."""
+    """A metric of one arm in one step, by the nearest base's.
+
+    Its units are blocks, or fills with the mean of their blocks each.
+    """
 
     metric: str
     better: int  # +1 where more is better, -1 where less is; 0 neither: then "faster" means more
-    logs: tuple[float, ...]  # ln(arm / nearest base) by block in which both ran
+    logs: tuple[float, ...]  # ln(arm / nearest base) by unit in which both ran
     at: tuple[int, ...] = ()  # the numbers of these blocks, where they are known
     bound: str = "exact"  # `model.Bound` of the ratio
-    stood_still: int = 0  # further blocks in which it is 0 of the arm alone
+    stood_still: int = 0  # further units in which it is 0 of the arm alone
     base_stood_still: int = 0  # and of the base alone
     known: Interval | None = None  # the interval of `logs`, where it is computed already
+    fills: FillsSeen | None = None  # where fills are the units; None: blocks are
+    between_fills: FillVariance | None = None  # where all blocks begin from one, if it is known
 
     @cached_property
     def interval(self) -> Interval | None:
-        """The mean ratio of the blocks in which both ran, with its interval; None of none."""
-        return interval.log_interval(self.logs) if self.known is None and self.logs else self.known
+        """The mean ratio of the units in which both ran, with its interval; None of none."""
+        if self.known is None and self.logs:
+            return fills.log_interval(self.logs, self.between_fills)
+        return self.known
 
     @property
     def blocks(self) -> int:
-        """All blocks that count; at least one."""
+        """All units that count; at least one."""
         return len(self.logs) + self.stood_still + self.base_stood_still
 
     @property

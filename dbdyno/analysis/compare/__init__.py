@@ -20,6 +20,7 @@ from dbdyno.analysis.compare import (
     cost_to_decide,
     differences,
     duet,
+    fills,
     find,
     functions,
     golden_copies,
@@ -57,8 +58,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     plan, lost, design = results.plan, Damage(results.folder), attribution.design_of(results.plan)
     arms, aims = arms_and_blocks.arms(plan, base), arms_and_blocks.aims(plan)
     its = arms_and_blocks.blocks(results)
-    derived = _derived(results, its, lost)
-    copies = golden_copies.read(its, lost)
+    derived, copies = _derived(results, its, lost), golden_copies.read(its, lost)
     together, solos = duet.parted(find.with_searches(derived))
     runs = pairing.placed(_complete(its, together, copies, plan), arms_and_blocks.orders(its))
     servers = _servers(its, arms.planned, derived, lost)
@@ -68,7 +68,9 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     hosts, where = lost.usable(results.hosts) or {}, nodes.of_blocks(its)
     about_hosts = host_changes.of_result(results, its, {"": host or {}} | hosts, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
-    rows = duet.checked(step_cells.rows(plan, arms, runs), solos, arms, plan, host, aims)
+    counted = fills.of_result(results, arms.base, runs, copies, load)
+    rows = step_cells.rows(plan, arms, runs, counted.units)
+    rows = duet.checked(rows, solos, arms, plan, host, aims)
     sights, commits = _sights(results, its, arms.shown, lost), lost.usable(results.commits) or ()
     rules = conclusions.Rules(
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),
@@ -110,7 +112,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
             *nodes.warnings(found.steps),
             *validity.warnings(arms.shown, runs, servers, _boot_ids(its)),
             *validity.whole_servers(found.steps, aims.margin),
-            *golden_copies.notes(copies),
+            *counted.notes,
             *about_hosts,
         ),
         incomplete=arms_and_blocks.incomplete(

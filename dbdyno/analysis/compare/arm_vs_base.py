@@ -16,6 +16,7 @@ from dbdyno.analysis.step import damaged_files, generator_limit
 from dbdyno.model import Bound, StepRun, metric
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.verdict import Judgement, Word
+from dbdyno.stats.fills import FillsSeen
 from dbdyno.stats.sample import Sample
 
 BETTER_BY: Mapping[str, int] = {
@@ -67,6 +68,14 @@ class Outcome:
         )
 
 
+class Seen(NamedTuple):
+    """A metric of an arm beside the base by unit, which is a block or a fill."""
+
+    logs: Mapping[int, float]  # of units in which both ran
+    blocks: tuple[int, ...]  # of these units
+    still: Still  # units
+
+
 @dataclass(frozen=True, kw_only=True)
 class Contest:
     """One arm in one measured step, beside the base."""
@@ -95,7 +104,7 @@ class Contest:
         """The outcome of the arm or the base instead of a comparison."""
         compared = (sample.blocks for sample in self.samples(self.primary))
         still = self.faced.compared(self.headline).still
-        ran = len(self.logs(self.headline))
+        ran = len(self.seen(self.headline).blocks)
         said = _outcome(self.faced, still, compared=max(compared, default=0), ran=ran)
         if not self.faced.said:
             return said
@@ -111,20 +120,39 @@ class Contest:
         """
         for name in names:
             throughput = name == self.headline
-            found = self.faced.compared(name)
-            still = found.still if throughput else Still()
+            found, seen = self.faced.compared(name), self.seen(name)
+            whole = len(seen.blocks) == len(found.logs)
             sample = Sample(
                 metric=name,
                 better=BETTER_BY[name],
-                logs=tuple(found.logs.values()),
-                at=tuple(found.logs),
-                known=found.interval,
+                logs=tuple(seen.logs.values()),
+                at=seen.blocks,
+                known=found.interval if whole else None,
                 bound=self.bound if throughput else "exact",
-                stood_still=len(still.own),
-                base_stood_still=len(still.base),
+                stood_still=len(seen.still.own),
+                base_stood_still=len(seen.still.base),
+                fills=self.fills_seen(len(seen.blocks)),
+                between_fills=found.between,
             )
             if sample.compares:
                 yield sample
+
+    def seen(self, name: str) -> Seen:
+        """A metric by unit. A fill stood still where one of its blocks did."""
+        found, units = self.faced.compared(name), self.faced.units
+        still = found.still if name == self.headline else Still()
+        own, base = ({units.unit(block) for block in its} for its in (still.own, still.base))
+        counted = {b: log for b, log in found.logs.items() if units.unit(b) not in own | base}
+        return Seen(
+            logs=units.means(counted),
+            blocks=tuple(counted),
+            still=still._replace(own=tuple(sorted(own)), base=tuple(sorted(base))),
+        )
+
+    def fills_seen(self, blocks: int) -> FillsSeen | None:
+        """How many fills so many blocks are of; None where blocks are the units."""
+        units = self.faced.units
+        return FillsSeen(planned=units.fills, blocks=blocks) if units.are_fills else None
 
     def logs(self, name: str) -> Mapping[int, float]:
         """The log ratios of a metric by block."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from dbdyno.analysis.compare import looks, noise_budget
+from dbdyno.analysis.compare import fills, looks, noise_budget
 from dbdyno.analysis.compare.arm_vs_base import Contest
 from dbdyno.analysis.compare.verdicts import Judged, judge
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Noise, Word
@@ -63,6 +63,7 @@ def calibration(
         p_uniform=uniform_p(tests),
         noise=tuple(_noises(contests, groups, aims)),
         budget=noise_budget.budgets(contests, groups, minutes),
+        fills=tuple(fills.noises(contests)),
     )
 
 

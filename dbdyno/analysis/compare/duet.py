@@ -91,14 +91,14 @@ def _checked(one: Row, solos: Sequence[StepRun], arms: Arms, setting: Setting) -
     its = [run for run in solos if Where.of(run) == one.where]
     both = _both(one, its, arms)
     said = concluded(both, one.step.headline or "", setting)
-    shown = row(one.where, arms, its) if said.judged == "solo" else one
+    shown = row(one.where, arms, its, one.units) if said.judged == "solo" else one
     warned = tuple(f"duet: {check.text}" for check in said.checks if check.state == "warns")
     step = replace(shown.step, duet=said, notices=(*shown.step.notices, *warned))
     faced = {
         arm: replace(facing, said=said.text, withheld=said.judged == "nothing")
         for arm, facing in shown.faced.items()
     }
-    return Row(step=step, faced=faced)
+    return Row(step=step, faced=faced, units=one.units)
 
 
 def _both(one: Row, solos: Sequence[StepRun], arms: Arms) -> Both:

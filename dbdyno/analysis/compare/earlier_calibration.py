@@ -8,11 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dbdyno.analysis import compare
-from dbdyno.doctor import stable_facts
+from dbdyno.analysis.compare.earlier_results import begun, is_of_machine, parameters
 from dbdyno.model import Json, Plan
 from dbdyno.model.error import ResultError
 from dbdyno.model.noise_budget import Calibrated
-from dbdyno.model.plan import LENGTH
 from dbdyno.model.step import StepName
 from dbdyno.store import Results
 
@@ -27,7 +26,7 @@ def newest(parent: Path, host: Json, plan: Plan, steps: Set[StepName]) -> Calibr
     there is none; one that is damaged tells nothing.
     """
     fit = [one for one in Results.within(parent) if _is_alike(one, host, plan)]
-    for one in sorted(fit, key=_begun, reverse=True):
+    for one in sorted(fit, key=begun, reverse=True):
         with suppress(ResultError):
             found = compare.load(one).calibration
             budgets = (
@@ -50,24 +49,6 @@ def _is_alike(other: Results, host: Json, plan: Plan) -> bool:
     )
 
 
-def is_of_machine(results: Results, host: Json) -> bool:
-    """Whether all of it was measured on the machine of these facts; not where they are damaged."""
-    try:
-        named = results.hosts()
-        nodes = dict.fromkeys(block.host for block in results.blocks() if block.host)
-        its = [results.host(), *results.earlier_hosts(), *map(named.get, nodes)]
-    except ResultError:
-        return False
-    machine = stable_facts.machine(host)
-    return all(one is not None and stable_facts.machine(one) == machine for one in its)
-
-
 def _parameters(use: Json) -> Json:
     """The key of a workload's noise, without the length that is wanted."""
-    its = {key: use.get(key) for key in ALIKE}
-    given = {key: value for key, value in use["parameters"].items() if key != LENGTH}
-    return its | {"parameters": given}
-
-
-def _begun(results: Results) -> int:
-    return int((results.host() or {}).get("since_unix_ns") or 0)
+    return {key: use.get(key) for key in ALIKE} | {"parameters": parameters(use)}

@@ -12,11 +12,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.analysis.compare.arm_vs_base import BETTER_BY, Contest, Where
-from dbdyno.analysis.compare.pairing import Still
+from dbdyno.analysis.compare.arm_vs_base import BETTER_BY, Contest, Seen, Where
 from dbdyno.model.metric import less_is_better
 from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, is_cpu
 from dbdyno.model.verdict import Judgement
+from dbdyno.stats.fills import FillVariance, Units
 from dbdyno.stats.sample import Sample
 
 THROUGHPUT = "throughput"
@@ -64,18 +64,24 @@ class _Part:
     """A primary metric of one step."""
 
     name: str
-    logs: Mapping[int, float]  # by block in which both ran
-    still: Still  # of throughput
+    seen: Seen
+    units: Units
+    between: FillVariance | None  # of fills, where all blocks begin from one
 
-    def speed(self, block: int, of: str) -> float:
-        """Its log ratio in a block; of a time that is judged as throughput its negative."""
+    def speed(self, unit: int, of: str) -> float:
+        """Its log ratio in a unit; of a time that is judged as throughput its negative."""
         is_time = of == THROUGHPUT and less_is_better(self.name)
-        return -self.logs[block] if is_time else self.logs[block]
+        return -self.seen.logs[unit] if is_time else self.seen.logs[unit]
 
     @property
-    def blocks(self) -> set[int]:
-        """The blocks that say something of the two."""
-        return {*self.logs, *self.still.own, *self.still.base}
+    def at(self) -> set[int]:
+        """The units that say something of the two."""
+        return {*self.seen.logs, *self.seen.still.own, *self.seen.still.base}
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it is measured in more blocks than those that make golden copies."""
+        return len(self.at) > (1 if self.units.are_fills else self.units.fills)
 
 
 def _whole(workload: str, metrics: Sequence[tuple[Contest, str]]) -> Iterator[Whole]:
@@ -86,34 +92,45 @@ def _whole(workload: str, metrics: Sequence[tuple[Contest, str]]) -> Iterator[Wh
     parts = {
         one.where: _Part(
             name=name,
-            logs=one.logs(name),
-            still=one.faced.compared(name).still if name == one.headline else Still(),
+            seen=one.seen(name),
+            units=one.faced.units,
+            between=one.faced.compared(name).between,
         )
         for one, name in metrics
     }
-    most = max((len(part.blocks) for part in parts.values()), default=0)
+    most = max((len(part.at) for part in parts.values()), default=0)
     there = {
-        where: part
-        for where, part in parts.items()
-        if len(part.blocks) > 1 or len(part.blocks) == most > 0
+        where: part for where, part in parts.items() if part.is_repeated or len(part.at) == most > 0
     }
     if not there:
         return
-    blocks = set.intersection(*(part.blocks for part in there.values()))
-    own = blocks & {block for part in there.values() for block in part.still.own}
-    base = blocks & {block for part in there.values() for block in part.still.base}
+    units = set.intersection(*(part.at for part in there.values()))
+    own = units & {unit for part in there.values() for unit in part.seen.still.own}
+    base = units & {unit for part in there.values() for unit in part.seen.still.base}
     names = {part.name for part in there.values()}
     name = names.pop() if len(names) == 1 else THROUGHPUT
     means = (
-        math.fsum(part.speed(block, name) for part in there.values()) / len(there)
-        for block in sorted(blocks - own - base)
+        math.fsum(part.speed(unit, name) for part in there.values()) / len(there)
+        for unit in sorted(units - own - base)
     )
+    blocks = max(len(part.seen.blocks) for part in there.values())
     sample = Sample(
         metric=name,
         better=BETTER_BY.get(name, 1),
         logs=tuple(means),
         stood_still=len(own - base),
         base_stood_still=len(base - own),
+        fills=metrics[0][0].fills_seen(blocks),
+        between_fills=_between(list(there.values())),
     )
     if sample.compares:
         yield Whole(workload=workload, sample=sample, places=tuple(there))
+
+
+def _between(parts: Sequence[_Part]) -> FillVariance | None:
+    """The variance between fills of a mean over steps, at most: as if a fill moved all alike."""
+    known = [part.between for part in parts if part.between is not None]
+    if not known:
+        return None
+    sd = math.fsum(math.sqrt(one.value) for one in known) / len(parts)
+    return FillVariance(value=sd**2, freedom=min(one.freedom for one in known))

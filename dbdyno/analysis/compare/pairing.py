@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from dbdyno.model import Ratio, StepRun
-from dbdyno.stats import duet, interval
+from dbdyno.stats import duet, fills, interval
+from dbdyno.stats.fills import FillVariance, Units
 
 HALVES = 2
 
@@ -47,6 +48,8 @@ class Compared:
     pairs: Mapping[int, Pair]  # of the blocks in which both have it above 0
     still: Still
     halved: Mapping[int, float] = field(default_factory=dict)  # log ratios of blocks in a duet
+    units: Units = field(default_factory=Units)
+    between: FillVariance | None = None  # of fills, where all blocks begin from one
 
     @cached_property
     def logs(self) -> Mapping[int, float]:
@@ -56,7 +59,8 @@ class Compared:
     @cached_property
     def interval(self) -> interval.Interval | None:
         """The mean ratio with its interval; None where no block has both."""
-        return interval.log_interval(tuple(self.logs.values())) if self.pairs else None
+        means = tuple(self.units.means(self.logs).values())
+        return fills.log_interval(means, self.between) if means else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +72,7 @@ class Facing:
     bases: tuple[tuple[StepRun, ...], ...]  # for each run, the nearest first
     said: str = ""  # what is to be known of them beside a verdict
     withheld: bool = False  # whether they are shown and get no word
+    units: Units = field(default_factory=Units)  # what the tests count
     _known: dict[str, Compared] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -95,6 +100,8 @@ class Facing:
                 both=tuple(block for block, pair in both if pair.base == pair.other == 0),
             ),
             halved=self._halved(name),
+            units=self.units,
+            between=self.units.between.get(name),
         )
 
     def _halved(self, name: str) -> dict[int, float]:
@@ -149,8 +156,11 @@ class Facing:
         )
 
 
-def facing(runs: Sequence[StepRun], bases: Sequence[StepRun]) -> Facing:
-    """The runs of an arm in a step beside all of the base in it, its own before its doubles'."""
+def facing(runs: Sequence[StepRun], bases: Sequence[StepRun], units: Units | None = None) -> Facing:
+    """The runs of an arm in a step beside all of the base in it, its own before its doubles'.
+
+    `units`: what the tests count; None: blocks.
+    """
     by_block: dict[int, list[StepRun]] = {}
     for base in bases:
         by_block.setdefault(base.block, []).append(base)
@@ -158,6 +168,7 @@ def facing(runs: Sequence[StepRun], bases: Sequence[StepRun]) -> Facing:
         base=bases[0].arm if bases else "",
         runs=tuple(runs),
         bases=tuple(_by_nearness(run, by_block.get(run.block, ())) for run in runs),
+        units=units or Units(),
     )
 
 
@@ -226,10 +237,11 @@ def ratio(base: Sequence[StepRun], other: Sequence[StepRun], name: str) -> Ratio
 
 def ratio_of(faced: Facing, name: str) -> Ratio | None:
     """The same of runs that stand beside their bases already."""
-    found = faced.compared(name).interval
+    its = faced.compared(name)
+    found = its.interval
     if found is None:
         return None
-    return Ratio(value=found.value, low=found.low, high=found.high, blocks=found.count)
+    return Ratio(value=found.value, low=found.low, high=found.high, blocks=len(its.pairs))
 
 
 def own(values: Mapping[int, float]) -> Ratio | None:

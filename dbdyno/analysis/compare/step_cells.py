@@ -13,6 +13,7 @@ from dbdyno.analysis.step import generator_limit
 from dbdyno.model import Cell, Json, StepComparison, StepRun, metric
 from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, cpu_of
 from dbdyno.stats import interval
+from dbdyno.stats.fills import Units
 
 WITH_HELPERS = (CPU, "background_cpu_per_op", "whole_server_cpu_per_op")
 """Metrics that older results do not have, or that count something else there."""
@@ -24,6 +25,7 @@ class Row:
 
     step: StepComparison  # nothing in it is judged
     faced: Mapping[str, Facing]  # by arm, without the base
+    units: Units | None = None  # what the tests count; None: blocks
 
     @property
     def where(self) -> Where:
@@ -31,8 +33,16 @@ class Row:
         return Where(self.step.workload, self.step.ordinal, self.step.step)
 
 
-def rows(plan: Json, arms: Arms, runs: Sequence[StepRun]) -> tuple[Row, ...]:
-    """The steps in the order in which they run, all arms in each."""
+def rows(
+    plan: Json,
+    arms: Arms,
+    runs: Sequence[StepRun],
+    units: Mapping[Where, Units] | None = None,
+) -> tuple[Row, ...]:
+    """The steps in the order in which they run, all arms in each.
+
+    `units`: what the tests of a step count, where these are not blocks alone.
+    """
     workloads = [use.get("folder", use["name"]) for use in plan.get("workloads", [])]
 
     def place(where: Where) -> tuple[int, Where]:
@@ -42,7 +52,10 @@ def rows(plan: Json, arms: Arms, runs: Sequence[StepRun]) -> tuple[Row, ...]:
     by_step: dict[Where, list[StepRun]] = {}
     for run in runs:
         by_step.setdefault(Where.of(run), []).append(run)
-    return tuple(row(where, arms, alike(by_step[where])) for where in sorted(by_step, key=place))
+    return tuple(
+        row(where, arms, alike(by_step[where]), (units or {}).get(where))
+        for where in sorted(by_step, key=place)
+    )
 
 
 def alike(runs: Sequence[StepRun]) -> Sequence[StepRun]:
@@ -57,11 +70,11 @@ def alike(runs: Sequence[StepRun]) -> Sequence[StepRun]:
     ]
 
 
-def row(where: Where, arms: Arms, runs: Sequence[StepRun]) -> Row:
+def row(where: Where, arms: Arms, runs: Sequence[StepRun], units: Units | None = None) -> Row:
     """A step with all arms, of these runs."""
     by_arm = {arm: tuple(run for run in runs if run.arm == arm) for arm in arms.planned}
     bases = [run for arm in (arms.base, *arms.doubles) for run in by_arm[arm]]
-    faced = {arm: facing(by_arm[arm], bases) for arm in arms.shown[1:]}
+    faced = {arm: facing(by_arm[arm], bases, units) for arm in arms.shown[1:]}
     cells = tuple(_cell(arm, by_arm[arm], faced.get(arm)) for arm in arms.shown)
     step = StepComparison(
         workload=where.workload,
@@ -72,7 +85,7 @@ def row(where: Where, arms: Arms, runs: Sequence[StepRun]) -> Row:
         cells=cells,
         notices=imbalance.notices(cells),
     )
-    return Row(step=step, faced=faced)
+    return Row(step=step, faced=faced, units=units)
 
 
 def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:

@@ -1,0 +1,31 @@
+"""Results of the same machine that lie beside another one."""
+
+from __future__ import annotations
+
+from dbdyno.doctor import stable_facts
+from dbdyno.model import Json
+from dbdyno.model.error import ResultError
+from dbdyno.model.plan import LENGTH
+from dbdyno.store import Results
+
+
+def is_of_machine(results: Results, host: Json) -> bool:
+    """Whether all of it was measured on the machine of these facts; not where they are damaged."""
+    try:
+        named = results.hosts()
+        nodes = dict.fromkeys(block.host for block in results.blocks() if block.host)
+        its = [results.host(), *results.earlier_hosts(), *map(named.get, nodes)]
+    except ResultError:
+        return False
+    machine = stable_facts.machine(host)
+    return all(one is not None and stable_facts.machine(one) == machine for one in its)
+
+
+def parameters(use: Json) -> Json:
+    """The parameters of a workload's use, without the length of its steps."""
+    return {key: value for key, value in use["parameters"].items() if key != LENGTH}
+
+
+def begun(results: Results) -> int:
+    """When its host came to be as it is, by which the newest of several is known."""
+    return int((results.host() or {}).get("since_unix_ns") or 0)

@@ -1,0 +1,220 @@
+"""The fills that blocks begin from, and how the scatter between them comes into intervals.
+
+Blocks that begin from one golden copy share the layout of its fill and the statistics taken of it.
+With fills enough these are what the tests count. With one, a calibration beside the result that has
+measured others says how far apart they are; without one, a warning says what no interval shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from dbdyno.analysis.compare import golden_copies
+from dbdyno.analysis.compare.arm_vs_base import Contest, Where
+from dbdyno.analysis.compare.earlier_results import begun, is_of_machine, parameters
+from dbdyno.analysis.wording import listed
+from dbdyno.model import Comparison, Json, StepRun
+from dbdyno.model.error import ResultError
+from dbdyno.model.verdict import FillNoise
+from dbdyno.stats import fills as arithmetic
+from dbdyno.stats.fills import OUTER_MIN, FillVariance, Units
+from dbdyno.stats.noise_budget import Variance
+from dbdyno.store import Results
+
+USE = ("name", "set", "preset", "fill", "save", "scripts", "variables")
+"""The keys of a workload's use that decide what is filled and read; `warm` is none of them."""
+OF_THE_DAY = ("build", "leaves_out")
+"""Of an arm in plan.json what follows from this host and the other arms."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fills:
+    """What the tests of a result's steps count, and what is to be said of its golden copies."""
+
+    units: Mapping[Where, Units]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Measured:
+    """The scatter between fills of a calibration."""
+
+    folder: str
+    between: Mapping[tuple[str, str, str], FillVariance]  # by workload, step and metric
+
+    def units(self, where: Where) -> Units:
+        """The units of a step."""
+        its = (where.workload, where.step)
+        return Units(between={key[2]: one for key, one in self.between.items() if key[:2] == its})
+
+
+def of_result(
+    results: Results,
+    base: str,
+    runs: Sequence[StepRun],
+    copies: golden_copies.Kept,
+    read: Callable[[Results], Comparison],
+) -> Fills:
+    """Of a result with these runs; `read`: what a report shows of another result."""
+    plan = results.plan
+    count = int((plan.get("schedule") or {}).get("fills", Units.fills))
+    places = list(dict.fromkeys(Where.of(run) for run in runs))
+    units: dict[Where, Units] = {}
+    notes: list[str] = []
+    measured: _Measured | None = None
+    for use in plan.get("workloads", []):
+        workload = use.get("folder", use["name"])
+        after = copied_after(copies, workload)
+        if not use.get("save"):
+            continue
+        if count > 1:
+            units |= {where: Units(fills=count) for where in places if where.workload == workload}
+            notes.append(_several(workload, count))
+        elif after is not None:
+            of = [one for one in places if one.workload == workload and one.ordinal > after]
+            measured = measured or _measured(results, base, read)
+            its = {} if measured is None else {one: measured.units(one) for one in of}
+            units |= its
+            notes += _one(workload, of, its, measured)
+    return Fills(units=units, notes=(*golden_copies.notes(copies), *notes))
+
+
+def copied_after(copies: golden_copies.Kept, workload: str) -> int | None:
+    """The ordinal of the step after which all blocks begin from one copy of each arm.
+
+    None where they begin from several, or there is a single block.
+    """
+    by_arm: dict[str, list[Json]] = {}
+    for (of, _, arm), one in copies.items():
+        if of == workload:
+            by_arm.setdefault(arm, []).append(one)
+    for its in by_arm.values():
+        if len(its) > 1 and len({one["made_unix_ns"] for one in its}) == 1:
+            return int(its[0]["step_ordinal"])
+    return None
+
+
+# --- In words --------------------------------------------------------------------------------
+
+
+def _several(workload: str, count: int) -> str:
+    if count < OUTER_MIN:
+        return (
+            f"{count} fills of {workload}: too few for an outer level of the analysis, which takes "
+            f"{OUTER_MIN}; the tests count blocks, and the scatter between fills is in no interval"
+        )
+    return (
+        f"fills of {workload}: intervals and tests count fills, each with the mean of its blocks; "
+        f"the plan has {count}"
+    )
+
+
+def _one(
+    workload: str, of: Sequence[Where], its: Mapping[Where, Units], measured: _Measured | None
+) -> Iterable[str]:
+    """What of the scatter between fills is in the intervals of these steps."""
+    known = [where for where in of if where in its and its[where].between]
+    if measured is not None and known:
+        lacking = [where.step for where in of if where not in known]
+        but = f", but for those of {listed(lacking)}" if lacking else ""
+        yield (
+            f"one fill of {workload}: intervals and words have the scatter between fills in them "
+            f"that {measured.folder} measured{but}"
+        )
+    elif of:
+        yield (
+            f"one fill of {workload}: all blocks begin from one golden copy of each arm, so the "
+            "scatter between fills is in no interval; `dyno calibrate --fills 6` measures it"
+        )
+
+
+# --- Measured elsewhere ----------------------------------------------------------------------
+
+
+def _measured(
+    results: Results, base: str, read: Callable[[Results], Comparison]
+) -> _Measured | None:
+    """The newest calibration of fills in the same folder, of the same machine, base and workloads.
+
+    None where there is none; one that is damaged tells nothing.
+    """
+    with suppress(ResultError):
+        host = results.host() or {}
+        beside = Results.within(results.folder.parent)
+        fit = [one for one in beside if _is_alike(one, results.plan, base, host)]
+        for other in sorted(fit, key=begun, reverse=True):
+            with suppress(ResultError):
+                found = read(replace(other, keeps=results.keeps)).calibration
+                if found is not None and found.fills:
+                    return _Measured(
+                        folder=other.folder.name,
+                        between={
+                            (one.workload, one.step, one.metric): FillVariance(
+                                value=one.means_sd**2, freedom=one.fills - 1
+                            )
+                            for one in found.fills
+                        },
+                    )
+    return None
+
+
+def _is_alike(other: Results, plan: Json, base: str, host: Json) -> bool:
+    schedule = other.plan.get("schedule") or {}
+    return (
+        schedule.get("comparison") is not None
+        and schedule.get("fills", Units.fills) >= OUTER_MIN
+        and _arm(other.plan, other.plan["base"]) == _arm(plan, base)
+        and [_use(one) for one in other.plan["workloads"]] == [_use(u) for u in plan["workloads"]]
+        and is_of_machine(other, host)
+    )
+
+
+def _arm(plan: Json, name: str) -> Json:
+    """An arm as the plan has it, whatever it is called."""
+    arm = next(one for one in plan["arms"] if one["name"] == name)
+    return {key: value for key, value in arm.items() if key not in ("name", *OF_THE_DAY)}
+
+
+def _use(use: Json) -> Json:
+    """A workload's use without the length of its steps, which changes no fill."""
+    return {key: use.get(key) for key in USE} | {"parameters": parameters(use)}
+
+
+# --- Measured here ---------------------------------------------------------------------------
+
+
+def noises(contests: Sequence[Contest]) -> Iterable[FillNoise]:
+    """The scatter between fills of each primary metric of each step of a calibration."""
+    for one in contests:
+        count = one.faced.units.fills
+        for name in one.primary if count > 1 else ():
+            logs = one.logs(name)
+            found = arithmetic.scatter(logs, count)
+            if found is not None:
+                yield _noise(one.where, name, len(logs), found)
+
+
+def _noise(where: Where, metric: str, blocks: int, found: arithmetic.Scatter) -> FillNoise:
+    low, high = _ends(found.between)
+    blocks_low, blocks_high = _ends(found.within)
+    return FillNoise(
+        workload=where.workload,
+        step=where.step,
+        metric=metric,
+        fills=round(found.means.freedom) + 1,
+        blocks=blocks,
+        sd=max(found.between.value, 0.0) ** 0.5,
+        sd_low=low,
+        sd_high=high,
+        blocks_sd=found.within.value**0.5,
+        blocks_sd_low=blocks_low,
+        blocks_sd_high=blocks_high,
+        means_sd=found.means.value**0.5,
+    )
+
+
+def _ends(of: Variance) -> tuple[float | None, float | None]:
+    low, high = (None if end is None else end**0.5 for end in (of.low, of.high))
+    return low, high

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dbdyno.analysis.compare import golden_copies
 from dbdyno.analysis.compare.arm_vs_base import Contest, Where
@@ -146,7 +146,7 @@ def _measured(
         fit = [one for one in beside if _is_alike(one, results.plan, base, host)]
         for other in sorted(fit, key=begun, reverse=True):
             with suppress(ResultError):
-                found = read(replace(other, keeps=results.keeps)).calibration
+                found = read(other).calibration
                 if found is not None and found.fills:
                     return _Measured(
                         folder=other.folder.name,

@@ -21,6 +21,7 @@ from dbdyno.report import json_document
 from profile_builder import beside, cost
 from result_builder import build, plant
 from result_planted import Planted
+from test_report_calibration import FILL_NOISE
 from test_report_nodes import BY_NODE, NODE
 from test_report_noise_budget import BUDGET
 from verdict_builder import (
@@ -38,7 +39,7 @@ PAGE = (Path(__file__).parent.parent / "docs" / "compare.md").read_text()
 NAMED = ("base_values", "levels", "limited", "metrics", "sd", "told")
 """Keys whose own keys are names of metrics or arms."""
 JUDGEMENT = (
-    "blocks ratio low high p p_sign q sd margin verdict leans look lent own_low own_high"
+    "blocks fills ratio low high p p_sign q sd margin verdict leans look lent own_low own_high"
     " evidence visible blocks_needed minutes_needed"
     " stood_still base_stood_still p_still"
 )
@@ -57,12 +58,15 @@ FORM = {
     "looks.taken": "blocks share",
     "looks.coming": "blocks share",
     "calibration": "arm comparisons blocks_each tests rejected rate rate_low rate_high "
-    "false_verdicts comparisons_false false_low false_high p_uniform noise budget nodes",
+    "false_verdicts comparisons_false false_low false_high p_uniform noise budget "
+    "fills nodes",
     "calibration.noise": "workload step metric blocks sd sd_low sd_high visible largest",
     "calibration.budget": "workload step metric blocks seconds turns components error prospects "
     "best_seconds",
     "calibration.budget.components": "source sd low high",
     "calibration.budget.prospects": "way error blocks seconds turn_s",
+    "calibration.fills": "workload step metric fills blocks sd sd_low sd_high blocks_sd "
+    "blocks_sd_low blocks_sd_high means_sd",
     "calibration.nodes": "node blocks level level_low level_high sd sd_low sd_high bias bias_low "
     "bias_high level_q sd_q bias_q unlike",
     "overall": f"arm workload steps metric {JUDGEMENT}",
@@ -186,7 +190,9 @@ def whole(made: Comparison) -> Comparison:
     made = replace(made, steps=(first, *others), design=DESIGN, nodes={1: "n1", 2: "n2", 3: "n1"})
     return replace(
         explained(made, {"l.i2": "7.0 % slower [6.5, 7.6]"}),
-        calibration=replace(calibration(made, arm="ghost"), budget=(BUDGET,), nodes=(NODE,)),
+        calibration=replace(
+            calibration(made, arm="ghost"), budget=(BUDGET,), fills=(FILL_NOISE,), nodes=(NODE,)
+        ),
         looked=looked_at(4),
         overall=overall(
             "pg18",

@@ -106,8 +106,9 @@ def widened(spread: Spread, units: int, between: FillVariance | None) -> Spread:
 def log_interval(logs: Sequence[float], between: FillVariance | None) -> Interval:
     """The mean ratio of units with its interval, widened where they share a variance."""
     own = interval.own_spread(logs)
-    spread = None if own is None else widened(own, len(logs), between)
-    return interval.log_interval(logs, spread=spread)
+    if own is None or between is None:
+        return interval.log_interval(logs)
+    return interval.log_interval(logs, spread=widened(own, len(logs), between))
 
 
 def _means(logs: Mapping[int, float], fills: int) -> dict[int, float]:

@@ -33,6 +33,7 @@ from simulation import (
     Share,
     Standing,
     alarms,
+    alarms_of_arms,
     alarms_once,
     all_lent,
     coverage,
@@ -104,6 +105,7 @@ def tables(draws: float) -> Iterator[str]:
     yield from covered(comparisons(5_000))
     yield from alarming(comparisons(10_000))
     yield from looking(comparisons(3_000))
+    yield from several(comparisons(1_000))
     yield from standing(comparisons(400))
     yield from finding(comparisons(3_000))
     yield from deciding(comparisons(2_000))
@@ -168,6 +170,22 @@ def looking(trials: int) -> Iterator[str]:
                 for shared in (0.3, 0.8)
             )
             cells.append(f"{ranged(found)} \\| {percent(tied.value)}")
+        yield row([name, *cells])
+
+
+def several(trials: int) -> Iterator[str]:
+    """Of plans whose arms all equal the base."""
+    yield intro(
+        "The promise holds for each arm. Plans in which any of several arms is called changed, "
+        f"although all equal the base ({trials:,} plans each, 4 steps):"
+    )
+    columns = (1, 2, 5, 10)
+    yield from header(["looks after … blocks", *(f"{arms} arm{'s' * (arms > 1)}" for arms in columns)])
+    for name, looks, aims in schedules():
+        cells = [
+            ranged(alarms_of_arms(Model(steps=4), arms, looks, trials, seeded(9), aims))
+            for arms in columns
+        ]
         yield row([name, *cells])
 
 

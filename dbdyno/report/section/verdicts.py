@@ -26,6 +26,7 @@ BEFORE_WRITES = "before the writes"
 """The group of steps that run before the writes to be compared with their twins after them."""
 
 ORDER: tuple[Word, ...] = (
+    "failed",
     "slower",
     "faster",
     "mixed",
@@ -34,12 +35,11 @@ ORDER: tuple[Word, ...] = (
     "same",
     "cannot tell",
     "target missed",
-    "failed",
     "limited",
     "one block",
     "not compared",
 )
-"""Verdicts in the order in which they are told."""
+"""Verdicts in the order in which they are told: who failed comes before who is slower."""
 
 _TONES: dict[Word, Tone] = {
     "slower": "slower",

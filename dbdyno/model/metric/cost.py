@@ -14,7 +14,8 @@ COST: tuple[Metric, ...] = (
         led, and the I/O workers (PostgreSQL 18; on MySQL the threads that read ahead, read in
         parallel and build indexes), which serve all roles and count in full. Processes that ended
         before a reading identified their owner are left out; over 1 % of the server's CPU, that is
-        a warning. NA in older results, which do not say whom parallel workers served""",
+        a warning, and over 10 % there is no figure. NA in older results, which do not say whom
+        parallel workers served""",
     ),
     row.own(
         "server_cpu_per_op", "µs/operation", "lower", 2,
@@ -32,7 +33,7 @@ COST: tuple[Metric, ...] = (
     row.own(
         "whole_server_cpu_per_op", "µs/operation", "lower", 2,
         """CPU of the whole server | CPU time in the window of all of the server's owners, divided
-        by operations; a warning if it moves opposite to cpu_per_op by more than the margin. NA in
+        by operations; a warning if it differs from cpu_per_op by more than the margin. NA in
         older results""",
     ),
     row.own(

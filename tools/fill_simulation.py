@@ -25,6 +25,7 @@ from simulation import (
     Tests,
     batches,
     draw,
+    shift,
     tests,
     walk,
 )
@@ -57,6 +58,20 @@ def alarms(how: Filled, looks: Sequence[Look], trials: int, random: Random, aims
             seen |= (said.changed != 0).any(axis=(1, 2))
         alarmed += int(seen.sum())
     return Share(count=alarmed, total=trials)
+
+
+def found(
+    how: Filled, effect: float, looks: Sequence[Look], trials: int, random: Random
+) -> tuple[Share, float]:
+    """How often a slowdown by `effect` is found, and after how many blocks on average, or none."""
+    blocks = looks[-1].blocks
+    logs = filled(how, trials, blocks, random) + shift(effect)[:, None]
+    waiting, taken = np.ones(trials, dtype=bool), np.full(trials, blocks)
+    for said in walk(logs, looks, Aims(), judged=judged(how, trials, random)):
+        now = waiting & said.slower[:, 0]
+        taken[now] = said.blocks
+        waiting &= ~now
+    return Share(count=int((~waiting).sum()), total=trials), float(taken.mean())
 
 
 def filled(how: Filled, trials: int, blocks: int, random: Random) -> Numbers:

@@ -392,6 +392,8 @@ def test_the_first_block_of_each_fill_makes_a_copy_and_later_ones_begin_from_it(
     assert len(prepared.copy_bytes) == 8, "four fills of two arms"
     lines = list(dry_run.of_blocks(of, prepared))
     assert ["*" in line for line in lines[:8]] == [False] * 4 + [True] * 4
+    outlook = list(dry_run.of_workload(of, of.workloads[0], prepared))
+    assert any(line.endswith("(kept, 4 fills)") for line in outlook)
     times = [block_time.block_s(of, prepared, number) for number in range(1, 9)]
     assert min(times[:4]) > max(times[4:])
     results, found = measured(of, tmp_path)
@@ -476,6 +478,16 @@ def test_a_result_of_one_fill_warns_until_a_calibration_lies_beside_it(
         if new.step != "fill":
             assert width(new.cells[1].ratio) > 1.5 * width(old.cells[1].ratio)
             assert new.cells[1].verdict is not None and old.cells[1].verdict is not None
+
+
+def test_a_result_of_one_arm_has_no_interval_to_warn_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    keeping_fake.install(monkeypatch, data, 0.0)
+    of = plan.parse(text(data, fills=None, blocks=2), None)
+    _, found = measured(replace(of, arms=of.arms[:1]), tmp_path)
+    assert not any("one fill" in line for line in found.warnings)
 
 
 def width(ratio: Any) -> float:

@@ -64,6 +64,7 @@ def of_result(
     units: dict[Where, Units] = {}
     notes: list[str] = []
     measured: _Measured | None = None
+    compares = len({run.arm for run in runs}) > 1
     for use in plan.get("workloads", []):
         workload = use.get("folder", use["name"])
         after = copied_after(copies, workload)
@@ -72,7 +73,7 @@ def of_result(
         if count > 1:
             units |= {where: Units(fills=count) for where in places if where.workload == workload}
             notes.append(_several(workload, count))
-        elif after is not None:
+        elif after is not None and compares:
             of = [one for one in places if one.workload == workload and one.ordinal > after]
             measured = measured or _measured(results, base, read)
             its = {} if measured is None else {one: measured.units(one) for one in of}

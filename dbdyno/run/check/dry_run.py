@@ -235,7 +235,8 @@ def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[st
     width = max((len(step.name) for step in steps), default=0)
     for step in steps:
         guess = "unknown" if step.expected_s is None else duration(step.expected_s)
-        kept = " (kept)" if at is not None and at.step.ordinal == step.ordinal else ""
+        fills = f", {plan.schedule.fills} fills" if plan.schedule.fills > 1 else ""
+        kept = f" (kept{fills})" if at is not None and at.step.ordinal == step.ordinal else ""
         turn = f" {how_interleaved(plan)}" if step in turns else ""
         load = " (the load, which `steps` needs)" if step.name in brought else ""
         found = "" if step.p99_below_us is None else ", with the search of the highest rate"

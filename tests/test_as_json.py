@@ -43,7 +43,7 @@ JUDGEMENT = (
     " evidence visible blocks_needed minutes_needed"
     " stood_still base_stood_still p_still"
 )
-LOOK = "blocks share confidence ratio low high"
+LOOK = "blocks share ratio low high"
 PART = (
     "name binary subsystem base_us arm_us change base_inclusive_us arm_inclusive_us "
     "inclusive_change p found"

@@ -15,9 +15,10 @@ from statsmodels.stats.multitest import multipletests
 
 from dbdyno.model.looks import Look, Looks
 from dbdyno.model.verdict import Aims, Judgement, Word
-from dbdyno.stats import decision, interval, looks, moderation, power, significance
+from dbdyno.stats import decision, interval, looks, moderation, power, significance, stage_wise
 from dbdyno.stats.decision import Unit
 from dbdyno.stats.sample import Sample
+from dbdyno.stats.stage_wise import Stage
 from one_look import decide
 
 AIMS = Aims()
@@ -248,8 +249,37 @@ def test_once_slower_it_stays_so_and_says_at_which_look() -> None:
     back = walked((*slower, *around(0.10, 0.01, 4)), Looks(first=4))
     assert back.word == "slower" and back.look is not None
     assert (back.look.blocks, back.look.share) == (4, 0.5)
-    assert back.look.confidence == pytest.approx(1 - AIMS.level / 2)
     assert back.look == at_four.look and back.ratio == pytest.approx(1.0)
+
+
+def test_beside_a_word_of_a_later_look_is_the_estimate_by_the_order_of_looks() -> None:
+    logs = around(-0.10, 0.06, 4) * 2
+    found = walked(logs, Looks(first=4))
+    spread = interval.own_spread(logs)
+    assert found.word == "slower" and found.look is not None and spread is not None
+    expected = stage_wise.ended(
+        logs, spread, [Stage(information=0.5, freedom=3, level=AIMS.level / 2)]
+    )
+    assert found.told == (expected.value, expected.low, expected.high)
+    assert found.ratio < found.look.ratio < 1, "nearer to no change than the mean"
+
+
+def test_an_earlier_look_has_the_level_and_the_freedom_that_it_had_among_the_steps() -> None:
+    steps = (around(-0.10, 0.05, 4) * 2, *[around(0.0, 0.08, 4) * 2] * 3)
+    found = walked(steps[0], Looks(first=4), *steps[1:])
+    four, eight = (moderation.spreads([its[:n] for its in steps])[0] for n in (4, 8))
+    before = Stage(information=0.5, freedom=four.freedom, level=AIMS.level / 2 / len(steps))
+    expected = stage_wise.ended(steps[0], eight, [before])
+    assert found.look is not None and found.look.blocks == 8 and four.lent > 0
+    assert found.told == (expected.value, expected.low, expected.high)
+
+
+def test_a_word_of_a_later_look_than_the_first_that_showed_it_has_the_mean() -> None:
+    logs = around(-0.10, 0.01, 4) * 2
+    found = walked(logs, Looks(first=4))
+    plain = interval.log_interval(logs)
+    assert found.look is not None and found.look.blocks == 8
+    assert found.told == (plain.value, plain.low, plain.high)
 
 
 def test_between_looks_figures_move_and_the_word_stays() -> None:

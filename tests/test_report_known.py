@@ -269,12 +269,12 @@ def test_a_word_stands_beside_the_figures_of_its_look(slower: Comparison) -> Non
     assert items(slower)["Slower"].text.startswith("l.i2 throughput −7.0 % [−9.0, −4.9] and CPU")
     throughput = row(slower, "l.i2")[2]
     assert (throughput.text, throughput.detail) == ("−7.0", "[−9.0, −4.9]")
-    assert "(a decided word: at its look, 97.5 %)" in note(slower)
+    assert "(a decided word: median-unbiased, by the order of the looks)" in note(slower)
 
 
 def test_figures_of_blocks_after_the_look_are_kept(slower: Comparison) -> None:
     words = (
-        "slower, ratio 0.930 0.910–0.951 (97.5 % interval) at the look after 4 blocks, "
+        "slower, ratio 0.930 0.910–0.951 (95 % interval) at the look after 4 blocks, "
         "by all blocks so far ratio 0.940 0.930–0.950 (95 % interval); 6 blocks"
     )
     assert words in row(slower, "l.i2")[2].title
@@ -283,7 +283,7 @@ def test_figures_of_blocks_after_the_look_are_kept(slower: Comparison) -> None:
 def test_what_cannot_be_told_stands_beside_all_blocks(quiet: Comparison) -> None:
     made = with_judgements(quiet, "l.i1", lambda one: at_look(one, 0.9, 0.8, 1.1))
     assert row(made, "l.i1")[2].detail == "[−5.0, +6.0]"
-    assert "at its look" not in note(made)
+    assert "a decided word" not in note(made)
 
 
 # --- What was lent, and evidence -------------------------------------------------------------

@@ -129,8 +129,8 @@ def looked_at(*blocks: int, first: int | None = 4, coming: int | None = 8, **how
 
 
 def at_look(one: Judgement, ratio: float, low: float, high: float) -> Judgement:
-    """The judgement with its word from a look after four blocks, at half the level."""
-    look = LookResult(blocks=4, share=0.5, confidence=0.975, ratio=ratio, low=low, high=high)
+    """The judgement with its word from a look after four blocks."""
+    look = LookResult(blocks=4, share=0.5, ratio=ratio, low=low, high=high)
     return replace(one, look=look)
 
 

@@ -11,6 +11,7 @@ and, for rules that the lab does not use, of peer_rules.py. With one draw in a h
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ import peer_rules
 from dbdyno.model.looks import Look, Looks
 from dbdyno.model.verdict import Aims
 from dbdyno.stats.looks import scheduled
+from ended_plans import Ended, ended
 from fill_simulation import Calibrated, Filled
 from simulation import (
     MEASURED_SD,
@@ -59,6 +61,8 @@ FILLED: Mapping[str, Filled] = {
     "4 fills": Filled(sd=0, fills=4),
     "6 fills": Filled(sd=0, fills=6),
 }
+ENDED = ((0.026, (0.0, 0.015, 0.03, 0.05)), (0.107, (0.0, 0.03, 0.05, 0.10)))
+"""Of plans that end: noise between blocks, and changes in truth."""
 NOISES: Mapping[str, Model] = {
     "30 % shared": Model(steps=1),
     "80 % shared": Model(steps=1, shared=0.8),
@@ -68,6 +72,11 @@ NOISES: Mapping[str, Model] = {
     "one step 5 times as loud": Model(steps=1, loudest=5.0),
 }
 UNTIL_DECIDED = scheduled(Looks(first=None))
+ENDS = (
+    ("until decided", UNTIL_DECIDED, False),
+    ("3, 6, 12, 24, all of them", scheduled(Looks(first=3))[:4], True),
+)
+"""Looks of plans that end, and whether a plan goes on after its word."""
 AT_ANY_TIME = tuple(
     Look(blocks=blocks, share=1.0) for blocks in range(3, UNTIL_DECIDED[-1].blocks + 1)
 )
@@ -116,6 +125,7 @@ def tables(draws: float) -> Iterator[str]:
     yield from standing(comparisons(400))
     yield from finding(comparisons(3_000))
     yield from deciding(comparisons(2_000))
+    yield from ending(comparisons(2_000))
     yield from reporting(comparisons(1_500))
     yield from filling(comparisons(4_000))
     yield from finding_filled(comparisons(2_000))
@@ -188,7 +198,9 @@ def several(trials: int) -> Iterator[str]:
         f"although all equal the base ({trials:,} plans each, 4 steps):"
     )
     columns = (1, 2, 5, 10)
-    yield from header(["looks after … blocks", *(f"{arms} arm{'s' * (arms > 1)}" for arms in columns)])
+    yield from header(
+        ["looks after … blocks", *(f"{arms} arm{'s' * (arms > 1)}" for arms in columns)]
+    )
     for name, looks, aims in schedules():
         cells = [
             ranged(alarms_of_arms(Model(steps=4), arms, looks, trials, seeded(9), aims))
@@ -238,6 +250,38 @@ def deciding(trials: int) -> Iterator[str]:
             cells = [f"{percent(its.slower.value)}, {its.blocks:.1f}" for its in slower]
             cells += [f"{percent(none.same.value)}, {none.blocks:.1f}", percent(max(edge))]
             yield row([name, str(steps), *cells])
+
+
+def ending(trials: int) -> Iterator[str]:
+    """Of plans that ended."""
+    yield intro(
+        "Plans of one step that ended (both metrics slower by *change*, independent normal noise "
+        "between blocks), and the figures of throughput that stand beside its word: how often the "
+        "95 % interval holds the true change, in all plans and in those in which throughput was "
+        "decided; how often the estimate is further from no change than the true one (50 %: "
+        "median-unbiased); the median estimate where throughput was called changed, by the true "
+        "change. Behind the bar, the same of the mean and its t interval at the same look "
+        f"({trials:,} plans each):"
+    )
+    columns = ["looks", "noise", "change", "decided", "held, all", "held, decided", "further"]
+    yield from header([*columns, "size"])
+    for name, looks, goes_on in ENDS:
+        for sd, effects in ENDED:
+            for effect in effects:
+                model = Model(steps=1, sd=(sd, sd), unlike=0.0, slower=1, effect=effect)
+                found = ended(model, looks, trials, seeded(9), goes_on=goes_on)
+                yield row([name, percent(sd), percent(effect), *_of_ended(found)])
+
+
+def _of_ended(found: Ended) -> Iterator[str]:
+    """The cells of plans that ended."""
+    both = (found.shown, found.plain)
+    yield percent(found.decided.value)
+    yield beside(*(its.held.value for its in both))
+    yield beside(*(its.held_decided.value for its in both))
+    yield beside(*(its.beyond.value for its in both))
+    sizes = [f"{its.size:.2f}" for its in both if not math.isnan(its.size)]
+    yield " \\| ".join(sizes) or "none"
 
 
 def reporting(trials: int) -> Iterator[str]:

@@ -54,13 +54,12 @@ class Aims:
 
 @dataclass(frozen=True, kw_only=True)
 class LookResult:
-    """A judgement at one look."""
+    """A judgement at one look; docs/method.md, "Beside a decided word"."""
 
     blocks: int  # of the plan, when it was looked at
     share: float  # of the level
-    confidence: float  # of the interval: 1 - level * share
-    ratio: float
-    low: float | None
+    ratio: float  # median-unbiased over what earlier looks could have shown
+    low: float | None  # its 95 % interval by the order of stages; None where none of it is known
     high: float | None
 
 

@@ -105,12 +105,6 @@ def own_interval_differs(judgement: Judgement) -> bool:
 # --- What stands under a table ---------------------------------------------------------------
 
 
-def levels_of_looks(judgements: Iterable[Judgement]) -> list[str]:
-    """The confidences of the intervals beside words that rest on looks: 97.5 %."""
-    rests = (one.rests_on for one in judgements)
-    return [confidence(one) for one in sorted({one.confidence for one in rests if one is not None})]
-
-
 def despite(judgement: Judgement) -> bool:
     """Whether the interval leaves out no change where the word is that it cannot be told."""
     low, high = judgement.low, judgement.high
@@ -128,11 +122,6 @@ def legend(judgements: Sequence[Judgement]) -> Iterable[str]:
         )
     if any(one.lent for one in judgements):
         yield "⁺ⁿ: up to n degrees of freedom lent by other steps."
-
-
-def confidence(share: float) -> str:
-    """A confidence as a percentage, with the digits that it has: 95 %, 97.5 %, 99.3 %."""
-    return f"{number.number(100 * share, 1).removesuffix('.0')} %"
 
 
 def lent_mark(lent: float) -> str:

@@ -20,10 +20,12 @@ from dbdyno.stats import (
     moderation,
     power,
     significance,
+    stage_wise,
     vectorized,
 )
 from dbdyno.stats.interval import Spread
 from dbdyno.stats.sample import Sample
+from dbdyno.stats.stage_wise import Stage
 from dbdyno.stats.vectorized import Tested
 
 
@@ -62,6 +64,7 @@ def decide(
             q=q,
             # Benjamini & Bogomolov 2014: what else is said of a unit that was called
             level_within=aims.level * called / tests,
+            level_called=aims.level * (called + (q is None or q > aims.level)) / tests,
             # A change in one metric alone doubles the unit's p of two (Cauchy).
             planned=aims.level / tests / max(len(unit.samples), 1),
             aims=aims,
@@ -221,6 +224,7 @@ class _Judging:
     looks: Sequence[_AtLook]
     q: float | None
     level_within: float
+    level_called: float  # up to which a repeated p calls it, or would have
     planned: float  # the level at which a change is visible, as if it were the only one
     aims: Aims
     done: int  # blocks of the plan
@@ -266,7 +270,7 @@ class _Judging:
             word = "one block" if metric.p is None else "cannot tell"
         said = _figures(sample, metric, q=self.q, word=word, aims=self.aims)
         if rests is not None and word not in ("cannot tell", "limited"):
-            said = replace(said, look=_look_result(rests, metric, self.aims, changed=changed))
+            said = replace(said, look=self._look_result(rests, sample.metric))
         needed = self._needed(sample, metric.scatter) if word == "cannot tell" else None
         said = replace(said, blocks_needed=needed)
         if metric.spread is None:
@@ -287,6 +291,39 @@ class _Judging:
             return min(its, key=lambda one: one.repeated_of(metric), default=None)
         return next((one for one in its if one.is_within(metric, self.aims)), None)
 
+    def _look_result(self, rests: _AtLook, name: str) -> LookResult:
+        """The look on which a metric's word rests, with the estimate there."""
+        seen = rests.metrics[name]
+        ratio, low, high = seen.sample.ratio, None, None
+        if seen.spread is not None and rests.any_time:
+            low, high = significance.e_interval(seen.sample.logs, seen.spread, self.aims.level)
+        elif seen.spread is not None:
+            found = stage_wise.ended(seen.sample.logs, seen.spread, self._stages(seen, rests.look))
+            ratio, low, high = found.value, found.low, found.high
+        look = rests.look
+        return LookResult(blocks=look.blocks, share=look.share, ratio=ratio, low=low, high=high)
+
+    def _stages(self, seen: _Metric, look: Look) -> tuple[Stage, ...]:
+        """The looks before this one, any of which could have ended the plan by this metric.
+
+        None if one of them showed the change: the plan went on all the same, so no look ended it.
+        Nor where one of the two stood still, which is told by signs, too.
+        """
+        name, scatter = seen.sample.metric, seen.scatter
+        before = [one for one in self.looks if one.look.blocks < look.blocks]
+        shown = any(one.repeated_of(name) <= self.level_called for one in before)
+        if shown or seen.sample.stood or scatter is None or not scatter.sd:
+            return ()
+        return tuple(
+            Stage(
+                information=_variance(seen.sample, scatter) / _variance(metric.sample, scatter),
+                freedom=metric.spread.freedom,
+                level=self.level_called * one.look.share,
+            )
+            for one in before
+            if (metric := one.metrics.get(name)) is not None and metric.spread is not None
+        )
+
     def _needed(self, sample: Sample, scatter: Spread | None) -> int | None:
         """Further blocks up to the look that would settle a metric; of a new plan without one."""
         if further_blocks.fills_are_used(sample):
@@ -302,22 +339,10 @@ class _Judging:
         return blocks - self.done if blocks is not None and self.coming else blocks
 
 
-def _look_result(rests: _AtLook, metric: _Metric, aims: Aims, *, changed: bool) -> LookResult:
-    """The look on which a word rests, with its own interval."""
-    seen = rests.metrics[metric.sample.metric]
-    level = aims.level * (min(rests.look.share, 1.0) if changed else 2 / significance.SAME_SHARE)
-    low, high = None, None
-    if seen.spread is not None:
-        of = significance.e_interval if rests.any_time else interval.t_interval
-        low, high = of(seen.sample.logs, seen.spread, level)
-    return LookResult(
-        blocks=rests.look.blocks,
-        share=rests.look.share,
-        confidence=1 - level,
-        ratio=seen.sample.ratio,
-        low=low,
-        high=high,
-    )
+def _variance(sample: Sample, scatter: Spread) -> float:
+    """Of the mean of a sample, by its number of blocks; each scatters so."""
+    blocks = len(sample.logs) if sample.fills is None else sample.fills.blocks
+    return scatter.sd**2 / blocks + (sample.between_fills.value if sample.between_fills else 0.0)
 
 
 def _figures(

@@ -70,7 +70,7 @@ def log_interval(
     if spread is None:
         return Interval(value=math.exp(mean), low=None, high=None, count=1)
     low, high = t_interval(logs, spread, 1 - confidence)
-    return Interval(value=_exp(mean), low=low, high=high, count=len(logs))
+    return Interval(value=ratio_of(mean), low=low, high=high, count=len(logs))
 
 
 def t_interval(logs: Sequence[float], spread: Spread, level: float) -> tuple[float, float]:
@@ -82,7 +82,7 @@ def t_interval(logs: Sequence[float], spread: Spread, level: float) -> tuple[flo
 def around(logs: Sequence[float], reach: float) -> tuple[float, float]:
     """The ratios so far, on the scale of logs, from the mean one."""
     mean, _ = mean_and_sd(logs)
-    return _exp(mean - reach), _exp(mean + reach)
+    return ratio_of(mean - reach), ratio_of(mean + reach)
 
 
 def own_spread(logs: Sequence[float]) -> Spread | None:
@@ -105,7 +105,7 @@ def mean_and_sd(logs: Sequence[float]) -> tuple[float, float | None]:
     return (0.0 if abs(mean) <= ROUNDING_MAX else mean), (0.0 if sd <= ROUNDING_MAX else sd)
 
 
-def _exp(log: float) -> float:
+def ratio_of(log: float) -> float:
     """e to it; infinite where no number holds that, as of an interval of two wild blocks."""
     return math.exp(log) if log <= LOG_CHANGE_MAX else math.inf
 

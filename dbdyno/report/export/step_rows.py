@@ -151,7 +151,7 @@ def _verdicts(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
 
 def _look(look: LookResult | None) -> Json:
     """The look on which a word rests, in columns."""
-    names = ("blocks", "share", "confidence", "ratio", "low", "high")
+    names = ("blocks", "share", "ratio", "low", "high")
     return {f"look_{name}": getattr(look, name) if look else None for name in names}
 
 

@@ -182,10 +182,9 @@ TABLES: tuple[Table, ...] = (
         own_high       | number  | | upper end by own blocks alone
         look_blocks    | integer | | blocks at the look behind the verdict; null: none yet
         look_share     | number  | | this look's share of the level
-        look_confidence | number | | confidence of the interval at this look
-        look_ratio     | number  | | ratio at this look
-        look_low       | number  | | lower end of its interval
-        look_high      | number  | | upper end of its interval
+        look_ratio     | number  | | median-unbiased ratio of this look
+        look_low       | number  | | lower end of its 95 % interval
+        look_high      | number  | | upper end of its 95 % interval
         evidence       | number  | | e-value of the step so far; never a verdict by itself
         blocks_needed  | integer |     | further blocks that would decide
         minutes_needed | number  | min | time for these blocks

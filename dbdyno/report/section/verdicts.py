@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 from dbdyno.model import Bound, Comparison, StepComparison, metric
 from dbdyno.model import Cell as Result
+from dbdyno.model.looks import Judge
 from dbdyno.model.metric.primary import called, cpu_of, is_cpu
-from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Verdict, Word
+from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, LookResult, Verdict, Word
 from dbdyno.report import cells, known, looks, nodes, number
 from dbdyno.report.colors import ARROWS, Tone
 from dbdyno.report.parts import Cell, Column, Row, Section, Subject, Table
@@ -151,17 +152,16 @@ def _told(judgement: Judgement) -> Iterable[str]:
     yield judgement.word
     rests = judgement.rests_on
     if rests is not None:
-        ends = number.interval(rests.low, rests.high, 3)
-        level = f" ({known.confidence(rests.confidence)} interval)" if ends else ""
-        yield (
-            f"ratio {number.ratio(rests.ratio, 3)} {ends}".rstrip()
-            + f"{level} at the look after {number.blocks(rests.blocks)}"
-        )
+        yield f"{_ratio(rests)} at the look after {number.blocks(rests.blocks)}"
     if judgement.blocks:
-        ends = number.interval(judgement.low, judgement.high, 3)
-        after = "by all blocks so far " if rests is not None else ""
-        level = " (95 % interval)" if ends else ""
-        yield f"{after}ratio {number.ratio(judgement.ratio, 3)} {ends}".rstrip() + level
+        yield f"{'by all blocks so far ' if rests is not None else ''}{_ratio(judgement)}"
+
+
+def _ratio(of: Judgement | LookResult) -> str:
+    """Ratio 0.930 0.910–0.951 (95 % interval)."""
+    ends = number.interval(of.low, of.high, 3)
+    level = " (95 % interval)" if ends else ""
+    return f"ratio {number.ratio(of.ratio, 3)} {ends}".rstrip() + level
 
 
 def _lent(judgement: Judgement) -> str:
@@ -350,13 +350,19 @@ _MARKS = {
 _COLORS = "Red ▼: slower; green ▲: faster; gray: no change that matters; no colour: not decided."
 
 
+_AT_LOOKS: dict[Judge, str] = {
+    "looks": "median-unbiased, by the order of the looks",
+    "any time": "of its block, by e-values",
+}
+
+
 def _note(comparison: Comparison, judgements: Sequence[Judgement], sure: bool) -> str:
     """Explains the columns."""
     aims = comparison.aims
     if comparison.blocks <= 1:
         return "One block decides nothing. CPU: the server's per operation."
-    levels = " or ".join(known.levels_of_looks(judgements))
-    at_looks = f" (a decided word: at its look, {levels})" if levels else ""
+    rest = any(one.rests_on is not None for one in judgements)
+    at_looks = f" (a decided word: {_AT_LOOKS[aims.judge]})" if rest else ""
     despite = "; an interval may therefore exclude 0 beside “cannot tell”"
     return cells.sentences(
         f"Means over {comparison.blocks} blocks with 95 % t intervals{at_looks}. CPU: "

@@ -28,6 +28,7 @@ from dbdyno.model.verdict import Aims
 from dbdyno.stats.looks import scheduled
 from ended_plans import Ended, ended
 from fill_simulation import Calibrated, Filled
+from several_arms import SeveralArms
 from simulation import (
     MEASURED_SD,
     Decided,
@@ -35,7 +36,6 @@ from simulation import (
     Share,
     Standing,
     alarms,
-    alarms_of_arms,
     alarms_once,
     all_lent,
     coverage,
@@ -202,10 +202,11 @@ def several(trials: int) -> Iterator[str]:
         ["looks after … blocks", *(f"{arms} arm{'s' * (arms > 1)}" for arms in columns)]
     )
     for name, looks, aims in schedules():
-        cells = [
-            ranged(alarms_of_arms(Model(steps=4), arms, looks, trials, seeded(9), aims))
+        plans = (
+            SeveralArms(model=Model(steps=4), arms=arms, looks=tuple(looks), aims=aims)
             for arms in columns
-        ]
+        )
+        cells = [ranged(plan.alarms(trials, seeded(9))) for plan in plans]
         yield row([name, *cells])
 
 

@@ -363,26 +363,6 @@ def alarms(
     return [Share(count=int(its), total=trials) for its in counts]
 
 
-def alarms_of_arms(
-    model: Model, arms: int, looks: Sequence[Look], trials: int, random: Random, aims: Aims
-) -> Share:
-    """In how many plans any of so many arms, all equal to the base, is called changed in the end.
-
-    The arms share the base's noise, which is half of a log ratio's variance.
-    """
-    assert not model.slower
-    blocks, plans = looks[-1].blocks, 0
-    for count in batches(model, trials, blocks):
-        base, _ = draw(model, count, blocks, random)
-        alarmed = np.zeros(count, dtype=bool)
-        for _ in range(arms):
-            own_noise, _ = draw(model, count, blocks, random)
-            for said in walk((own_noise - base) / math.sqrt(2), looks, aims):
-                alarmed |= (said.changed != 0).any(axis=(1, 2))
-        plans += int(alarmed.sum())
-    return Share(count=plans, total=trials)
-
-
 def alarms_once(
     model: Model, blocks: int, trials: int, random: Random, lend: Lending = moderation.lend
 ) -> tuple[Share, Share]:

@@ -77,10 +77,13 @@ def test_a_search_that_can_go_builds_nothing_yet(tmp_path: Path, repository: Pat
     [
         ({}, "-O2 -falign-functions=64"),
         ({"recipe": "o2nofp"}, "-O2 -fno-omit-frame-pointer -falign-functions=64"),
-        ({"cflags": "-O3"}, "-O3"),
+        ({"cflags": "-O3 -g"}, "-O3 -g -falign-functions=64"),
+        ({"cflags": "-O3 -falign-functions=32"}, "-O3 -falign-functions=32"),
+        ({"cflags": "-falign-functions -O3"}, "-falign-functions -O3"),
+        ({"cflags": "-O3 -fno-align-functions"}, "-O3 -fno-align-functions"),
     ],
 )
-def test_functions_are_aligned_unless_flags_are_given(
+def test_functions_are_aligned_unless_the_flags_say_how(
     tmp_path: Path, repository: Path, words: dict, flags: str
 ):
     begun = bisect.begin(asked(repository, **words), tmp_path / "results")
@@ -156,7 +159,7 @@ def searched(levels: dict[int, float], skipped: dict[int, str] | None = None) ->
 
 def page_of(search: Bisection):
     chances = runner.answer(search)["posterior"]
-    return report.page(search, runner.found_by(search), chances)
+    return report.page(search, runner.found_by(search), chances, runner.layout_by(search))
 
 
 def sentences(search: Bisection) -> list[str]:

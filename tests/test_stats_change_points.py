@@ -11,7 +11,8 @@ import ruptures
 import scipy.stats
 
 from dbdyno.stats import change_points
-from dbdyno.stats.change_points import WINDOW, find
+from dbdyno.stats.change_points import WINDOW, find, t_p
+from dbdyno.stats.change_points import Test as Rule
 
 STEP_DOWN = [1.02, 0.95, 0.99, 1.00, 1.12, 0.90, 0.50, 0.51, 0.48, 0.48, 0.55]
 STEP_SMALL = [2.02, 2.03, 2.01, 2.04, 1.82, 1.85, 1.79, 1.81, 1.80, 1.76, 1.78]
@@ -21,9 +22,11 @@ STEADY = [154023, 138455, 143112, 149190, 132098, 151344, 155145, 148889, 149466
 IN_RELEASE = [10.43, 10.23, 10.29, 10.91, 10.34, 10.69, 9.23, 9.11, 9.13, 9.03]
 
 
-def places(values: list[float], **options: float) -> list[int]:
+def places(
+    values: list[float], *, magnitude_min: float = 0.0, test: Rule = change_points.PUBLISHED
+) -> list[int]:
     """Where the change points lie."""
-    return [one.index for one in find(values, **options)]
+    return [one.index for one in find(values, magnitude_min=magnitude_min, test=test)]
 
 
 @pytest.mark.parametrize(
@@ -198,11 +201,28 @@ def test_levels_without_noise_are_told_apart() -> None:
     assert places([5.0] * 3 + [5.1] * 4) == [3]
 
 
-def test_a_history_without_a_change_has_a_change_point_in_one_of_fifty_at_most() -> None:
-    """The cut is the best of many, so that its p is too small; docs/serve.md has the figure."""
-    random = np.random.default_rng(20)
-    false = sum(bool(find(random.normal(100, 3, 20).tolist())) for _ in range(300))
-    assert 0 < false <= 6
+def test_neighbours_that_are_alike_widen_the_test_as_a_mean_of_such_values_scatters() -> None:
+    first, second = np.array([1.0, 2.0, 1.5]), np.array([4.0, 5.0, 4.5, 5.5])
+    plain = scipy.stats.ttest_ind(first, second)
+    widened = plain.statistic / math.sqrt(1.3 / 0.7)
+    assert t_p(first, second, 0.3) == pytest.approx(2 * scipy.stats.t.sf(abs(widened), 5))
+    assert t_p(first, second) == pytest.approx(plain.pvalue)
+
+
+def test_a_single_value_that_is_far_off_is_no_level_of_two() -> None:
+    values = [1.0, 1.01, 0.99, 1.02, 1.0, 0.98, 1.01, 1.0, 2.0]
+    assert places(values) == [8]
+    assert places(values, test=Rule(shortest=2)) == []
+    assert places([*values, 2.01], test=Rule(shortest=2)) == [8]
+
+
+def test_cuts_of_two_windows_that_are_neighbours_leave_no_level_too_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(change_points, "_weak_cuts", lambda series, test: [6, 7])
+    values = [1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.5, 2.0, 2.01, 1.99, 2.0, 2.02]
+    (found,) = find(values, test=Rule(shortest=2))
+    assert found.index in (6, 7)
 
 
 @pytest.mark.parametrize(("values", "level"), [([1.0, math.nan], 0.01), ([1.0], 0.0), ([1.0], 0.1)])
@@ -210,4 +230,4 @@ def test_a_value_that_is_no_number_and_a_level_that_is_no_probability_are_refuse
     values: list[float], level: float
 ) -> None:
     with pytest.raises(ValueError, match="finite"):
-        find(values, level=level)
+        find(values, test=Rule(level=level))

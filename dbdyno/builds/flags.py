@@ -6,6 +6,7 @@ recipes there are each engine says itself.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +24,8 @@ OWN = "the source's own"
 ALIGNED = "-falign-functions=64"
 """Each function begins a cache line, so that an edit in one leaves the others as they lay: the
 Linux kernel has CONFIG_DEBUG_FORCE_FUNCTION_ALIGN_64B for the same purpose."""
+ALIGNS = re.compile(r"-f(no-)?align-functions(=|$)")
+"""A flag by which somebody chose the alignment of functions."""
 NATIVE = "-march=native -mtune=native"
 
 
@@ -83,7 +86,12 @@ def choose(
 
 
 def aligned(flags: Flags) -> Flags:
-    """The same flags for builds that are to differ in their source alone, and not in alignment."""
+    """The same flags for builds that are to differ in their source alone, and not in alignment.
+
+    Those that say how functions are aligned stay as they are.
+    """
+    if any(ALIGNS.match(flag) for flag in shlex.split(flags.cflags)):
+        return flags
     return replace(flags, recipe=None, cflags=f"{flags.cflags or OWN_LEVEL} {ALIGNED}")
 
 

@@ -16,7 +16,6 @@ import typer
 from dbdyno.cli.exit_status import INTERRUPTED, say
 from dbdyno.cli.options import (
     RESULTS,
-    Cflags,
     Configure,
     DryRun,
     Jobs,
@@ -75,6 +74,14 @@ Config = Annotated[
         metavar="PRESET,…",
         help="Configure each side by the first preset for its version. Without it the published "
         "base configurations; `default` is the server's own.",
+    ),
+]
+Cflags = Annotated[
+    str | None,
+    typer.Option(
+        "--cflags",
+        help="Your own compiler flags; `-falign-functions=64` is added, unless they align "
+        "functions.",
     ),
 ]
 Minutes = Annotated[
@@ -217,7 +224,7 @@ def begin(asked: Asked, out: Path) -> Begun:
             repository=repository,
             engine=engine,
             method=engines.of(engine).method(),
-            flags=chosen if asked.cflags is not None else flags.aligned(chosen),
+            flags=flags.aligned(chosen),
             options=options,
             jobs=asked.jobs or capacity.cores(),
         )
@@ -295,7 +302,9 @@ def show(search: Bisection, folder: BisectionFolder, *, quiet: bool, as_json: bo
     from dbdyno.store.bisection import document
 
     answer = runner.answer(search)
-    view = bisection.page(search, runner.found_by(search), answer["posterior"])
+    view = bisection.page(
+        search, runner.found_by(search), answer["posterior"], runner.layout_by(search)
+    )
     write.publish({folder.report: html.render(view).encode()})
     if as_json:
         print(json.dumps(document(search) | answer, indent=2))  # noqa: T201

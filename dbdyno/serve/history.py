@@ -378,9 +378,11 @@ def _changes(found: History) -> Table | Text:
             )
         ),
         rows=rows,
-        note="p: of Student's t test that both levels are one, beside the number of results of "
-        "each. Differs: what is known to be unlike between the last result of the level before "
-        "and the first one of the new level.",
+        note="p: of Student's t test that both levels are one, for results that may be like their "
+        "neighbours. It has to be so small that on a page of "
+        f"{history.STEPS} steps with {history.FIGURES} figures each, chance makes any change point "
+        "one time in twenty at most. Differs: what is known to be unlike between the last result "
+        "of the level before and the first one of the new level.",
     )
 
 
@@ -397,7 +399,7 @@ def _change(line: Line, one: Change, metric: str, by: By) -> Row:
                 for level, count in levels
             ),
             Cell(text=change),
-            Cell(text="< 0.0001" if its.p < 1e-4 else f"{its.p:.4f}"),
+            Cell(text="< 0.000001" if its.p < 1e-6 else f"{its.p:.6f}"),
             Cell(text=differing(one.unlike) or "nothing that is known"),
         ),
         arm=line.name if by == "date" else None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -23,7 +23,25 @@ WEAK_TIMES = 10
 WINDOW = 50
 """Values that the first pass looks at together; the next window begins half of it later."""
 
+TESTS_EACH = 1.5
+"""A cut is the best of many: about as many tests as so many for each value of a history."""
+
 Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Test:
+    """What makes a cut a change point."""
+
+    __test__ = False  # no test of pytest's
+
+    level: float = LEVEL  # p at most
+    autocorrelation: float = 0.0  # of neighbouring values, that is allowed for
+    shortest: int = 1  # values of a level at least
+
+
+PUBLISHED = Test()
+"""The published test."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,21 +63,21 @@ class ChangePoint:
 
 
 def find(
-    values: Sequence[float], *, magnitude_min: float = 0.0, level: float = LEVEL
+    values: Sequence[float], *, magnitude_min: float = 0.0, test: Test = PUBLISHED
 ) -> tuple[ChangePoint, ...]:
-    """The change points of these values in their order, each significant at `level`.
+    """The change points of these values in their order, each significant by the test.
 
     Those up to `magnitude_min` are left out. ValueError of a level that is no probability, or of a
     value that is no finite number.
     """
     series = np.asarray(values, dtype=float)
-    if not 0 < level < 1 / WEAK_TIMES or not np.isfinite(series).all():
-        raise ValueError(f"level {level}, and finite values, are wanted")
-    cuts = _weak_cuts(series, level * WEAK_TIMES)
+    if not 0 < test.level < 1 / WEAK_TIMES or not np.isfinite(series).all():
+        raise ValueError(f"level {test.level}, and finite values, are wanted")
+    cuts = _weak_cuts(series, replace(test, level=test.level * WEAK_TIMES))
     while cuts:
-        found = _tested(series, cuts)
+        found = _tested(series, cuts, test)
         weakest = max(found, key=lambda one: one.p)
-        if weakest.p <= level:
+        if weakest.p <= test.level:
             weakest = min(found, key=lambda one: one.magnitude)
             if weakest.magnitude > magnitude_min:
                 return found
@@ -68,18 +86,27 @@ def find(
     return ()
 
 
-def _weak_cuts(series: Numbers, level: float) -> list[int]:
+def level_of_each(count: int, histories: int, *, chance: float) -> float:
+    """The level at which any of so many histories has a change point by chance so rarely.
+
+    `count`: values of each. Bonferroni's share of the chance for each test of each history;
+    docs/serve.md has the simulation.
+    """
+    return chance / (max(TESTS_EACH * count, 1) * histories)
+
+
+def _weak_cuts(series: Numbers, test: Test) -> list[int]:
     """The cuts that windows find which overlap by half; a cut begins the next window early."""
     found: set[int] = set()
     start = 0
     while start < len(series):
-        own = [start + cut for cut in _divided(series[start : start + WINDOW], level)]
+        own = [start + cut for cut in _divided(series[start : start + WINDOW], test)]
         found.update(own)
         start = max([start + WINDOW // 2, *own[-1:]])
     return sorted(found)
 
 
-def _divided(series: Numbers, level: float) -> list[int]:
+def _divided(series: Numbers, test: Test) -> list[int]:
     """Cuts of one window: always the best one of all segments, until that is not significant.
 
     Tests the two parts that are least alike, not everything up to the segment's end, because a
@@ -88,19 +115,20 @@ def _divided(series: Numbers, level: float) -> list[int]:
     cuts: list[int] = []
     while True:
         splits = [
-            (start, _best_split(series[start:end]))
+            (start, _best_split(series[start:end], test.shortest))
             for start, end in pairwise([0, *cuts, len(series)])
-            if end - start > 1
+            if end - start >= 2 * test.shortest
         ]
         if not splits:
             return cuts
         start, (_, cut, end) = max(splits, key=lambda one: one[1][0])
-        if t_p(series[start : start + cut], series[start + cut : start + end]) > level:
+        first, second = series[start : start + cut], series[start + cut : start + end]
+        if t_p(first, second, test.autocorrelation) > test.level:
             return cuts
         cuts = sorted([*cuts, start + cut])
 
 
-def _best_split(series: Numbers) -> tuple[float, int, int]:
+def _best_split(series: Numbers, shortest: int) -> tuple[float, int, int]:
     """The greatest Q, where the values after differ most from those before, and where they end.
 
     Q = 2 / (n + m) · [Σ|x - y| - m / (n - 1) · Σ|x - x'| - n / (m - 1) · Σ|y - y'|] of the first n
@@ -114,26 +142,36 @@ def _best_split(series: Numbers) -> tuple[float, int, int]:
     first, both, whole = sums[cuts, cuts], sums[cuts, ends], sums[ends, ends]
     within_x, within_y = first / 2, (whole - 2 * both + first) / 2
     apart = m / np.maximum(n - 1, 1) * within_x + n / np.maximum(m - 1, 1) * within_y
-    q = np.where(m > 0, 2 / ends * (both - first - apart), -math.inf)
+    q = np.where((n >= shortest) & (m >= shortest), 2 / ends * (both - first - apart), -math.inf)
     row, column = np.unravel_index(int(q.argmax()), q.shape)
     return float(q[row, column]), int(row) + 1, int(column) + 2
 
 
-def _tested(series: Numbers, cuts: Sequence[int]) -> tuple[ChangePoint, ...]:
-    """Each cut with the levels on both sides, up to the cuts beside it."""
+def _tested(series: Numbers, cuts: Sequence[int], test: Test) -> tuple[ChangePoint, ...]:
+    """Each cut with the levels on both sides, up to the cuts beside it.
+
+    Two windows may have cuts so near each other that a level is too short: their p is 1.
+    """
     levels = np.split(series, list(cuts))
     return tuple(
         ChangePoint(
-            index=cut, before=float(one.mean()), after=float(other.mean()), p=t_p(one, other)
+            index=cut,
+            before=float(one.mean()),
+            after=float(other.mean()),
+            p=t_p(one, other, test.autocorrelation)
+            if min(len(one), len(other)) >= test.shortest
+            else 1.0,
         )
         for cut, (one, other) in zip(cuts, pairwise(levels), strict=True)
     )
 
 
-def t_p(first: Numbers, second: Numbers) -> float:
+def t_p(first: Numbers, second: Numbers, autocorrelation: float = 0.0) -> float:
     """p of Student's two-sided t test, with one variance of both, that the means are the same.
 
-    1 of a single value each. Without any spread 0 where the means differ, else 1.
+    The variance of a mean of values whose neighbours correlate by r is (1 + r) / (1 - r) times that
+    of independent ones (an AR(1) process). 1 of a single value each. Without any spread 0 where the
+    means differ, else 1.
     """
     from scipy.special import stdtr
 
@@ -143,7 +181,8 @@ def t_p(first: Numbers, second: Numbers) -> float:
         return 1.0
     apart = abs(float(first.mean() - second.mean()))
     squares = float(((first - first.mean()) ** 2).sum() + ((second - second.mean()) ** 2).sum())
-    error = math.sqrt(squares / freedom * (1 / n + 1 / m))
+    spread = (1 + autocorrelation) / (1 - autocorrelation)
+    error = math.sqrt(squares / freedom * spread * (1 / n + 1 / m))
     if error == 0:
         return 0.0 if apart else 1.0
     return float(2 * stdtr(freedom, -apart / error))

@@ -16,13 +16,21 @@ from dbdyno.analysis.across.values import Figure, Reader
 from dbdyno.analysis.across.work import Index, Trace, Work
 from dbdyno.model import Bound, Difference, engine
 from dbdyno.stats import change_points
-from dbdyno.stats.change_points import ChangePoint
+from dbdyno.stats.change_points import ChangePoint, Test
 
 By = Literal["date", "version"]
 """The order of a history: the results of each arm by date, or of all arms by version."""
 
 MAGNITUDE_MIN = 0.01
 """Levels that lie closer than this share are one: no host is so quiet from day to day."""
+FALSE_PAGES = 0.05
+"""Share of pages without any change that have a change point, over all histories of a page."""
+STEPS, FIGURES = 42, 3
+"""A page of the suite: its steps, and the figures of each (`values.Values`)."""
+AUTOCORRELATION = 0.3
+"""Of the results of neighbouring days, up to which that share holds."""
+SHORTEST = 2
+"""Results of a level: a single one that is far off was disturbed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,21 +176,24 @@ def _lines(points: Sequence[Point], by: By, product: str) -> tuple[Line, ...]:
     """By date a line of each arm; by version one of all."""
     if by == "version":
         its = sorted(points, key=lambda one: (one.side.version_num, *_when(one)))
-        return (line(product, its),) if its else ()
+        return (line(product, its, lines=1),) if its else ()
     by_arm: dict[str, list[Point]] = {}
     for point in sorted(points, key=_when):
         by_arm.setdefault(point.side.arm, []).append(point)
-    return tuple(line(arm, by_arm[arm]) for arm in sorted(by_arm))
+    return tuple(line(arm, by_arm[arm], lines=len(by_arm)) for arm in sorted(by_arm))
 
 
 def _when(point: Point) -> tuple[int, str, str]:
     return (point.side.begun_unix_ns, point.side.result, point.side.arm)
 
 
-def line(name: str, points: Sequence[Point]) -> Line:
-    """Points in their order, with the levels that change points part them into."""
+def line(name: str, points: Sequence[Point], *, lines: int) -> Line:
+    """Points in their order, with the levels that change points part them into.
+
+    `lines`: of its history, which share the level.
+    """
     values = [point.figure.value for point in points]
-    found = change_points.find(values, magnitude_min=MAGNITUDE_MIN)
+    found = changed(values, lines)
     cuts = [0, *(one.index for one in found), len(points)]
     levels = tuple(
         Level(first=first, last=end - 1, mean=sum(values[first:end]) / (end - first))
@@ -200,3 +211,13 @@ def line(name: str, points: Sequence[Point]) -> Line:
         for one, (level, following) in zip(found, pairwise(levels), strict=True)
     )
     return Line(name=name, points=tuple(points), levels=levels, changes=changes)
+
+
+def changed(values: Sequence[float], lines: int) -> tuple[ChangePoint, ...]:
+    """The change points of one of so many lines of a history."""
+    test = Test(
+        level=change_points.level_of_each(len(values), STEPS * FIGURES * lines, chance=FALSE_PAGES),
+        autocorrelation=AUTOCORRELATION,
+        shortest=SHORTEST,
+    )
+    return change_points.find(values, magnitude_min=MAGNITUDE_MIN, test=test)

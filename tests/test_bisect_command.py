@@ -159,7 +159,7 @@ def searched(levels: dict[int, float], skipped: dict[int, str] | None = None) ->
 
 def page_of(search: Bisection):
     chances = runner.answer(search)["posterior"]
-    return report.page(search, runner.found_by(search), chances, runner.layout_by(search))
+    return report.page(search, runner.found_by(search), chances)
 
 
 def sentences(search: Bisection) -> list[str]:

@@ -11,24 +11,23 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-import marked_page
 from dbdyno.stats import bisection
-from dbdyno.stats.bisection import BLOCKS, Found, Test
+from dbdyno.stats.bisection import LAYOUT_SD, Found, Test
 from dbdyno.stats.interval import mean_and_sd
 from simulation import MEASURED_SD
 
-TOOL = "tools/simulated_searches.py"
+BEGIN = "<!-- made by tools/simulated_searches.py: begin -->"
+END = "<!-- made by tools/simulated_searches.py: end -->"
 SEARCHES = 200
-LAYOUTS = (0.002, 0.004, 0.007, 0.01, 0.014)
-"""Standard deviations of the layout noise; where a kind has none of its own, it is drawn between
-the least and the greatest, log-uniform."""
+BLOCKS = 4
+"""Blocks of a test, as `dyno bisect` has them."""
 BUSY_SD = 0.042
 """Of a block's CPU per operation in a search on two processors, with noisy neighbours."""
 TESTS_MAX = 60
@@ -46,7 +45,6 @@ class Kind:
     change: float = -0.03
     second: float = 0.0  # of a second change
     sd: float = MEASURED_SD[1]  # of a block
-    layout: float | None = None  # its standard deviation; None: drawn for each search
     disturbed: float = 0.0  # share of tests that are off as a whole …
     off: float = 0.02  # … with this standard deviation
 
@@ -58,7 +56,6 @@ class Search:
     truth: tuple[int, ...]  # the commits that changed something
     tests: tuple[Test, ...]
     found: Found
-    layout: float  # the layout noise that was drawn
     standing: tuple[tuple[float, bool], ...]  # after each test: the probability, whether right
 
     @property
@@ -81,12 +78,6 @@ KINDS = (
     Kind(words="4 %, and later 6 %", change=-0.04, second=-0.06),
     Kind(words="3 %, a tenth of tests off by 2 %", disturbed=0.1),
 )
-BY_LAYOUT = tuple(
-    Kind(words=words, change=change, layout=layout)
-    for words, change in (("none", 0.0), ("1.5 %", -0.015), ("3 %", -0.03), ("10 %", -0.1))
-    for layout in LAYOUTS
-)
-"""Every size of the layout noise, where nothing changed and where a commit did."""
 
 
 def searches(kind: Kind, count: int) -> Iterator[Search]:
@@ -100,10 +91,7 @@ def searched(kind: Kind, draw: np.random.Generator) -> Search:
     changes = [size for size in (kind.change, kind.second) if size]
     places = sorted(draw.choice(kind.commits, size=len(changes), replace=False) + 1)
     truth = tuple(int(place) for place in places)
-    layout = kind.layout
-    if layout is None:
-        layout = math.exp(draw.uniform(math.log(LAYOUTS[0]), math.log(LAYOUTS[-1])))
-    own = draw.normal(0, layout, kind.commits + 1)
+    own = draw.normal(0, LAYOUT_SD, kind.commits + 1)
     tests: list[Test] = []
     standing = []
     while len(tests) < TESTS_MAX:
@@ -116,9 +104,7 @@ def searched(kind: Kind, draw: np.random.Generator) -> Search:
         now = bisection.found(kind.commits, tests)
         standing.append((now.probability, now.first == (truth[0] if truth else None)))
     found = bisection.found(kind.commits, tests)
-    return Search(
-        truth=truth, tests=tuple(tests), found=found, layout=layout, standing=tuple(standing)
-    )
+    return Search(truth=truth, tests=tuple(tests), found=found, standing=tuple(standing))
 
 
 def _tested(kind: Kind, index: int, level: float, draw: np.random.Generator) -> Test:
@@ -130,45 +116,26 @@ def _tested(kind: Kind, index: int, level: float, draw: np.random.Generator) -> 
 
 
 def tables(count: int) -> Iterator[str]:
-    """The lines of all tables."""
-    yield (
-        f"Of {count} searches each, by the standard deviation of the layout noise; a block's is "
-        f"{percent(MEASURED_SD[1])}:"
-    )
-    yield ""
-    by_layout = {kind: tuple(searches(kind, count)) for kind in BY_LAYOUT}
-    yield from _errors(by_layout, "layout", lambda kind: kind.layout)
-    yield ""
-    yield (
-        f"Of {count} searches each, with layout noise that is drawn anew for each search; the "
-        "second column is the standard deviation of a block:"
-    )
-    yield ""
+    """The lines of both tables."""
     done = {kind: tuple(searches(kind, count)) for kind in KINDS}
-    yield from _errors(done, "noise", lambda kind: kind.sd)
+    yield from _errors(done, count)
     yield ""
-    told = [*by_layout.items(), *done.items()]
-    yield from _honesty([one for kind, all in told if not kind.disturbed for one in all])
+    yield from _honesty([one for kind, all in done.items() if not kind.disturbed for one in all])
 
 
-def percent(share: float) -> str:
-    """A share as a page has it: 1.6 %."""
-    return f"{100 * share:.1f} %"
-
-
-def _errors(
-    done: Mapping[Kind, tuple[Search, ...]], second: str, shown: Callable[[Kind], float | None]
-) -> Iterator[str]:
+def _errors(done: dict[Kind, tuple[Search, ...]], count: int) -> Iterator[str]:
     """A row for each kind: how its searches ended, and after how much."""
-    yield f"| change | {second} | right | wrong | not sure | tests, mean | 95 % | commits built |"
+    yield f"Of {count} searches each; the second column is the standard deviation of a block:"
+    yield ""
+    yield "| change | noise | right | wrong | not sure | tests, mean | 95 % | commits built |"
     yield "|---|--:|--:|--:|--:|--:|--:|--:|"
     for kind, all in done.items():
         sure = [one for one in all if one.found.sure]
         right = sum(one.is_right for one in sure)
         tests = [len(one.tests) for one in all]
         built = np.mean([len({test.index for test in one.tests}) for one in all])
-        cells = [kind.words, percent(shown(kind) or 0.0)]
-        cells += [str(right), str(len(sure) - right), str(len(all) - len(sure))]
+        cells = [kind.words, f"{kind.sd:.1%}".replace("%", " %")]
+        cells += [str(right), str(len(sure) - right), str(count - len(sure))]
         cells += [f"{np.mean(tests):.1f}", f"{np.quantile(tests, 0.95):.0f}", f"{built:.1f}"]
         yield f"| {' | '.join(cells)} |"
 
@@ -199,7 +166,17 @@ def main() -> None:
     if asked.write is None:
         sys.stdout.writelines(f"{line}\n" for line in lines)
     else:
-        marked_page.write(asked.write, TOOL, lines)
+        _write(asked.write, lines)
+
+
+def _write(page: Path, lines: Iterable[str]) -> None:
+    """Puts the lines between the marks of a page."""
+    before, _, rest = page.read_text().partition(BEGIN)
+    _, mark, after = rest.partition(END)
+    if not mark:
+        sys.exit(f"`{page}` has no `{BEGIN}` and `{END}`")
+    table = "\n".join(lines)
+    page.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}")
 
 
 if __name__ == "__main__":

@@ -24,10 +24,10 @@ from dbdyno.plan import parse
 from dbdyno.plan.bisect import Side
 from dbdyno.run.check import preflight
 from dbdyno.stats import bisection as stats
-from dbdyno.stats.bisection import Found, Layout
+from dbdyno.stats.bisection import Found
 from dbdyno.store.bisection import BisectionFolder
 
-BLOCKS_FIRST, BLOCKS_MORE = stats.BLOCKS, stats.BLOCKS
+BLOCKS_FIRST, BLOCKS_MORE = 4, 4
 """Blocks of a commit's first test, and of each further one; even, as two mirror each other."""
 LOCK = "dyno bisect: build"
 Say = Callable[[str], None]
@@ -245,16 +245,12 @@ def keep(search: Bisection, at: Searching) -> None:
 
 def answer(search: Bisection) -> Json:
     """What follows from the tests, as bisect.json has it."""
-    found, layout = found_by(search), layout_by(search)
+    found = found_by(search)
     question = search.question
     chances = stats.posterior(
         question.last, of_stats(search), search.skipped.keys(), smallest=question.smallest
     )
-    return {
-        "posterior": list(chances),
-        "found": None if found is None else asdict(found),
-        "layout": None if layout is None else asdict(layout),
-    }
+    return {"posterior": list(chances), "found": None if found is None else asdict(found)}
 
 
 def found_by(search: Bisection) -> Found | None:
@@ -265,14 +261,6 @@ def found_by(search: Bisection) -> Found | None:
     return stats.found(
         question.last, of_stats(search), search.skipped.keys(), smallest=question.smallest
     )
-
-
-def layout_by(search: Bisection) -> Layout | None:
-    """The layout noise that the tests let expect; None before the first."""
-    if not search.tests:
-        return None
-    question = search.question
-    return stats.layout(question.last, of_stats(search), smallest=question.smallest)
 
 
 def standing(search: Bisection, index: int) -> str:

@@ -9,7 +9,7 @@ doi:10.1109/TIT.1963.1057832; Waeber, Frazier & Henderson 2013, doi:10.1137/1208
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dbdyno.stats.interval import Interval, t_quantile
-from dbdyno.stats.suspects import SURE, settled, suspects
 
 Numbers = npt.NDArray[np.float64]
-Transform = npt.NDArray[np.complex128]
 
+SURE = 0.95
+"""The search ends where one answer is so probable; a set of suspects holds as much."""
 NONE = 0.2
 """Probability, before any test, that no commit changed anything, against what the user believes."""
 MORE = 0.2
@@ -36,23 +36,15 @@ SMALLEST_SHARE = 0.25
 """Nor is one that is under this share of the bad commit's: the search is for what made that."""
 LARGEST = 7.0
 """The log ratio of the largest change, a thousandfold; smaller ones are as probable in logs."""
-LAYOUT_SDS = (0.0014, 0.0023, 0.0039, 0.0065, 0.0108, 0.018, 0.03)
-"""Standard deviations that the layout noise may have: of what a build has of its own, however many
-blocks, by where its code lies (Mytkowicz et al. 2009, doi:10.1145/1508244.1508275). The tests tell
-which of them are likely; before any test all are alike."""
-BLOCKS = 4
-"""Blocks of a test that is to come."""
-USEFUL = 0.2
-"""A further test of a commit tells at least this share of what the first of another build does."""
+LAYOUT_SD = 0.002
+"""Standard deviation of what a build has of its own, however many blocks: the layout of its code
+(Mytkowicz et al. 2009, doi:10.1145/1508244.1508275). A commit whose blocks are as sure as that is
+tested no more."""
 FREEDOM_MAX = 8
 """Degrees of freedom of a test's t distribution at most, so that a disturbed test costs some
 further ones and not the answer."""
-GRID = 301
+GRID = 401
 """Levels that a commit may have, between those that tests let expect."""
-PERIOD = 640
-"""Of Fourier transforms: at least 2 · GRID - 1, and a product of small primes."""
-TRIMMED = 1e-16
-"""Levels less probable than this share of the most probable one are left out."""
 REACH = 6.0
 """The levels end so many standard errors beyond the outermost test."""
 
@@ -78,25 +70,7 @@ class Found:
     suspects: tuple[int, ...]  # commits that together have SURE, with that of no change; in order
     sure: bool  # whether the answer has SURE, with commits before it that cannot be tested
     size: Interval | None  # ratio of the level after it to the one before; None without a test
-    wanted: Wanted | None  # None of a sure answer
     more_changes: tuple[Found, ...] = ()  # in the order of commits
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """What would make an answer sure, about."""
-
-    builds: int  # of each suspect, laid out anew; 1: the one that there is
-    tests: int  # further ones, of all suspects, if that is enough
-
-
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """The layout noise that the tests let expect."""
-
-    sd: float  # standard deviation of a build's log ratio
-    low: float  # 95 % lie between
-    high: float
 
 
 def posterior(
@@ -113,16 +87,7 @@ def posterior(
     ValueError of tests that no search can have.
     """
     _check(n, tests, skipped)
-    return next(_changes(_chain(n, _measured(n, tests, smallest))))
-
-
-def layout(n: int, tests: Sequence[Test], *, smallest: float = SMALLEST) -> Layout:
-    """The layout noise that these tests let expect. Arguments as of `posterior`."""
-    _check(n, tests, ())
-    chances = _chain(n, _measured(n, tests, smallest)).layouts
-    upto = np.cumsum(chances)
-    low, high = (LAYOUT_SDS[int((upto < share).sum())] for share in (0.025, 0.975))
-    return Layout(sd=math.sqrt(_variance(chances)), low=low, high=high)
+    return next(_changes(n, _measured(n, tests, smallest)))
 
 
 def next_test(
@@ -134,19 +99,18 @@ def next_test(
 ) -> int | None:
     """The commit to test next, perhaps again; None: the answer is sure, or gets no surer.
 
-    The bad commit first, then the one whose test tells most about the first change, then about
+    The bad commit first, then the one that halves the probability of the first change, then of
     the second, as long as there is more likely one than not. Arguments as of `posterior`.
     """
     _check(n, tests, skipped)
     if not tests:
         return n
     measured = _measured(n, tests, smallest)
-    chain = _chain(n, measured)
-    for order, chances in enumerate(_changes(chain)):
+    for order, chances in enumerate(_changes(n, measured)):
         if order > 0 and chances[-1] > 1 - FURTHER:
             return None
-        if not settled(chances, skipped):
-            return _most_telling(chances, _gains(measured, chain.layouts), skipped)
+        if not _settled(chances, skipped):
+            return _halving(chances, measured.exhausted.union(skipped))
         if chances[-1] >= SURE:
             return None
     return None
@@ -162,28 +126,20 @@ def found(
     """The answer so far: the first change, and those after it. Arguments as of `posterior`."""
     _check(n, tests, skipped)
     measured = _measured(n, tests, smallest)
-    chain = _chain(n, measured)
     told: list[Found] = []
-    for order, chances in enumerate(_changes(chain)):
+    for order, chances in enumerate(_changes(n, measured)):
         if order > 0 and chances[-1] > 1 - FURTHER:
             break
         told.append(_told(chances, skipped))
     ends = [(0, 0), *((one.suspects[0], one.suspects[-1]) for one in told if one.suspects)]
     ends.append((n + 1, n + 1))
-    own_variance = _variance(chain.layouts)
     sized = [
-        replace(one, size=_size(measured, own_variance, before[1], own, after[0]))
-        if one.suspects
-        else one
+        replace(one, size=_size(measured, before[1], own, after[0])) if one.suspects else one
         for one, before, own, after in zip(
             told, ends, ends[1:], [*ends[2:], ends[-1]], strict=False
         )
     ]
-    whole = [
-        one if one.sure else replace(one, wanted=_wanted(one, measured, own_variance))
-        for one in sized
-    ]
-    return replace(whole[0], more_changes=tuple(whole[1:]))
+    return replace(sized[0], more_changes=tuple(sized[1:]))
 
 
 def _check(n: int, tests: Sequence[Test], skipped: Collection[int]) -> None:
@@ -203,7 +159,7 @@ class _Level:
 
     index: int
     log_ratio: float
-    variance: float  # of it, by the scatter of its blocks
+    width: float  # standard error of it, with the layout noise
     blocks: int
 
 
@@ -215,6 +171,13 @@ class _Measured:
     freedom: int
     variance: float  # of a block's log ratio
     smallest: float  # log ratio from which on a change is one that is searched
+
+    @property
+    def exhausted(self) -> frozenset[int]:
+        """The commits whose layout noise is what is left to be known."""
+        return frozenset(
+            one.index for one in self.levels if self.variance / one.blocks <= LAYOUT_SD**2
+        )
 
 
 def _measured(n: int, tests: Sequence[Test], smallest: float) -> _Measured:
@@ -230,7 +193,7 @@ def _measured(n: int, tests: Sequence[Test], smallest: float) -> _Measured:
             _Level(
                 index=index,
                 log_ratio=math.fsum(one.blocks * one.log_ratio for one in own) / blocks,
-                variance=variance / blocks,
+                width=math.sqrt(variance / blocks + LAYOUT_SD**2),
                 blocks=blocks,
             )
         )
@@ -243,114 +206,65 @@ def _measured(n: int, tests: Sequence[Test], smallest: float) -> _Measured:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Chain:
-    """The tested commits as a hidden Markov chain; arrays have a row for each of LAYOUT_SDS.
+def _changes(n: int, measured: _Measured) -> Iterator[tuple[float, ...]]:
+    """Where the first change is, then the second, …: by commit, and last that there is none.
 
-    (Fearnhead 2006, doi:10.1007/s11222-006-8450-8.) The level begins at 0, give or take the layout
-    of the good build, which all tests share, and may jump once between two tested commits.
+    A hidden Markov chain along the tested commits (Fearnhead 2006, doi:10.1007/s11222-006-8450-8):
+    the level begins at 0, give or take the layout of the good build, which all tests share, and may
+    jump once between two tested commits. Sums up all ways to do so: forward for each number of
+    jumps, backward once, as all jumps after the first are alike.
     """
-
-    gaps: list[int]  # commits from each test to the next; the last ones are not tested
-    shares: list[float]  # probability that the first change is in a gap, if it is in none before
-    more: list[float]  # that a further one is
-    jump: Transform  # of the probability to jump, by its size
-    likely: list[Numbers]  # how well each level agrees with a commit's tests
-    later: list[Numbers]  # and with those of all commits after it
-    before: list[Numbers]  # levels before each test and after the last, without any change
-    entering: list[Numbers]  # levels after a first change in each gap
-
-    @property
-    def layouts(self) -> Numbers:
-        """The probability of each of LAYOUT_SDS."""
-        rows = self.before[-1].sum(axis=1)
-        for level, fits, rest in zip(self.entering, self.likely, self.later, strict=False):
-            rows = rows + (level * fits * rest).sum(axis=1)
-        shares: Numbers = rows / rows.sum()
-        return shares
-
-
-def _chain(n: int, measured: _Measured) -> _Chain:
-    """Sums up all ways to jump: forward for each number of jumps, backward once for the later."""
     ends = [0, *(one.index for one in measured.levels), n]
-    gaps = [after - before for before, after in pairwise(ends)]
+    gaps = [after - before for before, after in pairwise(ends)]  # the last is not tested
     shares = [(1 - NONE) * gap / (n - (1 - NONE) * at) for at, gap in zip(ends, gaps, strict=False)]
     more = [1 - (1 - MORE / n) ** gap for gap in gaps]
     grid, jump = _grid(measured)
     likely = [_likely(one, grid, measured.freedom) for one in measured.levels]
-    start = np.exp(-((grid / np.array(LAYOUT_SDS)[:, np.newaxis]) ** 2) / 2)
-    start /= start.sum(axis=1, keepdims=True) * len(LAYOUT_SDS)
+    later = _backward(likely, more[:-1], jump)
+    start = np.exp(-((grid / LAYOUT_SD) ** 2) / 2)
+    start /= start.sum()
     before = _forward(start, [0.0 * start] * len(likely), likely, shares)
-    return _Chain(
-        gaps=gaps,
-        shares=shares,
-        more=more,
-        jump=jump,
-        likely=likely,
-        later=_backward(likely, more[:-1], jump),
-        before=before,
-        entering=_entering(before, shares, jump),
-    )
-
-
-def _changes(chain: _Chain) -> Iterator[tuple[float, ...]]:
-    """Where the first change is, then the second, …: by commit, and last that there is none."""
-    before, entering, shares = chain.before, chain.entering, chain.shares
     total = 0.0
     for order in range(CHANGES_MAX):
+        entering = [share * (jump @ level) for share, level in zip(shares, before, strict=True)]
         weights = [
             float((level * fits * rest).sum())
-            for level, fits, rest in zip(entering, chain.likely, chain.later, strict=False)
+            for level, fits, rest in zip(entering, likely, later, strict=False)
         ]
         weights.append(shares[-1] * float(before[-1].sum()))
         if order == 0:
             total = math.fsum(weights) + (1 - shares[-1]) * float(before[-1].sum())
         spread = [
             weight / total / gap
-            for weight, gap in zip(weights, chain.gaps, strict=True)
+            for weight, gap in zip(weights, gaps, strict=True)
             for _ in range(gap)
         ]
         yield (*spread, max(1 - math.fsum(spread), 0.0))
-        before = _forward(0.0 * before[0], entering, chain.likely, chain.more)
-        shares = chain.more
-        entering = _entering(before, shares, chain.jump)
+        before = _forward(0.0 * start, entering, likely, more)
+        shares = more
 
 
-def _grid(measured: _Measured) -> tuple[Numbers, Transform]:
-    """The levels that commits may have, and the Fourier transform of the probability to jump.
+def _grid(measured: _Measured) -> tuple[Numbers, Numbers]:
+    """The levels that commits may have, and the probability to jump from one to another.
 
     The size of a jump is log-uniform from the smallest that is looked for: its density is 1 / size.
     """
     most = max((abs(one.log_ratio) for one in measured.levels), default=0.0)
-    variance = max((one.variance for one in measured.levels), default=0.0)
-    reach = most + REACH * math.sqrt(variance + LAYOUT_SDS[-1] ** 2)
-    grid = np.linspace(-reach, reach, GRID)
-    step = float(grid[1] - grid[0])
-    apart = step * np.abs(np.arange(1 - GRID, GRID))
+    width = max((one.width for one in measured.levels), default=LAYOUT_SD)
+    grid = np.linspace(-most - REACH * width, most + REACH * width, GRID)
+    apart = np.abs(np.subtract.outer(grid, grid))
     allowed = (apart >= measured.smallest) & (apart <= LARGEST)
-    density = measured.smallest / 2 / np.where(allowed, apart, 1.0) ** 2
-    return grid, np.fft.rfft(np.where(allowed, density * step, 0.0), PERIOD)
-
-
-def _jumped(levels: Numbers, jump: Transform) -> Numbers:
-    """The levels after a jump: a convolution."""
-    whole: Numbers = np.fft.irfft(np.fft.rfft(levels, PERIOD) * jump, PERIOD)
-    return _trimmed(whole[..., GRID - 1 : 2 * GRID - 1])
-
-
-def _trimmed(levels: Numbers) -> Numbers:
-    """Without what is rounding, or so small that processors take long for it."""
-    kept: Numbers = np.where(levels > TRIMMED * levels.max(axis=1, keepdims=True), levels, 0.0)
-    return kept
+    step = float(grid[1] - grid[0])
+    density = 1 / (2 * math.log(LARGEST / measured.smallest)) / np.where(allowed, apart, 1.0)
+    return grid, np.where(allowed, density * step, 0.0)
 
 
 def _likely(measured: _Level, grid: Numbers, freedom: int) -> Numbers:
-    """How well each level agrees with the tests of a commit: densities of t, up to a factor."""
+    """How well each level agrees with the tests of a commit: by t, 1 where it is the same."""
     freedom = min(freedom, FREEDOM_MAX)
-    step = float(grid[1] - grid[0])
-    width = np.maximum(np.sqrt(measured.variance + np.square(LAYOUT_SDS)), step)[:, np.newaxis]
+    width = max(measured.width, float(grid[1] - grid[0]))
     distance = (measured.log_ratio - grid) / width
-    agrees: Numbers = width[0] / width * (1 + distance**2 / freedom) ** (-(freedom + 1) / 2)
+    agrees: Numbers = (1 + distance**2 / freedom) ** (-(freedom + 1) / 2)
     return agrees
 
 
@@ -360,56 +274,45 @@ def _forward(
     """The levels after each test that it lets remain; the first of them before any test."""
     states = [state]
     for comes, fits, share in zip(entering, likely, leaving, strict=False):
-        states.append(_trimmed(((1 - share) * states[-1] + comes) * fits))
+        states.append(((1 - share) * states[-1] + comes) * fits)
     return states
 
 
-def _entering(before: Sequence[Numbers], shares: Sequence[float], jump: Transform) -> list[Numbers]:
-    """The levels after a jump in each gap."""
-    return [share * _jumped(level, jump) for share, level in zip(shares, before, strict=True)]
-
-
-def _backward(
-    likely: Sequence[Numbers], leaving: Sequence[float], jump: Transform
-) -> list[Numbers]:
+def _backward(likely: Sequence[Numbers], leaving: Sequence[float], jump: Numbers) -> list[Numbers]:
     """How well all later tests agree with each level that a tested commit may have."""
-    rest = [np.ones((len(LAYOUT_SDS), GRID))]
+    rest = [np.ones(GRID)]
     for fits, share in zip(reversed(likely[1:]), reversed(leaving[1:]), strict=True):
-        coming = _trimmed(fits * rest[-1])
-        rest.append((1 - share) * coming + share * _jumped(coming, jump))
+        coming = fits * rest[-1]
+        rest.append((1 - share) * coming + share * (jump @ coming))
     return rest[::-1]
 
 
-def _variance(layouts: Numbers) -> float:
-    """The mean variance of the layout noise by these probabilities."""
-    return float(layouts @ np.square(LAYOUT_SDS))
+def _settled(chances: Sequence[float], skipped: Collection[int]) -> bool:
+    """Whether one answer is sure: none, a commit, or neighbours that only untestable ones part."""
+    return chances[-1] >= SURE or max(_together(chances, skipped).values()) >= SURE
 
 
-def _gains(measured: _Measured, layouts: Numbers) -> dict[int, float]:
-    """How much a further test tells of each tested commit, as a share of a first one elsewhere.
+def _together(chances: Sequence[float], skipped: Collection[int]) -> dict[int, float]:
+    """The probability of each commit that can be tested with those before it that cannot."""
+    sums: dict[int, float] = {}
+    waiting = 0.0
+    for index, chance in enumerate(chances[:-1], start=1):
+        waiting += chance
+        if index not in skipped:
+            sums[index], waiting = waiting, 0.0
+    return sums
 
-    By the precision of its level, as only another build tells more of what layout hides.
+
+def _halving(chances: Sequence[float], barred: Collection[int]) -> int | None:
+    """The commit that parts the probability best: half of it up to there.
+
+    None where all that would part it are barred.
     """
-
-    def precision(blocks: int) -> float:
-        return float((layouts / (measured.variance / blocks + np.square(LAYOUT_SDS))).sum())
-
-    return {
-        one.index: (precision(one.blocks + BLOCKS) - precision(one.blocks)) / precision(BLOCKS)
-        for one in measured.levels
-    }
-
-
-def _most_telling(
-    chances: Sequence[float], gains: Mapping[int, float], skipped: Collection[int]
-) -> int | None:
-    """The commit whose test parts the probability best; None where none tells much any more."""
-    worth: dict[int, float] = {}
-    for index, upto in enumerate(np.cumsum(chances[:-1]).tolist(), start=1):
-        gain = gains.get(index, 1.0)
-        if index not in skipped and gain >= USEFUL and abs(upto - 1 / 2) <= SURE / 2:
-            worth[index] = gain * upto * (1 - upto)
-    return max(worth, key=lambda index: worth[index], default=None)
+    upto = np.cumsum(chances[:-1]).tolist()
+    wanted = [index for index in range(1, len(chances)) if index not in barred]
+    best = min(wanted, key=lambda index: abs(upto[index - 1] - 1 / 2), default=None)
+    useless = best is None or abs(upto[best - 1] - 1 / 2) > SURE / 2
+    return None if useless else best
 
 
 def _told(chances: Sequence[float], skipped: Collection[int]) -> Found:
@@ -419,28 +322,33 @@ def _told(chances: Sequence[float], skipped: Collection[int]) -> Found:
     return Found(
         first=None if none else best,
         probability=chances[best - 1],
-        suspects=suspects(chances),
-        sure=settled(chances, skipped),
+        suspects=_suspects(chances),
+        sure=_settled(chances, skipped),
         size=None,
-        wanted=None,
     )
 
 
-def _size(
-    measured: _Measured, own_variance: float, start: int, own: tuple[int, int], end: int
-) -> Interval | None:
+def _suspects(chances: Sequence[float]) -> tuple[int, ...]:
+    """The fewest commits that have SURE together with no change, and those as probable as they."""
+    ranked = sorted(chances, reverse=True)
+    sums = np.cumsum(ranked)
+    last = ranked[min(int(np.searchsorted(sums, SURE)), len(ranked) - 1)]
+    return tuple(
+        index for index, chance in enumerate(chances[:-1], start=1) if chance >= last * (1 - 1e-9)
+    )
+
+
+def _size(measured: _Measured, start: int, own: tuple[int, int], end: int) -> Interval | None:
     """The level from the last suspect up to the next change, over that since the one before.
 
-    Before the first change that of the good commit is among them, 0 with the layout of its build.
+    Before the first change the level is that of the good commit, 1 with the layout of its build.
     """
     after = [one for one in measured.levels if own[1] <= one.index < end]
-    before = [one for one in measured.levels if start <= one.index < own[0]]
-    if start == 0:
-        before.append(_Level(index=0, log_ratio=0.0, variance=0.0, blocks=0))
-    if not after or not before:
+    before = [one for one in measured.levels if start <= one.index < own[0]] if start else []
+    if not after or (start and not before):
         return None
-    log_after, variance_after = _mean(after, own_variance)
-    log_before, variance_before = _mean(before, own_variance)
+    log_after, variance_after = _mean(after)
+    log_before, variance_before = _mean(before) if before else (0.0, LAYOUT_SD**2)
     log = log_after - log_before
     reach = t_quantile(0.975, measured.freedom) * math.sqrt(variance_after + variance_before)
     return Interval(
@@ -451,27 +359,9 @@ def _size(
     )
 
 
-def _mean(levels: Sequence[_Level], own_variance: float) -> tuple[float, float]:
+def _mean(levels: Sequence[_Level]) -> tuple[float, float]:
     """Their common level, each weighed by its precision, and its variance."""
-    weights = [1 / (one.variance + own_variance) for one in levels]
+    weights = [1 / one.width**2 for one in levels]
     total = math.fsum(weights)
     logs = (weight * one.log_ratio for weight, one in zip(weights, levels, strict=True))
     return math.fsum(logs) / total, 1 / total
-
-
-def _wanted(told: Found, measured: _Measured, own_variance: float) -> Wanted:
-    """What tells the levels before and after a change, half of its size from the middle.
-
-    Half of the variance that is allowed is for layout, which only other builds tell, and the rest
-    for blocks. Without a change both ends are to be told apart from the smallest one.
-    """
-    size = measured.smallest
-    if told.first is not None and told.size is not None:
-        size = max(size, abs(math.log(told.size.value)))
-    allowed = (size / 2 / t_quantile(0.975, max(measured.freedom, 1))) ** 2
-    ends = 1 if told.first is not None else 2
-    builds = max(1, math.ceil(ends * own_variance / (allowed / 2)))
-    commits = min(len(told.suspects), math.ceil(math.log2(max(len(told.suspects), 1))) + 1)
-    done = sum(one.blocks for one in measured.levels if one.index in told.suspects)
-    blocks = commits * measured.variance / (allowed / 2) - done
-    return Wanted(builds=builds, tests=max(1, math.ceil(blocks / BLOCKS)))

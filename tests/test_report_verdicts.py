@@ -91,13 +91,13 @@ def changed(made: Comparison, step: str, **how: object) -> Comparison:
 
 def test_the_headline_has_a_line_for_each_word_what_matters_first(told: Page) -> None:
     assert list(items(told)) == [
+        "Failed",
         "Slower",
         "Faster",
         "Mixed",
         "Slower, within the margin",
         "Faster, within the margin",
         "Same within ±3 %",
-        "Failed",
         "Limited",
         "Not compared",
         "No direction, cannot tell",

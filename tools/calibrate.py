@@ -279,7 +279,8 @@ def _of_ended(found: Ended) -> Iterator[str]:
     both = (found.shown, found.plain)
     yield percent(found.decided.value)
     yield beside(*(its.held.value for its in both))
-    yield beside(*(its.held_decided.value for its in both))
+    held = [its.held_decided.value for its in both if its.held_decided.total]
+    yield beside(*held) if held else "none"
     yield beside(*(its.beyond.value for its in both))
     sizes = [f"{its.size:.2f}" for its in both if not math.isnan(its.size)]
     yield " \\| ".join(sizes) or "none"

@@ -1,4 +1,8 @@
-"""Two arms of one build by a workload file of a test's own; one of them may not use its indexes."""
+"""Two arms of one build by a workload file of a test's own; one of them may not use its indexes.
+
+Nor parallel workers: those of a short scan end before a reading knows whose they are, and their CPU
+would have no owner.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,10 @@ base = "plain"
 base_dir = "{base_dir}"
 [arms.slow]
 base_dir = "{base_dir}"
-settings = {{ enable_indexscan = "off", enable_bitmapscan = "off" }}
+[arms.slow.settings]
+enable_indexscan = "off"
+enable_bitmapscan = "off"
+max_parallel_workers_per_gather = "0"
 [server]
 data_dir = "{data}"
 [schedule]

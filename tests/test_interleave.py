@@ -63,38 +63,31 @@ def test_each_arm_comes_once_in_each_step_and_round_in_an_order_of_its_own(tmp_p
     assert orders != [schedule.of_step(replace(of, seed=7), 1, step) for step in steps] * 59
 
 
-def test_a_further_arm_takes_its_place_without_changing_the_others_order(tmp_path: Path) -> None:
+def test_steps_and_turns_begin_with_the_arm_that_ended_those_before(tmp_path: Path) -> None:
     of = made(tmp_path)
-    fewer = replace(of, arms=of.arms[:2])
-    step = preflight.prepare(of).steps["./reads.toml", "a"][1]
-    for block in range(1, 50):
-        order = schedule.of_step(of, block, step)
-        assert tuple(one for one in order if one != "c") == schedule.of_step(fewer, block, step)
+    steps = preflight.prepare(of).steps["./reads.toml", "a"]
+    linked: Counter[bool] = Counter()
+    for block in range(1, 30):
+        for before, step in pairwise(steps):
+            order = schedule.of_step(of, block, step)
+            linked[order[0] == schedule.of_step(of, block, before)[-1]] += 1
+            linked[order[-1] == schedule.of_step(of, block + 1, step)[0]] += 1
+        for turn in range(1, 30):
+            order = schedule.of_round(of, block, steps[1], turn)
+            linked[order[-1] == schedule.of_round(of, block, steps[1], turn + 1)[0]] += 1
+            linked[order[-1] == schedule.of_round(of, block + 1, steps[1], turn)[0]] += 1
+    # All but one in six, which are drawn afresh; of these a third by chance.
+    assert linked[False] / linked.total() == pytest.approx(1 / 6 * 2 / 3, abs=0.03)
 
 
-def test_two_turns_mirror_each_other_and_so_do_those_of_two_blocks(tmp_path: Path) -> None:
+def test_two_arms_change_places_in_each_turn_and_in_each_block(tmp_path: Path) -> None:
     of = made(tmp_path)
+    of = replace(of, arms=of.arms[:2])
     step = preflight.prepare(of).steps["./reads.toml", "a"][1]
-    for block, turn in product((1, 3), range(1, 30, 2)):
+    for block, turn in product((1, 7, 13), range(1, 5)):
         order = schedule.of_round(of, block, step, turn)
         assert schedule.of_round(of, block, step, turn + 1) == order[::-1]
         assert schedule.of_round(of, block + 1, step, turn) == order[::-1]
-        assert schedule.of_step(of, block + 1, step) == schedule.of_step(of, block, step)[::-1]
-
-
-@pytest.mark.parametrize("count", range(2, 6))
-def test_in_turns_every_arm_follows_every_other_equally_often(tmp_path: Path, count: int) -> None:
-    few = made(tmp_path)
-    of = replace(few, arms=tuple(replace(few.arms[0], name=name) for name in "abcde"[:count]))
-    step = preflight.prepare(few).steps["./reads.toml", "a"][1]
-    turns = 2 * schedule.rows_of_square(count)
-    for first in (1, 1 + turns):
-        orders = [schedule.of_round(of, 1, step, first + turn) for turn in range(turns)]
-        follow = Counter(pair for order in orders for pair in pairwise(order))
-        assert len(follow) == count * (count - 1)
-        assert len(set(follow.values())) == 1
-        places = Counter((place, arm) for order in orders for place, arm in enumerate(order))
-        assert len(set(places.values())) == 1, "and has every place equally often"
 
 
 def steps_that_write(*writes: bool) -> list[Step]:

@@ -68,7 +68,7 @@ def test_a_place_is_that_of_the_block_unless_the_step_had_an_order_of_its_own() 
     own = at("other", 0, 1.0)
     of_block = replace(own, position=None)
     unknown = replace(own, position=None, block=2)
-    found = placed([own, of_block, unknown], {1: ("base", "other")})
+    found = placed([own, of_block, unknown], {(1, own.facts.workload): ("base", "other")})
     assert [its.position for its in found] == [0, 1, None]
 
 

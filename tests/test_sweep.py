@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dbdyno import plan, workload
+from dbdyno.analysis import compare
 from dbdyno.host import program
 from dbdyno.model import Plan, Step
 from dbdyno.model.error import PlanError, WorkloadError
@@ -236,3 +238,38 @@ def test_a_run_takes_all_arms_through_the_order_that_it_notes(tmp_path: Path) ->
                 swept = [step for step in (run.path / name).iterdir() if "select" in step.name]
                 swept.sort(key=lambda step: (step / "done.json").stat().st_mtime_ns)
                 assert [step.name.split("-", 1)[1] for step in swept] == its["select-only"]
+
+
+def test_workloads_of_a_block_are_taken_in_the_order_that_it_notes_with_their_arms(
+    tmp_path: Path,
+) -> None:
+    program.find("dyno-loadgen")
+    of = made("scale = [1, 2], clients = [1, 2]", tmp_path)
+    folder = blocks.run(of, tmp_path / "results", wait=True).folder
+    noted = [block.passes() for block in Results.open(folder).blocks()]
+    assert [[*its] for its in noted[:2]] == [
+        ["pgbench@scale=1", "pgbench@scale=2"],
+        ["pgbench@scale=2", "pgbench@scale=1"],
+    ]
+    orders = [order for its in noted for order in its.values()]
+    assert all(after[0] == before[-1] for before, after in pairwise(orders))
+    for block, its in zip(Results.open(folder).blocks(), noted, strict=True):
+        begun = {
+            (title, run.arm): min(
+                (step / "step.json").stat().st_mtime_ns for step in (run.path / title).iterdir()
+            )
+            for run in block.runs()
+            for title in its
+        }
+        walked = [(title, arm) for title, order in its.items() for arm in order]
+        assert sorted(begun, key=lambda one: begun[one]) == walked
+    comparison = compare.load(folder)
+    places = {
+        (run.facts.workload, run.block, run.arm): run.position
+        for step in comparison.steps
+        for cell in step.cells
+        for run in cell.runs
+    }
+    for number, its in enumerate(noted, start=1):
+        for title, order in its.items():
+            assert [places[title, number, arm] for arm in order] == [*range(len(order))]

@@ -1,15 +1,17 @@
-"""In which order the arms of a plan run, drawn from its seed and counterbalanced.
+"""In which order the arms of a plan run, drawn from its seed so that what came before cancels.
 
-An odd block draws its order, the next one has it reversed: in the two of them every arm has a place
-from the begin and the same from the end, so that a drift that goes on evenly, and what a place is
-worth, cancel.
+Orders are *linked*: each begins with the arm that ended the one before, and has the others as they
+are drawn. So an arm follows itself as often as it follows any other, and what it leaves behind
+slows all arms alike (serially balanced: Finney & Outhwaite, Proc. R. Soc. B 145, 1956, 493-507).
+Two arms change places in each block. After `LINKED_MAX` blocks the order is drawn afresh, so that a
+disturbance that comes with every second block does not meet the same arm for ever. Of the orders
+tried, drawn, reversed, linked, these have the smallest worst case (docs/error-rates.md).
 
-Every draw hashes the seed, the block's number and what it is for, so that nothing depends on how
-much was drawn before: more blocks leave the earlier ones as they are, and a further arm takes its
-place among the others without changing their order. For three arms and more a square in which every
-arm follows every other equally often (Williams 1949) cannot do that: its rows for four arms do not
-have those for three within. So blocks draw each pair by itself, and only the turns within a step,
-which no later arm joins, are such rows.
+Every draw hashes the seed, the block's number and what it is for, so that more blocks leave the
+earlier ones as they are. A further arm changes the order of the others in blocks to come; those
+that are done keep theirs. It cannot be otherwise: if each two arms had the order that they have
+without the others, each two would change places for ever, and of three each would keep its
+neighbours.
 
 The steps of a sweep are gone through in an order of their own, which is the same for all arms of a
 block, and mirrored in the next.
@@ -34,6 +36,9 @@ OneOrdered = TypeVar("OneOrdered")
 
 OTHERS_MAX = 4
 """So many other arms at most for each run of the base in a block, and between two of them."""
+LINKED_MAX = 6
+"""So many orders are linked. More let through more of what comes with every second block, fewer
+more of what an arm leaves behind."""
 SAVE = "post-"
 """How a workload's `save` begins; the name of a step follows."""
 SEED_BITS = 53
@@ -49,9 +54,27 @@ def block(plan: Plan, number: int) -> Block:
     """The block of this number (from 1), also beyond those that the plan asks for."""
     return Block(
         number=number,
-        order=_mirrored(_order(plan, _odd(number), "arm"), number),
+        order=_of_pass(plan, number, 0),
         seed=_draw(plan.seed, number, "seed") >> (64 - SEED_BITS),
     )
+
+
+def passes(plan: Plan, block: Block) -> tuple[tuple[WorkloadUse, tuple[str, ...]], ...]:
+    """The workloads in the order in which a block goes through them, each with its order of arms.
+
+    Where arms run one after the other, an even block has the workloads reversed, and each pass is
+    linked with the one before: so each workload, too, has two arms change places in each block.
+    """
+    if plan.schedule.together:
+        return tuple((use, block.order) for use in plan.workloads)
+    uses = plan.workloads if block.number % 2 else plan.workloads[::-1]
+    return tuple((use, _of_pass(plan, block.number, place)) for place, use in enumerate(uses))
+
+
+def _of_pass(plan: Plan, number: int, place: int) -> tuple[str, ...]:
+    """The order of the arms when block `number` goes through its workload of this place."""
+    each = 1 if plan.schedule.together else max(1, len(plan.workloads))
+    return _linked(plan, (number - 1) * each + place + 1, "arm")
 
 
 def parted(steps: Sequence[Step]) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
@@ -179,38 +202,19 @@ def only(steps: Sequence[Step], wanted: Container[str], *, through: int = 0) -> 
 
 
 def of_step(plan: Plan, number: int, step: Step) -> tuple[str, ...]:
-    """In which order the arms take a step of block `number`, where steps are interleaved."""
-    return _mirrored(_order(plan, _odd(number), "step", step.workload, step.name), number)
+    """In which order the arms take a step of block `number`, where steps are interleaved.
+
+    Linked with that of the step before it, and with that of this step in the block before.
+    """
+    return _linked(plan, number + step.ordinal, "step", step.workload)
 
 
 def of_round(plan: Plan, number: int, step: Step, turn: int) -> tuple[str, ...]:
     """In which order the arms take their turn of this number (from 1), where slices are.
 
-    Two turns have one row of a square and its reverse, the turns after them the next row; after all
-    rows the arms are drawn anew. An even block has the turns of the one before it reversed.
+    Linked with that of the turn before it, and with that of this turn in the block before.
     """
-    of, arms = ("slice", step.workload, step.name), len(plan.arms)
-    pair = (turn - 1) // 2
-    cycle, row = divmod(pair, rows_of_square(arms))
-    drawn = _drawn(plan, _odd(number), *of, str(cycle))
-    names = [drawn[place] for place in square_row(arms, row)]
-    placed = _with_bases_apart(plan, names, _odd(number), *of, str(pair))
-    return _mirrored(_mirrored(placed, turn), number)
-
-
-def rows_of_square(arms: int) -> int:
-    """How many rows a square of so many arms has that are not the reverse of another one's."""
-    return arms // 2 if arms % 2 == 0 else arms
-
-
-def square_row(arms: int, row: int) -> tuple[int, ...]:
-    """A row (from 0) of the square: 0, 1, n-1, 2, n-2 …, to each of which the row is added.
-
-    The rows and their reverses have every arm directly after every other equally often (Williams,
-    Aust. J. Sci. Res. A 2, 1949, 149-168): once of an even number of arms, twice of an odd one.
-    """
-    first = [(place + 1) // 2 * (1 if place % 2 else -1) for place in range(arms)]
-    return tuple((place + row) % arms for place in first)
+    return _linked(plan, number + turn - 1, "slice", step.workload, step.name)
 
 
 def _odd(number: int) -> int:
@@ -223,9 +227,14 @@ def _mirrored(order: tuple[OneOrdered, ...], number: int) -> tuple[OneOrdered, .
     return order if number % 2 else order[::-1]
 
 
-def _order(plan: Plan, number: int, *purpose: str) -> tuple[str, ...]:
-    """All arms, in an order drawn for this."""
-    return _with_bases_apart(plan, _drawn(plan, number, *purpose), number, *purpose)
+def _linked(plan: Plan, number: int, *purpose: str) -> tuple[str, ...]:
+    """All arms, in the order of this number (from 1) of those that are linked."""
+    first = number - (number - 1) % LINKED_MAX
+    names = _drawn(plan, first, *purpose)
+    for later in range(first + 1, number + 1):
+        last = names[-1]
+        names = [last, *(name for name in _drawn(plan, later, *purpose) if name != last)]
+    return _with_bases_apart(plan, names, number, *purpose)
 
 
 def _drawn(plan: Plan, number: int, *purpose: str) -> list[str]:

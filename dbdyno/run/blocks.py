@@ -240,8 +240,8 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
     for block in blocks:
         again: list[Leg] = []
         made: set[str] = set()
-        for use in uses_of(lab, block):
-            for place, name in enumerate(block.order):
+        for use, order in passes_of(lab, block):
+            for place, name in enumerate(order):
                 if not (plan.schedule.together and place):
                     legs += next(rest)
                 steps, at = lab.steps(block, use, name), prepared.point(use, name, block.number)
@@ -404,9 +404,13 @@ class Ran:
 def run_block(lab: Lab, block: Block) -> Ran:
     """Runs every arm once through its steps."""
     host = lab.node or only_host(lab.plan)
-    lab.results.begin_block(block, lab.plan.schedule.interleave, sweeps_of(lab, block), host=host)
+    passes = passes_of(lab, block)
+    orders = {folder_of(lab, block, use): order for use, order in passes}
+    lab.results.begin_block(
+        block, lab.plan.schedule.interleave, sweeps_of(lab, block), passes=orders, host=host
+    )
     begun_s, before = time.monotonic(), len(lab.watch.forecast.took)
-    went = site.measured(lab, block, uses_of(lab, block))
+    went = site.measured(lab, block, passes)
     return Ran(went=went, begun_s=begun_s, legs_before=before)
 
 
@@ -416,14 +420,23 @@ def only_host(plan: Plan) -> str | None:
     return hosts.pop() if len(hosts) == 1 else None
 
 
-def uses_of(lab: Lab, block: Block) -> tuple[WorkloadUse, ...]:
-    """The workloads of which the block does any step."""
-    return tuple(use for use in lab.plan.workloads if lab.steps(block, use, lab.plan.base))
+def passes_of(lab: Lab, block: Block) -> tuple[tuple[WorkloadUse, tuple[str, ...]], ...]:
+    """The workloads of which the block does any step, as `schedule.passes`."""
+    return tuple(
+        (use, order)
+        for use, order in schedule.passes(lab.plan, block)
+        if lab.steps(block, use, lab.plan.base)
+    )
+
+
+def folder_of(lab: Lab, block: Block, use: WorkloadUse) -> str:
+    """How steps and results call a workload of which the block does any step."""
+    return lab.steps(block, use, lab.plan.base)[0].workload
 
 
 def sweeps_of(lab: Lab, block: Block) -> dict[str, dict[str, tuple[str, ...]]]:
     """By workload and sweep the steps in the order in which the block goes through them."""
-    steps = (lab.steps(block, use, lab.plan.base) for use in uses_of(lab, block))
+    steps = (lab.steps(block, use, lab.plan.base) for use, _ in passes_of(lab, block))
     found = {some[0].workload: schedule.sweeps(some) for some in steps}
     return {workload: its for workload, its in found.items() if its}
 

@@ -84,12 +84,12 @@ def go(run: Run) -> None:
         run.end()
 
 
-def turns(lab: Lab, block: Block) -> Iterator[tuple[str, ...]]:
-    """The arms of a block that a site takes at once: all, or one after the other."""
+def turns(lab: Lab, order: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The arms that a site takes at once: all, or one after the other."""
     if lab.plan.schedule.together:
-        yield block.order
+        yield order
     else:
-        yield from ((name,) for name in block.order)
+        yield from ((name,) for name in order)
 
 
 def of(lab: Lab, host: str | None) -> Site:
@@ -97,11 +97,13 @@ def of(lab: Lab, host: str | None) -> Site:
     return Here() if host is None else lab.sites[host]
 
 
-def measured(lab: Lab, block: Block, uses: Sequence[WorkloadUse]) -> list[Went]:
+def measured(
+    lab: Lab, block: Block, passes: Sequence[tuple[WorkloadUse, Sequence[str]]]
+) -> list[Went]:
     """Takes every arm of the block through the workloads, each on its host. Raises LabDied."""
     hosts = {arm.name: arm.host for arm in lab.plan.arms}
     return [
         of(lab, hosts[names[0]]).measure(lab, block, use, names)
-        for use in uses
-        for names in turns(lab, block)
+        for use, order in passes
+        for names in turns(lab, order)
     ]

@@ -328,6 +328,14 @@ class BlockFolder:
             return tuple(order["order"])
         return tuple(arm for arm in self.planned if (self.path / safe_name(arm)).is_dir())
 
+    def passes(self) -> dict[str, tuple[str, ...]]:
+        """By workload, as the block went through them, the arms in its order.
+
+        Empty where all have that of the block: there is one workload, or an older version ran it.
+        """
+        found = self.order().get("passes") or {}
+        return {workload: tuple(arms) for workload, arms in found.items()}
+
     def runs(self) -> list[RunFolder]:
         """The runs that have a folder, in the block's order."""
         return [

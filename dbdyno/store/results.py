@@ -315,11 +315,14 @@ class Results:
         block: Block,
         interleave: str = "run",
         sweeps: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+        *,
+        passes: Mapping[str, Sequence[str]] | None = None,
         host: str | None = None,
     ) -> Path:
         """Make the folder of a block that is missing, with its order.json.
 
         `sweeps`: by workload and sweep its steps, in the order in which they are gone through.
+        `passes`: by workload, as the block goes through them, the order of the arms.
         `host`: the name of the host that measures all of it; None: this one, or several.
         """
         folder = self._block_path(block.number)
@@ -331,6 +334,7 @@ class Results:
             "interleave": interleave,
             "steps": None if block.steps is None else _listed(block.steps),
             **({"sweeps": {of: _listed(its) for of, its in sweeps.items()}} if sweeps else {}),
+            **({"passes": _listed(passes)} if passes and len(passes) > 1 else {}),
             **({} if host is None else {"host": host}),
             "dyno": metadata.version("dbdyno"),
             "figures": FIGURES,

@@ -100,6 +100,7 @@ ORDER = {
     "order": [str],
     "steps?": (None, {"*": [str]}),
     "sweeps?": {"*": {"*": [str]}},
+    "passes?": {"*": [str]},
     "host?": (None, str),
     "dyno?": str,
     "figures?": Natural,

@@ -66,9 +66,20 @@ def aims(plan: Json) -> Aims:
     return Aims(**{name: float(said[name]) for name in names}, judge=judge)
 
 
-def orders(its: Iterable[BlockFolder]) -> dict[int, tuple[str, ...]]:
-    """The arms of each block in the order they ran in; without a block whose order is lost."""
-    return {block.number: block.arms() for block in its if block.damage() is None}
+def orders(its: Iterable[BlockFolder], plan: Json) -> dict[tuple[int, str], tuple[str, ...]]:
+    """By block and workload the arms in the order they ran in; without those that are lost."""
+    return {
+        (block.number, workload): order
+        for block in its
+        if block.damage() is None
+        for workload, order in passes(block, plan)
+    }
+
+
+def passes(block: BlockFolder, plan: Json) -> list[tuple[str, tuple[str, ...]]]:
+    """The workloads as a block went through them, each with its order of the arms."""
+    names = [use.get("folder", use["name"]) for use in plan.get("workloads", [])]
+    return list(block.passes().items()) or [(name, block.arms()) for name in names]
 
 
 def incomplete(

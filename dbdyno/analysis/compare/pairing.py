@@ -7,14 +7,16 @@ too, and so a ratio is taken to the base run that was measured next to the arm's
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 from dbdyno.model import Ratio, StepRun
+from dbdyno.model.verdict import Order
 from dbdyno.stats import duet, fills, interval
 from dbdyno.stats.fills import FillVariance, Units
+from dbdyno.stats.sample import Pattern
 
 HALVES = 2
 
@@ -73,6 +75,8 @@ class Facing:
     said: str = ""  # what is to be known of them beside a verdict
     withheld: bool = False  # whether they are shown and get no word
     units: Units = field(default_factory=Units)  # what the tests count
+    # What the order of the arms could do to a block's log ratios, by the number of the block.
+    patterns: Mapping[Order, Mapping[int, float]] = field(default_factory=dict)
     _known: dict[str, Compared] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -82,6 +86,14 @@ class Facing:
             next((base for base in bases if base.ending.status == "ok"), bases[0])
             for bases in self.bases
             if bases
+        )
+
+    def patterns_of(self, blocks: Iterable[int]) -> tuple[Pattern, ...]:
+        """What the order could do to these blocks, in their order."""
+        its = tuple(blocks)
+        return tuple(
+            Pattern(name=name, values=tuple(by_block.get(block, 0.0) for block in its))
+            for name, by_block in self.patterns.items()
         )
 
     def compared(self, name: str) -> Compared:
@@ -198,16 +210,19 @@ def _by_nearness(run: StepRun, bases: Sequence[StepRun]) -> tuple[StepRun, ...]:
     return tuple(sorted(bases, key=distance))
 
 
-def placed(runs: Sequence[StepRun], orders: Mapping[int, Sequence[str]]) -> list[StepRun]:
-    """The runs with their places; `orders`: the arms of each block in the order they ran in.
+def placed(
+    runs: Sequence[StepRun], orders: Mapping[tuple[int, str], Sequence[str]]
+) -> list[StepRun]:
+    """The runs with their places; `orders`: by block and workload the arms as they ran.
 
     A step that the arms took in turn says its own order, and its runs have their places already.
     """
+    its = ((run, orders.get((run.block, run.facts.workload), ())) for run in runs)
     return [
-        replace(run, position=orders[run.block].index(run.arm))
-        if run.position is None and run.arm in orders.get(run.block, ())
+        replace(run, position=order.index(run.arm))
+        if run.position is None and run.arm in order
         else run
-        for run in runs
+        for run, order in its
     ]
 
 

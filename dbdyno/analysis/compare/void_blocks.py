@@ -44,7 +44,7 @@ def _by_itself(
         return ""
     folders = [step for run in block.runs() for step in run.steps()]
     derived = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
-    runs = pairing.placed(derived, arms_and_blocks.orders([block]))
+    runs = pairing.placed(derived, arms_and_blocks.orders([block], results.plan))
     logs: Logs = {}
     for step in steps:
         for arm, pair in _of_step(step, runs, arms):

@@ -292,7 +292,7 @@ def of_turns(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
         for step in schedule.in_turn(plan, use, steps)[1]:
             if plan.schedule.interleave == "slice":
                 order = schedule.of_round(plan, block.number, step, 1)
-                yield f"{step.name}: {' '.join(order)}, then in turns that mirror each other"
+                yield f"{step.name}: {' '.join(order)}, then in linked turns"
                 continue
             names = " ".join(schedule.of_step(plan, block.number, step))
             also = ", then a solo turn each" * duet.has_solos(block.number)

@@ -40,7 +40,7 @@ NAMED = ("base_values", "levels", "limited", "metrics", "sd", "told")
 """Keys whose own keys are names of metrics or arms."""
 JUDGEMENT = (
     "blocks fills ratio low high p p_sign q sd margin verdict leans look lent own_low own_high"
-    " evidence visible blocks_needed minutes_needed"
+    " evidence dependence visible blocks_needed minutes_needed"
     " stood_still base_stood_still p_still"
 )
 LOOK = "blocks share ratio low high"

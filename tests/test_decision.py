@@ -410,9 +410,9 @@ def test_at_any_time_standing_still_is_told_by_the_signs_and_the_interval_is_wid
 
 def test_an_early_look_does_not_put_a_later_change_within_the_margin() -> None:
     quiet = around(0.0, 0.004, 4)
-    later = [0.3 + log for log in quiet] * 3
+    later = [0.3 + log for log in quiet] * 15
     found = walked((*quiet, *later), Looks(first=4))
-    assert found.look is not None and found.look.blocks == 16
+    assert found.look is not None and found.look.blocks == 64
     assert found.word == "faster"
 
 

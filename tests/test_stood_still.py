@@ -26,7 +26,7 @@ from dbdyno.store import Results
 from one_look import decide
 from result_builder import build
 from run_builder import NOISE, cell, changed, concluded, failed, lifted, plan_of, run, series
-from simulation import Standing, stood_alarms
+from standing_still import Standing, stood_alarms
 
 ARMS = ("base", "other")
 SIX = [1_000.0] * 6

@@ -13,13 +13,11 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
+import dependence_tables
 import fill_simulation
 import operation_lengths
 import peer_rules
@@ -33,21 +31,29 @@ from simulation import (
     MEASURED_SD,
     Decided,
     Model,
-    Share,
-    Standing,
     alarms,
     alarms_once,
     all_lent,
     coverage,
     decided,
     reported,
-    stood_alarms,
+)
+from standing_still import Standing, stood_alarms
+from table_text import (
+    AIMS,
+    SEED,
+    beside,
+    header,
+    intro,
+    percent,
+    ranged,
+    row,
+    seeded,
+    whole_percent,
 )
 
 BEGIN = "<!-- made by tools/calibrate.py: begin -->"
 END = "<!-- made by tools/calibrate.py: end -->"
-SEED = 6
-AIMS = Aims()
 BLOCKS = (3, 4, 6, 10)
 BLOCKS_MAX = 32
 """Where plans end that are looked at as often as they can be."""
@@ -131,6 +137,11 @@ def tables(draws: float) -> Iterator[str]:
     yield from finding_filled(comparisons(2_000))
     yield from peers(comparisons(1_500))
     yield from lengths(comparisons(400))
+    yield from ("", "### Blocks that depend on each other")
+    yield from dependence_tables.depending(comparisons(2_000))
+    yield from dependence_tables.staying(comparisons(1_000))
+    yield from dependence_tables.one_sided(comparisons(4_000))
+    yield from dependence_tables.widening(comparisons(1_500))
 
 
 def covered(trials: int) -> Iterator[str]:
@@ -404,48 +415,6 @@ def lengths(cells: int) -> Iterator[str]:
                 whole_percent(covered),
             ]
         )
-
-
-def intro(sentences: str) -> str:
-    """The lines above a table, at most 100 columns wide."""
-    return f"\n{textwrap.fill(sentences, 100, break_on_hyphens=False)}\n"
-
-
-def seeded(table: int) -> np.random.Generator:
-    """The random numbers of a table's cell: all cells of one have the same."""
-    return np.random.default_rng([SEED, table])
-
-
-def header(columns: Sequence[str]) -> Iterator[str]:
-    """The first two lines of a Markdown table."""
-    yield row(columns)
-    yield "|" + "---|" * len(columns)
-
-
-def row(cells: Iterable[str]) -> str:
-    """A line of a Markdown table."""
-    return f"| {' | '.join(cells)} |"
-
-
-def percent(share: float) -> str:
-    """`4.9 %`."""
-    return f"{100 * share:.1f} %"
-
-
-def whole_percent(share: float) -> str:
-    """`30 %`."""
-    return f"{100 * share:.0f} %"
-
-
-def beside(value: float, other: float) -> str:
-    """`2.4 | 4.9 %`."""
-    return f"{100 * value:.1f} \\| {percent(other)}"
-
-
-def ranged(share: Share) -> str:
-    """`4.9 % [4.2, 5.6]`."""
-    low, high = share.interval
-    return f"{percent(share.value)} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 if __name__ == "__main__":

@@ -16,14 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from dbdyno.analysis.compare import looks as sights
-from dbdyno.analysis.compare.arm_vs_base import Contest, Where, contest
-from dbdyno.analysis.compare.pairing import facing
-from dbdyno.analysis.compare.verdicts import judge
-from dbdyno.model import Ending, StepFacts, StepRun
 from dbdyno.model.looks import Look
-from dbdyno.model.verdict import CHANGED, Aims
-from dbdyno.stats import interval, moderation, significance
+from dbdyno.model.verdict import Aims
+from dbdyno.stats import dependence, interval, moderation, significance
+from dbdyno.stats.interval import ROUNDING_MAX
 
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -137,14 +133,14 @@ class Tests:
 
     @property
     def p(self) -> Numbers:
-        """Two-sided, by t."""
-        found: Numbers = 2 * stdtr(self.freedom, -np.abs(self.mean) / self.error)
+        """Two-sided, by t; without any scatter 0 of a change and 1 of none."""
+        found: Numbers = 2 * stdtr(self.freedom, -_by(np.abs(self.mean), self.error))
         return found
 
     def within(self, margin: float) -> Numbers:
         """p of two one-sided tests that the change lies within the margin."""
         room = math.log1p(margin) - np.abs(self.mean)
-        found: Numbers = stdtr(self.freedom, -room / self.error)
+        found: Numbers = stdtr(self.freedom, -_by(room, self.error))
         return found
 
     def covers(self, truth: Numbers | float) -> Flags:
@@ -155,7 +151,7 @@ class Tests:
 
     def log_e(self, about: Numbers | float = 0.0) -> Numbers:
         """`significance.log_e` of each."""
-        square = ((self.mean - about) / self.error) ** 2
+        square = _by(self.mean - about, self.error) ** 2
         parts = [
             -0.5 * math.log1p(self.count * scale)
             - (self.freedom + 1)
@@ -170,16 +166,29 @@ class Tests:
         return found
 
 
-def tests(logs: Numbers, lend: Lending = moderation.lend) -> Tests:
-    """The tests of the steps, and of several steps together."""
+def _by(values: Numbers, errors: Numbers) -> Numbers:
+    """In standard errors; without any scatter 0 stays 0, and all else is infinitely far."""
+    far = np.where(np.abs(values) <= ROUNDING_MAX, 0.0, np.copysign(np.inf, values))
+    scatters = errors > ROUNDING_MAX
+    return np.where(scatters, values / np.where(scatters, errors, 1.0), far)
+
+
+def tests(logs: Numbers, lend: Lending = moderation.lend, *, widen: bool = True) -> Tests:
+    """The tests of the steps, and of several steps together.
+
+    `widen` False: as if nobody asked whether blocks depend on each other.
+    """
     steps, blocks = logs.shape[1], logs.shape[-1]
-    lent, variance = (
-        np.swapaxes(its, 1, 2) for its in lend(np.ascontiguousarray(np.swapaxes(logs, 1, 2)))
-    )
+    by_metric = np.ascontiguousarray(np.swapaxes(logs, 1, 2))
+    lent, variance = (np.swapaxes(its, 1, 2) for its in lend(by_metric))
+    if widen:
+        variance = variance * dependence.widening(by_metric)[:, None]
     mean, freedom = logs.mean(axis=-1), blocks - 1 + lent
     if steps > 1:
         whole = logs.mean(axis=1, keepdims=True)
         own = whole.var(axis=-1, ddof=1)
+        if widen:
+            own *= dependence.widening(np.swapaxes(whole, 1, 2))[:, None]
         mean = np.concatenate([mean, whole.mean(axis=-1)], axis=1)
         variance = np.concatenate([variance, own], axis=1)
         freedom = np.concatenate([freedom, np.full_like(own, blocks - 1)], axis=1)
@@ -272,6 +281,7 @@ def walk(
     signs: Numbers = np.zeros((1, 1, 1))  # of the mean at the look of a metric's least p
     within: Flags = np.zeros((1, 1, 1), dtype=bool)
     since: Flags = np.zeros((1, 1, 1), dtype=bool)  # the same since a metric's least p
+    edge = math.log1p(aims.margin)
     for look in looks:
         seen = logs[..., : look.blocks]
         its = tests(seen, lend) if judged is None else judged(seen)
@@ -290,9 +300,8 @@ def walk(
         signs = np.where(least, np.sign(its.mean), signs)
         units, metrics = np.minimum(units, unit), np.minimum(metrics, now)
         changed = _named(units, metrics, aims) * signs * DIRECTIONS
-        yield Said(
-            blocks=look.blocks, changed=changed, within=np.where(changed != 0, since, within)
-        )
+        same = np.where(changed != 0, since, within) & (np.abs(its.mean) <= edge)
+        yield Said(blocks=look.blocks, changed=changed, within=same)
 
 
 def _shown_at_any_time(its: Tests, aims: Aims) -> Flags:
@@ -386,15 +395,20 @@ class Decided:
     blocks: float  # mean number with which it was decided; the last look's where it was not
 
 
-def decided(
-    model: Model, looks: Sequence[Look], trials: int, random: Random, aims: Aims
+def decided(  # noqa: PLR0913 (what is drawn, and how it is judged)
+    model: Model,
+    looks: Sequence[Look],
+    trials: int,
+    random: Random,
+    aims: Aims,
+    judged: Callable[[Numbers], Tests] | None = None,
 ) -> Decided:
     """Comparisons walked through the looks; each ends for its first step with the first word."""
     blocks, slower, same, total = looks[-1].blocks, 0, 0, 0
     for count in batches(model, trials, blocks):
         logs, _ = draw(model, count, blocks, random)
         waiting, taken = np.ones(count, dtype=bool), np.full(count, blocks)
-        for said in walk(logs, looks, aims):
+        for said in walk(logs, looks, aims, judged=judged):
             slower += int((waiting & said.slower[:, 0]).sum())
             same += int((waiting & said.same[:, 0]).sum())
             now = waiting & said.told[:, 0]
@@ -436,64 +450,4 @@ def reported(model: Model, look: Look, trials: int, random: Random, aims: Aims) 
         found=Share(count=found, total=trials * model.slower),
         false=Share(count=wrong, total=max(wrong + right, 1)),
         false_mean=float(np.concatenate(shares).mean()),
-    )
-
-
-# --- Arms that stand still -------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Standing:
-    """Two arms that are the same, and do nothing at all in some of their runs."""
-
-    steps: int
-    often: float  # the share of the runs of a step, of either arm, in which nothing is done
-
-
-def stood_alarms(standing: Standing, blocks: int, trials: int, random: Random, aims: Aims) -> Share:
-    """In how many comparisons the first look calls a step, or the whole of several, changed.
-
-    By runs, as a result folder has them: what does nothing has a throughput of 0 and no CPU.
-    """
-    drawn, _ = draw(Model(steps=standing.steps), trials, blocks, random)
-    alarms = 0
-    for logs in drawn:
-        still = random.random((2, standing.steps, blocks)) < standing.often
-        contests = [
-            _contest(number, logs[number], still[:, number]) for number in range(standing.steps)
-        ]
-        judged = judge("other", contests, aims, sights.once(range(blocks)))
-        words = [one.word for one in judged.verdicts.values()]
-        words += [one.judgement.word for one in judged.overall]
-        alarms += not CHANGED.isdisjoint(words)
-    return Share(count=alarms, total=trials)
-
-
-def _contest(step: int, logs: Numbers, still: Flags) -> Contest:
-    """A step; `logs`: metrics by blocks, `still`: whether the base and the other did nothing."""
-    ones = np.ones_like(logs[0])
-    base, other = (
-        [
-            _run(arm, step, block, rate, None if none else cpu)
-            for block, (none, rate, cpu) in enumerate(
-                zip(nothing.tolist(), np.where(nothing, 0.0, rates).tolist(), cpus, strict=True)
-            )
-        ]
-        for arm, nothing, rates, cpus in (
-            ("base", still[0], ones, ones.tolist()),
-            ("other", still[1], np.exp(logs[0]), np.exp(logs[1]).tolist()),
-        )
-    )
-    found = contest(Where("w", step, f"s{step}"), facing(other, base))
-    assert found is not None
-    return found
-
-
-def _run(arm: str, step: int, block: int, rate: float, cpu: float | None) -> StepRun:
-    return StepRun(
-        facts=StepFacts(workload="w", ordinal=step, step=f"s{step}", measured=True, headline="qps"),
-        arm=arm,
-        block=block,
-        ending=Ending(status="ok"),
-        metrics={"qps": rate, "server_cpu_per_op": cpu},
     )

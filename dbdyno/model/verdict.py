@@ -52,6 +52,34 @@ class Aims:
     judge: Judge = "looks"  # what gives the word
 
 
+Order = Literal["place", "predecessor"]
+"""What the order of the arms may do to a block: the arm came before the base or after it; each of
+the two ran after the other or after itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Followed:
+    """An effect of the order of the arms on log ratios."""
+
+    pattern: Order
+    by: float  # log ratio: after the base, less before it; after each other, less after themselves
+    left: float  # what of it the orders of these blocks leave in the mean
+
+
+DEPENDENCE_BLOCKS_MIN = 12
+"""Fewer blocks tell next to nothing of whether they depend on each other: of comparisons with an
+autocorrelation of 0.5 they would show it in less than a third."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dependence:
+    """How far blocks depend on each other, and what that does to an interval."""
+
+    autocorrelation: float  # of neighbouring blocks, over all steps that have the same blocks
+    widened: float  # by so much the interval is wider than that of independent blocks
+    followed: tuple[Followed, ...] = ()  # effects of the order beyond chance
+
+
 @dataclass(frozen=True, kw_only=True)
 class LookResult:
     """A judgement at one look; docs/method.md, "Beside a decided word"."""
@@ -95,6 +123,7 @@ class Judgement:
     own_high: float | None = None
     look: LookResult | None = None  # on which the word rests; None: it rests on none, or not yet
     evidence: float | None = None  # e-value of the step, all blocks so far; never a word by itself
+    dependence: Dependence | None = None  # of blocks; None: so few that none is assumed
 
     @property
     def blocks_all(self) -> int:

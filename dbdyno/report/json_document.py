@@ -272,6 +272,7 @@ def _judged(one: Judgement) -> Json:
         "own_low": one.own_low,
         "own_high": one.own_high,
         "evidence": one.evidence,
+        "dependence": asdict(one.dependence) if one.dependence else None,
         "visible": one.visible,
         "blocks_needed": one.blocks_needed,
         "minutes_needed": one.minutes_needed,
@@ -284,8 +285,8 @@ def _judged(one: Judgement) -> Json:
 def _not_judged(ratio: Ratio | None) -> Json:
     """The same keys of a metric of which nothing is said."""
     unsaid = (
-        "fills p p_sign q sd margin verdict leans look own_low own_high evidence visible "
-        "blocks_needed minutes_needed p_still"
+        "fills p p_sign q sd margin verdict leans look own_low own_high evidence dependence "
+        "visible blocks_needed minutes_needed p_still"
     )
     counted = {"lent": 0.0, "stood_still": 0, "base_stood_still": 0}
     return {**_ratio(ratio), **dict.fromkeys(unsaid.split()), **counted}

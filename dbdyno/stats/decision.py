@@ -14,6 +14,7 @@ from dbdyno.model.looks import Look
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import Aims, Judgement, LookResult, Word
 from dbdyno.stats import (
+    dependence,
     fills,
     further_blocks,
     interval,
@@ -126,6 +127,14 @@ class _AtLook:
             return one.log_e_same >= -math.log(2 * aims.level)
         return one.tested.within <= aims.level / significance.SAME_SHARE
 
+    def lies_beyond(self, metric: str, aims: Aims) -> bool:
+        """Whether the mean of this look lies beyond the margin, so that no earlier one's *same*
+        stands beside it."""
+        one = self.metrics.get(metric)
+        if one is None or not one.sample.logs:
+            return False
+        return abs(interval.mean_and_sd(one.sample.logs)[0]) > math.log1p(aims.margin)
+
 
 def _mean_e(logs: Sequence[float]) -> float:
     """ln of the mean of e-values, which is one again."""
@@ -168,6 +177,7 @@ def _tested(
     for pool in alike.values():
         many = len(pool[0][1].logs) > 1
         spreads = moderation.spreads([sample.logs for _, sample in pool]) if many else []
+        spreads = dependence.widened(spreads, [sample for _, sample in pool])
         for number, (place, sample) in enumerate(pool):
             found[place][sample.metric] = _metric(sample, spreads[number] if many else None, aims)
     return found
@@ -260,11 +270,9 @@ class _Judging:
         rests = self._look_of(sample.metric, changed=changed)
         seen = sample if rests is None else rests.metrics[sample.metric].sample
         since = 0 if rests is None else rests.look.blocks  # an earlier look is outdated
-        within = any(
-            one.is_within(sample.metric, self.aims)
-            for one in self.looks
-            if one.look.blocks >= since
-        )
+        its = [one for one in self.looks if one.look.blocks >= since]
+        within = any(one.is_within(sample.metric, self.aims) for one in its)
+        within = within and not its[-1].lies_beyond(sample.metric, self.aims)
         word = _word(sample=seen, changed=changed, within=within)
         if self.q is None:
             word = "one block" if metric.p is None else "cannot tell"
@@ -353,7 +361,9 @@ def _figures(
     alone = None
     if metric.spread is not None and metric.spread.lent:
         alone, its = its, interval.log_interval(sample.logs, spread=metric.spread)
-    if metric.spread is not None and (metric.spread.lent or sample.between_fills is not None):
+    if metric.spread is not None and metric.spread.dependence is not None:
+        its = interval.log_interval(sample.logs, spread=metric.spread)
+    if metric.spread is not None:
         own = interval.own_spread(sample.logs)
     return Judgement(
         metric=sample.metric,
@@ -375,6 +385,7 @@ def _figures(
         lent=metric.spread.lent if metric.spread is not None else 0.0,
         own_low=None if alone is None else alone.low,
         own_high=None if alone is None else alone.high,
+        dependence=None if metric.spread is None else metric.spread.dependence,
     )
 
 

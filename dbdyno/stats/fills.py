@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dbdyno.model.plan import fill_of
 from dbdyno.stats import interval, noise_budget
@@ -100,7 +100,7 @@ def widened(spread: Spread, units: int, between: FillVariance | None) -> Spread:
     own = spread.sd**2 / units
     error = own + between.value
     freedom = error**2 / (own**2 / spread.freedom + between.value**2 / between.freedom)
-    return Spread(sd=math.sqrt(error * units), freedom=freedom, lent=spread.lent)
+    return replace(spread, sd=math.sqrt(error * units), freedom=freedom)
 
 
 def log_interval(logs: Sequence[float], between: FillVariance | None) -> Interval:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from dbdyno.model.verdict import Dependence
+
 SECONDS_MIN = 10
 """Fewer per-second rates than this have no percentile, as published."""
 
@@ -37,6 +39,7 @@ class Spread:
     sd: float
     freedom: float  # degrees of freedom of it
     lent: float = 0.0  # of these, what other units lent (`stats.moderation`)
+    dependence: Dependence | None = None  # by which `sd` is widened (`stats.dependence`)
 
 
 def ratio_interval(

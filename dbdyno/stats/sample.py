@@ -6,9 +6,18 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from dbdyno.model.verdict import Order
 from dbdyno.stats import fills
 from dbdyno.stats.fills import FillsSeen, FillVariance
 from dbdyno.stats.interval import Interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pattern:
+    """What the order of the arms could do to each block's log ratio."""
+
+    name: Order
+    values: tuple[float, ...]  # by block
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +31,7 @@ class Sample:
     better: int  # +1 where more is better, -1 where less is; 0 neither: then "faster" means more
     logs: tuple[float, ...]  # ln(arm / nearest base) by unit in which both ran
     at: tuple[int, ...] = ()  # the numbers of these blocks, where they are known
+    patterns: tuple[Pattern, ...] = ()  # of these blocks, where arms ran one after the other
     bound: str = "exact"  # `model.Bound` of the ratio
     stood_still: int = 0  # further units in which it is 0 of the arm alone
     base_stood_still: int = 0  # and of the base alone

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from dbdyno.analysis.compare import (
+    arm_order,
     arms_and_blocks,
     attribution,
     block_versions,
@@ -60,7 +61,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     its = arms_and_blocks.blocks(results)
     derived, copies = _derived(results, its, lost), golden_copies.read(its, lost)
     together, solos = duet.parted(find.with_searches(derived))
-    runs = pairing.placed(_complete(its, together, copies, plan), arms_and_blocks.orders(its))
+    runs = pairing.placed(_complete(its, together, copies, plan), arms_and_blocks.orders(its, plan))
     servers = _servers(its, arms.planned, derived, lost)
     _blocks_damage(its, lost)
     about_blocks = _about_blocks(results, its, derived, base, lost)
@@ -70,7 +71,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     counted = fills.of_result(results, arms.base, runs, copies, load)
     rows = step_cells.rows(plan, arms, runs, counted.units)
-    rows = duet.checked(rows, solos, arms, plan, host, aims)
+    rows = arm_order.with_orders(duet.checked(rows, solos, arms, plan, host, aims), its, arms, plan)
     sights, commits = _sights(results, its, arms.shown, lost), lost.usable(results.commits) or ()
     rules = conclusions.Rules(
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),

@@ -127,6 +127,7 @@ class Contest:
                 better=BETTER_BY[name],
                 logs=tuple(seen.logs.values()),
                 at=seen.blocks,
+                patterns=self.faced.patterns_of(seen.blocks),
                 known=found.interval if whole else None,
                 bound=self.bound if throughput else "exact",
                 stood_still=len(seen.still.own),

@@ -109,15 +109,16 @@ def _whole(workload: str, metrics: Sequence[tuple[Contest, str]]) -> Iterator[Wh
     base = units & {unit for part in there.values() for unit in part.seen.still.base}
     names = {part.name for part in there.values()}
     name = names.pop() if len(names) == 1 else THROUGHPUT
+    ran = sorted(units - own - base)
     means = (
-        math.fsum(part.speed(unit, name) for part in there.values()) / len(there)
-        for unit in sorted(units - own - base)
+        math.fsum(part.speed(unit, name) for part in there.values()) / len(there) for unit in ran
     )
     blocks = max(len(part.seen.blocks) for part in there.values())
     sample = Sample(
         metric=name,
         better=BETTER_BY.get(name, 1),
         logs=tuple(means),
+        patterns=metrics[0][0].faced.patterns_of(ran),
         stood_still=len(own - base),
         base_stood_still=len(base - own),
         fills=metrics[0][0].fills_seen(blocks),

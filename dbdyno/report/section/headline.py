@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, Verdict, Word
-from dbdyno.report import cells, known, looks, nodes, number
+from dbdyno.report import cells, dependence, known, looks, nodes, number
 from dbdyno.report.parts import Finding, Section, Subject, Text
 from dbdyno.report.section import calibration, groups, verdicts
 from dbdyno.report.section.summary import target
@@ -28,7 +28,9 @@ def findings(comparison: Comparison) -> list[Finding]:
         calibrated = []
     if comparison.blocks > 0:
         found += [_against_base(comparison, arm) for arm in comparison.arms[1:]]
-        found += [Finding(text=text) for text in (looks.sentence(comparison),) if text]
+        about = looks.sentence(comparison)
+        told = (about, dependence.sentence(comparison) if about else "")
+        found += [Finding(text=text) for text in told if text]
     found += calibrated
     found += _missed_targets(comparison)
     found += _unfound(comparison)

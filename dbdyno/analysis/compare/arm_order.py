@@ -1,0 +1,76 @@
+"""What the order of the arms could do to the log ratio of each block, for the test whether it did.
+
+Where arms run one after the other an arm may gain by its place, and lose by what ran before it.
+Turns within a step change places too often for a block to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from dbdyno.analysis.compare import arms_and_blocks
+from dbdyno.analysis.compare.arms_and_blocks import Arms
+from dbdyno.analysis.compare.pairing import Facing
+from dbdyno.analysis.compare.step_cells import Row
+from dbdyno.model import Json
+from dbdyno.model.verdict import Order
+from dbdyno.store import BlockFolder
+
+Run = tuple[int, str, str]
+"""A block's number, a workload, an arm."""
+Predecessors = Mapping[Run, str]
+"""The arm that ran before on the same host; the base for one of its doubles."""
+
+
+def with_orders(
+    rows: Sequence[Row], blocks: Sequence[BlockFolder], arms: Arms, plan: Json
+) -> tuple[Row, ...]:
+    """The rows with the patterns of each arm beside the base, where arms take whole runs."""
+    if (plan.get("schedule") or {}).get("interleave", "run") != "run":
+        return tuple(rows)
+    before = predecessors(blocks, arms, plan)
+    return tuple(
+        replace(
+            row,
+            faced={
+                arm: replace(faced, patterns=_patterns(faced, before, arms.base))
+                for arm, faced in row.faced.items()
+            },
+        )
+        for row in rows
+    )
+
+
+def predecessors(blocks: Sequence[BlockFolder], arms: Arms, plan: Json) -> dict[Run, str]:
+    """Who ran before whom, also from block to block, as the blocks began on each host."""
+    found: dict[Run, str] = {}
+    last: dict[str | None, str] = {}
+
+    def begun(block: BlockFolder) -> tuple[int, int]:
+        return block.order().get("started_unix_ns") or 0, block.number
+
+    for block in sorted(blocks, key=begun):
+        for workload, order in arms_and_blocks.passes(block, plan):
+            for arm in order:
+                if block.host in last:
+                    found[block.number, workload, arm] = last[block.host]
+                last[block.host] = arms.base if arm in arms.doubles else arm
+    return found
+
+
+def _patterns(faced: Facing, before: Predecessors, name: str) -> dict[Order, Mapping[int, float]]:
+    """By block: half for the later place, less half for the earlier one; and one where arm and base
+    ran after each other, less one where after themselves, half where one of them did."""
+    place: dict[int, float] = {}
+    after: dict[int, float] = {}
+    for run, bases in zip(faced.runs, faced.bases, strict=True):
+        if not bases or run.position is None or bases[0].position is None:
+            continue
+        place[run.block] = 0.5 if run.position > bases[0].position else -0.5
+        own, its = (
+            before.get((run.block, run.facts.workload, arm)) for arm in (run.arm, bases[0].arm)
+        )
+        other = (own == name) + (its == run.arm)
+        after[run.block] = (other - (own == run.arm) - (its == name)) / 2
+    return {"place": place, "predecessor": after}

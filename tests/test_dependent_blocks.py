@@ -1,0 +1,108 @@
+"""Simulated hosts whose runs depend on each other: what the order of the arms and widening hold.
+
+`make calibrate` draws more (tools/dependence_tables.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dbdyno.model.looks import Looks
+from dbdyno.model.verdict import DEPENDENCE_BLOCKS_MIN, Aims
+from dbdyno.stats.interval import share_interval
+from dbdyno.stats.looks import scheduled
+from dependent_blocks import Host, Orders, chained, draw, false_words, ordered
+from simulation import MEASURED_SD, Share
+
+AIMS = Aims()
+UNTIL_DECIDED = scheduled(Looks(first=None))
+LATE = [look for look in UNTIL_DECIDED if look.blocks >= DEPENDENCE_BLOCKS_MIN]
+COMPARISONS = 600
+
+
+def orders(name: str, arms: int = 2) -> Orders:
+    return ordered(name, arms, COMPARISONS, UNTIL_DECIDED[-1].blocks, 7)
+
+
+def words(host: Host, name: str = "linked", arms: int = 2, *, widen: bool = True) -> Share:
+    logs = draw(host, orders(name, arms), np.random.default_rng(8))
+    return false_words(logs, UNTIL_DECIDED, AIMS, widen=widen)
+
+
+def at_most(share: Share, claimed: float) -> bool:
+    """Whether a share does not contradict that it is at most this in truth, by a 99 % interval."""
+    return share_interval(share.count, share.total, 0.99)[0] <= claimed
+
+
+@pytest.mark.parametrize("arms", [2, 3])
+@pytest.mark.parametrize(
+    "host",
+    [
+        Host(),
+        Host(kept=0.3),
+        Host(kept=0.5),
+        Host(carry=0.05),
+        Host(carry=0.10),
+        Host(carry=0.10, carrier=0),
+        Host(first=0.10),
+        Host(alternate=0.10),
+    ],
+    ids=["independent", "0.3", "0.5", "carry 5", "carry 10", "base", "first", "modes"],
+)
+def test_until_decided_5_percent_are_false_whatever_runs_leave_to_the_next(
+    host: Host, arms: int
+) -> None:
+    assert at_most(words(host, arms=arms), AIMS.level)
+
+
+@pytest.mark.parametrize(
+    ("host", "order", "arms"),
+    [
+        (Host(carry=0.05), "drawn, then reversed", 2),
+        (Host(carry=0.02), "drawn", 2),
+        (Host(first=0.10), "drawn", 2),
+        (Host(carry=0.05), "reversed for ever", 3),
+        (Host(second_block=0.10), "reversed for ever", 2),
+    ],
+)
+def test_other_orders_would_be_wrong_more_often(host: Host, order: str, arms: int) -> None:
+    assert not at_most(words(host, order, arms), 2 * AIMS.level)
+
+
+def test_orders_of_the_lab_let_a_third_of_what_comes_with_every_second_block_through() -> None:
+    assert 0.2 < words(Host(second_block=0.10)).value < 0.4
+
+
+@pytest.mark.parametrize(("kept", "most"), [(0.3, 0.07), (0.5, 0.12)])
+def test_from_twelve_blocks_on_noise_that_stays_with_an_arm_widens(
+    kept: float, most: float
+) -> None:
+    logs = draw(Host(stays=kept, steps=4), orders("linked"), np.random.default_rng(9))
+    assert false_words(logs, LATE, AIMS).value < most
+    assert false_words(logs, LATE, AIMS, widen=False).value > 2 * most - 0.04
+
+
+def test_widening_costs_little_where_blocks_are_independent() -> None:
+    logs = draw(Host(), orders("linked"), np.random.default_rng(10))
+    logs += np.array([[0.035], [-0.02]])
+    found, plain = (
+        false_words(logs, UNTIL_DECIDED, AIMS, widen=widen).value for widen in (True, False)
+    )
+    assert found > 0.97 * plain > 0.9
+
+
+def test_draws_scatter_and_keep_what_they_are_asked_to() -> None:
+    noise = chained(np.random.default_rng(1).normal(size=(4_000, 20)), 0.5)
+    assert noise.std(axis=0) == pytest.approx(np.ones(20), abs=0.05)
+    assert (noise[:, 9] * noise[:, 10]).mean() == pytest.approx(0.5, abs=0.05)
+    for host in (Host(), Host(kept=0.5), Host(stays=0.5), Host(noise="skewed")):
+        logs = draw(host, orders("drawn"), np.random.default_rng(2))
+        assert logs.shape == (COMPARISONS, 1, 2, 30)
+        of_blocks = logs.std(axis=(0, 1, 3))
+        assert of_blocks == pytest.approx(np.array(MEASURED_SD), rel=0.15)
+
+
+@pytest.mark.parametrize("name", ["drawn", "drawn, then reversed", "Williams", "linked"])
+def test_every_block_of_every_order_has_each_arm_once(name: str) -> None:
+    assert (np.sort(orders(name, 3), axis=-1) == np.arange(3)).all()

@@ -266,10 +266,18 @@ def of_blocks(plan: Plan, prepared: Prepared) -> Iterator[str]:
             names.append(name + "*" * copied)
             marked |= copied
         yield f"block {block.number}: {' '.join(names)}"
+        yield from (f"  {line}" for line in of_passes(plan, block))
         yield from (f"  {line}" for line in of_sweeps(plan, block, prepared))
         yield from (f"  {line}" for line in of_turns(plan, block, prepared))
     if marked:
         yield "* begins from a golden copy"
+
+
+def of_passes(plan: Plan, block: Block) -> Iterator[str]:
+    """The several workloads of a block as it goes through them, each with its order of the arms."""
+    if len(plan.workloads) > 1 and not plan.schedule.together:
+        for use, order in schedule.passes(plan, block):
+            yield f"{use.title}: {' '.join(order)}"
 
 
 def of_sweeps(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:

@@ -133,6 +133,25 @@ def test_a_file_that_nothing_reaches_is_found(tmp_path: Path) -> None:
     ]
 
 
+def test_modules_of_a_crate_that_import_in_a_circle_are_found(tmp_path: Path) -> None:
+    found = plant(
+        tmp_path,
+        {
+            "Cargo.toml": CARGO,
+            "loadgen/src/lib.rs": "//! One.\npub mod draw;\npub mod job;\npub mod value;\n",
+            "loadgen/src/draw.rs": "//! One.\nuse crate::job::Job;\n",
+            "loadgen/src/job.rs": "//! One.\nmod check;\n",
+            "loadgen/src/job/check.rs": "//! One.\nuse crate::value::Bounds;\n",
+            "loadgen/src/value.rs": (
+                "//! One.\n// use crate::draw::Draw;\nuse crate::value::Skewed;\n"
+                "fn place() -> crate::job::Job {}\n"
+            ),
+        },
+    )
+    circles = ("job uses value uses job", "value uses job uses value")
+    assert found in [[f"loadgen/src/lib.rs:1 rust-circle: {circle}"] for circle in circles]
+
+
 @pytest.mark.parametrize(
     "expression",
     [

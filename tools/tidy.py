@@ -16,6 +16,7 @@ import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
 
 PACKAGE = "dbdyno"
@@ -154,6 +155,7 @@ RUST_NOT_CODE = re.compile(
 )
 RUST_FUNCTION = re.compile(r"\bfn\s+(\w+)")
 RUST_MODULE = re.compile(r"^\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;", re.MULTILINE)
+RUST_USE = re.compile(r"\bcrate::(\w+)")
 RUST_PATH = re.compile(r'^\s*#\[path = "([^"]+)"\]', re.MULTILINE)
 
 
@@ -380,6 +382,24 @@ def rust_files(tree: Tree) -> set[str]:
     return alive
 
 
+def rust_circle(tree: Tree) -> Iterator[Violation]:
+    """A module of a crate, beside `lib.rs`, can be read and tested without those that use it."""
+    for root in sorted(path for path in tree.sources if path.endswith("src/lib.rs")):
+        folder = PurePosixPath(root).parent
+        modules = set(RUST_MODULE.findall(tree.sources[root].code))
+        uses: dict[str, set[str]] = {module: set() for module in modules}
+        for source in tree.of(".rs"):
+            path = PurePosixPath(source.path)
+            if path.is_relative_to(folder):
+                module = path.relative_to(folder).with_suffix("").parts[0]
+                used = {name for name in RUST_USE.findall(source.code) if name in modules}
+                uses.setdefault(module, set()).update(used - {module})
+        try:
+            TopologicalSorter(uses).prepare()
+        except CycleError as circle:
+            yield Violation(root, 1, "rust-circle", " uses ".join(reversed(circle.args[1])))
+
+
 Rule = Callable[[Tree], Iterator[Violation]]
 RULES: tuple[Rule, ...] = (
     function_length,
@@ -390,6 +410,7 @@ RULES: tuple[Rule, ...] = (
     abbreviation,
     engine_name,
     unreached,
+    rust_circle,
 )
 
 

@@ -3,9 +3,9 @@
 //! Each draw is mix64 of (seed, step, role, connection, operation, number of the draw), so that what is drawn does not
 //! depend on time, and an operation that is tried again draws the same.
 
+use crate::expression::{Expression, Outcome, Registers};
 use crate::job::{Bound, ClientNumber, Format, Job, Maker, Per, Role, Sequence, Value};
 use crate::text::{write_hundredths, write_integer, write_quoted, write_timestamp};
-use crate::value::expression::{Expression, Outcome, Registers};
 use crate::value::{Permutation, Skewed, mix, mix_in, name_part, uniform, write_pattern};
 
 /// The number of the draw that chooses an operation's program; those of its values count from 0.

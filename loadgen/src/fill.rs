@@ -20,8 +20,10 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use crate::job::{Fill, Value};
+use crate::message::FillProgress;
 use crate::session::cancel::Canceller;
-use crate::session::{ServerError, SessionError, Target, Wire};
+use crate::session::{ServerError, SessionError, Target};
+use crate::wire::Wire;
 use row::{Ranges, Rows};
 use table::TableLoad;
 
@@ -34,19 +36,6 @@ const CONNECT_MAX: Duration = Duration::from_secs(30);
 const NO_THREAD: &str = "starting a thread of the fill";
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-
-/// How far one connection of a fill is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FillProgress {
-    /// The index of the table.
-    pub table: usize,
-    /// The number of the connection among the table's; the last one runs what comes after the rows.
-    pub stream: usize,
-    /// The rows that it has sent so far.
-    pub rows: u64,
-    /// The server's process of it, or its number of the connection.
-    pub server_pid: u32,
-}
 
 /// What a fill did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -30,7 +30,7 @@ pub use script::{
     SeedOf, Variable,
 };
 pub use server::{Password, PasswordPlace, Server};
-pub use statement::{Protocol, ResultForm, Statement};
+pub use statement::{Protocol, ResultForm, Statement, declared_oid};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -131,6 +131,17 @@ pub struct Job {
     /// Keeps what statements return.
     #[serde(default)]
     pub capture: Vec<Capture>,
+}
+
+/// Returns seconds as whole nanoseconds.
+#[must_use]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be at least 0; saturates"
+)]
+pub fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
 }
 
 /// How worker threads wait for their connections.

@@ -2,7 +2,6 @@
 //! fill, and the writer.
 
 use crate::event::{Event, ThreadUse};
-use crate::fill::FillProgress;
 use crate::record::TickRecord;
 use serde::Deserialize;
 use std::io::{BufRead, BufReader, Read};
@@ -74,6 +73,19 @@ pub struct Closed {
     pub groups: Vec<(usize, u32, Option<u64>, bool)>,
     /// What the thread spent.
     pub thread: ThreadUse,
+}
+
+/// How far one connection of a fill is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FillProgress {
+    /// The index of the table.
+    pub table: usize,
+    /// The number of the connection among the table's; the last one runs what comes after the rows.
+    pub stream: usize,
+    /// The rows that it has sent so far.
+    pub rows: u64,
+    /// The server's process of it, or its number of the connection.
+    pub server_pid: u32,
 }
 
 /// What the thread of a fill tells.

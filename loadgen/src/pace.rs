@@ -5,9 +5,11 @@
 
 mod poisson;
 mod schedule;
+mod share;
 
 pub use poisson::{Poisson, seed};
-pub use schedule::{Burst, Even, Schedule, Share};
+pub use schedule::{Burst, Even, Schedule};
+pub use share::Share;
 
 use schedule::Started;
 

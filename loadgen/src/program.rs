@@ -4,11 +4,11 @@ mod choice;
 mod sample;
 
 use crate::draw::{Values, class_part};
+use crate::expression::ScriptCode;
 use crate::job::{Capture, Connect, Instruction, Job, OnLost, Otherwise, Piece, Role};
-use crate::record::{Code, Shape};
-use crate::session::{Keep, Wire, number_code};
+use crate::record::{Code, Shape, number_code};
 use crate::statement::Statement;
-use crate::value::expression::ScriptCode;
+use crate::wire::{Keep, Wire};
 pub use choice::{Behind, Choices};
 pub use sample::Sample;
 use std::sync::Arc;

@@ -1,9 +1,11 @@
 //! Counts what a worker does in a tick. Each worker owns its record; another thread serialises it and gives it back empty.
 
+mod code;
 mod histogram;
 mod kept;
 mod sums;
 
+pub use code::{Code, code_text, number_code};
 pub use histogram::{HISTOGRAM_BYTES, HISTOGRAM_US_MAX, Histogram, no_counts};
 pub use kept::{LogRecord, Outcome, TraceRecord};
 pub use sums::{Sum, Sums};
@@ -17,15 +19,6 @@ pub const RECORDS_PER_WORKER: u64 = 2;
 /// The most records of a worker that wait for the writer, each of a second: where nobody reads the events, memory would grow
 /// without an end.
 pub const RECORDS_UNREAD_MAX: usize = 20;
-
-/// Five characters of a SQLSTATE; or the number of an error of MySQL, with spaces behind it.
-pub type Code = [u8; 5];
-
-/// Returns a code as it is written.
-#[must_use]
-pub fn code_text(code: Code) -> String {
-    String::from_utf8_lossy(&code).trim_end().to_owned()
-}
 
 /// One client's part of a role's tick.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

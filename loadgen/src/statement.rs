@@ -8,15 +8,13 @@ mod postgres;
 mod tests;
 
 use crate::draw::{Draw, Values};
+use crate::expression::{Registers, Scalar};
 use crate::job::{Format, Job, Protocol, ResultForm};
-use crate::session::Wire;
-use crate::session::mysql::encode as mysql;
-use crate::session::mysql::encode::ParameterType;
-use crate::session::postgres::encode;
 use crate::text::{date_time, write_integer};
-use crate::value::expression::{Registers, Scalar};
+use crate::wire::mysql::{self, ParameterType};
+use crate::wire::{self, Wire};
 use compile::{declared, execute_parts, parts, statement_draws, wire_name, write_sql};
-pub use parameter::{Bound, Handle, Overflow, ParameterKind, Parameters, declared_oid};
+pub use parameter::{Bound, Handle, Overflow, ParameterKind, Parameters};
 use postgres::PostgresParameters;
 
 /// One statement for one table.
@@ -177,7 +175,7 @@ impl Statement {
     ) -> Result<(), Overflow> {
         self.gather(values, draw, bound, out)?;
         if matches!(self.form, Form::Unnamed | Form::Named) {
-            encode::sync(out);
+            wire::postgres::sync(out);
         }
         Ok(())
     }
@@ -200,9 +198,9 @@ impl Statement {
         let Bound { parameters, handle } = bound.into();
         match &self.form {
             Form::Text => {
-                let mark = encode::simple_begin(out);
+                let mark = wire::postgres::simple_begin(out);
                 write(&self.parts, values, draw, out, &mut Literals { values });
-                encode::simple_end(out, mark);
+                wire::postgres::simple_end(out, mark);
                 Ok(())
             }
             Form::MySqlText => {
@@ -227,9 +225,9 @@ impl Statement {
             Form::Unnamed | Form::Named => {
                 let name = self.parse_if_needed(handle.declares, out);
                 let mark = if self.libpq {
-                    encode::bind_texts_begin(out, name, parameters.kinds.len())
+                    wire::postgres::bind_texts_begin(out, name, parameters.kinds.len())
                 } else {
-                    encode::bind_begin(out, name, &parameters.binary)
+                    wire::postgres::bind_begin(out, name, &parameters.binary)
                 };
                 let mut sink = PostgresParameters::new(values, &parameters.kinds);
                 write(&self.parts, values, draw, out, &mut sink);

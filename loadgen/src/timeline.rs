@@ -2,7 +2,7 @@
 //!
 //! Pure: times come from the caller, in nanoseconds of CLOCK_MONOTONIC.
 
-use crate::job::{SETTLE_NS, Stop};
+use crate::job::{SETTLE_NS, Stop, nanoseconds};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -82,17 +82,6 @@ pub struct Timeline {
     number: i64,
     began_ns: u64,
     boundary_ns: u64,
-}
-
-/// Returns seconds as whole nanoseconds.
-#[must_use]
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "checked to be at least 0; saturates"
-)]
-pub fn nanoseconds(seconds: f64) -> u64 {
-    (seconds * 1e9).round() as u64
 }
 
 impl Timeline {

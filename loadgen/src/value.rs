@@ -3,7 +3,6 @@
 //! One value takes one random number of 64 bits; where a value needs several (a text's length and
 //! its cut), they are derived from that one. Integers that are not uniform stand in `skewed`.
 
-pub mod expression;
 pub mod permutation;
 pub mod range;
 pub mod skewed;

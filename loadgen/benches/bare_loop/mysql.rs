@@ -4,7 +4,8 @@
 
 use super::Request;
 use anyhow::{Result, ensure};
-use dyno_loadgen::session::mysql::{MySqlSession, encode};
+use dyno_loadgen::session::mysql::MySqlSession;
+use dyno_loadgen::wire::mysql;
 
 /// The type of the parameter: INT (`MYSQL_TYPE_LONG`), signed.
 const TYPES: [u8; 2] = [3, 0];
@@ -26,10 +27,10 @@ pub(super) fn prepare(session: &mut MySqlSession, sql: &str) -> Result<[Request;
 
 fn request(id: u32, types: Option<&[u8]>) -> Request {
     let mut bytes = Vec::new();
-    let mark = encode::execute_begin(&mut bytes, id, 1, types);
+    let mark = mysql::execute_begin(&mut bytes, id, 1, types);
     let key_at = bytes.len();
     bytes.extend_from_slice(&key(0));
-    encode::end(&mut bytes, mark);
+    mysql::end(&mut bytes, mark);
     Request { bytes, key_at }
 }
 

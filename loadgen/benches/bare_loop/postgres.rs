@@ -2,7 +2,8 @@
 
 use super::Request;
 use anyhow::Result;
-use dyno_loadgen::session::postgres::{PostgresSession, encode};
+use dyno_loadgen::session::postgres::PostgresSession;
+use dyno_loadgen::wire::postgres;
 
 const STATEMENT: &str = "point";
 /// ReadyForQuery outside a transaction, with which every answer ends.
@@ -12,13 +13,13 @@ const READY: &[u8] = b"Z\0\0\0\x05I";
 pub(super) fn prepare(session: &mut PostgresSession, sql: &str) -> Result<Request> {
     session.prepare(STATEMENT, sql)?;
     let (mut bytes, mut key_at) = (Vec::new(), 0);
-    let mark = encode::bind_begin(&mut bytes, STATEMENT.as_bytes(), &[true]);
-    encode::parameter(&mut bytes, |out| {
+    let mark = postgres::bind_begin(&mut bytes, STATEMENT.as_bytes(), &[true]);
+    postgres::parameter(&mut bytes, |out| {
         key_at = out.len();
         out.extend_from_slice(&key(0));
     });
-    encode::bind_end(&mut bytes, mark);
-    encode::execute_sync(&mut bytes);
+    postgres::bind_end(&mut bytes, mark);
+    postgres::execute_sync(&mut bytes);
     Ok(Request { bytes, key_at })
 }
 

@@ -63,5 +63,5 @@ fn write_8(out: &mut Vec<u8>, number: i64) {
 /// Appends what `write` writes, with its length in front.
 #[inline]
 fn field(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
-    crate::session::postgres::encode::parameter(out, write);
+    crate::wire::postgres::parameter(out, write);
 }

@@ -3,8 +3,9 @@
 use super::binary;
 use super::table::{MESSAGE_BYTES, Share, Stream, TableLoad};
 use super::{CONNECT_MAX, Halt};
-use crate::session::postgres::{PostgresSession, encode};
+use crate::session::postgres::PostgresSession;
 use crate::session::{ReadBuffer, SessionError, Target};
+use crate::wire::postgres;
 
 /// Rows that a connection takes at a time: about as many as the server writes in one go.
 pub(super) const PIECE_ROWS: u64 = 1024;
@@ -47,7 +48,7 @@ pub(super) fn send(
     }
     let output = session.output();
     output.clear();
-    encode::copy_done(output);
+    postgres::copy_done(output);
     let kept = session.copy_end()?;
     if load.frozen {
         session.query("COMMIT")?;
@@ -70,7 +71,7 @@ struct Copying {
 /// Encodes rows until a message is full or none is left; returns its bytes of COPY data.
 fn write_message(load: &TableLoad, output: &mut Vec<u8>, copying: &mut Copying) -> u64 {
     output.clear();
-    let mark = encode::copy_data_begin(output);
+    let mark = postgres::copy_data_begin(output);
     if !copying.has_begun {
         binary::write_header(output);
         copying.has_begun = true;
@@ -86,7 +87,7 @@ fn write_message(load: &TableLoad, output: &mut Vec<u8>, copying: &mut Copying) 
         share.next += 1;
         copying.rows += 1;
     }
-    encode::copy_data_end(output, mark);
+    postgres::copy_data_end(output, mark);
     (output.len() - mark - 4) as u64
 }
 
@@ -94,7 +95,7 @@ fn write_message(load: &TableLoad, output: &mut Vec<u8>, copying: &mut Copying) 
 fn give_up(mut session: PostgresSession) -> Result<(), SessionError> {
     let output = session.output();
     output.clear();
-    encode::copy_fail(output, "stopped by the load generator");
+    postgres::copy_fail(output, "stopped by the load generator");
     match session.copy_end() {
         Ok(_) | Err(SessionError::Server(_)) => Ok(()),
         Err(other) => Err(other),

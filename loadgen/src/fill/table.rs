@@ -10,8 +10,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use super::row::Rows;
-use super::{CONNECT_MAX, FillProgress, Form, Halt, NO_THREAD, copy, load};
+use super::{CONNECT_MAX, Form, Halt, NO_THREAD, copy, load};
 use crate::job::Fill;
+use crate::message::FillProgress;
 use crate::session::{AnySession, CancelKey, SessionError, Target};
 
 /// The bytes of rows that are sent at once.

@@ -1,7 +1,6 @@
 //! Roles: connections that do the same at the same pace, when they do it, and what follows errors.
 
-use super::{is_default, null_as_default};
-use crate::timeline::nanoseconds;
+use super::{is_default, nanoseconds, null_as_default};
 use serde::{Deserialize, Serialize};
 
 /// Connections that do the same at the same pace.

@@ -3,6 +3,18 @@
 use super::{Into, Piece, is_default, null_as_default};
 use serde::{Deserialize, Serialize};
 
+/// The SQL types that a statement may declare for its parameters, with their OIDs (pg_type.dat of PostgreSQL).
+const DECLARED: [(&str, u32); 8] = [
+    ("smallint", 21),
+    ("int", 23),
+    ("bigint", 20),
+    ("real", 700),
+    ("double precision", 701),
+    ("text", 25),
+    ("varchar", 1043),
+    ("timestamp", 1114),
+];
+
 /// How a statement is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -62,4 +74,16 @@ pub struct Statement {
     /// Where it was written, for messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
+}
+
+/// Returns the OID of a type that a statement may declare.
+///
+/// # Errors
+/// Returns the names that are known.
+pub fn declared_oid(name: &str) -> Result<u32, String> {
+    DECLARED
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, oid)| *oid)
+        .ok_or_else(|| DECLARED.map(|(known, _)| format!("`{known}`")).join(", "))
 }

@@ -6,7 +6,7 @@ use super::Over;
 use super::statement::{Effect, Mark, REFUSED, Statement};
 use crate::session::fields::Fields;
 use crate::session::mysql::Framing;
-use crate::session::mysql::encode::PAYLOAD_BYTES_MAX;
+use crate::wire::mysql::PAYLOAD_BYTES_MAX;
 use reply::{AUTOCOMMIT, IN_TRANSACTION, Reply, capability};
 use std::collections::BTreeMap;
 

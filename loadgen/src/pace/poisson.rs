@@ -1,6 +1,6 @@
 //! Draws Poisson arrivals: exponential gaps, from the seed one after the other, so that they are the same each time.
 
-use super::schedule::Share;
+use super::share::Share;
 use crate::value::{mix, mix_in, name_part};
 
 /// What tells the seed of arrivals from the seeds of values.

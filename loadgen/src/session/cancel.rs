@@ -5,7 +5,7 @@ use super::error::{ServerError, SessionError};
 use super::mysql::MySqlSession;
 use super::postgres::PostgresSession;
 use super::target::Target;
-use super::wire::Wire;
+use crate::wire::Wire;
 use std::time::{Duration, Instant};
 
 /// How long servers may take in all to be told.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::fields::Fields;
 use crate::record::Code;
+use crate::record::number_code;
 
 /// The most characters that are kept of a text of the server.
 const TEXT_CHARACTERS_MAX: usize = 4_000;
@@ -125,16 +126,6 @@ fn plain_code(value: &[u8], other: Code) -> Code {
         Ok(code) if code.iter().all(u8::is_ascii_alphanumeric) => code,
         _ => other,
     }
-}
-
-/// Writes MySQL's number of an error into the room of a SQLSTATE, with spaces behind it.
-#[must_use]
-pub fn number_code(number: u16) -> Code {
-    let mut code = *b"     ";
-    let mut digits = itoa::Buffer::new();
-    let digits = digits.format(number).as_bytes();
-    code[..digits.len()].copy_from_slice(digits);
-    code
 }
 
 /// Returns the server's text with every run of white space and control characters as one space; a long one is cut.

@@ -5,12 +5,11 @@
 mod statement_plan;
 
 use super::{Captured, Command, Opened, Ready, Reply, Sent, SessionError, Sessions};
-use crate::job::{Fake, Format, Job, SETTLE_NS};
+use crate::job::{Fake, Format, Job, SETTLE_NS, nanoseconds};
 use crate::layout::WorkerLayout;
 use crate::program::Compiled;
 use crate::shared::{Phase, Waker};
 use crate::statement::{ParameterKind, Parameters, Source};
-use crate::timeline::nanoseconds;
 use crate::value::{mix, name_part};
 use statement_plan::{StatementPlan, service_ns};
 use std::cmp::Reverse;

@@ -7,8 +7,9 @@ use super::capture::{Capture, Captured};
 use super::error::{ServerError, SessionError};
 use super::exchange::Session;
 use super::progress::Progress;
-use super::results::{Keep, Results};
+use super::results::Results;
 use super::target::Target;
+use crate::wire::Keep;
 
 /// The answer to a request, summed up. The caller clears it before each request.
 #[derive(Debug, Default)]

@@ -5,6 +5,7 @@
 //! what understands the server's bytes is [`postgres`] or [`mysql`].
 
 mod alarm;
+mod any;
 pub(crate) mod cancel;
 mod capture;
 mod connect;
@@ -32,7 +33,6 @@ mod tls;
 mod transport;
 pub mod uring;
 mod way;
-mod wire;
 
 use crate::event::Way;
 use crate::message::Command;
@@ -40,17 +40,17 @@ use crate::shared::Phase;
 use crate::statement::Parameters;
 use std::sync::Arc;
 
+pub use any::AnySession;
 pub use cancel::CancelKey;
 pub use capture::{Capture, Captured};
-pub use error::{ServerError, SessionError, number_code};
+pub use error::{ServerError, SessionError};
 pub use exchange::{ReadBuffer, Session};
 pub use incoming::{Bulk, Incoming, Reply};
 pub use password::{Privacy, resolve};
 pub use reconnect::{RECONNECTS_AT_ONCE_MAX, Reconnects};
-pub use results::{Keep, Results};
+pub use results::Results;
 pub use target::{Target, Targets};
 pub use tls::Tls;
-pub use wire::{AnySession, MySqlChoice, Wire};
 
 /// What a request is, for the fake and for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

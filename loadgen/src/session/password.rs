@@ -8,8 +8,8 @@ use std::{fs, io};
 use super::error::{SessionError, one_line};
 use super::target::Target;
 use super::transport::Transport;
-use super::wire::Wire;
 use crate::job::{Password, PasswordPlace};
+use crate::wire::Wire;
 
 /// Where servers put their socket by default: PostgreSQL's own builds, and those of distributions.
 /// (libpq knows only the one that it was built with.)

@@ -1,20 +1,7 @@
 //! What of the rows that a server returns is kept for a script's variables: names and texts, in room that is used again.
 
 use super::error::SessionError;
-
-/// Which results of an answer are kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Keep {
-    /// None.
-    #[default]
-    Nothing,
-    /// The last one.
-    Last,
-    /// All that have rows, of each its last row.
-    Every,
-    /// None, but how many rows each had.
-    Counts,
-}
+use crate::wire::Keep;
 
 /// The length that stands for NULL.
 const NULL: u32 = u32::MAX;

@@ -14,7 +14,7 @@ use rustix::net::{
 
 use super::error::SessionError;
 use super::target::Target;
-use super::wire::Wire;
+use crate::wire::Wire;
 
 /// How long to wait before the next try where the server's queue of new connections is full.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(2);

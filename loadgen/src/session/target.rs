@@ -2,9 +2,9 @@
 
 use super::error::SessionError;
 use super::tls::Tls;
-use super::wire::Wire;
 use super::{password, socket};
 use crate::job::{Job, Server};
+use crate::wire::Wire;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Compiling a statement's pieces: to SQL with parameters, and to parts of bytes and values.
 
-use super::{Part, Source, declared_oid};
-use crate::job::{Job, Piece, Protocol, Scope};
+use super::{Part, Source};
+use crate::job::{Job, Piece, Protocol, Scope, declared_oid};
 use std::collections::BTreeSet;
 
 /// The longest part of a statement's name that its name in the server keeps (identifiers end at 63 bytes).

@@ -2,30 +2,6 @@
 
 use std::fmt;
 
-/// The SQL types that a statement may declare for its parameters, with their OIDs (pg_type.dat of PostgreSQL).
-const DECLARED: [(&str, u32); 8] = [
-    ("smallint", 21),
-    ("int", 23),
-    ("bigint", 20),
-    ("real", 700),
-    ("double precision", 701),
-    ("text", 25),
-    ("varchar", 1043),
-    ("timestamp", 1114),
-];
-
-/// Returns the OID of a type that a statement may declare.
-///
-/// # Errors
-/// Returns the names that are known.
-pub fn declared_oid(name: &str) -> Result<u32, String> {
-    DECLARED
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, oid)| *oid)
-        .ok_or_else(|| DECLARED.map(|(known, _)| format!("`{known}`")).join(", "))
-}
-
 /// How the server wants a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterKind {

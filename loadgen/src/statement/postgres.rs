@@ -2,10 +2,10 @@
 
 use super::{Form, Overflow, ParameterKind, Sink, Statement};
 use crate::draw::{Draw, Values};
+use crate::expression::Registers;
 use crate::job::ResultForm;
-use crate::session::postgres::encode;
 use crate::text::write_integer;
-use crate::value::expression::Registers;
+use crate::wire::postgres;
 
 impl Statement {
     /// Parses the statement if it has no name, or if nothing has executed it yet; returns its name.
@@ -13,13 +13,13 @@ impl Statement {
     pub(super) fn parse_if_needed(&self, declares: bool, out: &mut Vec<u8>) -> &[u8] {
         let (name, sql) = (self.wire_name.as_bytes(), self.sql.as_bytes());
         if matches!(self.form, Form::Unnamed) {
-            encode::parse_unnamed(out, sql, &self.declared);
+            postgres::parse_unnamed(out, sql, &self.declared);
             return b"";
         }
         if declares {
             // What an error skipped may be there or not.
-            encode::close_statement(out, name);
-            encode::parse_named(out, name, sql, &self.declared);
+            postgres::close_statement(out, name);
+            postgres::parse_named(out, name, sql, &self.declared);
         }
         name
     }
@@ -28,13 +28,13 @@ impl Statement {
     #[inline]
     pub(super) fn execute_bound(&self, out: &mut Vec<u8>, mark: usize) {
         match self.results {
-            ResultForm::Binary => encode::bind_end(out, mark),
-            ResultForm::Text => encode::bind_end_text(out, mark),
+            ResultForm::Binary => postgres::bind_end(out, mark),
+            ResultForm::Text => postgres::bind_end_text(out, mark),
         }
         if self.describes {
-            encode::describe_portal(out);
+            postgres::describe_portal(out);
         }
-        encode::execute(out);
+        postgres::execute(out);
     }
 }
 
@@ -75,17 +75,17 @@ impl PostgresParameters<'_> {
         self.bound += 1;
         let fits = match kind {
             ParameterKind::Int2 => i16::try_from(number).map(|number| {
-                encode::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
+                postgres::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
             }),
             ParameterKind::Int4 => i32::try_from(number).map(|number| {
-                encode::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
+                postgres::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
             }),
             ParameterKind::Int8 => {
-                encode::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
+                postgres::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
                 Ok(())
             }
             ParameterKind::Text => {
-                encode::parameter(out, text);
+                postgres::parameter(out, text);
                 Ok(())
             }
         };
@@ -115,9 +115,9 @@ impl Sink for PostgresParameters<'_> {
     fn variable(&mut self, out: &mut Vec<u8>, index: usize, variables: &Registers) {
         self.bound += 1;
         if variables.is_set(index) {
-            encode::parameter(out, |out| variables.write(out, index));
+            postgres::parameter(out, |out| variables.write(out, index));
         } else {
-            encode::null_parameter(out);
+            postgres::null_parameter(out);
         }
     }
 }

@@ -4,8 +4,10 @@ use super::state::State;
 use super::{Mode, Worker};
 use crate::event::Event;
 use crate::job::{OnLost, Otherwise};
+use crate::record::number_code;
 use crate::record::{self, Code, Outcome};
-use crate::session::{Keep, Opened, Sent, ServerError, SessionError, Sessions, Wire, number_code};
+use crate::session::{Opened, Sent, ServerError, SessionError, Sessions};
+use crate::wire::{Keep, Wire};
 
 /// Errors of one role and code that are written; all are counted.
 pub(crate) const ERRORS_WRITTEN_MAX: u32 = 20;

@@ -10,8 +10,8 @@ use super::{Mode, Worker};
 use crate::layout::Walk;
 use crate::program::Step;
 use crate::record::{Rows, Times};
-use crate::session::postgres::encode;
-use crate::session::{Keep, Sent, Sessions};
+use crate::session::{Sent, Sessions};
+use crate::wire::{Keep, postgres};
 
 /// How long operations that send nothing are begun before everything else has its turn.
 const TURN_NS: u64 = 50_000;
@@ -209,7 +209,7 @@ impl<S: Sessions> Worker<S> {
         if !pipeline.open {
             return self.give_up_program(index, "\\syncpipeline: not in pipeline mode");
         }
-        encode::sync(&mut pipeline.request);
+        postgres::sync(&mut pipeline.request);
         pipeline.answers += 1;
         connection.operation.step += 1;
         true
@@ -223,7 +223,7 @@ impl<S: Sessions> Worker<S> {
             self.give_up_program(index, "\\endpipeline: not in pipeline mode");
             return;
         }
-        encode::sync(&mut pipeline.request);
+        postgres::sync(&mut pipeline.request);
         pipeline.answers += 1;
         let out = self.sessions.output(index);
         out.clear();

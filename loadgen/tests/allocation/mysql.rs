@@ -1,7 +1,8 @@
 //! A server of MySQL's protocol over TCP that answers every request at once: one row, or every so often an error.
 
 use crate::wire::{local, mysql_greeting, mysql_packet};
-use dyno_loadgen::session::{MySqlChoice, Target, Wire};
+use dyno_loadgen::session::Target;
+use dyno_loadgen::wire::{MySqlChoice, Wire};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 
 #![allow(dead_code, reason = "not every test program uses all of it")]
 
-use dyno_loadgen::session::{Target, Wire};
+use dyno_loadgen::session::Target;
+use dyno_loadgen::wire::Wire;
 
 /// A message of the server.
 pub(crate) fn message(tag: u8, body: &[u8]) -> Vec<u8> {

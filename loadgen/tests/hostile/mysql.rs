@@ -6,7 +6,8 @@ use crate::script::{Act, SOON, assert_line, serve, target};
 use crate::wire::{mysql_greeting, mysql_packet};
 use crate::worker::{ask, broken, worker};
 use dyno_loadgen::session::mysql::MySqlSession;
-use dyno_loadgen::session::{AnySession, MySqlChoice, SessionError, Target, Wire};
+use dyno_loadgen::session::{AnySession, SessionError, Target};
+use dyno_loadgen::wire::{MySqlChoice, Wire};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 

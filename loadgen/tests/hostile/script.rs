@@ -2,7 +2,8 @@
 
 pub(crate) use crate::wire::message;
 use dyno_loadgen::session::postgres::PostgresSession;
-use dyno_loadgen::session::{SessionError, Target, Wire};
+use dyno_loadgen::session::{SessionError, Target};
+use dyno_loadgen::wire::Wire;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;

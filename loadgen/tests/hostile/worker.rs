@@ -1,7 +1,8 @@
 //! A session as a worker of the generator uses it: it asks, and is never held up.
 
 use crate::script::{SOON, assert_line};
-use dyno_loadgen::session::{AnySession, MySqlChoice, ReadBuffer, Reply, SessionError, Wire};
+use dyno_loadgen::session::{AnySession, ReadBuffer, Reply, SessionError};
+use dyno_loadgen::wire::{MySqlChoice, Wire};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::time::{Duration, Instant};
 

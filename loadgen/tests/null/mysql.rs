@@ -2,8 +2,9 @@
 
 use crate::programs::{NullServer, done, run};
 use dyno_loadgen::session::SessionError;
+use dyno_loadgen::session::Target;
 use dyno_loadgen::session::mysql::MySqlSession;
-use dyno_loadgen::session::{MySqlChoice, Target, Wire};
+use dyno_loadgen::wire::{MySqlChoice, Wire};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

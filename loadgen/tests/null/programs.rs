@@ -3,8 +3,9 @@
 use crate::process::{self, Ended};
 use crate::wire::local;
 use dyno_loadgen::event::{Event, Status, ThreadUse, Totals};
+use dyno_loadgen::session::Target;
 use dyno_loadgen::session::postgres::PostgresSession;
-use dyno_loadgen::session::{Target, Wire};
+use dyno_loadgen::wire::Wire;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};

@@ -1,7 +1,8 @@
 //! The hot path allocates nothing once its buffers have grown.
 
-use dyno_loadgen::session::postgres::{PostgresSession, encode};
+use dyno_loadgen::session::postgres::PostgresSession;
 use dyno_loadgen::session::{ReadBuffer, Reply};
+use dyno_loadgen::wire::postgres;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::memory::allocations;
@@ -11,19 +12,19 @@ use crate::server;
 fn operation(session: &mut PostgresSession, buffer: &mut ReadBuffer, reply: &mut Reply) {
     let output = session.output();
     output.clear();
-    let mark = encode::simple_begin(output);
+    let mark = postgres::simple_begin(output);
     output.extend_from_slice(b"INSERT INTO hot VALUES (1), (2), (3)");
-    encode::simple_end(output, mark);
+    postgres::simple_end(output, mark);
     exchange(session, buffer, reply, 3);
 
     let output = session.output();
     output.clear();
-    let mark = encode::bind_begin(output, b"many", &[true]);
-    encode::parameter(output, |output| {
+    let mark = postgres::bind_begin(output, b"many", &[true]);
+    postgres::parameter(output, |output| {
         output.extend_from_slice(&300_i32.to_be_bytes());
     });
-    encode::bind_end(output, mark);
-    encode::execute_sync(output);
+    postgres::bind_end(output, mark);
+    postgres::execute_sync(output);
     exchange(session, buffer, reply, 300);
 }
 

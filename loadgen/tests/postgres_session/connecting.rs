@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use dyno_loadgen::job::TlsMode;
 use dyno_loadgen::session::postgres::PostgresSession;
-use dyno_loadgen::session::{SessionError, Target, Wire};
+use dyno_loadgen::session::{SessionError, Target};
+use dyno_loadgen::wire::Wire;
 
 use crate::server;
 use crate::wire::local;

@@ -7,8 +7,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dyno_loadgen::job::TlsMode;
-use dyno_loadgen::session::postgres::{PostgresSession, encode};
+use dyno_loadgen::session::postgres::PostgresSession;
 use dyno_loadgen::session::{ReadBuffer, Reply, SessionError, Target};
+use dyno_loadgen::wire::postgres;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
@@ -63,9 +64,9 @@ fn exchange(session: &mut PostgresSession, buffer: &mut ReadBuffer, reply: &mut 
 fn encode_simple(session: &mut PostgresSession, sql: &str) {
     let output = session.output();
     output.clear();
-    let mark = encode::simple_begin(output);
+    let mark = postgres::simple_begin(output);
     output.extend_from_slice(sql.as_bytes());
-    encode::simple_end(output, mark);
+    postgres::simple_end(output, mark);
 }
 
 #[test]
@@ -196,10 +197,10 @@ fn a_thousand_operations_of_all_sizes_neither_stick_nor_mix() {
             let bytes = 160 * number;
             let output = session.output();
             output.clear();
-            let mark = encode::bind_begin(output, b"some", &[true]);
-            encode::parameter(output, |out| out.extend_from_slice(&bytes.to_be_bytes()));
-            encode::bind_end(output, mark);
-            encode::execute_sync(output);
+            let mark = postgres::bind_begin(output, b"some", &[true]);
+            postgres::parameter(output, |out| out.extend_from_slice(&bytes.to_be_bytes()));
+            postgres::bind_end(output, mark);
+            postgres::execute_sync(output);
             exchange(&mut session, &mut buffer, &mut reply);
             assert_eq!((reply.rows, &reply.error), (10, &None), "{number}");
         }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use dyno_loadgen::fill::{self, FillProgress, FillTotals};
+use dyno_loadgen::fill::{self, FillTotals};
 use dyno_loadgen::job::{Fill, Value};
+use dyno_loadgen::message::FillProgress;
 use dyno_loadgen::session::SessionError;
 use dyno_loadgen::session::postgres::PostgresSession;
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use dyno_loadgen::session::postgres::{PostgresSession, encode};
+use dyno_loadgen::session::postgres::PostgresSession;
 use dyno_loadgen::session::{Captured, ReadBuffer, Reply, ServerError, SessionError};
+use dyno_loadgen::wire::postgres;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::server;
@@ -28,9 +29,9 @@ fn wait(session: &PostgresSession, flags: PollFlags) {
 fn encode_simple(session: &mut PostgresSession, sql: &str) {
     let output = session.output();
     output.clear();
-    let mark = encode::simple_begin(output);
+    let mark = postgres::simple_begin(output);
     output.extend_from_slice(sql.as_bytes());
-    encode::simple_end(output, mark);
+    postgres::simple_end(output, mark);
 }
 
 /// Runs SQL by the hot path.
@@ -104,12 +105,12 @@ fn an_error_is_reported_with_its_code_and_the_session_goes_on() {
 
 /// Encodes an INSERT of one row of int4, int8 and text.
 fn encode_row(output: &mut Vec<u8>, statement: &[u8], (a, b, c): (i32, i64, &str)) {
-    let mark = encode::bind_begin(output, statement, &[true, true, false]);
-    encode::parameter(output, |output| output.extend_from_slice(&a.to_be_bytes()));
-    encode::parameter(output, |output| output.extend_from_slice(&b.to_be_bytes()));
-    encode::parameter(output, |output| output.extend_from_slice(c.as_bytes()));
-    encode::bind_end(output, mark);
-    encode::execute_sync(output);
+    let mark = postgres::bind_begin(output, statement, &[true, true, false]);
+    postgres::parameter(output, |output| output.extend_from_slice(&a.to_be_bytes()));
+    postgres::parameter(output, |output| output.extend_from_slice(&b.to_be_bytes()));
+    postgres::parameter(output, |output| output.extend_from_slice(c.as_bytes()));
+    postgres::bind_end(output, mark);
+    postgres::execute_sync(output);
 }
 
 #[test]
@@ -133,7 +134,7 @@ fn prepared_and_extended_requests_carry_binary_and_text_parameters() {
     assert_eq!((reply.rows, &reply.error), (1, &None));
 
     session.output().clear();
-    encode::parse_unnamed(session.output(), sql.as_bytes(), &[]);
+    postgres::parse_unnamed(session.output(), sql.as_bytes(), &[]);
     encode_row(session.output(), b"", (i32::MAX, 1 << 40, ""));
     exchange(&mut session, &mut reply).expect("an answer");
     assert_eq!((reply.rows, &reply.error), (1, &None));

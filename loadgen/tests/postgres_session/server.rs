@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use dyno_loadgen::job;
 use dyno_loadgen::session::postgres::PostgresSession;
-use dyno_loadgen::session::{Target, Tls, Wire};
+use dyno_loadgen::session::{Target, Tls};
+use dyno_loadgen::wire::Wire;
 
 /// The account that servers run as when the tests are run by root, whom PostgreSQL refuses.
 const SERVER_ACCOUNT: &str = "postgres";

@@ -1,8 +1,9 @@
 //! What makes a job's cursors, statements and programs valid.
 
 use super::{Check, JobError, ensure, ensure_index, ensure_names};
-use crate::job::{Bound, Instruction, Job, Maker, Piece, Protocol, ResultForm, Scope, Statement};
-use crate::statement::declared_oid;
+use crate::job::{
+    Bound, Instruction, Job, Maker, Piece, Protocol, ResultForm, Scope, Statement, declared_oid,
+};
 use std::collections::BTreeSet;
 
 /// Parameters of one statement in either protocol: the count is 16 bits wide.

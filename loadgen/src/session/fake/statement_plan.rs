@@ -1,8 +1,7 @@
 //! What the fake server answers to each statement, and when it replies a planted error.
 
-use crate::job::{Fake, Piece, Statement};
+use crate::job::{Fake, Piece, Statement, nanoseconds};
 use crate::session::{Reply, Results, ServerError};
-use crate::timeline::nanoseconds;
 
 /// A statement as the fake answers it.
 #[derive(Debug)]

@@ -2,18 +2,19 @@
 
 use std::time::Instant;
 
+use super::MySqlSession;
 use super::auth::{Handshake, Step};
 use super::framing::Framing;
 use super::greeting::{Greeting, HandshakeAnswer};
 use super::reader::Reader;
-use super::{MySqlSession, encode};
 use crate::session::connect::{Cut, Opening, agreed_tls};
 use crate::session::error::{ServerError, SessionError};
 use crate::session::exchange::refuse_nul;
 use crate::session::incoming::{Incoming, Reply};
 use crate::session::password::Privacy;
 use crate::session::target::Target;
-use crate::session::wire::{MySqlChoice, Wire};
+use crate::wire::mysql;
+use crate::wire::{MySqlChoice, Wire};
 
 /// Does the exchange from the greeting on; the stream is not blocking yet. Returns the server's number of the connection.
 pub(super) fn shake_hands(
@@ -64,7 +65,7 @@ pub(super) fn shake_hands(
         match handshake.take(&body)? {
             Step::Wait => {}
             Step::Send(bytes) => {
-                encode::packet(&mut session.output, number.wrapping_add(1), &bytes);
+                mysql::packet(&mut session.output, number.wrapping_add(1), &bytes);
             }
             Step::LetIn { status } => {
                 let (framing, rest) = opening.end();

@@ -3,7 +3,7 @@
 //! A packet that lies whole in what was read is handed out where it lies. One that is cut is
 //! collected if somebody wants it, else only counted off: rows are never copied on the hot path.
 
-use super::encode::{HEADER_BYTES, PAYLOAD_BYTES_MAX};
+use crate::wire::mysql::{HEADER_BYTES, PAYLOAD_BYTES_MAX};
 
 /// A complete packet.
 #[derive(Debug, PartialEq, Eq)]

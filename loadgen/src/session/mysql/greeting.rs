@@ -3,11 +3,11 @@
 //! (MySQL documentation, "Connection Phase": "Protocol::HandshakeV10", "Protocol::SSLRequest",
 //! "Protocol::HandshakeResponse41".)
 
-use super::encode;
 use crate::job::CharacterSet;
 use crate::session::error::SessionError;
 use crate::session::fields::Fields;
-use crate::session::wire::MySqlChoice;
+use crate::wire::MySqlChoice;
+use crate::wire::mysql;
 
 const LONG_PASSWORD: u32 = 1;
 const FOUND_ROWS: u32 = 1 << 1;
@@ -122,7 +122,7 @@ impl Greeting {
 
     /// Appends the request to go on within TLS, as packet 1.
     pub(super) fn ask_for_tls(&self, out: &mut Vec<u8>, choice: MySqlChoice) {
-        encode::packet(out, 1, &self.head(choice, SSL));
+        mysql::packet(out, 1, &self.head(choice, SSL));
     }
 
     /// Appends the answer to the greeting, as the packet of that number.
@@ -131,7 +131,7 @@ impl Greeting {
         let mut payload = self.head(answer.choice, extra);
         text(&mut payload, answer.user);
         if self.capabilities & PLUGIN_AUTH_LENENC != 0 {
-            encode::text(&mut payload, |out| out.extend_from_slice(answer.proof));
+            mysql::text(&mut payload, |out| out.extend_from_slice(answer.proof));
         } else {
             // Proofs of all methods are shorter than 256 bytes.
             payload.push(u8::try_from(answer.proof.len()).unwrap_or(u8::MAX));
@@ -140,13 +140,13 @@ impl Greeting {
         text(&mut payload, answer.database);
         text(&mut payload, answer.method);
         if self.capabilities & CONNECT_ATTRS != 0 {
-            encode::text(&mut payload, |out| {
+            mysql::text(&mut payload, |out| {
                 for part in ["program_name", answer.application_name] {
-                    encode::text(out, |out| out.extend_from_slice(part.as_bytes()));
+                    mysql::text(out, |out| out.extend_from_slice(part.as_bytes()));
                 }
             });
         }
-        encode::packet(out, number, &payload);
+        mysql::packet(out, number, &payload);
     }
 
     /// Returns capabilities, the longest packet, the character set, and room.

@@ -6,7 +6,6 @@
 mod auth;
 mod capture;
 mod connect;
-pub mod encode;
 mod framing;
 mod greeting;
 mod reader;
@@ -20,6 +19,7 @@ pub use reader::{Prepared, Reader};
 use super::error::SessionError;
 use super::exchange::Session;
 use super::incoming::{Bulk, Incoming};
+use crate::wire::mysql;
 
 /// A connection to a MySQL or MariaDB server that has been let in.
 pub type MySqlSession = Session<Reader>;
@@ -32,7 +32,7 @@ impl MySqlSession {
     pub fn prepare(&mut self, sql: &str) -> Result<Prepared, SessionError> {
         let output = self.output();
         output.clear();
-        encode::prepare(output, sql.as_bytes());
+        mysql::prepare(output, sql.as_bytes());
         self.reader.ask_to_prepare();
         self.answer()?;
         Ok(self.reader.prepared())
@@ -75,8 +75,8 @@ impl MySqlSession {
         let number = self.reader.answer.number;
         self.output.clear();
         self.sent = 0;
-        encode::packet(&mut self.output, number, data);
-        self.reader.answer.number = number.wrapping_add(encode::packets(&self.output));
+        mysql::packet(&mut self.output, number, data);
+        self.reader.answer.number = number.wrapping_add(mysql::packets(&self.output));
         self.send_all()
     }
 

@@ -4,8 +4,6 @@
 
 use super::MySqlSession;
 use super::capture::{Column, column, gather_row};
-use super::encode;
-use super::encode::PAYLOAD_BYTES_MAX;
 use super::framing::{Framing, Packet};
 use super::greeting::Greeting;
 use crate::session::capture::Capture;
@@ -13,6 +11,8 @@ use crate::session::error::{ServerError, SessionError};
 use crate::session::fields::Fields;
 use crate::session::incoming::{Bulk, Incoming, Reply};
 use crate::session::target::Target;
+use crate::wire::mysql;
+use crate::wire::mysql::PAYLOAD_BYTES_MAX;
 use std::time::Instant;
 
 /// The first byte of a packet that says how a statement went.
@@ -350,8 +350,8 @@ impl Incoming for Reader {
     fn ask_by(&mut self, request: &[u8]) {
         self.ask();
         // The answer's numbers go on behind those of the request.
-        self.answer.number = encode::packets(request);
-        self.answer.binary = encode::is_execution(request);
+        self.answer.number = mysql::packets(request);
+        self.answer.binary = mysql::is_execution(request);
     }
 
     fn feed(&mut self, bytes: &[u8], reply: &mut Reply) -> Result<bool, SessionError> {
@@ -379,13 +379,11 @@ impl Incoming for Reader {
     }
 
     fn goodbye(out: &mut Vec<u8>) {
-        encode::quit(out);
+        mysql::quit(out);
     }
 
     fn text(out: &mut Vec<u8>, sql: &[u8]) {
-        let mark = encode::query_begin(out);
-        out.extend_from_slice(sql);
-        encode::end(out, mark);
+        mysql::query(out, sql);
     }
 
     fn shake_hands(

@@ -5,10 +5,10 @@ use postgres_protocol::authentication::sasl::{
     ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
 };
 
-use super::encode;
 use crate::session::error::{ServerError, SessionError};
 use crate::session::fields::Fields;
 use crate::session::password::{Privacy, exposed, not_let_in};
+use crate::wire::postgres;
 
 /// The exchange from the startup message to the first `ReadyForQuery`.
 pub struct Handshake<'a> {
@@ -84,7 +84,7 @@ impl<'a> Handshake<'a> {
                 if self.privacy == Privacy::Open {
                     return Err(exposed(self.user, "in clear text", "sslmode=require"));
                 }
-                encode::password(out, &password);
+                postgres::password(out, &password);
                 Ok(())
             }
             5 => {
@@ -94,7 +94,7 @@ impl<'a> Handshake<'a> {
                 let password = self.password()?.as_bytes();
                 let mut hash = md5_hash(self.user.as_bytes(), password, *salt).into_bytes();
                 hash.push(0);
-                encode::password(out, &hash);
+                postgres::password(out, &hash);
                 Ok(())
             }
             10 => self.begin_scram(fields.0, out),
@@ -126,7 +126,7 @@ impl<'a> Handshake<'a> {
             return Err(self.auth("it does not offer SCRAM-SHA-256"));
         }
         let scram = ScramSha256::new(self.password()?.as_bytes(), binding);
-        encode::sasl_initial(out, mechanism, scram.message());
+        postgres::sasl_initial(out, mechanism, scram.message());
         self.scram = Some(scram);
         self.server_proved = false;
         Ok(())
@@ -138,7 +138,7 @@ impl<'a> Handshake<'a> {
         };
         match scram.update(data) {
             Ok(()) => {
-                encode::password(out, scram.message());
+                postgres::password(out, scram.message());
                 Ok(())
             }
             Err(error) => Err(self.auth(&format!("its SCRAM challenge is not valid: {error}"))),

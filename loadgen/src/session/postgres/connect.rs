@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::auth::Handshake;
 use super::framing::Framing;
 use super::reader::Reader;
-use super::{PostgresSession, certificate, encode};
+use super::{PostgresSession, certificate};
 use crate::session::cancel::CancelKey;
 use crate::session::connect::{Cut, Opening, agreed_tls};
 use crate::session::error::SessionError;
@@ -15,6 +15,7 @@ use crate::session::password::Privacy;
 use crate::session::socket;
 use crate::session::target::Target;
 use crate::session::transport::Transport;
+use crate::wire::postgres;
 
 /// Does the exchange from the first message on; the stream is not blocking yet. Returns the backend's process number.
 pub(super) fn shake_hands(
@@ -32,7 +33,7 @@ pub(super) fn shake_hands(
     for (_, value) in parameters {
         refuse_nul(value)?;
     }
-    encode::startup(&mut session.output, &parameters);
+    postgres::startup(&mut session.output, &parameters);
     let mut handshake = Handshake::new(&target.user, target.password.as_deref());
     handshake.binding = binding(&session.stream);
     handshake.privacy = Privacy::of(&session.stream, target);
@@ -68,7 +69,7 @@ impl PostgresSession {
     ) -> Result<Self, SessionError> {
         let mut session = Self::over(Transport::Plain(socket::open(target, deadline)?));
         encrypt_as_asked(&mut session, target, deadline)?;
-        encode::cancel_request(&mut session.output, key.server_pid, key.secret);
+        postgres::cancel_request(&mut session.output, key.server_pid, key.secret);
         session.send_before(target, deadline)?;
         Ok(session)
     }
@@ -121,7 +122,7 @@ fn has_tls(
     target: &Target,
     deadline: Instant,
 ) -> Result<bool, SessionError> {
-    encode::ssl_request(&mut session.output);
+    postgres::ssl_request(&mut session.output);
     session.send_before(target, deadline)?;
     let mut answer = ReadBuffer::of(1);
     session.read_before(&mut answer, target, deadline)?;

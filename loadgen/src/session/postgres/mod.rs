@@ -7,7 +7,6 @@ mod auth;
 mod capture;
 mod certificate;
 mod connect;
-pub mod encode;
 pub(crate) mod framing;
 mod reader;
 
@@ -20,6 +19,7 @@ pub use reader::Reader;
 use super::error::SessionError;
 use super::exchange::{ReadBuffer, Session, refuse_nul};
 use super::incoming::{Bulk, Incoming, Reply};
+use crate::wire::postgres;
 
 /// About how much is asked to be parsed at once. A server that waits until its answers are taken takes nothing itself,
 /// so this has to fit into what lies between it and us.
@@ -60,10 +60,10 @@ impl PostgresSession {
             }) {
                 refuse_nul(name)?;
                 refuse_nul(sql)?;
-                encode::parse_named(output, name.as_bytes(), sql.as_bytes(), declared);
-                encode::describe_statement(output, name.as_bytes());
+                postgres::parse_named(output, name.as_bytes(), sql.as_bytes(), declared);
+                postgres::describe_statement(output, name.as_bytes());
             }
-            encode::sync(output);
+            postgres::sync(output);
             let (kept, error) = self.answers()?;
             types.extend(kept.parameter_types);
             error.map_or(Ok(()), |error| Err(SessionError::Server(error)))?;

@@ -1,13 +1,14 @@
 //! Understands the server's answers to requests, as far as the hot path needs them.
 
+use super::PostgresSession;
 use super::framing::Framing;
-use super::{PostgresSession, encode};
 use crate::session::capture::Capture;
 use crate::session::error::{ServerError, SessionError};
 use crate::session::fields::Fields;
 use crate::session::incoming::{Bulk, Incoming, Reply};
 use crate::session::results::Results;
 use crate::session::target::Target;
+use crate::wire::postgres;
 use std::time::Instant;
 
 /// The SQLSTATE of a server that starts, ends or recovers.
@@ -143,13 +144,11 @@ impl Incoming for Reader {
     }
 
     fn goodbye(out: &mut Vec<u8>) {
-        encode::terminate(out);
+        postgres::terminate(out);
     }
 
     fn text(out: &mut Vec<u8>, sql: &[u8]) {
-        let mark = encode::simple_begin(out);
-        out.extend_from_slice(sql);
-        encode::simple_end(out, mark);
+        postgres::simple(out, sql);
     }
 
     fn shake_hands(
@@ -244,7 +243,7 @@ fn unexpected(tag: u8) -> SessionError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::results::Keep;
+    use crate::wire::Keep;
     use proptest::prelude::*;
 
     fn message(tag: u8, body: &[u8]) -> Vec<u8> {

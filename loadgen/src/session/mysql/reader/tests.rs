@@ -1,12 +1,12 @@
 //! Answers as servers give them, cut anywhere, and what is no answer.
 
 use super::*;
-use crate::session::results::Keep;
+use crate::wire::Keep;
 use proptest::prelude::*;
 
 fn packet(number: u8, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    encode::packet(&mut out, number, payload);
+    mysql::packet(&mut out, number, payload);
     out
 }
 
@@ -21,7 +21,7 @@ fn asked(ends_descriptions: bool, request: &[u8]) -> Reader {
 fn column(name: &str, type_: u8, flags: u8) -> Vec<u8> {
     let mut out = Vec::new();
     for text in ["def", "ib", "t", "t1", name, name] {
-        encode::text(&mut out, |out| out.extend_from_slice(text.as_bytes()));
+        mysql::text(&mut out, |out| out.extend_from_slice(text.as_bytes()));
     }
     out.extend_from_slice(&[0x0c, 8, 0, 20, 0, 0, 0, type_, flags, 0, 0, 0, 0]);
     out
@@ -197,9 +197,9 @@ fn what_does_not_belong_into_an_answer_is_an_error() {
 #[test]
 fn a_row_of_several_packets_is_one_row() {
     let mut long = Vec::new();
-    encode::text(&mut long, |out| out.resize(out.len() + (17 << 20), b'x'));
+    mysql::text(&mut long, |out| out.resize(out.len() + (17 << 20), b'x'));
     let mut stream = stream(&[vec![1], column("c", 253, 0)]);
-    encode::packet(&mut stream, 3, &long);
+    mysql::packet(&mut stream, 3, &long);
     stream.extend(packet(5, END_OF_ROWS));
     let (mut reader, mut reply) = (asked(false, b""), Reply::default());
     let mut ready = false;

@@ -6,7 +6,7 @@
 /// The longest payload of one packet; a longer one goes on in the next.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 0xff_ffff;
 /// A packet's length and number.
-pub(super) const HEADER_BYTES: usize = 4;
+pub(crate) const HEADER_BYTES: usize = 4;
 /// Strings shorter than this have their length in one byte.
 const SHORT_BYTES: usize = 251;
 
@@ -39,6 +39,13 @@ pub fn query_begin(out: &mut Vec<u8>) -> usize {
     begin(out, 0, COM_QUERY)
 }
 
+/// Runs SQL as a text.
+pub fn query(out: &mut Vec<u8>, sql: &[u8]) {
+    let mark = query_begin(out);
+    out.extend_from_slice(sql);
+    end(out, mark);
+}
+
 /// Asks the server to prepare a statement.
 pub fn prepare(out: &mut Vec<u8>, sql: &[u8]) {
     let mark = begin(out, 0, COM_STMT_PREPARE);
@@ -65,14 +72,14 @@ pub fn execute_begin(out: &mut Vec<u8>, id: u32, count: usize, types: Option<&[u
 
 /// How many packets a request has, in the numbers' eight bits. Only the last one is not full.
 #[inline]
-pub(super) fn packets(request: &[u8]) -> u8 {
+pub(crate) fn packets(request: &[u8]) -> u8 {
     let full = request.len() / (PAYLOAD_BYTES_MAX + HEADER_BYTES);
     u8::try_from(full % 256).unwrap_or(0).wrapping_add(1)
 }
 
 /// Whether a request executes a prepared statement: then its rows come in binary form.
 #[inline]
-pub(super) fn is_execution(request: &[u8]) -> bool {
+pub(crate) fn is_execution(request: &[u8]) -> bool {
     request.get(HEADER_BYTES) == Some(&COM_STMT_EXECUTE)
 }
 
@@ -172,7 +179,7 @@ pub fn quit(out: &mut Vec<u8>) {
 }
 
 /// Appends a packet of bytes with a number.
-pub(super) fn packet(out: &mut Vec<u8>, number: u8, payload: &[u8]) {
+pub(crate) fn packet(out: &mut Vec<u8>, number: u8, payload: &[u8]) {
     let mark = out.len();
     out.extend_from_slice(&[0, 0, 0, number]);
     out.extend_from_slice(payload);

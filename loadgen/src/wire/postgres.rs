@@ -16,6 +16,13 @@ pub fn simple_end(out: &mut Vec<u8>, mark: usize) {
     end(out, mark);
 }
 
+/// Runs SQL by a simple query.
+pub fn simple(out: &mut Vec<u8>, sql: &[u8]) {
+    let mark = simple_begin(out);
+    out.extend_from_slice(sql);
+    simple_end(out, mark);
+}
+
 /// Parses SQL as the unnamed statement, with the types of [`parse_named`].
 #[inline]
 pub fn parse_unnamed(out: &mut Vec<u8>, sql: &[u8], types: &[u32]) {
@@ -176,20 +183,20 @@ pub fn copy_fail(out: &mut Vec<u8>, reason: &str) {
 }
 
 /// Asks whether the server encrypts, before the first message of the session.
-pub(super) fn ssl_request(out: &mut Vec<u8>) {
+pub(crate) fn ssl_request(out: &mut Vec<u8>) {
     out.extend_from_slice(&8_u32.to_be_bytes());
     out.extend_from_slice(&80_877_103_u32.to_be_bytes());
 }
 
 /// Asks to end what the server does for the session of this process; the only message of its connection.
-pub(super) fn cancel_request(out: &mut Vec<u8>, server_pid: u32, secret: u32) {
+pub(crate) fn cancel_request(out: &mut Vec<u8>, server_pid: u32, secret: u32) {
     for word in [16, 80_877_102, server_pid, secret] {
         out.extend_from_slice(&word.to_be_bytes());
     }
 }
 
 /// The first message of a session: protocol 3.0 and its parameters.
-pub(super) fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
+pub(crate) fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
     let mark = out.len();
     out.extend_from_slice(&[0; 4]);
     out.extend_from_slice(&0x0003_0000_u32.to_be_bytes());
@@ -202,14 +209,14 @@ pub(super) fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
 }
 
 /// A password in clear text, or the second part of a SASL exchange.
-pub(super) fn password(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(crate) fn password(out: &mut Vec<u8>, bytes: &[u8]) {
     let mark = begin(out, b'p');
     out.extend_from_slice(bytes);
     end(out, mark);
 }
 
 /// The first part of a SASL exchange.
-pub(super) fn sasl_initial(out: &mut Vec<u8>, mechanism: &str, bytes: &[u8]) {
+pub(crate) fn sasl_initial(out: &mut Vec<u8>, mechanism: &str, bytes: &[u8]) {
     let mark = begin(out, b'p');
     text(out, mechanism.as_bytes());
     parameter(out, |out| out.extend_from_slice(bytes));

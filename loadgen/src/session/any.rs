@@ -1,58 +1,17 @@
-//! The protocols that servers speak, and a session in either of them.
+//! A session in either of the protocols that servers speak.
 
 use super::cancel::CancelKey;
 use super::capture::Captured;
 use super::error::SessionError;
 use super::exchange::ReadBuffer;
-use super::incoming::{Incoming, Reply};
-use super::mysql::{self, MySqlSession};
-use super::postgres::{self, PostgresSession};
+use super::incoming::Reply;
+use super::mysql::MySqlSession;
+use super::postgres::PostgresSession;
 use super::target::Target;
-use crate::job::{CharacterSet, Engine, Job};
+use crate::wire::Wire;
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
-
-/// The protocol that a server speaks, with what a client chooses in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
-    /// PostgreSQL's, version 3.0.
-    Postgres,
-    /// MySQL's and MariaDB's.
-    MySql(MySqlChoice),
-}
-
-/// What a client of MySQL chooses when it connects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MySqlChoice {
-    /// The character set of statements and results.
-    pub character_set: CharacterSet,
-    /// Whether an UPDATE counts the rows that it found, not those that it changed.
-    pub found_rows: bool,
-}
-
-impl Wire {
-    /// Returns that of a job's engine; none of the fake.
-    #[must_use]
-    pub fn of(job: &Job) -> Option<Self> {
-        match job.engine {
-            Engine::Postgres => Some(Self::Postgres),
-            Engine::Mysql | Engine::Mariadb => Some(Self::MySql(MySqlChoice {
-                character_set: job.character_set,
-                found_rows: job.found_rows,
-            })),
-            Engine::Fake => None,
-        }
-    }
-
-    /// Appends the request that runs a statement as a text.
-    pub fn text(self, out: &mut Vec<u8>, sql: &[u8]) {
-        match self {
-            Self::Postgres => postgres::Reader::text(out, sql),
-            Self::MySql(_) => mysql::Reader::text(out, sql),
-        }
-    }
-}
 
 /// A session in either protocol.
 #[derive(Debug)]

@@ -16,10 +16,10 @@ pub use fault::Fault;
 pub use register::Registers;
 pub use scalar::Scalar;
 
-use super::skewed::{Exponential, Gaussian, PARAMETER_MIN};
-use super::zipf::{EXPONENT_MAX, Zipf};
-use super::{Bounds, Distribution, uniform};
 use crate::job::Function;
+use crate::value::skewed::{Exponential, Gaussian, PARAMETER_MIN};
+use crate::value::zipf::{EXPONENT_MAX, Zipf};
+use crate::value::{Bounds, Distribution, uniform};
 use scalar::fault;
 
 /// The least exponent of a Zipf distribution, as in pgbench: its way to draw has to have one above 1.

@@ -29,6 +29,7 @@ parameters = {{ seconds = 1 }}
 steps = ["fill", "one", "three"]
 [schedule]
 blocks = 2
+void = {{ foreign = 1 }}
 [[hooks]]
 when = "during-step"
 steps = ["three"]

@@ -380,18 +380,11 @@ def test_a_connection_is_encrypted_and_the_certificate_is_looked_at_as_asked_for
         assert words in refused.done["reason"]
 
 
-def test_a_dsn_in_the_words_of_mysqls_clients_leads_to_the_server(
-    mysql_server: Server, address: Address, port: str
+def test_a_protocol_that_the_server_has_not_is_refused(
+    mysql_server: Server, address: Address
 ) -> None:
-    one = statement("one", "SELECT 1")
-    for dsn in (
-        f"mysql://{address.user}@/ib?socket={address.host}",
-        f"mariadb://{address.user}@127.0.0.1:{port}/ib",
-    ):
-        assert ok(run(job(mysql_server.engine, {"dsn": dsn}, [one]))).rows("one") == [["1"]]
-    foreign = run(job(mysql_server.engine, {"dsn": "postgresql://u@h/d"}, [one]))
-    assert "job: `server.dsn`: is not of the engine" in foreign.stderr
-    other = run(job(mysql_server.engine, at(address), [one | {"protocol": "extended"}]))
+    extended = statement("one", "SELECT 1") | {"protocol": "extended"}
+    other = run(job(mysql_server.engine, at(address), [extended]))
     assert "has no such protocol; give `simple` or `prepared`" in other.stderr
 
 

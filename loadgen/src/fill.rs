@@ -60,14 +60,14 @@ pub struct FillTotals {
 pub fn run(
     fill: &Fill,
     values: &[Value],
-    targets: &[Target],
+    target: &Target,
     seed: u64,
     tables: &[String],
     stop: &AtomicBool,
     mut progress: impl FnMut(FillProgress),
 ) -> Result<FillTotals, SessionError> {
     let streams = streams(fill);
-    let form = Form::of(targets);
+    let form = Form::of(target);
     let each = if fill.frozen && form == Form::Copy {
         1 // what is frozen is seen by nobody before its transaction ends
     } else {
@@ -82,7 +82,7 @@ pub fn run(
     }
     let work = Work {
         loads,
-        targets,
+        target,
         halt: Halt {
             stop,
             failed: AtomicBool::new(false),
@@ -107,10 +107,10 @@ enum Form {
 }
 
 impl Form {
-    fn of(targets: &[Target]) -> Self {
-        match targets.first().map(|target| target.wire) {
-            Some(Wire::MySql(_)) => Self::Lines,
-            Some(Wire::Postgres) | None => Self::Copy,
+    fn of(target: &Target) -> Self {
+        match target.wire {
+            Wire::MySql(_) => Self::Lines,
+            Wire::Postgres => Self::Copy,
         }
     }
 
@@ -166,12 +166,12 @@ impl Halt<'_> {
 /// The tables of a fill while they are filled.
 struct Work<'a> {
     loads: Vec<TableLoad<'a>>,
-    targets: &'a [Target],
+    target: &'a Target,
     halt: Halt<'a>,
 }
 
 /// What is done with each table: it is filled, or finished.
-type Part<'a> = fn(&TableLoad<'a>, &[Target], &Halt);
+type Part<'a> = fn(&TableLoad<'a>, &Target, &Halt);
 
 impl<'a> Work<'a> {
     /// Does a part for all tables, `at_once` at a time, and watches them from this thread.
@@ -187,12 +187,12 @@ impl<'a> Work<'a> {
                 let Some(load) = self.loads.get(next.fetch_add(1, Ordering::Relaxed)) else {
                     return;
                 };
-                part(load, self.targets, &self.halt);
+                part(load, self.target, &self.halt);
             }
         };
         let mut watch = Watch {
             told: vec![0; self.loads.len()],
-            canceller: Canceller::new(self.targets),
+            canceller: Canceller::new(self.target),
         };
         std::thread::scope(|scope| {
             // Each thread holds a sender as long as it runs; nothing is ever sent.

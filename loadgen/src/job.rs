@@ -3,23 +3,20 @@
 //! These are the types alone; what makes a job valid stands in `job/check.rs`.
 
 mod check;
-mod dsn;
 mod log;
 mod maker;
 mod piece;
-mod place;
 mod program;
 mod role;
 mod script;
 mod server;
 mod statement;
+mod tls;
 
 pub use check::JobError;
-pub use dsn::Dsn;
 pub use log::Log;
 pub use maker::{Bound, ClientNumber, ItemNumber, Maker, Permuted, Sequence, Value};
 pub use piece::Piece;
-pub use place::{Place, Tls, TlsMode};
 pub use program::{Instruction, Program};
 pub use role::{
     Arrivals, Choice, ChoiceRule, Connect, OnError, OnLost, Otherwise, Pace, Per, Queue, Role,
@@ -31,6 +28,7 @@ pub use script::{
 };
 pub use server::{Password, PasswordPlace, Server};
 pub use statement::{Protocol, ResultForm, Statement, declared_oid};
+pub use tls::{Tls, TlsMode};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;

@@ -19,7 +19,6 @@ use dyno_loadgen::session::{AnySession, ReadBuffer, Reply, Target};
 use dyno_loadgen::wire::{MySqlChoice, Wire};
 use rustix::net::{SendFlags, send};
 use serde::{Deserialize, Serialize};
-use std::slice;
 use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -123,16 +122,15 @@ fn main() -> Result<()> {
 
 /// Connects, prepares, and executes once.
 fn connect(task: &Task, number: u16) -> Result<Client> {
-    let targets = Target::all(&task.server, task.protocol.wire())?;
     let target = Target {
         application_name: "bare_loop".to_owned(),
-        ..targets[0].clone()
+        ..Target::new(&task.server, task.protocol.wire())?
     };
     ensure!(
         target.tls.is_none(),
         "the bare loop reads the socket itself"
     );
-    let mut session = AnySession::connect_any(slice::from_ref(&target), CONNECT_TIMEOUT)?;
+    let mut session = AnySession::connect(&target, CONNECT_TIMEOUT)?;
     let (first, then) = match &mut session {
         AnySession::Postgres(session) => (postgres::prepare(session, &task.sql)?, None),
         AnySession::MySql(session) => {

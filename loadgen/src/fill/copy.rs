@@ -23,10 +23,10 @@ pub(super) fn statement(table: &str, columns: &str, frozen: bool) -> String {
 pub(super) fn send(
     load: &TableLoad,
     stream: &Stream,
-    targets: &[Target],
+    target: &Target,
     halt: &Halt,
 ) -> Result<(), SessionError> {
-    let mut session = PostgresSession::connect_any(targets, CONNECT_MAX)?;
+    let mut session = PostgresSession::connect(target, CONNECT_MAX)?;
     stream.is_connected(session.server_pid());
     if load.frozen {
         // FREEZE wants a table that its own transaction has made or emptied.

@@ -35,10 +35,10 @@ pub(super) fn piece_rows(rows: &Rows, row_count: u64, streams: usize) -> u64 {
 pub(super) fn send(
     load: &TableLoad,
     stream: &Stream,
-    targets: &[Target],
+    target: &Target,
     halt: &Halt,
 ) -> Result<(), SessionError> {
-    let mut session = MySqlSession::connect_any(targets, CONNECT_MAX)?;
+    let mut session = MySqlSession::connect(target, CONNECT_MAX)?;
     stream.is_connected(session.server_pid());
     let (mut lines, mut share) = (Vec::with_capacity(2 * MESSAGE_BYTES), Share::default());
     while !halt.is_on() && load.take_piece(&mut share) {

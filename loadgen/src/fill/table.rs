@@ -126,14 +126,14 @@ impl<'a> TableLoad<'a> {
     }
 
     /// Fills the table; failures go to `halt`.
-    pub(super) fn fill(&self, targets: &[Target], halt: &Halt) {
+    pub(super) fn fill(&self, target: &Target, halt: &Halt) {
         self.busy.store(true, Ordering::Relaxed);
         std::thread::scope(|scope| {
             for (index, stream) in self.streams.iter().enumerate() {
                 let started = Builder::new().spawn_scoped(scope, move || {
                     let outcome = match self.form {
-                        Form::Copy => copy::send(self, stream, targets, halt),
-                        Form::Lines => load::send(self, stream, targets, halt),
+                        Form::Copy => copy::send(self, stream, target, halt),
+                        Form::Lines => load::send(self, stream, target, halt),
                     };
                     if let Err(error) = outcome {
                         let place = format!("filling `{}`, stream {index}", self.table.1);
@@ -153,9 +153,9 @@ impl<'a> TableLoad<'a> {
     }
 
     /// Runs what comes after the rows; failures go to `halt`.
-    pub(super) fn finish(&self, targets: &[Target], halt: &Halt) {
+    pub(super) fn finish(&self, target: &Target, halt: &Halt) {
         self.busy.store(true, Ordering::Relaxed);
-        match self.run_after(targets, halt) {
+        match self.run_after(target, halt) {
             Ok(done) => self.done.store(done, Ordering::Relaxed),
             Err(error) => halt.fail(error, &format!("after filling `{}`", self.table.1)),
         }
@@ -173,8 +173,8 @@ impl<'a> TableLoad<'a> {
     }
 
     /// Runs the statements; false where it is halted before their end.
-    fn run_after(&self, targets: &[Target], halt: &Halt) -> Result<bool, SessionError> {
-        let mut session = AnySession::connect_any(targets, CONNECT_MAX)?;
+    fn run_after(&self, target: &Target, halt: &Halt) -> Result<bool, SessionError> {
+        let mut session = AnySession::connect(target, CONNECT_MAX)?;
         self.finisher.is_connected(session.server_pid());
         self.set_finishing(Some(session.cancel_key()));
         for sql in &self.after {

@@ -218,15 +218,7 @@ impl Job {
         ensure(
             self.server.is_some(),
             "server",
-            format!(
-                "the engine `{engine}` needs a server; give host, port, user and database, or a dsn"
-            ),
-        )?;
-        let dsn = self.server.as_ref().and_then(|server| server.dsn.as_ref());
-        ensure(
-            dsn.is_none_or(|dsn| dsn.is_mysql == self.engine.is_mysql()),
-            "server.dsn",
-            format!("is not of the engine `{engine}`; correct its scheme, or `engine`"),
+            format!("the engine `{engine}` needs a server; give host, port, user and database"),
         )?;
         ensure(
             self.engine.is_mysql() || self.character_set == CharacterSet::default(),
@@ -253,17 +245,6 @@ impl Job {
                 let place = error.key.replacen("server", &key, 1);
                 refuse(place, error.problem)
             })?;
-            ensure(
-                server
-                    .dsn
-                    .as_ref()
-                    .is_none_or(|dsn| dsn.is_mysql == self.engine.is_mysql()),
-                format!("{key}.dsn"),
-                format!(
-                    "is not of the engine `{}`; correct its scheme",
-                    self.engine.name()
-                ),
-            )?;
         }
         for (index, role) in self.roles.iter().enumerate() {
             if let Some(name) = &role.endpoint {

@@ -1,30 +1,22 @@
-//! Where the server is and who asks: by the job's own keys, or by a DSN.
+//! Where the server is and who asks.
 
-use super::dsn::Dsn;
-use super::place::Tls;
+use super::tls::Tls;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::path::PathBuf;
 
-/// Where the server is and who asks: `dsn`, or `host`, `port`, `user` and `database`.
+/// Where the server is and who asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
-    /// A host name or address, or the folder of a unix socket where it begins with `/`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    /// The TCP port; also the end of a unix socket's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub port: Option<u16>,
+    /// A host name or address; where it begins with `/`, the folder of a unix socket, with MySQL and MariaDB its file.
+    pub host: String,
+    /// The TCP port; also the end of the name of PostgreSQL's unix socket.
+    pub port: u16,
     /// The database user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
+    pub user: String,
     /// The database.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub database: Option<String>,
-    /// All of these in one text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dsn: Option<Dsn>,
+    pub database: String,
     /// Where the password is to be found; null for none.
     #[serde(default)]
     pub password: Option<Password>,

@@ -43,8 +43,8 @@ impl Account {
 impl Step<'_> {
     /// Runs the fills of a job.
     pub(crate) fn fill(&mut self) -> Ending {
-        let targets = match Target::of_job(self.job) {
-            Ok(targets) => targets,
+        let target = match Target::of_job(self.job) {
+            Ok(target) => target,
             Err(error) => return Ending::before_start(End::Failed(error.to_string())),
         };
         self.write(Event::Ready {
@@ -72,8 +72,8 @@ impl Step<'_> {
             told: 0,
             cpu_ns: process_cpu_ns(),
         };
-        let (end, end_ns) = match targets {
-            Some(targets) => (self.fill_server(targets, &mut account), monotonic_ns()),
+        let (end, end_ns) = match target {
+            Some(target) => (self.fill_server(target, &mut account), monotonic_ns()),
             None => self.fill_fake(&mut account, start_ns),
         };
         if let Some(cut) = account.timeline.close(end_ns) {
@@ -113,11 +113,11 @@ impl Step<'_> {
     }
 
     /// Fills over a server's connections.
-    fn fill_server(&mut self, targets: Arc<[Target]>, account: &mut Account) -> End {
+    fn fill_server(&mut self, target: Target, account: &mut Account) -> End {
         let stop = Arc::new(AtomicBool::new(false));
         let (job, messages, stopped) = (self.job.clone(), self.sender.clone(), Arc::clone(&stop));
         let thread = std::thread::Builder::new().name("fill".to_owned());
-        if let Err(error) = thread.spawn(move || fill_all(&job, &targets, &stopped, &messages)) {
+        if let Err(error) = thread.spawn(move || fill_all(&job, &target, &stopped, &messages)) {
             return End::Failed(error.to_string());
         }
         let mut drained_until = None;
@@ -257,7 +257,7 @@ fn expected_rows(job: &Job) -> u64 {
 }
 
 /// Runs the fills one after the other, each over all its tables.
-fn fill_all(job: &Job, targets: &[Target], stop: &AtomicBool, messages: &Sender<Message>) {
+fn fill_all(job: &Job, target: &Target, stop: &AtomicBool, messages: &Sender<Message>) {
     let tell = |note| {
         // Where the step has given the fill up, nobody listens.
         let _ = messages.send(Message::Fill(note));
@@ -268,7 +268,7 @@ fn fill_all(job: &Job, targets: &[Target], stop: &AtomicBool, messages: &Sender<
         match fill::run(
             fill,
             &job.values,
-            targets,
+            target,
             job.seed,
             &names(job, fill),
             stop,

@@ -33,16 +33,14 @@ macro_rules! either {
 }
 
 impl AnySession {
-    /// Connects to the first target that lets in; all targets speak the same protocol.
+    /// Connects in the protocol of the target.
     ///
     /// # Errors
-    /// As [`Session::connect_any`](super::Session::connect_any).
-    pub fn connect_any(targets: &[Target], timeout: Duration) -> Result<Self, SessionError> {
-        match targets.first().map(|target| target.wire) {
-            Some(Wire::MySql(_)) => {
-                MySqlSession::connect_any(targets, timeout).map(AnySession::MySql)
-            }
-            _ => PostgresSession::connect_any(targets, timeout).map(AnySession::Postgres),
+    /// As [`Session::connect`](super::Session::connect).
+    pub fn connect(target: &Target, timeout: Duration) -> Result<Self, SessionError> {
+        match target.wire {
+            Wire::MySql(_) => MySqlSession::connect(target, timeout).map(AnySession::MySql),
+            Wire::Postgres => PostgresSession::connect(target, timeout).map(AnySession::Postgres),
         }
     }
 

@@ -8,7 +8,7 @@ use super::target::Target;
 use crate::wire::Wire;
 use std::time::{Duration, Instant};
 
-/// How long servers may take in all to be told.
+/// How long a server may take in all to be told.
 pub(crate) const CANCEL_MAX: Duration = Duration::from_secs(3);
 
 /// The most requests that are on their way at a time: each is a connection, and with PostgreSQL a process.
@@ -20,25 +20,23 @@ const NO_SUCH_CONNECTION: u16 = 1094;
 /// By what another connection tells a server which session is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CancelKey {
-    /// The session's target, by its index.
-    pub(super) target: usize,
     /// The server's process, or its number of the connection.
     pub(super) server_pid: u32,
     /// What PostgreSQL wants to hear besides.
     pub(super) secret: u32,
 }
 
-/// Who tells servers of some targets to end what they do for sessions.
+/// Who tells a server to end what it does for sessions.
 pub(crate) struct Canceller<'a> {
-    targets: &'a [Target],
-    /// A session of its own with a target, as MySQL takes this as a statement.
-    session: Option<(usize, MySqlSession)>,
+    target: &'a Target,
+    /// A session of its own, as MySQL takes this as a statement.
+    session: Option<MySqlSession>,
 }
 
 impl<'a> Canceller<'a> {
-    pub(crate) fn new(targets: &'a [Target]) -> Self {
+    pub(crate) fn new(target: &'a Target) -> Self {
         Self {
-            targets,
+            target,
             session: None,
         }
     }
@@ -46,16 +44,15 @@ impl<'a> Canceller<'a> {
     /// Ends the statements of these sessions, all within [`CANCEL_MAX`]. A session that does nothing does not mind.
     ///
     /// # Errors
-    /// The first server's that has not been told, where others have.
+    /// The first that the server has not been told, where it has been told others.
     pub(crate) fn cancel(&mut self, keys: &[CancelKey]) -> Result<(), SessionError> {
         let deadline = Instant::now() + CANCEL_MAX;
         let mut outcome = Ok(());
         for some in keys.chunks(AT_ONCE_MAX) {
             let asked: Vec<_> = some.iter().map(|key| self.ask(*key, deadline)).collect();
-            for (key, asked) in some.iter().zip(asked) {
-                let target = &self.targets[key.target];
+            for asked in asked {
                 let told = asked.and_then(|asked| match asked {
-                    Some(asked) => asked.wait_for_cancel(target, deadline),
+                    Some(asked) => asked.wait_for_cancel(self.target, deadline),
                     None => Ok(()),
                 });
                 outcome = outcome.and(told);
@@ -70,22 +67,17 @@ impl<'a> Canceller<'a> {
         key: CancelKey,
         deadline: Instant,
     ) -> Result<Option<PostgresSession>, SessionError> {
-        let target = &self.targets[key.target];
-        match target.wire {
-            Wire::Postgres => PostgresSession::ask_to_cancel(key, target, deadline).map(Some),
-            Wire::MySql(_) => self.kill_query(key, target, deadline).map(|()| None),
+        match self.target.wire {
+            Wire::Postgres => PostgresSession::ask_to_cancel(key, self.target, deadline).map(Some),
+            Wire::MySql(_) => self.kill_query(key, deadline).map(|()| None),
         }
     }
 
-    fn kill_query(
-        &mut self,
-        key: CancelKey,
-        target: &Target,
-        deadline: Instant,
-    ) -> Result<(), SessionError> {
+    fn kill_query(&mut self, key: CancelKey, deadline: Instant) -> Result<(), SessionError> {
+        let left = || deadline.saturating_duration_since(Instant::now());
         let mut session = match self.session.take() {
-            Some((at, session)) if at == key.target => session,
-            _ => MySqlSession::connect(target, deadline.saturating_duration_since(Instant::now()))?,
+            Some(session) => session,
+            None => MySqlSession::connect(self.target, left())?,
         };
         session.set_nonblocking()?;
         session.limit(Some(deadline));
@@ -95,7 +87,7 @@ impl<'a> Canceller<'a> {
                 if number == NO_SUCH_CONNECTION => {}
             Err(error) => return Err(error),
         }
-        self.session = Some((key.target, session));
+        self.session = Some(session);
         Ok(())
     }
 }

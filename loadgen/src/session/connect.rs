@@ -24,7 +24,6 @@ impl<R: Incoming> Session<R> {
     /// another refusal (such as no such database, too many connections, or starting up), `Protocol` where
     /// something else than such a server answers.
     pub fn connect(target: &Target, timeout: Duration) -> Result<Self, SessionError> {
-        let timeout = target.timeout.map_or(timeout, |own| own.min(timeout));
         let deadline = Instant::now() + timeout;
         let stream = socket::open(target, deadline)?;
         let mut session = Self::over(Transport::Plain(stream));
@@ -32,44 +31,6 @@ impl<R: Incoming> Session<R> {
             .map_err(|error| explained(error, target, R::SERVER))?;
         session.set_blocking()?;
         Ok(session)
-    }
-
-    /// Does the same with the first target that lets in. As with libpq, the next one is tried where one
-    /// cannot be reached or is not ready; one that refuses the user or the database, or whose
-    /// certificate is not accepted, ends it. The targets that are left share the time that is left.
-    ///
-    /// # Errors
-    /// As [`connect`](Self::connect); where none could be reached, `Connect` with all their reasons.
-    pub fn connect_any(targets: &[Target], timeout: Duration) -> Result<Self, SessionError> {
-        if let [target] = targets {
-            return Self::connect(target, timeout);
-        }
-        let deadline = Instant::now() + timeout;
-        let mut reasons = Vec::new();
-        for (index, target) in targets.iter().enumerate() {
-            let left = targets.len() - index;
-            let time_left = deadline.saturating_duration_since(Instant::now());
-            let share = time_left / u32::try_from(left).unwrap_or(u32::MAX);
-            match Self::connect(target, share) {
-                Err(SessionError::Connect(reason) | SessionError::Lost(reason)) => {
-                    reasons.push(reason);
-                }
-                Err(SessionError::Server(error)) if R::is_not_ready(&error) => {
-                    reasons.push(format!("{}: {error}", socket::place(target)));
-                }
-                outcome => {
-                    return outcome.map(|mut session| {
-                        session.target = index;
-                        session
-                    });
-                }
-            }
-        }
-        Err(SessionError::Connect(format!(
-            "none of {} hosts lets us in: {}",
-            targets.len(),
-            reasons.join("; ")
-        )))
     }
 
     /// Encrypts the stream, at a moment at which both sides have said that they will.

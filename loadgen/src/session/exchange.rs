@@ -54,8 +54,6 @@ pub struct Session<R> {
     /// Whether what comes is given to it by [`take`](Session::take): the stream is not read here.
     fed: bool,
     pub(super) server_pid: u32,
-    /// Which of the targets that were tried has let in.
-    pub(super) target: usize,
     /// What PostgreSQL wants to hear of who cancels; 0 with MySQL.
     pub(super) secret: u32,
     pub(super) output: Vec<u8>,
@@ -74,7 +72,6 @@ impl<R: Incoming> Session<R> {
             blocking: false,
             fed: false,
             server_pid: 0,
-            target: 0,
             secret: 0,
             output: Vec::with_capacity(1024),
             sent: 0,
@@ -92,7 +89,6 @@ impl<R: Incoming> Session<R> {
     /// Returns by what another connection may end what this one does.
     pub(crate) fn cancel_key(&self) -> CancelKey {
         CancelKey {
-            target: self.target,
             server_pid: self.server_pid,
             secret: self.secret,
         }

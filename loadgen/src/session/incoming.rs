@@ -125,7 +125,4 @@ pub trait Incoming: fmt::Debug + Sized {
         target: &Target,
         deadline: Instant,
     ) -> Result<u32, SessionError>;
-
-    /// Tells whether it refuses everybody at the moment: another server may let us in.
-    fn is_not_ready(error: &ServerError) -> bool;
 }

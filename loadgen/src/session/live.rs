@@ -484,12 +484,12 @@ impl Sessions for LiveSessions {
     fn close(&mut self) -> Result<(), SessionError> {
         self.remaking.clear();
         let mut outcome = Ok(());
-        for (place, targets) in self.targets.all() {
+        for (place, target) in self.targets.all() {
             let in_flight = self.slots.iter().filter(|slot| slot.in_flight);
             let here = in_flight.filter(|slot| self.targets.place(slot.purpose.role()) == place);
             let sessions = here.filter_map(|slot| slot.session.as_ref());
             let keys: Vec<_> = sessions.map(AnySession::cancel_key).collect();
-            outcome = outcome.and(Canceller::new(targets).cancel(&keys));
+            outcome = outcome.and(Canceller::new(target).cancel(&keys));
         }
         for session in 0..self.slots.len() {
             self.end(session);

@@ -73,7 +73,7 @@ pub(super) fn open_one(
     let name = purpose.role.map_or("probe", |role| &code.roles[role].name);
     let in_role = |error: SessionError| format!("role `{name}`: {error}");
     let mut session =
-        AnySession::connect_any(targets.of_role(purpose.role), timeout).map_err(in_role)?;
+        AnySession::connect(targets.of_role(purpose.role), timeout).map_err(in_role)?;
     session.set_nonblocking().map_err(in_role)?;
     session.limit(Some(deadline));
     let (parameters, thread) = match &mut session {

@@ -175,7 +175,6 @@ mod tests {
             insecure: false,
             application_name: "test".to_owned(),
             tls: None,
-            timeout: None,
         }
     }
 

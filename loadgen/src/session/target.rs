@@ -7,12 +7,11 @@ use crate::job::{Job, Server};
 use crate::wire::Wire;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-/// What the server shows of a session where the job says nothing else.
+/// What the server shows of a session.
 const APPLICATION_NAME: &str = "dyno-loadgen";
 
-/// One host of a server, and who asks.
+/// Where a server is, and who asks.
 #[derive(Clone)]
 pub struct Target {
     /// The protocol that it speaks.
@@ -34,66 +33,50 @@ pub struct Target {
     pub application_name: String,
     /// How the connection is encrypted; none: it is not.
     pub tls: Option<Tls>,
-    /// The most time that this host may take, where the job limits it.
-    pub timeout: Option<Duration>,
 }
 
 impl Target {
-    /// The hosts of a job's server; none where the job has no server.
+    /// Where a job's server is; none where the job has none.
     ///
     /// # Errors
-    /// As [`all`](Self::all).
-    pub fn of_job(job: &Job) -> Result<Option<Arc<[Self]>>, SessionError> {
+    /// As [`new`](Self::new).
+    pub fn of_job(job: &Job) -> Result<Option<Self>, SessionError> {
         match (&job.server, Wire::of(job)) {
-            (Some(server), Some(wire)) => Self::all(server, wire).map(Some),
+            (Some(server), Some(wire)) => Self::new(server, wire).map(Some),
             _ => Ok(None),
         }
     }
 
-    /// The hosts of a server in the order in which they are tried, with their passwords and
-    /// the certificates that are trusted.
+    /// Where a server is, with its password and the certificates that are trusted.
     ///
     /// # Errors
     /// The password or the certificates that are not where the job says.
-    pub fn all(server: &Server, wire: Wire) -> Result<Arc<[Self]>, SessionError> {
-        let place = server
-            .place()
-            .map_err(|error| SessionError::Connect(error.to_string()))?;
-        let tls = place.tls.as_ref().map(Tls::load).transpose()?;
-        let application_name = place
-            .application_name
-            .unwrap_or_else(|| APPLICATION_NAME.to_owned());
-        let targets = place.hosts.into_iter().map(|(host, port)| {
-            // Where TLS is only preferred, one of the hosts may be a unix socket.
-            let tls = tls.clone().filter(|_| !host.starts_with('/'));
-            let mut target = Self {
-                wire,
-                host,
-                port,
-                user: place.user.clone(),
-                database: place.database.clone(),
-                password: None,
-                insecure: server
-                    .password
-                    .as_ref()
-                    .is_some_and(|password| password.insecure),
-                application_name: application_name.clone(),
-                tls,
-                timeout: place.connect_timeout,
-            };
-            target.password = password::resolve(server.password.as_ref(), &target)?;
-            Ok(target)
-        });
-        targets.collect()
+    pub fn new(server: &Server, wire: Wire) -> Result<Self, SessionError> {
+        let tls = server.tls.as_ref().map(Tls::load).transpose()?;
+        let password = server.password.as_ref();
+        let mut target = Self {
+            wire,
+            host: server.host.clone(),
+            port: server.port,
+            user: server.user.clone(),
+            database: server.database.clone(),
+            password: None,
+            insecure: password.is_some_and(|password| password.insecure),
+            application_name: APPLICATION_NAME.to_owned(),
+            // TLS that is only preferred means nothing over a unix socket.
+            tls: tls.filter(|_| !server.host.starts_with('/')),
+        };
+        target.password = password::resolve(password, &target)?;
+        Ok(target)
     }
 }
 
 /// Where the sessions of each role go: to the job's server, or to the endpoint that the role names.
 #[derive(Debug)]
 pub struct Targets {
-    server: Arc<[Target]>,
+    server: Target,
     /// By name.
-    endpoints: Vec<(String, Arc<[Target]>)>,
+    endpoints: Vec<(String, Target)>,
     /// By role: the index of its endpoint; none: the server.
     roles: Vec<Option<usize>>,
 }
@@ -102,14 +85,14 @@ impl Targets {
     /// The places of a job's sessions; none where the job has no server.
     ///
     /// # Errors
-    /// As [`Target::all`].
+    /// As [`Target::new`].
     pub fn of_job(job: &Job) -> Result<Option<Arc<Self>>, SessionError> {
         let (Some(server), Some(wire)) = (Target::of_job(job)?, Wire::of(job)) else {
             return Ok(None);
         };
         let endpoints = job.endpoints.iter();
         let endpoints: Result<Vec<_>, SessionError> = endpoints
-            .map(|(name, endpoint)| Ok((name.clone(), Target::all(endpoint, wire)?)))
+            .map(|(name, endpoint)| Ok((name.clone(), Target::new(endpoint, wire)?)))
             .collect();
         let endpoints = endpoints?;
         let roles = job.roles.iter().map(|role| {
@@ -126,7 +109,7 @@ impl Targets {
 
     /// The places of sessions that all go to one server.
     #[must_use]
-    pub fn of_server(server: Arc<[Target]>) -> Arc<Self> {
+    pub fn of_server(server: Target) -> Arc<Self> {
         Arc::new(Self {
             server,
             endpoints: Vec::new(),
@@ -135,7 +118,7 @@ impl Targets {
     }
 
     /// Where a role's sessions go; those of no role read cursors, from the server.
-    pub(super) fn of_role(&self, role: Option<usize>) -> &[Target] {
+    pub(super) fn of_role(&self, role: Option<usize>) -> &Target {
         match self.place(role) {
             Some(endpoint) => &self.endpoints[endpoint].1,
             None => &self.server,
@@ -150,14 +133,14 @@ impl Targets {
     /// Tells whether any of them may be spoken to in TLS.
     pub(super) fn any_tls(&self) -> bool {
         let mut places = self.all();
-        places.any(|(_, targets)| targets.iter().any(|target| target.tls.is_some()))
+        places.any(|(_, target)| target.tls.is_some())
     }
 
     /// All places with their indexes, the server first.
-    pub(super) fn all(&self) -> impl Iterator<Item = (Option<usize>, &[Target])> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (Option<usize>, &Target)> {
         let endpoints = self.endpoints.iter().enumerate();
-        let of_endpoints = endpoints.map(|(index, (_, targets))| (Some(index), &**targets));
-        std::iter::once((None, &*self.server)).chain(of_endpoints)
+        let of_endpoints = endpoints.map(|(index, (_, target))| (Some(index), target));
+        std::iter::once((None, &self.server)).chain(of_endpoints)
     }
 }
 

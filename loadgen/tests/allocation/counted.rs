@@ -214,12 +214,12 @@ pub(crate) fn on_fake(job: &Job) -> Tally {
 }
 
 /// Plays a job on a server.
-pub(crate) fn on_server(job: &Job, targets: &Arc<[Target]>, wait: Wait) -> Tally {
+pub(crate) fn on_server(job: &Job, target: &Target, wait: Wait) -> Tally {
     let (stage, mut opened) = (Stage::new(job), Vec::new());
     let sessions = LiveSessions::open(
         &stage.code,
         &stage.layout,
-        &Targets::of_server(Arc::clone(targets)),
+        &Targets::of_server(target.clone()),
         (wait, true),
         stage.waker.clone(),
         &Reconnects::new(1),

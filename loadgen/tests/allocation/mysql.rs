@@ -5,7 +5,6 @@ use dyno_loadgen::session::Target;
 use dyno_loadgen::wire::{MySqlChoice, Wire};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 
 const OK: &[u8] = b"\0\0\0\x02\0\0\0";
 const END_OF_ROWS: &[u8] = b"\xfe\0\0\x02\0\0\0";
@@ -13,7 +12,7 @@ const END_OF_ROWS: &[u8] = b"\xfe\0\0\x02\0\0\0";
 const COLUMN: &[u8] = b"\x03def\0\0\0\x01c\0\x0c\x3f\0\x0b\0\0\0\x03\0\0\0\0\0";
 
 /// Starts a server; each connection's request of a number that `error_every` divides gets an error (0: none does).
-pub(crate) fn serve(error_every: u32) -> Arc<[Target]> {
+pub(crate) fn serve(error_every: u32) -> Target {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -22,11 +21,10 @@ pub(crate) fn serve(error_every: u32) -> Arc<[Target]> {
             std::thread::spawn(move || serve_one(&stream, error_every));
         }
     });
-    [Target {
+    Target {
         wire: Wire::MySql(MySqlChoice::default()),
         ..local(port)
-    }]
-    .into()
+    }
 }
 
 fn serve_one(mut stream: &TcpStream, error_every: u32) -> io::Result<()> {

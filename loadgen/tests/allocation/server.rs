@@ -4,10 +4,9 @@ use crate::wire::{local, message};
 use dyno_loadgen::session::Target;
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 
 /// Starts a server; each connection's request of a number that `error_every` divides gets an error (0: none does).
-pub(crate) fn serve(error_every: u32) -> Arc<[Target]> {
+pub(crate) fn serve(error_every: u32) -> Target {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -16,7 +15,7 @@ pub(crate) fn serve(error_every: u32) -> Arc<[Target]> {
             std::thread::spawn(move || serve_one(&stream, error_every));
         }
     });
-    [local(port)].into()
+    local(port)
 }
 
 fn serve_one(mut stream: &TcpStream, error_every: u32) -> io::Result<()> {

@@ -11,7 +11,6 @@ use dyno_loadgen::job::{
 };
 use dyno_loadgen::session::Target;
 use serde_json::json;
-use std::sync::Arc;
 
 /// Allocations that an error reply may make: its message, its detail, both together, its place in a tick's list.
 const PER_ERROR_MAX: u64 = 16;
@@ -237,7 +236,7 @@ fn an_error_allocates_its_text_and_no_more() {
     }
 }
 
-fn errors_allocate_little(every: u32, server: &Arc<[Target]>, job: &dyn Fn(u32) -> Job) {
+fn errors_allocate_little(every: u32, server: &Target, job: &dyn Fn(u32) -> Job) {
     for (clients, wait) in waits() {
         let tally = on_server(&job(clients), server, wait);
         let errors = tally.sent / u64::from(every);

@@ -56,13 +56,6 @@ pub(crate) const CASES: &[Case] = &[
         "log.share",
         "at most 1",
     ),
-    (
-        "mysql",
-        "/server",
-        r#"{"dsn": "postgresql://u@h/d"}"#,
-        "server.dsn",
-        "not of the engine `mysql`",
-    ),
     ("qr100", "/found_rows", "true", "found_rows", "leave it out"),
     (
         "qr100",

@@ -23,7 +23,6 @@ pub(crate) fn local(port: u16) -> Target {
         insecure: false,
         application_name: "dyno-test".to_owned(),
         tls: None,
-        timeout: None,
     }
 }
 

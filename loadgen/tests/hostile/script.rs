@@ -201,7 +201,6 @@ pub(crate) fn target(address: SocketAddr) -> Target {
         insecure: false,
         application_name: "dyno-test".to_owned(),
         tls: None,
-        timeout: None,
     }
 }
 

@@ -24,7 +24,6 @@ fn target(server: &NullServer, password: Option<&str>) -> Target {
         insecure: false,
         application_name: "dyno-test".to_owned(),
         tls: None,
-        timeout: None,
     }
 }
 

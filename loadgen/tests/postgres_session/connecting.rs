@@ -261,77 +261,12 @@ fn a_server_whose_queue_is_full_is_tried_again_until_the_time_is_over() {
     );
 }
 
-/// The answer of a server that starts up.
-fn starting_up() -> Vec<u8> {
-    let fields = b"SFATAL\0C57P03\0Mthe database system is starting up\0\0";
-    let length = u32::try_from(fields.len() + 4).expect("short");
-    [b"E", &length.to_be_bytes()[..], fields].concat()
-}
-
 #[test]
-fn of_several_hosts_the_first_that_is_there_and_ready_lets_in() {
-    let Some(server) = server::shared() else {
-        return;
-    };
-    let (starting, thread) = answer_once(starting_up());
-    let silent = answer_once(Vec::new());
-    let gone = local(server::free_port());
-    let targets = [gone, starting, silent.0, server.tcp("dyno", None)];
-    let start = Instant::now();
-    let mut session =
-        PostgresSession::connect_any(&targets, Duration::from_secs(2)).expect("let in");
-    assert!(start.elapsed() < Duration::from_secs(2));
-    session.query("SELECT 1").expect("an answer");
-    thread.join().expect("ended");
-    silent.1.join().expect("ended");
-}
-
-#[test]
-fn a_host_that_refuses_us_ends_the_search() {
-    let Some(server) = server::shared() else {
-        return;
-    };
-    let missing = Target {
-        database: "no_such".to_owned(),
-        ..server.target()
-    };
-    for first in [server.tcp("nobody_else", None), missing] {
-        let error = PostgresSession::connect_any(&[first, server.target()], TIMEOUT);
-        assert!(matches!(
-            error,
-            Err(SessionError::Auth(_) | SessionError::Server(_))
-        ));
-    }
-}
-
-#[test]
-fn where_no_host_is_there_all_their_reasons_are_one_line() {
-    let (starting, thread) = answer_once(starting_up());
-    let gone = local(server::free_port());
-    let places = [
-        format!("127.0.0.1:{}", gone.port),
-        format!("127.0.0.1:{}", starting.port),
-    ];
-    let error = PostgresSession::connect_any(&[gone, starting], TIMEOUT).expect_err("none");
-    thread.join().expect("ended");
-    let text = error.to_string();
-    assert!(matches!(error, SessionError::Connect(_)));
-    assert!(
-        text.starts_with("none of 2 hosts") && text.contains("57P03"),
-        "{text}"
-    );
-    assert!(places.iter().all(|place| text.contains(place)), "{text}");
-}
-
-#[test]
-fn a_host_takes_no_longer_than_its_own_limit() {
+fn a_server_that_says_nothing_takes_no_longer_than_the_limit() {
     let (silent, thread) = answer_once(Vec::new());
-    let target = Target {
-        timeout: Some(Duration::from_millis(200)),
-        ..silent
-    };
     let start = Instant::now();
-    assert!(matches!(refused(&target), SessionError::Connect(_)));
+    let refused = PostgresSession::connect(&silent, Duration::from_millis(200));
+    assert!(matches!(refused, Err(SessionError::Connect(_))));
     assert!(start.elapsed() < Duration::from_secs(5));
     thread.join().expect("ended");
 }

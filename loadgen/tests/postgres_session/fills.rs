@@ -67,7 +67,7 @@ fn run(
     fill::run(
         fill,
         &values(),
-        &[server.target()],
+        &server.target(),
         42,
         tables,
         stop,

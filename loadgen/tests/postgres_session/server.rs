@@ -186,7 +186,6 @@ impl Server {
             insecure: false,
             application_name: "dyno-test".to_owned(),
             tls: None,
-            timeout: None,
         }
     }
 

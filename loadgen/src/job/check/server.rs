@@ -1,76 +1,19 @@
-//! What makes a job's `server` valid: one way to write it, whole, and TLS where there can be some.
+//! What makes a job's `server` valid: TLS where there can be some.
 
-use super::{Check, JobError, ensure, refuse};
-use crate::job::{Place, Server, Tls};
+use super::{Check, ensure, refuse};
+use crate::job::{Server, Tls};
 
 impl Server {
     pub(super) fn check(&self) -> Check {
-        self.place().map(drop)
-    }
-
-    /// The server's place, whichever way it was written; of a job that was read it is there.
-    ///
-    /// # Errors
-    /// Names the key that is missing or does not fit, and the remedy.
-    pub fn place(&self) -> Result<Place, JobError> {
-        let place = match &self.dsn {
-            Some(dsn) => {
-                self.check_dsn_alone()?;
-                dsn.place.clone()
-            }
-            None => Place {
-                hosts: vec![(
-                    needed(self.host.as_ref(), "host")?,
-                    needed(self.port.as_ref(), "port")?,
-                )],
-                user: needed(self.user.as_ref(), "user")?,
-                database: needed(self.database.as_ref(), "database")?,
-                tls: self.tls.clone(),
-                application_name: None,
-                connect_timeout: None,
-            },
-        };
         if let Some(problem) = self.tls.as_ref().and_then(Tls::problem) {
             return Err(refuse("server.tls", problem));
         }
         ensure(
-            !self.tls.as_ref().is_some_and(Tls::is_needed) || !place.has_socket(),
+            !self.tls.as_ref().is_some_and(Tls::is_needed) || !self.host.starts_with('/'),
             "server.tls",
             "a unix socket has no TLS; leave it out, or give a host name",
-        )?;
-        Ok(place)
-    }
-
-    fn check_dsn_alone(&self) -> Check {
-        let others = [
-            ("host", self.host.is_some(), "in the DSN"),
-            ("port", self.port.is_some(), "in the DSN"),
-            ("user", self.user.is_some(), "in the DSN"),
-            ("database", self.database.is_some(), "as the DSN's dbname"),
-            (
-                "tls",
-                self.tls.is_some(),
-                "as the DSN's sslmode and sslrootcert",
-            ),
-        ];
-        for (key, given, remedy) in others {
-            ensure(
-                !given,
-                format!("server.{key}"),
-                format!("stands beside `dsn`; give it {remedy}"),
-            )?;
-        }
-        Ok(())
-    }
-}
-
-fn needed<T: Clone>(value: Option<&T>, key: &str) -> Result<T, JobError> {
-    value.cloned().ok_or_else(|| {
-        refuse(
-            format!("server.{key}"),
-            "is missing; give host, port, user and database, or a dsn",
         )
-    })
+    }
 }
 
 #[cfg(test)]
@@ -121,30 +64,7 @@ mod tests {
                 "server.password",
                 "true or false",
             ),
-            (
-                "/server/port",
-                "null",
-                "server.port",
-                "is missing; give host, port, user and database, or a dsn",
-            ),
-            (
-                "/server/dsn",
-                r#""postgresql://u@db/d""#,
-                "server.host",
-                "stands beside `dsn`",
-            ),
-            (
-                "/server",
-                r#"{"dsn": "postgresql://u@db/d", "tls": {"mode": "require"}}"#,
-                "server.tls",
-                "as the DSN's sslmode",
-            ),
-            (
-                "/server",
-                r#"{"dsn": "postgresql://u:x@db/d"}"#,
-                "server.dsn",
-                "`server.password`",
-            ),
+            ("/server/port", "null", "server.port", "expected u16"),
         ] {
             let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
             let value = serde_json::from_str(value).expect("a value");
@@ -199,32 +119,10 @@ mod tests {
             (
                 json!({"standby": {"host": "/run/s"}}),
                 "standby",
-                "endpoints.standby.port",
-            ),
-            (
-                json!({"standby": {"dsn": "mysql://u@db/d"}}),
-                "standby",
-                "endpoints.standby.dsn",
+                "endpoints.standby",
             ),
         ] {
             assert_eq!(with(endpoints, named).expect_err(key).key, key);
         }
-    }
-
-    #[test]
-    fn a_server_by_a_dsn_is_where_its_own_keys_would_say() {
-        let text = "postgresql://u@db:5433/d?sslmode=verify-ca&sslrootcert=/x";
-        let tls = json!({"mode": "verify-ca", "root_certificate": "/x"});
-        let keys = json!({"host": "db", "port": 5433, "user": "u", "database": "d", "tls": tls});
-        let read = |server: Value| {
-            let job = Job::parse(&changed("", "server", server)).expect("valid");
-            let written = serde_json::to_value(&job).expect("written");
-            assert_eq!(Job::parse(&written.to_string()).expect("valid"), job);
-            let place = job.server.expect("a server").place().expect("a place");
-            (written, place)
-        };
-        let (written, place) = read(json!({"dsn": text}));
-        assert_eq!(place, read(keys).1);
-        assert_eq!(written["server"]["dsn"], text);
     }
 }

@@ -33,9 +33,6 @@ const NO_BACKSLASH_ESCAPES: u16 = 0x0200;
 /// More rows than one statement can have touched: what says so counts wrongly.
 const ROWS_MAX: u64 = 1 << 48;
 
-/// The numbers of the errors of a server that takes nobody at the moment: it starts or ends.
-const NOT_READY: [u16; 2] = [1053, 3168];
-
 /// What the next packet is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expect {
@@ -392,10 +389,6 @@ impl Incoming for Reader {
         deadline: Instant,
     ) -> Result<u32, SessionError> {
         super::connect::shake_hands(session, target, deadline)
-    }
-
-    fn is_not_ready(error: &ServerError) -> bool {
-        NOT_READY.contains(&error.number)
     }
 }
 

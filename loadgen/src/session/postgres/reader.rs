@@ -11,9 +11,6 @@ use crate::session::target::Target;
 use crate::wire::postgres;
 use std::time::Instant;
 
-/// The SQLSTATE of a server that starts, ends or recovers.
-const CANNOT_CONNECT_NOW: &[u8; 5] = b"57P03";
-
 /// More rows than one command can have touched: what says so counts wrongly.
 const ROWS_MAX: u64 = 1 << 48;
 
@@ -157,10 +154,6 @@ impl Incoming for Reader {
         deadline: Instant,
     ) -> Result<u32, SessionError> {
         super::connect::shake_hands(session, target, deadline)
-    }
-
-    fn is_not_ready(error: &ServerError) -> bool {
-        error.code == *CANNOT_CONNECT_NOW
     }
 }
 

@@ -1,8 +1,7 @@
-//! A server's place and how a connection to it is encrypted, whichever way they were written.
+//! How a connection is encrypted.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// How a connection is encrypted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,31 +26,6 @@ pub enum TlsMode {
     VerifyCa,
     /// The same, and that it is for the host that was asked for.
     VerifyFull,
-}
-
-/// A server's place, whichever way it was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// Hosts and ports, tried in this order; at least one.
-    pub hosts: Vec<(String, u16)>,
-    /// The database user.
-    pub user: String,
-    /// The database.
-    pub database: String,
-    /// How connections are encrypted; none: they are not.
-    pub tls: Option<Tls>,
-    /// What `pg_stat_activity` shall show; none: the generator's name.
-    pub application_name: Option<String>,
-    /// How long each host may take; none: the generator's own limit.
-    pub connect_timeout: Option<Duration>,
-}
-
-impl Place {
-    /// Whether one of the hosts is a unix socket's folder.
-    #[must_use]
-    pub fn has_socket(&self) -> bool {
-        self.hosts.iter().any(|(host, _)| host.starts_with('/'))
-    }
 }
 
 impl Tls {

@@ -108,12 +108,12 @@ def test_the_commit_that_is_slower_is_found_in_a_few_tests(tmp_path: Path):
     assert kept(tmp_path)["found"]["first"] == 13
 
 
-def test_where_nothing_changed_the_bad_commit_alone_is_tested(tmp_path: Path):
+def test_where_nothing_changed_few_commits_near_the_bad_one_are_tested(tmp_path: Path):
     lab = Lab({})
     found, _ = go(tmp_path, lab)
     answer = bisect.found_by(found)
     assert answer is not None and answer.first is None and answer.sure
-    assert set(lab.tested) == {20}
+    assert lab.tested[0] == 20 and len(set(lab.tested)) <= 5
 
 
 def test_two_changes_are_both_told(tmp_path: Path):
@@ -175,8 +175,8 @@ def test_commits_that_do_not_build_are_skipped_with_the_reason(tmp_path: Path):
 
 
 def test_a_commit_whose_server_fails_is_skipped(tmp_path: Path):
-    found, _ = go(tmp_path, Lab({13: -0.05}, fails=(10,)))
-    assert found.skipped == {10: "step `point-query` has no ratio to the good commit"}
+    found, _ = go(tmp_path, Lab({13: -0.05}, fails=(11,)))
+    assert found.skipped == {11: "step `point-query` has no ratio to the good commit"}
 
 
 @pytest.mark.parametrize(("index", "option"), [(0, "--good"), (20, "--bad")])

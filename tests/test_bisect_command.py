@@ -159,7 +159,7 @@ def searched(levels: dict[int, float], skipped: dict[int, str] | None = None) ->
 
 def page_of(search: Bisection):
     chances = runner.answer(search)["posterior"]
-    return report.page(search, runner.found_by(search), chances)
+    return report.page(search, runner.found_by(search), chances, runner.layout_by(search))
 
 
 def sentences(search: Bisection) -> list[str]:
@@ -179,11 +179,20 @@ def test_the_answer_names_the_commit_its_size_and_its_probability():
 def test_an_open_search_names_its_suspects_and_how_it_goes_on():
     said = sentences(searched({20: -0.031, 10: 0.001}))
     assert any(one.startswith("Suspects, 95 % together: ") for one in said)
-    assert said[-1].startswith("The search ended before one answer was sure: the same command")
+    ended = next(one for one in said if one.startswith("The search ended before one answer"))
+    assert re.search(r"the same command .* goes on, for at least \d+ further test", ended)
+
+
+def test_a_search_that_layout_ends_says_how_many_builds_would_do():
+    scattered = (0.011, -0.008, 0.002, 0.013, -0.012, -0.004, 0.009, -0.014, 0.001, -0.018)
+    said = sentences(searched({2 * n: log for n, log in enumerate(scattered, start=1)}))
+    ended = next(one for one in said if one.startswith("The search ended before one answer"))
+    assert re.search(r"builds scatter by 1\.\d % \[.*\] .* it takes about \d+ builds", ended)
+    assert "When it is not sure" in (Path(__file__).parent.parent / "docs/bisect.md").read_text()
 
 
 def test_no_change_is_an_answer():
-    (said,) = sentences(searched({20: 0.0003}))
+    (said,) = sentences(searched({20: 0.0003, 19: -0.0005, 18: 0.0002, 15: 0.0, 10: 0.0004}))
     assert re.fullmatch(r"(No commit|That no commit) .* throughput.* probable\.", said)
 
 
@@ -209,7 +218,13 @@ def test_the_page_shows_every_commit_in_every_form():
 def test_of_a_long_search_only_what_was_looked_at_is_listed():
     commits = tuple(replace(QUESTION.commits[1], sha=f"{n:040x}"[::-1]) for n in range(501))
     question = replace(QUESTION, commits=commits)
-    search = replace(searched({500: -0.03, 250: 0.0, 251: -0.03}), question=question)
+    search = replace(
+        searched(
+            {500: -0.03, 251: -0.03, 252: -0.03, 253: -0.03}
+            | dict.fromkeys((240, 245, 248, 249, 250), 0.0)
+        ),
+        question=question,
+    )
     table = page_of(search).parts[1]
     shown = [int(row.cells[0].text) for row in table.rows]
     assert {0, 250, 251, 500} <= set(shown) and len(shown) < 20

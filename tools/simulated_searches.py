@@ -11,28 +11,31 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
+import marked_page
 from dbdyno.stats import bisection
-from dbdyno.stats.bisection import LAYOUT_SD, Found, Test
+from dbdyno.stats.bisection import BLOCKS, Found
+from dbdyno.stats.commit_chain import Test
 from dbdyno.stats.interval import mean_and_sd
 from simulation import MEASURED_SD
+from table_text import header, intro, percent, row, whole_percent
 
-BEGIN = "<!-- made by tools/simulated_searches.py: begin -->"
-END = "<!-- made by tools/simulated_searches.py: end -->"
+TOOL = "tools/simulated_searches.py"
 SEARCHES = 200
-BLOCKS = 4
-"""Blocks of a test, as `dyno bisect` has them."""
+LAYOUTS = (0.002, 0.004, 0.007, 0.01, 0.014)
+"""Standard deviations of the layout noise; where a kind has none of its own, it is drawn between
+the least and the greatest, log-uniform."""
 BUSY_SD = 0.042
 """Of a block's CPU per operation in a search on two processors, with noisy neighbours."""
 TESTS_MAX = 60
 """So many tests of 3 minutes have the 180 minutes of a search; it ends as unsure then."""
-BINS = (0.0, 0.5, 0.8, 0.95, 1.0)
+BINS = (0.0, 0.5, 0.8, bisection.SURE, 1.0)
 """Of the probability that an answer gives itself."""
 
 
@@ -45,6 +48,7 @@ class Kind:
     change: float = -0.03
     second: float = 0.0  # of a second change
     sd: float = MEASURED_SD[1]  # of a block
+    layout: float | None = None  # its standard deviation; None: drawn for each search
     disturbed: float = 0.0  # share of tests that are off as a whole …
     off: float = 0.02  # … with this standard deviation
 
@@ -56,6 +60,7 @@ class Search:
     truth: tuple[int, ...]  # the commits that changed something
     tests: tuple[Test, ...]
     found: Found
+    layout: float  # the layout noise that was drawn
     standing: tuple[tuple[float, bool], ...]  # after each test: the probability, whether right
 
     @property
@@ -78,6 +83,12 @@ KINDS = (
     Kind(words="4 %, and later 6 %", change=-0.04, second=-0.06),
     Kind(words="3 %, a tenth of tests off by 2 %", disturbed=0.1),
 )
+BY_LAYOUT = tuple(
+    Kind(words=words, change=change, layout=layout)
+    for words, change in (("none", 0.0), ("1.5 %", -0.015), ("3 %", -0.03), ("10 %", -0.1))
+    for layout in LAYOUTS
+)
+"""Every size of the layout noise, where nothing changed and where a commit did."""
 
 
 def searches(kind: Kind, count: int) -> Iterator[Search]:
@@ -91,7 +102,10 @@ def searched(kind: Kind, draw: np.random.Generator) -> Search:
     changes = [size for size in (kind.change, kind.second) if size]
     places = sorted(draw.choice(kind.commits, size=len(changes), replace=False) + 1)
     truth = tuple(int(place) for place in places)
-    own = draw.normal(0, LAYOUT_SD, kind.commits + 1)
+    layout = kind.layout
+    if layout is None:
+        layout = math.exp(draw.uniform(math.log(LAYOUTS[0]), math.log(LAYOUTS[-1])))
+    own = draw.normal(0, layout, kind.commits + 1)
     tests: list[Test] = []
     standing = []
     while len(tests) < TESTS_MAX:
@@ -104,7 +118,9 @@ def searched(kind: Kind, draw: np.random.Generator) -> Search:
         now = bisection.found(kind.commits, tests)
         standing.append((now.probability, now.first == (truth[0] if truth else None)))
     found = bisection.found(kind.commits, tests)
-    return Search(truth=truth, tests=tuple(tests), found=found, standing=tuple(standing))
+    return Search(
+        truth=truth, tests=tuple(tests), found=found, layout=layout, standing=tuple(standing)
+    )
 
 
 def _tested(kind: Kind, index: int, level: float, draw: np.random.Generator) -> Test:
@@ -116,44 +132,51 @@ def _tested(kind: Kind, index: int, level: float, draw: np.random.Generator) -> 
 
 
 def tables(count: int) -> Iterator[str]:
-    """The lines of both tables."""
-    done = {kind: tuple(searches(kind, count)) for kind in KINDS}
-    yield from _errors(done, count)
-    yield ""
-    yield from _honesty([one for kind, all in done.items() if not kind.disturbed for one in all])
+    """The lines of all tables."""
+    yield intro(
+        f"Of {count} searches each, by the standard deviation of the layout noise; a block's is "
+        f"{percent(MEASURED_SD[1])}:"
+    )
+    by_layout = {kind: tuple(searches(kind, count)) for kind in BY_LAYOUT}
+    yield from _errors(by_layout, "layout", lambda kind: kind.layout or 0.0)
+    yield intro(
+        f"Of {count} searches each, with layout noise that is drawn anew for each search; the "
+        "second column is the standard deviation of a block:"
+    )
+    drawn = {kind: tuple(searches(kind, count)) for kind in KINDS}
+    yield from _errors(drawn, "noise", lambda kind: kind.sd)
+    yield intro("All answers after each test, those of the disturbed searches left out:")
+    ended = [*by_layout.items(), *drawn.items()]
+    yield from _honesty([one for kind, all in ended if not kind.disturbed for one in all])
 
 
-def _errors(done: dict[Kind, tuple[Search, ...]], count: int) -> Iterator[str]:
+def _errors(
+    done: Mapping[Kind, tuple[Search, ...]], second: str, shown: Callable[[Kind], float]
+) -> Iterator[str]:
     """A row for each kind: how its searches ended, and after how much."""
-    yield f"Of {count} searches each; the second column is the standard deviation of a block:"
-    yield ""
-    yield "| change | noise | right | wrong | not sure | tests, mean | 95 % | commits built |"
-    yield "|---|--:|--:|--:|--:|--:|--:|--:|"
+    columns = ("right", "wrong", "not sure", "tests, mean", "95 %", "commits built")
+    yield from header(("change", second, *columns))
     for kind, all in done.items():
-        sure = [one for one in all if one.found.sure]
-        right = sum(one.is_right for one in sure)
-        tests = [len(one.tests) for one in all]
-        built = np.mean([len({test.index for test in one.tests}) for one in all])
-        cells = [kind.words, f"{kind.sd:.1%}".replace("%", " %")]
-        cells += [str(right), str(len(sure) - right), str(count - len(sure))]
+        sure = [search for search in all if search.found.sure]
+        right = sum(search.is_right for search in sure)
+        tests = [len(search.tests) for search in all]
+        built = np.mean([len({test.index for test in search.tests}) for search in all])
+        cells = [kind.words, percent(shown(kind))]
+        cells += [str(right), str(len(sure) - right), str(len(all) - len(sure))]
         cells += [f"{np.mean(tests):.1f}", f"{np.quantile(tests, 0.95):.0f}", f"{built:.1f}"]
-        yield f"| {' | '.join(cells)} |"
+        yield row(cells)
 
 
 def _honesty(all: Sequence[Search]) -> Iterator[str]:
     """How often answers are right that give themselves some probability, after any test."""
     answers = np.array([answer for one in all for answer in one.standing], dtype=float)
-    yield "All answers after each test, those of the disturbed searches left out:"
-    yield ""
-    yield "| probability that it gives itself | answers | mean probability | right |"
-    yield "|---|--:|--:|--:|"
+    yield from header(("probability that it gives itself", "answers", "mean probability", "right"))
     for low, high in pairwise(BINS):
         inside = answers[(answers[:, 0] >= low) & ((answers[:, 0] < high) | (high == 1))]
         if len(inside):
             said, right = inside.mean(axis=0)
-            yield f"| {low:.0%} to {high:.0%} | {len(inside)} | {said:.0%} | {right:.0%} |".replace(
-                "%", " %"
-            )
+            between = f"{whole_percent(low)} to {whole_percent(high)}"
+            yield row((between, str(len(inside)), whole_percent(said), whole_percent(right)))
 
 
 def main() -> None:
@@ -166,17 +189,7 @@ def main() -> None:
     if asked.write is None:
         sys.stdout.writelines(f"{line}\n" for line in lines)
     else:
-        _write(asked.write, lines)
-
-
-def _write(page: Path, lines: Iterable[str]) -> None:
-    """Puts the lines between the marks of a page."""
-    before, _, rest = page.read_text().partition(BEGIN)
-    _, mark, after = rest.partition(END)
-    if not mark:
-        sys.exit(f"`{page}` has no `{BEGIN}` and `{END}`")
-    table = "\n".join(lines)
-    page.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}")
+        marked_page.write(asked.write, TOOL, lines)
 
 
 if __name__ == "__main__":

@@ -302,7 +302,9 @@ def show(search: Bisection, folder: BisectionFolder, *, quiet: bool, as_json: bo
     from dbdyno.store.bisection import document
 
     answer = runner.answer(search)
-    view = bisection.page(search, runner.found_by(search), answer["posterior"])
+    view = bisection.page(
+        search, runner.found_by(search), answer["posterior"], runner.layout_by(search)
+    )
     write.publish({folder.report: html.render(view).encode()})
     if as_json:
         print(json.dumps(document(search) | answer, indent=2))  # noqa: T201

@@ -9,7 +9,7 @@ from dbdyno import __version__
 from dbdyno.model.bisection import Bisection, CommitTest
 from dbdyno.report import number
 from dbdyno.report.parts import Callout, Cell, Column, Finding, Page, Row, Table, Text
-from dbdyno.stats.bisection import Found
+from dbdyno.stats.bisection import Found, Layout
 from dbdyno.stats.interval import Interval, t_quantile
 
 ROWS_MAX = 60
@@ -21,7 +21,9 @@ LIKELY = 0.005
 """Less than this is shown as nothing."""
 
 
-def page(search: Bisection, found: Found | None, chances: Sequence[float]) -> Page:
+def page(
+    search: Bisection, found: Found | None, chances: Sequence[float], layout: Layout | None
+) -> Page:
     """The page. `chances`: by commit from the first after the good one; the last is of none."""
     question = search.question
     parts: list[Text | Table | Callout] = [
@@ -30,13 +32,13 @@ def page(search: Bisection, found: Found | None, chances: Sequence[float]) -> Pa
             title="",
             level="brief",
             form="sayings",
-            items=tuple(Finding(text=line) for line in answer(search, found, chances)),
+            items=tuple(Finding(text=line) for line in answer(search, found, chances, layout)),
         ),
         commits(search, found, chances),
     ]
     if search.skipped:
         parts.append(skipped(search))
-    parts.append(how(search))
+    parts.append(how(search, layout))
     return Page(
         title=f"{question.workload}, {question.step}: which commit?",
         label="",
@@ -47,10 +49,12 @@ def page(search: Bisection, found: Found | None, chances: Sequence[float]) -> Pa
     )
 
 
-def answer(search: Bisection, found: Found | None, chances: Sequence[float]) -> Iterator[str]:
+def answer(
+    search: Bisection, found: Found | None, chances: Sequence[float], layout: Layout | None
+) -> Iterator[str]:
     """The answer in sentences."""
     question, by = search.question, search.question.compared
-    if found is None:
+    if found is None or layout is None:
         yield "No commit is tested yet."
         return
     if found.first is None:
@@ -60,14 +64,11 @@ def answer(search: Bisection, found: Found | None, chances: Sequence[float]) -> 
             if found.sure
             else f"That no commit changed {by} is {percent(found.probability)} probable."
         )
+        yield from unsure([found], layout)
         return
     for order, one in enumerate((found, *found.more_changes)):
         yield from of_change(search, one, further=order > 0)
-    if not all(one.sure for one in (found, *found.more_changes)):
-        yield (
-            "The search ended before one answer was sure: the same command with more --minutes "
-            "goes on, unless no further test would help."
-        )
+    yield from unsure([found, *found.more_changes], layout)
     if not found.sure and chances[-1] >= LIKELY:
         yield f"That no commit changed {by} is {percent(chances[-1])} probable."
 
@@ -91,6 +92,31 @@ def of_change(search: Bisection, found: Found, *, further: bool) -> Iterator[str
     untested = [question.commits[index].short for index in others if index in search.skipped]
     if untested:
         yield f"Skipped, so that it may be one of them: {number.few(untested, SUSPECTS_MAX)}."
+
+
+def unsure(found: Sequence[Found], layout: Layout) -> Iterator[str]:
+    """What would make the first answer sure that is not."""
+    wanted = next((one.wanted for one in found if one.wanted is not None), None)
+    if wanted is None:
+        return
+    begun = "The search ended before one answer was sure: "
+    if wanted.builds > 1:
+        yield (
+            f"{begun}builds scatter by {scatter(layout)} through their layout alone, so that it "
+            f"takes about {wanted.builds} builds of each suspect with other layouts "
+            "(docs/bisect.md, “When it is not sure”)."
+        )
+    else:
+        yield (
+            f"{begun}the same command with more --minutes goes on, for at least {wanted.tests} "
+            f"further test{'s' * (wanted.tests != 1)}."
+        )
+
+
+def scatter(layout: Layout) -> str:
+    """The layout noise in percent, with its interval."""
+    sd, low, high = (f"{100 * one:.1f}" for one in (layout.sd, layout.low, layout.high))
+    return f"{sd} % [{low}, {high}]"
 
 
 def changes(size: Interval) -> str:
@@ -190,17 +216,19 @@ def skipped(search: Bisection) -> Callout:
     )
 
 
-def how(search: Bisection) -> Text:
+def how(search: Bisection, layout: Layout | None) -> Text:
     """What was asked, and what it took."""
     question = search.question
     blocks = sum(one.blocks for one in search.tests)
     compiled = f"{search.built} commit{'s' if search.built != 1 else ''}"
-    lines = (
+    lines = [
         f"{len(search.tests)} of {question.last} commits were tested, in "
         f"{number.blocks(blocks)}: {number.minutes(search.test_s / 60)}.",
         f"{compiled} compiled ({question.flags}): {number.minutes(search.build_s / 60)}.",
         f"Repeat it: {question.command}",
-    )
+    ]
+    if layout is not None:
+        lines.append(f"Layout noise of a build, by these tests: {scatter(layout)}.")
     return Text(
         name="how",
         title="How it was searched",

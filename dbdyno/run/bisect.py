@@ -24,10 +24,11 @@ from dbdyno.plan import parse
 from dbdyno.plan.bisect import Side
 from dbdyno.run.check import preflight
 from dbdyno.stats import bisection as stats
-from dbdyno.stats.bisection import Found
+from dbdyno.stats.bisection import Found, Layout
+from dbdyno.stats.commit_chain import Test
 from dbdyno.store.bisection import BisectionFolder
 
-BLOCKS_FIRST, BLOCKS_MORE = 4, 4
+BLOCKS_FIRST, BLOCKS_MORE = stats.BLOCKS, stats.BLOCKS
 """Blocks of a commit's first test, and of each further one; even, as two mirror each other."""
 LOCK = "dyno bisect: build"
 Say = Callable[[str], None]
@@ -146,10 +147,10 @@ def next_index(search: Bisection) -> int | None:
     )
 
 
-def of_stats(search: Bisection) -> list[stats.Test]:
+def of_stats(search: Bisection) -> list[Test]:
     """The tests as the search of probabilities takes them."""
     return [
-        stats.Test(index=one.index, log_ratio=one.log_ratio, se=one.se, blocks=one.blocks)
+        Test(index=one.index, log_ratio=one.log_ratio, se=one.se, blocks=one.blocks)
         for one in search.tests
     ]
 
@@ -245,12 +246,16 @@ def keep(search: Bisection, at: Searching) -> None:
 
 def answer(search: Bisection) -> Json:
     """What follows from the tests, as bisect.json has it."""
-    found = found_by(search)
+    found, layout = found_by(search), layout_by(search)
     question = search.question
     chances = stats.posterior(
         question.last, of_stats(search), search.skipped.keys(), smallest=question.smallest
     )
-    return {"posterior": list(chances), "found": None if found is None else asdict(found)}
+    return {
+        "posterior": list(chances),
+        "found": None if found is None else asdict(found),
+        "layout": None if layout is None else asdict(layout),
+    }
 
 
 def found_by(search: Bisection) -> Found | None:
@@ -261,6 +266,14 @@ def found_by(search: Bisection) -> Found | None:
     return stats.found(
         question.last, of_stats(search), search.skipped.keys(), smallest=question.smallest
     )
+
+
+def layout_by(search: Bisection) -> Layout | None:
+    """The layout noise that the tests let expect; None before the first."""
+    if not search.tests:
+        return None
+    question = search.question
+    return stats.layout(question.last, of_stats(search), smallest=question.smallest)
 
 
 def standing(search: Bisection, index: int) -> str:

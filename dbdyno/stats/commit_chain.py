@@ -1,0 +1,252 @@
+"""How probable each commit is to be the one that changed a result, by noisy tests. Pure.
+
+The tested commits are a hidden Markov chain (Fearnhead 2006, doi:10.1007/s11222-006-8450-8): the
+level of the result is a step function, and a test tells a commit's level, with the noise of its
+blocks and the layout noise of its build, of which the size is not known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.float64]
+Transform = npt.NDArray[np.complex128]
+
+NONE = 0.2
+"""Probability, before any test, that no commit changed anything, against what the user believes."""
+MORE = 0.2
+"""Further changes, after the first, that are expected in as many commits as there are."""
+CHANGES_MAX = 4
+"""Changes that are told from each other."""
+SMALLEST = 0.01
+"""A log ratio under it is no change that is searched, if nobody says another."""
+SMALLEST_SHARE = 0.25
+"""Nor is one that is under this share of the bad commit's: the search is for what made that."""
+LARGEST = 7.0
+"""The log ratio of the largest change, a thousandfold."""
+LAYOUT_SDS = (0.0014, 0.0023, 0.0039, 0.0065, 0.0108, 0.018, 0.03)
+"""Standard deviations that the layout noise may have: of what a build has of its own, however many
+blocks, by where its code lies (Mytkowicz et al. 2009, doi:10.1145/1508244.1508275). The tests tell
+which of them are likely; before any test all are alike."""
+FREEDOM_MAX = 8
+"""Degrees of freedom of a test's t distribution at most, so that a disturbed test costs some
+further ones and not the answer."""
+OFF = 0.002
+"""Probability that the tests of a commit are off altogether and tell of no level. So one that is
+far from all others does not pass for layout noise."""
+PEAK = 0.39
+"""Of a t density, by its width."""
+GRID = 301
+"""Levels that a commit may have, between those that tests let expect."""
+PERIOD = 640
+"""Of Fourier transforms: at least 2 · GRID - 1, and a product of small primes."""
+TRIMMED = 1e-16
+"""Levels less probable than this share of the most probable one are left out."""
+REACH = 6.0
+"""The levels end so many standard errors beyond the outermost test."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Test:
+    """Blocks of one commit beside the good one; several tests of a commit add up."""
+
+    __test__ = False  # no test of pytest's
+
+    index: int  # of the commit: 1 follows the good one
+    log_ratio: float  # ln(this commit / the good one), the mean over its blocks
+    se: float  # of that mean, by the scatter of these blocks
+    blocks: int  # at least 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """What the tests of one commit say of its level."""
+
+    index: int
+    log_ratio: float
+    variance: float  # of it, by the scatter of its blocks
+    blocks: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """All tests by commit, in order, and the noise that they share."""
+
+    levels: tuple[Level, ...]
+    freedom: int
+    variance: float  # of a block's log ratio
+    smallest: float  # log ratio from which on a change is one that is searched
+
+
+def gathered(n: int, tests: Sequence[Test], smallest: float) -> Measured:
+    """The tests of each commit together; the variance of a block is pooled over all of them."""
+    freedom = sum(one.blocks - 1 for one in tests)
+    squares = math.fsum((one.blocks - 1) * one.blocks * one.se**2 for one in tests)
+    variance = squares / max(freedom, 1)
+    levels = []
+    for index in sorted({one.index for one in tests}):
+        own = [one for one in tests if one.index == index]
+        blocks = sum(one.blocks for one in own)
+        levels.append(
+            Level(
+                index=index,
+                log_ratio=math.fsum(one.blocks * one.log_ratio for one in own) / blocks,
+                variance=variance / blocks,
+                blocks=blocks,
+            )
+        )
+    of_bad = max((abs(one.log_ratio) for one in levels if one.index == n), default=0.0)
+    return Measured(
+        levels=tuple(levels),
+        freedom=freedom,
+        variance=variance,
+        smallest=max(smallest, SMALLEST_SHARE * of_bad),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain:
+    """The tested commits; arrays have a row for each of LAYOUT_SDS, and a column for each level.
+
+    The level begins at 0, give or take the layout of the good build, which all tests share, and may
+    jump once between two tested commits.
+    """
+
+    gaps: list[int]  # commits from each test to the next; the last ones are not tested
+    shares: list[float]  # probability that the first change is in a gap, if it is in none before
+    more: list[float]  # that a further one is
+    jump: Transform  # of the probability to jump, by its size
+    likely: list[Numbers]  # how well each level agrees with a commit's tests
+    later: list[Numbers]  # and with those of all commits after it
+    before: list[Numbers]  # levels before each test and after the last, without any change
+    entering: list[Numbers]  # levels after a first change in each gap
+
+    @property
+    def layouts(self) -> Numbers:
+        """The probability of each of LAYOUT_SDS."""
+        rows = self.before[-1].sum(axis=1)
+        for level, fits, rest in zip(self.entering, self.likely, self.later, strict=False):
+            rows = rows + (level * fits * rest).sum(axis=1)
+        shares: Numbers = rows / rows.sum()
+        return shares
+
+    @property
+    def layout_variance(self) -> float:
+        """The mean variance of the layout noise."""
+        return float(self.layouts @ np.square(LAYOUT_SDS))
+
+    def changes(self) -> Iterator[tuple[float, ...]]:
+        """Where the first change is, then the second, …: by commit, and last that there is none."""
+        before, entering, shares = self.before, self.entering, self.shares
+        total = 0.0
+        for order in range(CHANGES_MAX):
+            weights = [
+                float((level * fits * rest).sum())
+                for level, fits, rest in zip(entering, self.likely, self.later, strict=False)
+            ]
+            weights.append(shares[-1] * float(before[-1].sum()))
+            if order == 0:
+                total = math.fsum(weights) + (1 - shares[-1]) * float(before[-1].sum())
+            spread = [
+                weight / total / gap
+                for weight, gap in zip(weights, self.gaps, strict=True)
+                for _ in range(gap)
+            ]
+            yield (*spread, max(1 - math.fsum(spread), 0.0))
+            before = _forward(0.0 * before[0], entering, self.likely, self.more)
+            shares = self.more
+            entering = _entering(before, shares, self.jump)
+
+
+def summed(n: int, measured: Measured) -> Chain:
+    """Sums up all ways to jump: forward for each number of jumps, backward once for the later."""
+    ends = [0, *(one.index for one in measured.levels), n]
+    gaps = [after - before for before, after in pairwise(ends)]
+    shares = [(1 - NONE) * gap / (n - (1 - NONE) * at) for at, gap in zip(ends, gaps, strict=False)]
+    more = [1 - (1 - MORE / n) ** gap for gap in gaps]
+    grid, jump = _grid(measured)
+    likely = [_likely(one, grid, measured.freedom) for one in measured.levels]
+    start = np.exp(-((grid / np.array(LAYOUT_SDS)[:, np.newaxis]) ** 2) / 2)
+    start /= start.sum(axis=1, keepdims=True) * len(LAYOUT_SDS)
+    before = _forward(start, [0.0 * start] * len(likely), likely, shares)
+    return Chain(
+        gaps=gaps,
+        shares=shares,
+        more=more,
+        jump=jump,
+        likely=likely,
+        later=_backward(likely, more[:-1], jump),
+        before=before,
+        entering=_entering(before, shares, jump),
+    )
+
+
+def _grid(measured: Measured) -> tuple[Numbers, Transform]:
+    """The levels that commits may have, and the Fourier transform of the probability to jump.
+
+    From the smallest jump that is looked for on, its density falls with the square of its size.
+    """
+    most = max((abs(one.log_ratio) for one in measured.levels), default=0.0)
+    variance = max((one.variance for one in measured.levels), default=0.0)
+    reach = most + REACH * math.sqrt(variance + LAYOUT_SDS[-1] ** 2)
+    grid = np.linspace(-reach, reach, GRID)
+    step = float(grid[1] - grid[0])
+    apart = step * np.abs(np.arange(1 - GRID, GRID))
+    allowed = (apart >= measured.smallest) & (apart <= LARGEST)
+    density = measured.smallest / 2 / np.where(allowed, apart, 1.0) ** 2
+    return grid, np.fft.rfft(np.where(allowed, density * step, 0.0), PERIOD)
+
+
+def _jumped(levels: Numbers, jump: Transform) -> Numbers:
+    """The levels after a jump: a convolution."""
+    whole: Numbers = np.fft.irfft(np.fft.rfft(levels, PERIOD) * jump, PERIOD)
+    return _trimmed(whole[..., GRID - 1 : 2 * GRID - 1])
+
+
+def _trimmed(levels: Numbers) -> Numbers:
+    """Without what is rounding, or so small that processors take long for it."""
+    kept: Numbers = np.where(levels > TRIMMED * levels.max(axis=1, keepdims=True), levels, 0.0)
+    return kept
+
+
+def _likely(measured: Level, grid: Numbers, freedom: int) -> Numbers:
+    """How well each level agrees with the tests of a commit: densities of t, up to a factor."""
+    freedom = min(freedom, FREEDOM_MAX)
+    step = float(grid[1] - grid[0])
+    width = np.maximum(np.sqrt(measured.variance + np.square(LAYOUT_SDS)), step)[:, np.newaxis]
+    distance = (measured.log_ratio - grid) / width
+    agrees: Numbers = width[0] / width * (1 + distance**2 / freedom) ** (-(freedom + 1) / 2)
+    agrees += OFF / PEAK * width[0] / float(grid[-1] - grid[0])
+    return agrees
+
+
+def _forward(
+    state: Numbers, entering: Sequence[Numbers], likely: Sequence[Numbers], leaving: Sequence[float]
+) -> list[Numbers]:
+    """The levels after each test that it lets remain; the first of them before any test."""
+    states = [state]
+    for comes, fits, share in zip(entering, likely, leaving, strict=False):
+        states.append(_trimmed(((1 - share) * states[-1] + comes) * fits))
+    return states
+
+
+def _entering(before: Sequence[Numbers], shares: Sequence[float], jump: Transform) -> list[Numbers]:
+    """The levels after a jump in each gap."""
+    return [share * _jumped(level, jump) for share, level in zip(shares, before, strict=True)]
+
+
+def _backward(
+    likely: Sequence[Numbers], leaving: Sequence[float], jump: Transform
+) -> list[Numbers]:
+    """How well all later tests agree with each level that a tested commit may have."""
+    rest = [np.ones((len(LAYOUT_SDS), GRID))]
+    for fits, share in zip(reversed(likely[1:]), reversed(leaving[1:]), strict=True):
+        coming = _trimmed(fits * rest[-1])
+        rest.append((1 - share) * coming + share * _jumped(coming, jump))
+    return rest[::-1]

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from dbdyno.model import Json
+from dbdyno.model.events import AnyEvent
 from dbdyno.run.driver.loadgen import Generator, Loadgen
 from dbdyno.run.driver.spread import Clock, Keep, Seat, Spread
+from wire_form import plain, typed
 
 TIMES = ("mono_ns", "due_ns", "start_ns", "end_ns")
 
@@ -23,8 +25,8 @@ class Elsewhere(Generator):
     def go(self, at_ns: int | None = None) -> None:
         super().go(None if at_ns is None else at_ns - self.offset_ns + self.late_ns)
 
-    def events(self) -> Iterator[Json]:
-        return (_moved(event, self.offset_ns) for event in super().events())
+    def events(self) -> Iterator[AnyEvent]:
+        return (typed(_moved(plain(event), self.offset_ns)) for event in super().events())
 
 
 def _moved(event: Json, offset_ns: int) -> Json:

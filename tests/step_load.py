@@ -11,6 +11,7 @@ from dbdyno.engine.interface import HostSampler
 from dbdyno.model import Json, Step
 from dbdyno.run import driver, measurement
 from dbdyno.run.driver import Running
+from wire_form import plain
 
 Then = Callable[[Running, Json], None]
 """What a test does at an event."""
@@ -41,7 +42,7 @@ def heard(load: Running, then: Then = lambda running, event: None) -> list[Json]
     """The events of a load that begins as soon as it is ready, and closes with its window."""
     said = []
     with load as running:
-        for event in running.events():
+        for event in map(plain, running.events()):
             said.append(event)
             if event["event"] == "ready":
                 running.go()

@@ -407,7 +407,7 @@ def test_a_damaged_file_is_named_in_one_line(tmp_path: Path, old: str, new: str)
     run = assemble.step_run(folder)
     assert (run.ending.status, run.metrics) == ("failed", {})
     place = "blocks/001/pg17/insert-benchmark/06-qr100"
-    assert (run.ending.reason or "").startswith(f"damaged: {place}/events.jsonl: ")
+    assert (run.ending.reason or "").startswith(f"damaged: {place}/events.jsonl:")
     assert "\n" not in (run.ending.reason or "")
 
 

@@ -10,27 +10,34 @@ import pytest
 
 from dbdyno.host import process
 from dbdyno.host import program as binary
-from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
+from dbdyno.model.events import AnyEvent, ClientCounts, Done, Hello, Thread, Tick
 from dbdyno.run.driver import ceiling
 
-HELLO = {"event": "hello", "mono_ns": 0, "version": "9.9", "commit": "abc"}
+HELLO = Hello(mono_ns=0, protocol=1, version="9.9", commit="abc")
 WAYS = ("receive", "epoll", "io_uring")
 
 
-def tick(count: int, cpu_us: int, *, active_ns: int = 250_000_000, measured: bool = True) -> Json:
-    clients = [[count, count, 0, 50]]
-    said = {"per_client": clients, "cpu_us": cpu_us, "active_ns": active_ns, "measured": measured}
-    return {"event": "tick", "mono_ns": 1, **said}
+def tick(count: int, cpu_us: int, *, active_ns: int = 250_000_000, measured: bool = True) -> Tick:
+    clients = [ClientCounts(count, count, 0, 50)]
+    return Tick(
+        mono_ns=1, tick=1, role="r", active_ns=active_ns, measured=measured, cpu_us=cpu_us,
+        per_client=clients, operations={}, late_us_max=0, backlog=0,
+    )  # fmt: skip
 
 
-def done(status: str = "ok", reason: str | None = None) -> Json:
-    threads = [{"cpu_us": 900, "busy_share": 0.9}]
-    return {"event": "done", "mono_ns": 2, "status": status, "reason": reason, "threads": threads}
+def done(status: str = "ok", reason: str | None = None) -> Done:
+    threads = [Thread(cpu_us=900, busy_share=0.9)]
+    return Done(mono_ns=2, status=status, reason=reason, totals={}, threads=threads)
 
 
 def test_a_load_is_what_happened_in_exactly_the_window() -> None:
-    events = [HELLO, tick(777, 99_999, measured=False), tick(1_000, 4_000), tick(3_000, 8_000)]
+    events: list[AnyEvent] = [
+        HELLO,
+        tick(777, 99_999, measured=False),
+        tick(1_000, 4_000),
+        tick(3_000, 8_000),
+    ]
     assert ceiling.load(8, [*events, done()]) == {
         "connections": 8,
         "threads": [{"cpu_us": 900, "busy_share": 0.9}],
@@ -48,7 +55,7 @@ def test_a_load_is_what_happened_in_exactly_the_window() -> None:
         ([done()], "no statement was answered"),
     ],
 )
-def test_a_load_that_did_not_end_well_is_an_error(events: list[Json], words: str) -> None:
+def test_a_load_that_did_not_end_well_is_an_error(events: list[AnyEvent], words: str) -> None:
     with pytest.raises(GeneratorError, match=words):
         ceiling.load(1, [HELLO, *events])
 

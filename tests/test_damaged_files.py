@@ -180,7 +180,7 @@ def test_what_a_tick_lacks_is_named_where_it_is_read(result: Path, key: str) -> 
     without(key)(result / STEP / "events.jsonl")
     (run,) = [its for its in Results.open(result).blocks()[1].runs() if its.arm == "pg18"]
     folder = run.steps()[1]
-    with pytest.raises(ResultError, match=rf"events\.jsonl: the key `.*{key}` is missing"):
+    with pytest.raises(ResultError, match=rf"events\.jsonl:\d+: the key `.*{key}` is missing"):
         list(folder.events())
 
 

@@ -17,6 +17,7 @@ from dbdyno.analysis.step.raw_files import NS_PER_S, Load, Tick
 from dbdyno.analysis.step.series import CLIENTS_MAX
 from dbdyno.model import Json, StepRun
 from dbdyno.model.error import ResultError
+from dbdyno.model.events import ClientCounts
 from dbdyno.store import StepFolder
 from result_planted import plant
 from test_analysis import change, change_lines, step_folder
@@ -217,7 +218,7 @@ def test_more_clients_than_lines_can_be_told_apart_have_fairness_and_no_series(
     assert not [name for name in run.series if ".client." in name]
 
 
-def tick(clients: list[list[int]]) -> Tick:
+def tick(clients: list[ClientCounts]) -> Tick:
     return Tick(
         role="insert",
         end_s=1.0,
@@ -239,7 +240,7 @@ def tick(clients: list[list[int]]) -> Tick:
 
 
 def test_a_number_of_clients_that_changes_is_a_damaged_file() -> None:
-    one = [1, 1, 0, 1]
+    one = ClientCounts(1, 1, 0, 1)
     with pytest.raises(ResultError, match="the number of clients of role `insert` changes"):
         client_rates.amounts([tick([one, one]), tick([one])], "insert")
 

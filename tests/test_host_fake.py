@@ -7,24 +7,30 @@ import time
 from pathlib import Path
 from typing import Any
 
+import wire_form
 from dbdyno.engine.fake.sampler import KEYS, FakeSampler
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Json
+from dbdyno.model.events import Tick, WindowClose, WindowOpen
 
 S = 1_000_000_000
 BASE_NS = 10**15  # later than any machine has been up
 
 
-def tick(number: int, role: str, operations: dict[str, int], cpu_us: int = 5) -> Json:
+def tick(number: int, role: str, operations: dict[str, int], cpu_us: int = 5) -> Tick:
     """A tick of the generator, as far as a sampler looks at it."""
-    return {
-        "event": "tick",
-        "tick": number,
-        "mono_ns": BASE_NS + number * S,
-        "role": role,
-        "cpu_us": cpu_us,
-        "operations": {name: {"count": count} for name, count in operations.items()},
-    }
+    return wire_form.tick(
+        {
+            "tick": number,
+            "mono_ns": BASE_NS + number * S,
+            "active_ns": S,
+            "measured": True,
+            "role": role,
+            "per_client": [],
+            "cpu_us": cpu_us,
+            "operations": {name: {"count": count} for name, count in operations.items()},
+        }
+    )
 
 
 def lines(path: Path) -> list[Json]:
@@ -39,15 +45,15 @@ def sample(path: Path, fake: dict[str, Any]) -> list[Json]:
     sampler.read("start")
     sampler.add_role(1, "insert")
     sampler.add_role(2, "query")
-    opened = {"event": "window_open", "mono_ns": BASE_NS}
+    opened = WindowOpen(mono_ns=BASE_NS)
     sampler.observe(opened)
-    sampler.read("open", opened["mono_ns"])
+    sampler.read("open", opened.mono_ns)
     for number in (1, 2):
         sampler.observe(tick(number, "insert", {"insert": 10}))
         sampler.observe(tick(number, "query", {"market": 100, "pdc": 50}))
-    closed = {"event": "window_close", "mono_ns": BASE_NS + 2 * S}
+    closed = WindowClose(mono_ns=BASE_NS + 2 * S, active_ns=2 * S, clients_end_ns=None)
     sampler.observe(closed)
-    sampler.read("close", closed["mono_ns"])
+    sampler.read("close", closed.mono_ns)
     sampler.observe(tick(3, "query", {"market": 1}))
     sampler.read("end")
     sampler.stop()

@@ -19,6 +19,7 @@ from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.observe.usage import ProcessReader, counts_nanoseconds
 from dbdyno.model import Json
 from dbdyno.model.error import LabDied
+from dbdyno.model.events import Connected, Hello, Paused
 from stand_in import StandIn
 
 PARENT = """
@@ -337,9 +338,9 @@ def test_who_is_who_is_also_learnt_from_the_generators_events(
     path = tmp_path / "host.jsonl"
     pid = server.child(0.01, "backend")
     watch = Sampler(path, device=None, server=server)
-    watch.observe({"event": "hello", "pid": os.getppid()})
-    watch.observe({"event": "connected", "server_pid": pid, "role": "query"})
-    watch.observe({"event": "tick", "role": "query"})
+    watch.observe(Hello(mono_ns=1, protocol=1, pid=os.getppid()))
+    watch.observe(Connected(mono_ns=1, role="query", client=0, connection=0, server_pid=pid))
+    watch.observe(Paused(mono_ns=1))
     watch.read("second")
     watch.stop()
     (found,) = owners(path)

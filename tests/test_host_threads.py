@@ -11,6 +11,7 @@ import pytest
 
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Json
+from dbdyno.model.events import Connected
 from stand_in import StandIn
 
 PROCESS = """
@@ -64,7 +65,7 @@ def test_cpu_goes_to_the_role_of_its_thread(server: StandIn, tmp_path: Path) -> 
     server.kinds[purge] = "purge"
     watch = Sampler(path, device=None, server=server)
     watch.observe(
-        {"event": "connected", "server_pid": 8, "server_tid": role, "role": "query"},
+        Connected(mono_ns=1, role="query", client=0, connection=0, server_pid=8, server_tid=role)
     )
     watch.read("open", time.monotonic_ns())
     watch.stop()
@@ -81,9 +82,7 @@ def test_a_connection_number_is_taken_for_no_thread(server: StandIn, tmp_path: P
     path = tmp_path / "host.jsonl"
     thread = server.tell("stay 0.05")
     watch = Sampler(path, device=None, server=server)
-    watch.observe(
-        {"event": "connected", "server_pid": thread, "server_tid": None, "role": "query"},
-    )
+    watch.observe(Connected(mono_ns=1, role="query", client=0, connection=0, server_pid=thread))
     watch.read("open")
     watch.stop()
     (found,) = owners(path)

@@ -24,6 +24,7 @@ from dbdyno.run.check import drivers, preflight
 from dbdyno.run.driver import GeneratorDied, program
 from dbdyno.store import Results
 from server_place import within
+from wire_form import plain
 
 PLAN = """
 name = "programs"
@@ -141,7 +142,7 @@ def test_its_job_and_its_events_are_those_of_the_contract(tmp_path: Path) -> Non
     assert (role["name"], role["connections"]) == ("query", 3)
     assert job["environment"]["DYNO_CLIENTS"] == "3"
     assert (job["driver"], job["command"], job["report"]) == ("command", ["./load"], "events")
-    found = list(step.events())
+    found = list(map(plain, step.events()))
     names = [event["event"] for event in found]
     ends = ["window_close", "done"]
     assert names == ["hello", "ready", "started", "window_open", *["tick"] * 130, *ends]
@@ -330,7 +331,7 @@ def heard(of: Json, then: Callable[[program.Run, Json], None] = lambda run, even
     """Runs a program to its last event, which is returned."""
     last: Json = {}
     with program.Run(of, lambda line: None, cpus=None) as run:
-        for last in run.events():
+        for last in map(plain, run.events()):
             if last["event"] == "ready":
                 run.go()
             then(run, last)
@@ -349,7 +350,7 @@ CLOSE = """echo '{"event":"window_close","active_ns":1}'; """
         ('{"event":"hello"}', "`hello` is written by dyno alone"),
         ('{"event":"window_open","more":1}', "has the key `more` of `window_open`"),
         ('{"event":"window_close","active_ns":1}', "no window is open"),
-        ('{"event":"window_close","active_ns":-1}', "`active_ns` is -1"),
+        ('{"event":"window_close","active_ns":-1}', "the key `active_ns`: expected `int` >= 0"),
         ('{"event":"connected","client":0,"connection":0}', "`server_pid` is missing"),
         ('{"event":"tick","active_ns":1,"measured":true,"per_client":[],"operations":{}}', "no w"),
         ('{"event":"tick","role":"b","active_ns":1,"measured":false,"per_client":[],'
@@ -422,7 +423,7 @@ from dbdyno.run.driver import program
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 with program.Run(json.loads(sys.argv[1]), lambda line: None, cpus=None) as run:
     for event in run.events():
-        if event["event"] == "ready":
+        if event.name == "ready":
             run.go()
 """
 

@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+import wire_form
 from dbdyno.model import Headline, Json, Sla, Step
+from dbdyno.model.events import Tick
 from dbdyno.model.job import timed_operations
 from dbdyno.run import progress
 from dbdyno.run.progress import STEP_OVERHEAD_S, Forecast, Leg, Pulse, Watch, filled
@@ -57,15 +59,16 @@ def encoded(*times_us: int) -> str:
     return bytes(found.encode()).decode()
 
 
-def tick(role: str, *clients: tuple[int, int], **changed: object) -> Json:
+def tick(role: str, *clients: tuple[int, int], **changed: object) -> Tick:
     """A second of a role: count and rows by client."""
-    return {
+    second: Json = {
         "role": role,
         "active_ns": 1_000_000_000,
         "measured": True,
         "per_client": [[count, rows, 0, 500] for count, rows in clients],
         "operations": {},
-    } | changed
+    }
+    return wire_form.tick(second | changed)
 
 
 def operation(*times_us: int, retries: int = 0) -> Json:

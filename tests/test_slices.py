@@ -16,6 +16,7 @@ from dbdyno.model.job import SETTLE_S_DEFAULT, in_turns, settle_s
 from dbdyno.report.section import setup
 from dbdyno.run.check import plan_record
 from dbdyno.store import continuation
+from wire_form import typed
 
 S = 1_000_000_000
 
@@ -127,7 +128,7 @@ def events() -> Iterator[Json]:
 
 
 def test_moments_of_the_load_are_told_without_its_pauses() -> None:
-    load = raw_files.load(events())
+    load = raw_files.load(map(typed, events()))
     assert (load.seconds, load.passed_s) == (3.0, 10.5)
     moments = {-2: -2, 0: 0, 0.5: 0.5, 1: 1, 2.5: 1, 4: 1, 5: 2, 5.5: 2.5, 9: 2.5, 10.25: 2.75}
     assert {at_s: load.active_s(at_s) for at_s in moments} == moments
@@ -142,7 +143,7 @@ def test_moments_of_the_load_are_told_without_its_pauses() -> None:
 def test_a_checkpoint_counts_as_far_as_it_lies_in_the_arms_own_turns(
     begun_s: float, ended_s: float, wanted: tuple[float, float] | None
 ) -> None:
-    load = raw_files.load(events())
+    load = raw_files.load(map(typed, events()))
     log = [
         {"unix_ms": begun_s * 1e3, "kind": "checkpoint starting", "text": "time"},
         {"unix_ms": ended_s * 1e3, "kind": "checkpoint complete", "text": "", "duration_s": None},
@@ -164,7 +165,7 @@ def of(load: raw_files.Load, end: Json) -> Evidence:
 
 
 def test_the_hosts_seconds_of_an_arm_are_those_of_its_turns() -> None:
-    found = series.series(of(raw_files.load(events()), {}))
+    found = series.series(of(raw_files.load(map(typed, events())), {}))
     assert found["host.cpu_pct"].x_s == (1.0, 2.0, 2.5, 3.0)
     assert found["host.cpu_pct"].y == pytest.approx([100 * 3 / 8] * 4)
 
@@ -218,5 +219,5 @@ def test_what_settles_is_a_quarter_of_a_short_turn() -> None:
 
 
 def test_a_short_turn_counts_again_as_soon_as_its_job_says() -> None:
-    load = raw_files.load(events(), 0.05)
+    load = raw_files.load(map(typed, events()), 0.05)
     assert load.pauses == ((11 * S, 14 * S - 150_000_000), (15 * S + S // 2, 20 * S - 150_000_000))

@@ -30,6 +30,7 @@ from dbdyno.run.check import preflight
 from dbdyno.store import Results, StepFolder
 from server_place import builds
 from test_spine_live import children, eventually
+from wire_form import plain
 
 pytestmark = pytest.mark.live
 
@@ -99,7 +100,7 @@ def turns_of(step: StepFolder) -> list[tuple[int, int]]:
     """The times of an arm's turns in the window, by the generator's own events."""
     found = list[tuple[int, int]]()
     begun_ns: int | None = None
-    for event in step.events():
+    for event in map(plain, step.events()):
         if event["event"] in ("started", "resumed"):
             begun_ns = event["mono_ns"]
         elif event["event"] in ("paused", "window_close") and begun_ns is not None:
@@ -132,7 +133,7 @@ def test_arms_take_turns_of_which_each_has_its_own_costs(tmp_path: Path, data: P
         assert step.done()["window_ns"] == 2_000_000_000
         opened = connections(results, arm)
         first_ns, last_ns = all_turns[0][0], all_turns[-1][1]
-        started = next(event for event in step.events() if event["event"] == "started")
+        started = next(event for event in map(plain, step.events()) if event["event"] == "started")
         ahead_ns = started["unix_ns"] - started["mono_ns"]
         between = [at for at in opened if first_ns < at * 1e9 - ahead_ns < last_ns]
         assert len(opened) > 4, "it was asked before and after"

@@ -15,6 +15,7 @@ from dbdyno.run import blocks
 from dbdyno.run.check import plan_record
 from dbdyno.store import Results
 from server_place import builds
+from wire_form import plain
 
 FAKE = """
 [arms.a]
@@ -66,5 +67,5 @@ def test_a_thread_with_one_connection_spins_where_the_plan_wants_it(
     assert outcome.failed == 0
     ((run,),) = [block.runs() for block in Results.open(outcome.folder).blocks()]
     (step,) = [step for step in run.steps() if step.name == "one"]
-    *_, done = step.events()
+    *_, done = map(plain, step.events())
     assert [thread["wait"] for thread in done["threads"]] == [way]

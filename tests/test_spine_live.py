@@ -23,6 +23,7 @@ from dbdyno.report import page
 from dbdyno.run import blocks
 from dbdyno.store import BlockFolder, Results, StepFolder
 from server_place import builds
+from wire_form import plain
 
 pytestmark = pytest.mark.live
 
@@ -173,7 +174,7 @@ def test_costs_have_their_owners(logged: Results) -> None:
 
 def test_the_generator_is_small_and_lean(logged: Results) -> None:
     for arm in ("old", "new"):
-        done = list(steps_of(logged, arm)["qr100"].events())[-1]
+        done = list(map(plain, steps_of(logged, arm)["qr100"].events()))[-1]
         assert done["event"] == "done"
         assert done["peak_rss_bytes"] < 50 << 20
 

@@ -24,6 +24,7 @@ from dbdyno.run.driver.merged_events import ERRORS_WRITTEN_MAX, Merge, Share
 from dbdyno.run.driver.spread import Keep, Seat, Spread, refuse_unfit, width
 from dbdyno.stats import hdr_histogram
 from spread_seats import seat
+from wire_form import plain, typed
 
 FAKE = Path(__file__).parent.parent / "contract" / "job-fake.json"
 S = 1_000_000_000
@@ -58,7 +59,7 @@ def run(job: Json, seats: Sequence[Seat], kept: list[str] | None = None) -> list
     keep: Keep = (lambda _: None) if kept is None else kept.append
     found = []
     with Spread(job, seats, keep) as spread:
-        for event in spread.events():
+        for event in map(plain, spread.events()):
             if event["event"] == "ready":
                 spread.go()
             elif event["event"] == "window_close":
@@ -96,7 +97,7 @@ def one(found: Sequence[Json], name: str) -> Json:
 @pytest.mark.parametrize("of", [2, 3])
 @pytest.mark.parametrize("job", [fake_job(), fake_job(seconds=3.0)], ids=["work", "timed"])
 def test_several_generators_count_what_one_does(job: Json, of: int) -> None:
-    alone = list(loadgen.run(job))
+    alone = list(map(plain, loadgen.run(job)))
     kept: list[str] = []
     seats = [seat(f"c{number}", offset_ns=-number * DAY_NS // 50) for number in range(of)]
     found = run(job, seats, kept)
@@ -105,7 +106,7 @@ def test_several_generators_count_what_one_does(job: Json, of: int) -> None:
     closed, whole = one(found, "window_close"), one(alone, "window_close")
     assert closed["active_ns"] == whole["active_ns"]
     assert since_start_ms(found, closed) == pytest.approx(since_start_ms(alone, whole), abs=60)
-    assert [events.parse(line) for line in kept] == found, "it is a stream of the contract"
+    assert [plain(events.parse(line)) for line in kept] == found, "it is a stream of the contract"
     names = [event["event"] for event in found]
     assert (names[0], names[-1]) == ("hello", "done")
     assert names.count("connected") == one(found, "ready")["connections"]
@@ -114,7 +115,7 @@ def test_several_generators_count_what_one_does(job: Json, of: int) -> None:
 @pytest.mark.parametrize("arrivals", ["even", "poisson"])
 def test_several_generators_keep_one_rate_to_the_operation(arrivals: str) -> None:
     job = of_step(fake_job(seconds=20.0), connections=7, per_s=997.0, arrivals=arrivals)
-    alone = operations(list(loadgen.run(job)))
+    alone = operations(list(map(plain, loadgen.run(job))))
     for of in (2, 3):
         found = operations(run(job, [seat(f"c{number}") for number in range(of)]))
         assert found == alone
@@ -138,7 +139,7 @@ def test_all_start_at_one_instant_whatever_their_clocks_say() -> None:
     seats = [seat("near"), seat("ahead", offset_ns=DAY_NS), seat("behind", offset_ns=-60 * S)]
     with Spread(fake_job(seconds=2.0), seats, lambda _: None) as spread:
         before_ns = time.monotonic_ns()
-        for event in spread.events():
+        for event in map(plain, spread.events()):
             if event["event"] == "ready":
                 spread.go()
             elif event["event"] == "started":
@@ -166,7 +167,7 @@ def test_one_that_dies_ends_the_step_and_leaves_no_other() -> None:
         pytest.raises(GeneratorDied, match=r"generator on c2: .*killed by signal 9"),
         Spread(fake_job(seconds=1e5), seats, lambda _: None) as spread,
     ):
-        for event in spread.events():
+        for event in map(plain, spread.events()):
             if event["event"] == "ready":
                 spread.go()
             elif event["event"] == "tick":
@@ -201,7 +202,7 @@ def test_one_that_cannot_connect_ends_the_step_before_its_start() -> None:
 
 def test_a_stop_ends_all() -> None:
     with Spread(fake_job(seconds=1e5), [seat("c1"), seat("c2")], lambda _: None) as spread:
-        for event in spread.events():
+        for event in map(plain, spread.events()):
             if event["event"] == "ready":
                 spread.go()
             elif event["event"] == "tick":
@@ -221,7 +222,7 @@ def test_only_the_generator_of_this_host_is_known_by_its_process() -> None:
         started: list[Any] = []
         seats = [seat(f"c{n}", here=here[n], started=started) for n in range(2)]
         hello = run(fake_job(seconds=1.0), seats)[0]
-        assert hello["pid"] == (started[1].pid if known else None)
+        assert hello.get("pid") == (started[1].pid if known else None)
 
 
 def test_the_lines_of_each_are_kept_as_they_came() -> None:
@@ -229,15 +230,15 @@ def test_the_lines_of_each_are_kept_as_they_came() -> None:
     with Spread(
         fake_job(seconds=1.0), [seat("c1"), seat("c2")], lambda _: None, raw=lambda n: raw[n].append
     ) as spread:
-        for event in spread.events():
+        for event in map(plain, spread.events()):
             if event["event"] == "ready":
                 spread.go()
             elif event["event"] == "window_close":
                 spread.stop()
     for lines in raw.values():
         own = [events.parse(line) for line in lines]
-        assert own[0]["pid"] != os.getpid()
-        assert own[-1]["event"] == "done"
+        assert isinstance(own[0], events.Hello) and own[0].pid != os.getpid()
+        assert own[-1].name == "done"
 
 
 # --- Which jobs are shared -------------------------------------------------------------------
@@ -267,7 +268,7 @@ def test_what_cannot_be_shared_is_made_on_the_first_seat() -> None:
     found = run(job, [seat("c1", started=started), seat("c2", started=started)])
     assert len(started) == 1
     assert one(found, "done")["status"] == "ok"
-    assert counted(found) == counted(list(loadgen.run(job)))
+    assert counted(found) == counted(list(map(plain, loadgen.run(job))))
 
 
 def test_the_generator_takes_each_segment_that_is_dealt_out() -> None:
@@ -308,7 +309,7 @@ def recorded() -> list[list[Json]]:
     """What each of three generators says of a job."""
     job = fake_job()
     parts = ({"segment": {"index": index, "of": 3}} for index in range(3))
-    return [list(loadgen.run(job | part)) for part in parts]
+    return [list(map(plain, loadgen.run(job | part))) for part in parts]
 
 
 def merged(order: Callable[[], int]) -> list[Json]:
@@ -325,7 +326,7 @@ def merged(order: Callable[[], int]) -> list[Json]:
         while any(left):
             number = order()
             if left[number]:
-                found += merge.take(number, left[number].pop())
+                found += map(plain, merge.take(number, typed(left[number].pop())))
     assert merge.over
     return found
 
@@ -354,7 +355,7 @@ def told(*said: tuple[int, Json]) -> list[Json]:
     first = [(number, {"event": "hello", **hello}) for number in range(2)]
     found: list[Json] = []
     for mono_ns, (number, event) in enumerate([*first, *said]):
-        found += merge.take(number, {"mono_ns": mono_ns, **event})
+        found += map(plain, merge.take(number, typed({"mono_ns": mono_ns, **event})))
     return found[1:]
 
 
@@ -397,8 +398,8 @@ def test_generators_of_two_versions_are_refused() -> None:
     for key in ("version", "commit"):
         merge = Merge(fake_job(), shares)
         hello = recorded()[0][0] | {"version": "1", "commit": "a"}
-        assert list(merge.take(0, hello)) == []
+        assert list(merge.take(0, typed(hello))) == []
         with pytest.raises(GeneratorError, match=f"on c1 has {key} .*on c2 other: install"):
-            list(merge.take(1, hello | {key: "other"}))
+            list(merge.take(1, typed(hello | {key: "other"})))
         for share in shares:
             share.said.clear()

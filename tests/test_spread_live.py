@@ -20,6 +20,7 @@ from dbdyno.run.driver.spread import Spread
 from dbdyno.store import Results
 from server_place import a_place, builds, started
 from spread_seats import seat, shared_by
+from wire_form import plain
 
 pytestmark = pytest.mark.live
 
@@ -106,7 +107,7 @@ def run(job: Json, seats: int, pause_at: int | None = None) -> list[Json]:
     """The events of a job on so many seats, with a pause when this tick has come."""
     found = []
     with Spread(job, [seat(f"c{n}") for n in range(seats)], lambda _: None) as spread:
-        for event in spread.events():
+        for event in map(plain, spread.events()):
             found.append(event)
             if event["event"] == "ready":
                 spread.go()
@@ -188,7 +189,7 @@ def test_a_step_of_two_generators_is_measured_and_judged_as_of_one(
         for step in run.steps()
         if step.name == "read"
     ]
-    *_, done = step.events()
+    *_, done = map(plain, step.events())
     assert {thread["host"] for thread in done["threads"]} == {"c1", "c2"}
 
 
@@ -212,7 +213,9 @@ def test_two_generators_take_turns_with_the_other_arm(
     (block,) = Results.open(folder).blocks()
     for arm in block.runs():
         (step,) = [step for step in arm.steps() if step.name == "read"]
-        names = [event["event"] for event in step.events()]
+        names = [event["event"] for event in map(plain, step.events())]
         assert names.count("paused") == names.count("resumed") >= 3
-        (counted,) = [event for event in step.events() if event["event"] == "window_close"]
+        (counted,) = [
+            event for event in map(plain, step.events()) if event["event"] == "window_close"
+        ]
         assert counted["active_ns"] == 3_000_000_000

@@ -12,7 +12,7 @@ import pytest
 
 import result_builder
 from dbdyno import store
-from dbdyno.model import Arm, Block, Json, Plan, Schedule
+from dbdyno.model import Arm, Block, Json, Plan, Schedule, events
 from dbdyno.model.error import ResultError
 from dbdyno.store import Results
 
@@ -356,7 +356,7 @@ def test_a_whole_example_is_read_back(tmp_path: Path) -> None:
     step = steps[1]
     assert step.step()["arm"] == "pg17"
     assert (step.job() or {})["step"] == "qr100"
-    assert next(step.events())["event"] == "hello"
+    assert isinstance(next(step.events()), events.Hello)
     assert next(iter(step.host()))["kind"] == "start"
     assert (step.before() or {})["sizes"]
     assert (step.after() or {})["sizes"]

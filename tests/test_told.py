@@ -26,6 +26,10 @@ STEP = Step(
 SOURCE = MetricSource(name="m", title="M", unit="MB/s", better="more", take="first", text=False)
 VACUUM: Json = {
     "event": "captured",
+    "mono_ns": 1,
+    "role": "r",
+    "client": 0,
+    "connection": 0,
     "statement": "vacuum",
     "columns": [],
     "rows": [],
@@ -36,6 +40,10 @@ VACUUM: Json = {
 }
 PLAN: Json = {
     "event": "captured",
+    "mono_ns": 1,
+    "role": "r",
+    "client": 0,
+    "connection": 0,
     "statement": "explain",
     "columns": ["QUERY PLAN", "n"],
     "rows": [["Seq Scan on t", "7"], ["  Buffers: shared hit=3 read=9", None], [None, "8"]],
@@ -63,7 +71,7 @@ class Answers:
 
 def of(step: Step, tmp_path: Path, server: Answers | None = None) -> tuple[Json, list[str]]:
     events = tmp_path / "events.jsonl"
-    lines = ({"event": "tick"}, VACUUM, PLAN, {"event": "done"})
+    lines = ({"event": "paused", "mono_ns": 1}, VACUUM, PLAN, {"event": "resumed", "mono_ns": 1})
     events.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return told.all_of(cast(Server, server or Answers()), step, events)
 

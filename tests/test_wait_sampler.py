@@ -12,6 +12,7 @@ import pytest
 from dbdyno.engine.activity import COLUMNS, IDLE, ON_CPU, Session
 from dbdyno.engine.wait_sampler import END_S_MAX, WaitSampler
 from dbdyno.model import Json, Observe
+from dbdyno.model.events import Connected
 from server_place import within
 
 LIMIT_S = 20.0
@@ -105,7 +106,7 @@ def test_it_keeps_every_session_only_where_it_is_asked_to() -> None:
     for each in (False, True):
         server, lines = Server(), list[Json]()
         with sampler(server, lines, each=each) as made:
-            made.observe({"event": "connected", "server_pid": 1, "role": "query"})
+            made.observe(Connected(mono_ns=1, role="query", client=0, connection=0, server_pid=1))
             made.begin()
             assert within(LIMIT_S, lambda made=made: made.samples > 0)  # type: ignore[misc]
         first = looks(lines)[0]

@@ -27,7 +27,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-import orjson
+import msgspec
 
 from dbdyno.analysis.step.raw_files import GAUGES
 from dbdyno.model import Json
@@ -296,13 +296,13 @@ def number(value: object) -> float:
 
 def read(path: Path) -> Json:
     """The object in a file."""
-    found: Json = orjson.loads(path.read_bytes())
+    found: Json = msgspec.json.decode(path.read_bytes())
     return found
 
 
 def lines(path: Path) -> list[Json]:
     """The objects of a file of JSON lines; none where it is missing."""
-    return [orjson.loads(line) for line in path.open("rb")] if path.exists() else []
+    return [msgspec.json.decode(line) for line in path.open("rb")] if path.exists() else []
 
 
 def write(path: Path, value: Json) -> None:
@@ -312,7 +312,7 @@ def write(path: Path, value: Json) -> None:
 
 def write_lines(path: Path, values: Sequence[Json]) -> None:
     """Writes objects, a line each."""
-    path.write_bytes(b"".join(orjson.dumps(one) + b"\n" for one in values))
+    path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in values))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, Observe
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.engine import of as traits_of
+from dbdyno.model.events import AnyEvent
 from dbdyno.model.job import server_json
 from dbdyno.model.size import Capacity
 
@@ -120,7 +121,7 @@ class HostSampler(Protocol):
     def read(self, kind: str, event_mono_ns: int | None = None) -> None:
         """Makes a reading at once."""
 
-    def observe(self, event: Json) -> None:
+    def observe(self, event: AnyEvent) -> None:
         """Takes note of an event of the generator: who is who, what was done."""
 
     def set_waits(self, pid: int) -> None:
@@ -144,7 +145,7 @@ class WaitSampler(Protocol):
 
     def __exit__(self, *_: object) -> None: ...
 
-    def observe(self, event: Json) -> None:
+    def observe(self, event: AnyEvent) -> None:
         """Takes note of an event of the generator."""
 
     def begin(self) -> None:

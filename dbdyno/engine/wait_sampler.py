@@ -17,6 +17,7 @@ from typing import Protocol, Self
 
 from dbdyno.engine.activity import COLUMNS, Names, Session, look
 from dbdyno.model import Json, Observe
+from dbdyno.model.events import AnyEvent, Connected
 
 APPLICATION = "dyno waits"
 STATEMENT_S_MAX = 5.0
@@ -112,10 +113,10 @@ class WaitSampler:
     def __exit__(self, *_: object) -> None:
         self.finish()
 
-    def observe(self, event: Json) -> None:
+    def observe(self, event: AnyEvent) -> None:
         """Takes note of whose a connection is, from an event of the generator."""
-        if event["event"] == "connected" and event.get("server_pid"):
-            self._roles[event["server_pid"]] = event["role"]
+        if isinstance(event, Connected) and event.server_pid:
+            self._roles[event.server_pid] = event.role
 
     def begin(self) -> None:
         """Begins to sample, at the window's start or after a rest."""

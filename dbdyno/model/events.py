@@ -1,255 +1,348 @@
 """The events of a load, one JSON object a line: the only schema of them (contract/README.md).
 
 Who measures refuses what it does not know (`parse`). Who judges reads older results, which lack
-newer keys, and names what only a newer version knows (`unknown`).
+newer keys, and names what only a newer version knows (`read`).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
+
+import msgspec
+from msgspec import Meta, Struct
 
 from dbdyno.model.error import GeneratorError
-from dbdyno.model.form import NUMBER, Form, Natural
-from dbdyno.model.json import Json
+from dbdyno.model.json import misfit
 
 PROTOCOL = 1
 """Of jobs and events: the contract between dyno and what makes the load."""
-COMMON = frozenset({"event", "mono_ns"})
-"""The keys that every event has."""
 SPIN = "spin"
 """The `wait` of a thread that looks for answers before it sleeps, and so is always busy."""
-CLIENT_COLUMNS = 4
 
 Told = Literal["seconds", "histograms", "connections", "rows", "lag", "pauses", "fills", "spins"]
 """What a driver may be able to tell: of each second; response times; which sessions of the server
 are whose; rows; what it costs and delays by itself. `pauses`, `fills`, `spins`: what it can do."""
+Natural = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""A whole number that is not negative and that 64 bits hold, as counts and times are."""
+
+# --- Parts of events ---------------------------------------------------------------------------
 
 
-class _ClientRow(type):
-    def __instancecheck__(cls, value: object) -> bool:
-        if not isinstance(value, list) or len(value) < CLIENT_COLUMNS:
-            return False
-        count, rows, errors, max_us, *_ = value
-        known = all(isinstance(one, Natural) for one in (count, errors))
-        return known and all(one is None or isinstance(one, Natural) for one in (rows, max_us))
+class ClientCounts(Struct, array_like=True, frozen=True):
+    """What a tick has of a client; null where it is not told."""
+
+    count: Natural
+    rows: Natural | None
+    errors: Natural
+    max_us: Natural | None
 
 
-class ClientRow(metaclass=_ClientRow):
-    """What a tick has of a client: operations, rows, errors, the longest response in µs.
+class Sums(Struct, frozen=True, forbid_unknown_fields=True):
+    """Of times in microseconds, each time: their sum, and the sum of their squares."""
 
-    Rows and the longest response are null where they are not told.
+    response: tuple[float, float]
+    service: tuple[float, float]
+    late: tuple[float, float]
+
+
+class Part(Struct, kw_only=True, omit_defaults=True):
+    """An operation of a tick: its counts, and histograms of its times as texts.
+
+    None where the load does not tell it.
     """
 
-
-@dataclass(frozen=True, kw_only=True)
-class Event:
-    """The keys of an event beside `event` and `mono_ns`, with their forms.
-
-    A key that may be missing has a `?`. Those of `told` are null where the driver does not tell
-    them. `judged` are those that judging computes with: a result that lacks one is damaged, but
-    for those with a `?`, which older results lack.
-    """
-
-    always: Mapping[str, Form] = field(default_factory=dict)
-    told: Mapping[str, tuple[Told, Form]] = field(default_factory=dict)
-    judged: tuple[str, ...] = ()
-
-    @property
-    def forms(self) -> dict[str, Form]:
-        """The form of every key, with `mono_ns`; null is one where a driver may not tell it."""
-        told = {key: (None, form) for key, (_, form) in self.told.items()}
-        return {"mono_ns": Natural, **self.always, **told}
+    count: Natural
+    rows: Natural | None
+    empty: Natural | None = None
+    retries: Natural | None
+    retried: Natural | None = 0
+    errors: dict[str, Natural] | None = None
+    failed: dict[str, Natural] | None = None
+    skipped: Natural | None = 0
+    over_limit: Natural | None = 0
+    max_us: Natural | None
+    response: str | None
+    service: str | None = None
+    sums_us: Sums | None = None
 
 
-PART = {
-    "count": Natural,
-    "rows": (None, Natural),
-    "empty?": (None, Natural),
-    "retries?": (None, Natural),
-    "retried?": (None, Natural),
-    "errors?": (None, {"*": Natural}),
-    "failed?": (None, {"*": Natural}),
-    "skipped?": (None, Natural),
-    "over_limit?": (None, Natural),
-    "max_us": (None, Natural),
-    "response": (None, str),
-    "service?": (None, str),
-    "sums_us?": (None, {"response": [NUMBER], "service": [NUMBER], "late": [NUMBER]}),
-}
-"""An operation of a tick."""
-TIMES = {"max_us": (None, Natural), "response": str, "service": (None, str)}
-"""An operation of a whole window, of a load that does not tell the times of its seconds."""
+class Connects(Struct, frozen=True):
+    """Connections that operations opened for themselves: how many, and how long that took."""
 
-EVENTS: Mapping[str, Event] = {
-    "hello": Event(
-        always={"protocol": int, "version": str, "program?": str},
-        told={
-            "commit": ("lag", str),
-            "profile": ("lag", str),
-            "pid": ("lag", Natural),
-        },
-        judged=("protocol",),
-    ),
-    "connected": Event(
-        always={
-            "role": str,
-            "client": Natural,
-            "connection": Natural,
-            "server_pid": Natural,
-            "server_tid?": (None, Natural),
-        }
-    ),
-    "ready": Event(
-        always={"histogram_bytes_max?": (None, Natural)},
-        told={
-            "connections": ("connections", Natural),
-            "threads": ("lag", Natural),
-            "setup_us": ("lag", Natural),
-        },
-    ),
-    "started": Event(always={"unix_ns": int}, judged=("mono_ns", "unix_ns")),
-    "window_open": Event(judged=("mono_ns",)),
-    "tick": Event(
-        always={
-            "active_ns": Natural,
-            "measured": bool,
-            "role": str,
-            "per_client": [ClientRow],
-            "operations": {"*": PART},
-            "connection_ns?": (None, Natural),
-            "connects?": (None, {"count": Natural, "sum_us": Natural, "max_us": Natural}),
-        },
-        told={
-            "tick": ("seconds", int),  # those of the warm-up end with 0
-            "late_us_max": ("lag", Natural),
-            "backlog": ("lag", Natural),
-            "cpu_us": ("lag", Natural),
-            "lag": ("lag", str),
-            "queue": ("lag", str),
-        },
-        judged=(
-            *("tick", "active_ns", "measured", "role", "per_client", "operations"),
-            *("late_us_max", "backlog", "lag?", "queue?", "connects?", "connection_ns?"),
-        ),
-    ),
-    "paused": Event(judged=("mono_ns",)),
-    "resumed": Event(judged=("mono_ns",)),
-    "captured": Event(
-        always={
-            "role": str,
-            "client": Natural,
-            "connection": Natural,
-            "statement": str,
-            "columns": list,
-            "rows": list,
-            "notices": list,
-        }
-    ),
-    "operation": Event(
-        always={
-            "role": str,
-            "client": Natural,
-            "connection": Natural,
-            "operation": str,
-            "number": Natural,
-            "due_ns": Natural,
-            "start_ns": Natural,
-            "end_ns": Natural,
-            "rows": Natural,
-            "error": (None, str),
-        }
-    ),
-    "error": Event(
-        always={
-            "role": str,
-            "client": Natural,
-            "connection": Natural,
-            "operation": str,
-            "code": str,
-            "message": str,
-            "fatal": bool,
-        }
-    ),
-    "window_close": Event(
-        always={"active_ns": Natural, "status?": str},
-        told={
-            "ended": ("connections", dict),
-            "clients_end_ns": ("connections", [(None, Natural)]),
-        },
-        judged=("active_ns", "clients_end_ns"),
-    ),
-    "done": Event(
-        always={
-            "status": str,
-            "reason": (None, str),
-            "totals": dict,
-            "report?": (None, dict),
-            "window?": (None, {"*": {"*": TIMES}}),
-        },
-        told={
-            "peak_rss_bytes": ("lag", Natural),
-            "cpu_us": ("lag", Natural),
-            "threads": ("lag", [{"busy_share": NUMBER}]),
-        },
-        judged=("threads?", "window?"),
-    ),
-}
+    count: Natural
+    sum_us: Natural
+    max_us: Natural
 
 
-def judged(name: str) -> Form:
-    """The form of what judging needs of an event; of an unknown one no more than its name."""
-    return _JUDGED.get(name, {"event": str})
+class WindowTimes(Struct, frozen=True):
+    """An operation of a whole window, of a load that does not tell the times of its seconds."""
+
+    max_us: Natural | None
+    response: str
+    service: str | None
 
 
-def _judged(event: Event) -> dict[str, Form]:
-    forms = event.forms
-    return {key: forms[key if key in forms else key.removesuffix("?")] for key in event.judged}
+class InTicks(Struct, frozen=True):
+    """What all ticks of a role add up to, those of the warm-up too."""
+
+    count: Natural
+    rows: Natural
+    errors: Natural
+    operations: Natural
 
 
-_JUDGED = {name: _judged(event) for name, event in EVENTS.items()}
-_OPTIONAL = {
-    name: frozenset(key[:-1] for key in event.always if key[-1] == "?")
-    for name, event in EVENTS.items()
-}
-_KEYS = {
-    name: frozenset({*event.always, *event.told} - {f"{key}?" for key in _OPTIONAL[name]})
-    for name, event in EVENTS.items()
-}
-_KNOWN = {name: COMMON | _KEYS[name] | _OPTIONAL[name] for name in EVENTS}
+class Totals(Struct, kw_only=True, omit_defaults=True):
+    """What a role did from the start to the end; None where the load does not tell it."""
+
+    count: Natural | None
+    rows: Natural | None
+    errors: Natural | None
+    retries: Natural | None
+    retried: Natural | None = 0
+    failed: Natural | None = 0
+    skipped: Natural | None = 0
+    over_limit: Natural | None = 0
+    in_ticks: InTicks | None = None
 
 
-def parse(line: str) -> Json:
-    """One line of dyno-loadgen as a dictionary, for who measures.
+class Thread(Struct, kw_only=True, omit_defaults=True):
+    """What a worker thread spent from the start to the window's close."""
+
+    busy_share: float
+    cpu_us: Natural | float | None = None
+    wait: str | None = None
+    runnable_share: float | None = None
+    no_buffers: Natural = 0
+    io_uring_refused: str | None = None
+    host: str | None = None  # where several hosts make the load
+
+
+# --- Events ------------------------------------------------------------------------------------
+
+
+class Event(
+    Struct, tag_field="event", kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """What all events have. A key without a default is one that judging computes with."""
+
+    name: ClassVar[str]
+    """The event's name, as its key `event` has it."""
+    mono_ns: Natural
+
+
+class Hello(Event, tag="hello"):
+    """The first one. `program`: another one than dyno-loadgen makes the load."""
+
+    name = "hello"
+    protocol: int
+    version: str | None = None
+    program: str | None = None
+    commit: str | None = None
+    profile: str | None = None
+    pid: Natural | None = None
+
+
+class Connected(Event, tag="connected"):
+    """A connection has been let in."""
+
+    name = "connected"
+    role: str
+    client: Natural
+    connection: Natural
+    server_pid: Natural
+    server_tid: Natural | None = None
+
+
+class Ready(Event, tag="ready"):
+    """Everything is prepared; `go` is awaited."""
+
+    name = "ready"
+    connections: Natural | None = None
+    threads: Natural | None = None
+    setup_us: Natural | None = None
+    histogram_bytes_max: Natural | None = None
+
+
+class Started(Event, tag="started"):
+    """The step has started."""
+
+    name = "started"
+    unix_ns: int
+
+
+class WindowOpen(Event, tag="window_open"):
+    """Counting begins."""
+
+    name = "window_open"
+
+
+class Tick(Event, tag="tick"):
+    """One role's second; of a load that tells no seconds, its window."""
+
+    name = "tick"
+    tick: int | None  # its number: those of the warm-up end with 0
+    active_ns: Natural
+    measured: bool
+    role: str
+    per_client: list[ClientCounts]
+    operations: dict[str, Part]
+    late_us_max: Natural | None
+    backlog: Natural | None
+    cpu_us: Natural | None = None
+    lag: str | None = None
+    queue: str | None = None
+    connection_ns: Natural | None = None
+    connects: Connects | None = None
+
+
+class Paused(Event, tag="paused"):
+    """All is quiet."""
+
+    name = "paused"
+
+
+class Resumed(Event, tag="resumed"):
+    """The step goes on."""
+
+    name = "resumed"
+
+
+class Captured(Event, tag="captured"):
+    """What a statement returned."""
+
+    name = "captured"
+    role: str
+    client: Natural
+    connection: Natural
+    statement: str
+    columns: list[str]
+    rows: list[list[str | None]]
+    notices: list[str]
+
+
+class Operation(Event, tag="operation"):
+    """One operation, of a job with `trace`."""
+
+    name = "operation"
+    role: str
+    client: Natural
+    connection: Natural
+    operation: str
+    number: Natural
+    due_ns: Natural
+    start_ns: Natural
+    end_ns: Natural
+    rows: Natural
+    error: str | None
+
+
+class Error(Event, tag="error"):
+    """An error of the server, or a lost connection."""
+
+    name = "error"
+    role: str
+    client: Natural
+    connection: Natural
+    operation: str
+    code: str
+    message: str
+    fatal: bool
+
+
+class WindowClose(Event, tag="window_close"):
+    """Counting has ended. `status`: how, where that was not as the job says."""
+
+    name = "window_close"
+    active_ns: Natural
+    clients_end_ns: list[Natural | None] | None
+    ended: dict[str, list[Natural | None]] | None = None
+    status: str | None = None
+
+
+class Done(Event, tag="done"):
+    """The last one. `report`, `window`: what only other programs tell."""
+
+    name = "done"
+    status: str
+    reason: str | None
+    totals: dict[str, Totals]
+    report: dict[str, Any] | None = None
+    window: dict[str, dict[str, WindowTimes]] | None = None
+    peak_rss_bytes: Natural | None = None
+    cpu_us: Natural | None = None
+    threads: list[Thread] | None = None
+
+
+AnyEvent = (
+    Hello
+    | Connected
+    | Ready
+    | Started
+    | WindowOpen
+    | Tick
+    | Paused
+    | Resumed
+    | Captured
+    | Operation
+    | Error
+    | WindowClose
+    | Done
+)
+EventOf = TypeVar("EventOf", bound=Event)
+EVENTS: Mapping[str, type[Event]] = {event.name: event for event in get_args(AnyEvent)}
+
+
+class Newer(Struct, frozen=True):
+    """What of an event only a newer version knows, in words; it may change what the rest means."""
+
+    words: tuple[str, ...]
+
+
+_DECODER: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+
+# --- Reading and writing -----------------------------------------------------------------------
+
+
+def parse(line: str | bytes) -> AnyEvent:
+    """One line of dyno-loadgen, for who measures.
 
     Raises GeneratorError where the line is no event of the contract or has other keys.
     """
     try:
-        event = json.loads(line)
-    except ValueError as error:
-        raise GeneratorError(f"dyno-loadgen wrote a line that is no JSON: {line[:200]}") from error
-    if not isinstance(event, dict) or event.get("event") not in EVENTS:
-        raise GeneratorError(f"dyno-loadgen wrote an unknown event: {line[:200]}")
-    name = event["event"]
-    wrong = _KEYS[name] ^ (event.keys() - COMMON - _OPTIONAL[name])
-    if wrong or "mono_ns" not in event:
+        return _DECODER.decode(line)
+    except msgspec.ValidationError as error:
         raise GeneratorError(
-            f"dyno-loadgen's event `{name}` does not fit the contract: "
-            f"check {', '.join(f'`{key}`' for key in sorted(wrong)) or '`mono_ns`'}"
-        )
-    return event
+            "dyno-loadgen wrote a line that does not fit the contract: "
+            f"{misfit(error)}: {_text(line)}"
+        ) from error
+    except msgspec.DecodeError as error:
+        raise GeneratorError(f"dyno-loadgen wrote a line that is no JSON: {_text(line)}") from error
 
 
-def unknown(event: Json) -> tuple[str, ...]:
-    """What of an event only a newer version knows, in words, for who judges.
+def read(line: bytes) -> tuple[AnyEvent | Newer, ...]:
+    """One line of a result's events, for who judges; behind it, what of it is unknown here.
 
-    It may change what the known ones mean.
+    Raises msgspec.ValidationError where the line is no event, DecodeError where it is no JSON.
     """
-    name = event["event"]
-    if name not in _KNOWN:
-        return (f"the event `{name}`",)
-    novel = event.keys() - _KNOWN[name]
-    of = "ticks" if name == "tick" else f"`{name}`"
-    return tuple(f"the key `{key}` of {of}" for key in sorted(novel))
+    try:
+        return (_DECODER.decode(line),)
+    except msgspec.ValidationError:
+        keys = msgspec.json.decode(line, type=dict[str, Any])
+        kind = EVENTS.get(str(keys.get("event")))
+        if kind is None:
+            return (Newer((f"the event `{keys.get('event')}`",)),)
+        known = {"event", *kind.__struct_fields__}
+        of = "ticks" if kind is Tick else f"`{kind.name}`"
+        newer = Newer(tuple(f"the key `{key}` of {of}" for key in sorted(keys.keys() - known)))
+        event: AnyEvent = msgspec.convert({k: keys[k] for k in keys if k in known}, AnyEvent)
+        return event, newer
+
+
+def line(event: Event) -> str:
+    """The event as a line of events.jsonl, without its end."""
+    return msgspec.json.encode(event).decode()
+
+
+def _text(line: str | bytes) -> str:
+    return (line if isinstance(line, str) else line.decode(errors="replace")).strip()[:200]

@@ -6,6 +6,7 @@ from collections.abc import Container
 from pathlib import Path
 
 from dbdyno.model import Address, Extent, Json, Password
+from dbdyno.model.events import Tick
 
 SETTLE_S_DEFAULT = 0.2
 """What follows a resumption and counts for nothing, where the job does not say (contract/README.md,
@@ -43,15 +44,17 @@ def clients(job: Json, role: Json) -> int:
     return int(job["clients"]) if role["per"] == "client" else 1
 
 
-def amounts(tick: Json, statements: Container[str]) -> dict[str, int]:
+def amounts(tick: Tick, statements: Container[str]) -> dict[str, int]:
     """The operations, rows and statements of a tick, all clients of its role together.
 
     `statements`: the names of those (`statement_names`), so that no transaction counts as one.
     """
-    operations, rows = (sum(one[at] or 0 for one in tick["per_client"]) for at in (0, 1))
-    parts = tick["operations"].items()
-    sent = sum(part["count"] for name, part in parts if name in statements)
-    return {"operations": operations, "rows": rows, "statements": sent}
+    parts = tick.operations.items()
+    return {
+        "operations": sum(client.count for client in tick.per_client),
+        "rows": sum(client.rows or 0 for client in tick.per_client),
+        "statements": sum(part.count for name, part in parts if name in statements),
+    }
 
 
 def connections(job: Json) -> int:

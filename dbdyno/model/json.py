@@ -1,7 +1,25 @@
-"""The types of parsed JSON."""
+"""The types of parsed JSON, and in words what does not fit them."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import msgspec
+
 Json = dict[str, Any]
+_MISSING = re.compile(r"Object missing required field `([^`]+)`(?: - at `\$\.?([^`]*)`)?")
+_WRONG = re.compile(r"(.+?)(?: - at `\$\.?([^`]*)`)?")
+
+
+def misfit(error: msgspec.ValidationError) -> str:
+    """Which key does not fit its type, and why: ``the key `stop.seconds` is missing``."""
+    text = str(error)
+    if match := _MISSING.fullmatch(text):
+        key, path = match.groups()
+        return f"the key `{path}.{key}` is missing" if path else f"the key `{key}` is missing"
+    match = _WRONG.fullmatch(text)
+    assert match is not None, "it fits anything"
+    words, path = match.groups()
+    words = words[0].lower() + words[1:]
+    return f"the key `{path}`: {words}" if path else words

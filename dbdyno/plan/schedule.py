@@ -23,7 +23,7 @@ Where the base is run several times in a block, its runs lie among the others so
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from math import comb
@@ -229,29 +229,27 @@ def _mirrored(order: tuple[OneOrdered, ...], number: int) -> tuple[OneOrdered, .
 
 def _linked(plan: Plan, number: int, *purpose: str) -> tuple[str, ...]:
     """All arms, in the order of this number (from 1) of those that are linked."""
+    shown = [arm.name for arm in plan.arms if arm.shown]
     first = number - (number - 1) % LINKED_MAX
-    names = _drawn(plan, first, *purpose)
+    names = _drawn(plan, shown, first, *purpose)
     for later in range(first + 1, number + 1):
         last = names[-1]
-        names = [last, *(name for name in _drawn(plan, later, *purpose) if name != last)]
+        names = [last, *(name for name in _drawn(plan, shown, later, *purpose) if name != last)]
     return _with_bases_apart(plan, names, number, *purpose)
 
 
-def _drawn(plan: Plan, number: int, *purpose: str) -> list[str]:
-    """All arms, in an order drawn for this, wherever the base's runs come to lie."""
-    return sorted(
-        (arm.name for arm in plan.arms),
-        key=lambda name: (_draw(plan.seed, number, *purpose, name), name),
-    )
+def _drawn(plan: Plan, names: Iterable[str], number: int, *purpose: str) -> list[str]:
+    """The names of arms in an order drawn for this."""
+    return sorted(names, key=lambda name: (_draw(plan.seed, number, *purpose, name), name))
 
 
 def _with_bases_apart(plan: Plan, names: list[str], number: int, *purpose: str) -> tuple[str, ...]:
     """The same order, where the base's several runs have the places that are drawn for them."""
-    again = {arm.name for arm in plan.arms if not arm.shown}
-    bases = [name for name in names if name == plan.base or name in again]
-    if len(bases) == 1:
+    again = [arm.name for arm in plan.arms if not arm.shown]
+    if not again:
         return tuple(names)
-    others = [name for name in names if name not in bases]
+    bases = _drawn(plan, [plan.base, *again], number, *purpose)
+    others = [name for name in names if name != plan.base]
     for place in _places(len(bases), len(others), _draw(plan.seed, number, *purpose, "", "places")):
         others.insert(place, bases.pop(0))
     return tuple(others)

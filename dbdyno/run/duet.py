@@ -15,6 +15,7 @@ from dataclasses import replace
 from dbdyno.host import core_sets
 from dbdyno.host.core_sets import CoreSet
 from dbdyno.model import Json, Step
+from dbdyno.model.events import AnyEvent, Hello
 from dbdyno.model.step import SOLO
 from dbdyno.plan.duet import SECONDS_MIN
 from dbdyno.run import step as steps
@@ -72,9 +73,9 @@ class Partner(Player):
         begun_ns = super()._go_on()
         return begun_ns + (self._warmup_ns if self.rounds == 1 else 0)
 
-    def _take(self, event: Json) -> None:
-        if event["event"] == "hello":
-            self._generator_pid = event["pid"]
+    def _take(self, event: AnyEvent) -> None:
+        if isinstance(event, Hello) and event.pid is not None:
+            self._generator_pid = event.pid
         super()._take(event)
 
 

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from dbdyno.engine import Server
 from dbdyno.model import Json
+from dbdyno.model.events import AnyEvent, Ready, WindowClose
 from dbdyno.run.driver import Running
 from dbdyno.run.driver.spread import Keep, Seat, Spread
 
@@ -46,12 +47,12 @@ class FromElsewhere:
         self._seats = self._generators.seats(self._server)
         return Spread(job, self._seats, keep, cpus, raw=raw)
 
-    def observe(self, event: Json) -> None:
+    def observe(self, event: AnyEvent) -> None:
         """Reads the network before the load begins, and when the window has closed."""
-        match event["event"]:
-            case "ready":
+        match event:
+            case Ready():
                 self._before = self._generators.network(self._server, trip=True)
-            case "window_close":
+            case WindowClose():
                 self._after = self._generators.network(self._server, trip=False)
 
     def found(self) -> Json:

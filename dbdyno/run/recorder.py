@@ -13,6 +13,7 @@ from dbdyno.host import perf
 from dbdyno.host.perf import Folded, Perf, Recording
 from dbdyno.model import Json
 from dbdyno.model.error import HostError
+from dbdyno.model.events import AnyEvent, Ready, WindowClose, WindowOpen
 from dbdyno.model.profile import Stack
 from dbdyno.run.measurement import Measurement
 from dbdyno.run.progress import Pulse
@@ -51,14 +52,14 @@ class Recorder:
             self._recording.discard()
         self._folder.cleanup()
 
-    def take(self, event: Json) -> None:
+    def take(self, event: AnyEvent) -> None:
         """Attaches where the load is ready, so that connections are there; samples its window."""
-        match event["event"]:
-            case "ready":
+        match event:
+            case Ready():
                 self._attempt(self._prepare)
-            case "window_open":
+            case WindowOpen():
                 self._attempt(self._start)
-            case "window_close":
+            case WindowClose():
                 self._attempt(self._stop)
 
     def load(self, measurement: Measurement) -> Load:
@@ -125,7 +126,7 @@ class RecordedLoad(Load):
         super().__init__(measurement)
         self._recorder = recorder
 
-    def take(self, event: Json) -> Pulse | None:
+    def take(self, event: AnyEvent) -> Pulse | None:
         """As any load, with the recording of its window."""
         pulse = super().take(event)
         self._recorder.take(event)

@@ -16,6 +16,17 @@ from typing import Self
 
 from dbdyno.model import Json
 from dbdyno.model.error import ServerError
+from dbdyno.model.events import (
+    AnyEvent,
+    Done,
+    EventOf,
+    Paused,
+    Ready,
+    Resumed,
+    Started,
+    WindowClose,
+    WindowOpen,
+)
 from dbdyno.model.job import settle_s
 from dbdyno.run import step
 from dbdyno.run.driver import Inbox
@@ -80,7 +91,7 @@ class Player:
         """Starts the generator and waits until it could go."""
         self._load = self._stack.enter_context(Load(self._measurement))
         self._inbox = self._stack.enter_context(Inbox(self._load.generator))
-        self._wait_for("ready")
+        self._wait_for(Ready)
 
     def next_turn(self, slice_ns: int) -> None:
         """Reads what the server did while it waited, then takes a turn as `turn` does."""
@@ -99,11 +110,11 @@ class Player:
         self._run(begun_ns)
         if not self._load.closed:
             self._load.generator.pause()
-            event = self._wait_for("paused")
+            event = self._wait_for(Paused)
             if event is not None and self._open:
-                self._read("pause", event["mono_ns"])
+                self._read("pause", event.mono_ns)
         if self._load.closed:
-            self._wait_for("done")
+            self._wait_for(Done)
             self._stack.close()  # its process has gone before the next arm's turn begins
 
     def after(self) -> None:
@@ -123,13 +134,13 @@ class Player:
         """Starts the load, or resumes it; when counting begins in this turn, in ns."""
         if self.rounds == 1:
             self._load.generator.go()
-            event = self._wait_for("started")
-            return int(event["mono_ns"]) if event else time.monotonic_ns()
+            started = self._wait_for(Started)
+            return started.mono_ns if started else time.monotonic_ns()
         self._load.generator.resume()
-        event = self._wait_for("resumed")
-        if event is None:
+        resumed = self._wait_for(Resumed)
+        if resumed is None:
             return time.monotonic_ns()
-        settled_ns = int(event["mono_ns"]) + self._settle_ns
+        settled_ns = resumed.mono_ns + self._settle_ns
         self._follow(settled_ns)
         if self._open:
             self._read("settled", settled_ns)
@@ -155,24 +166,24 @@ class Player:
                 return
             self._take(event)
 
-    def _wait_for(self, name: str) -> Json | None:
+    def _wait_for(self, kind: type[EventOf]) -> EventOf | None:
         """Takes the events up to this one; None where the generator ends before it."""
         while not self._load.over:
             event = self._inbox.next()
             assert event is not None
             self._take(event)
-            if event["event"] == name:
+            if isinstance(event, kind):
                 return event
         return None
 
-    def _take(self, event: Json) -> None:
-        if event["event"] == "window_open":
+    def _take(self, event: AnyEvent) -> None:
+        if isinstance(event, WindowOpen):
             # The turn in which warm-up ends goes on for a whole slice: none is cut in two.
-            self._open, self._end_ns = True, event["mono_ns"] + self._slice_ns
+            self._open, self._end_ns = True, event.mono_ns + self._slice_ns
         pulse = self._load.take(event)
         if pulse is not None:
             self._show(pulse, self.arm)
-        if event["event"] == "window_close":
+        if isinstance(event, WindowClose):
             self._open = False
 
     def _read(self, kind: str, event_mono_ns: int | None) -> None:

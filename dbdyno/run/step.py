@@ -7,17 +7,30 @@ for; the host's sampler reads /proc only.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+import msgspec
 
 from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.engine.interface import WaitSampler
 from dbdyno.model import Headline, Json, Step
 from dbdyno.model.error import ServerError
+from dbdyno.model.events import (
+    AnyEvent,
+    Done,
+    Paused,
+    Ready,
+    Resumed,
+    Tick,
+    Totals,
+    WindowClose,
+    WindowOpen,
+)
 from dbdyno.model.job import clients
 from dbdyno.run import driver
 from dbdyno.run.driver import Running
@@ -73,8 +86,8 @@ class Load:
         self.step, self.bench = measurement.step, measurement.bench
         self.sampler, self.folder = measurement.sampler, measurement.folder
         self._meter = Meter(self.step)
-        self._close: Json | None = None
-        self._done: Json | None = None
+        self._close: WindowClose | None = None
+        self._done: Done | None = None
         self._waits: WaitSampler | None = None
         self._lag: LagReader | None = None
         self._elsewhere: FromElsewhere | None = None  # whose generators make the load
@@ -154,47 +167,47 @@ class Load:
         """Takes the load from its beginning to its end; raises GeneratorError."""
         for event in self.generator.events():
             pulse = self.take(event)
-            if event["event"] == "ready":  # whoever takes it may have to make ready, too
+            if isinstance(event, Ready):  # whoever takes it may have to make ready, too
                 self.generator.go()
             if pulse is not None:
                 show(pulse)
 
-    def take(self, event: Json) -> Pulse | None:
+    def take(self, event: AnyEvent) -> Pulse | None:
         """Reads the counters at the window's two ends; how the step does where a tick says it."""
         self.sampler.observe(event)
         self._pace_waits(event)
-        match event["event"]:
-            case "window_open":
-                self.sampler.read("open", event["mono_ns"])
+        match event:
+            case WindowOpen():
+                self.sampler.read("open", event.mono_ns)
                 self._timed.open()
                 if self._lag is not None:
                     self._lag.open()
-            case "tick":
+            case Tick():
                 return self._meter.take(event)
-            case "window_close":
+            case WindowClose():
                 self._close = event
-                self.sampler.read("close", event["mono_ns"])
+                self.sampler.read("close", event.mono_ns)
                 self.generator.stop()
                 self._end_waits()
                 self._end_lag()
-            case "done":
+            case Done():
                 self._done = event
         if self._elsewhere is not None:  # after the counters: hosts take milliseconds to answer
             self._elsewhere.observe(event)
         return None
 
-    def _pace_waits(self, event: Json) -> None:
+    def _pace_waits(self, event: AnyEvent) -> None:
         """Samples waits while the window is open and the load goes on."""
         if self._waits is None:
             return
         self._waits.observe(event)
-        match event["event"]:
-            case "window_open":
+        match event:
+            case WindowOpen():
                 self._open = True
                 self._waits.begin()
-            case "resumed" if self._open:
+            case Resumed() if self._open:
                 self._waits.begin()
-            case "paused" | "window_close":
+            case Paused() | WindowClose():
                 self._waits.rest()
 
     def _end_waits(self) -> None:
@@ -232,16 +245,15 @@ class Load:
         done, close = self._done, self._close
         assert done is not None
         self._timed.close()
-        if done["status"] != "ok" or close is None:
+        if done.status != "ok" or close is None:
             if self.bench.server.can("clock"):
                 time.sleep(SERVER_GONE_S)
-            raise StepFailed(done["reason"] or f"dyno-loadgen ended with `{done['status']}`")
-        totals = done["totals"]
-        found = checks(self.step, totals)
+            raise StepFailed(done.reason or f"dyno-loadgen ended with `{done.status}`")
+        found = checks(self.step, done.totals)
         return {
-            "window_ns": close["active_ns"],
+            "window_ns": close.active_ns,
             "counted": self._meter.counted(),
-            "totals": totals,
+            "totals": msgspec.to_builtins(done.totals),
             "checks": found,
             **({} if self._elsewhere is None else {"network": self._elsewhere.found()}),
         }
@@ -274,7 +286,7 @@ def per_second(headline: Headline, amount: float, seconds: float) -> str:
     return f"{rate / MIB if headline.metric == 'mbps' else rate:,.0f} {unit(headline)}"
 
 
-def checks(step: Step, totals: Json) -> list[Json]:
+def checks(step: Step, totals: Mapping[str, Totals]) -> list[Json]:
     """Compares the rows that each role with a quota affected with what its statements name.
 
     A delete that finds fewer rows than it asks for shows here.
@@ -286,7 +298,7 @@ def checks(step: Step, totals: Json) -> list[Json]:
             continue
         rows = rows_per_operation(step.job, role)
         expected = quota["operations"] * clients(step.job, role) * rows
-        actual = totals[role["name"]]["rows"]
+        actual = totals[role["name"]].rows
         what = f"rows of role {role['name']}"
         found.append(
             {"what": what, "expected": expected, "actual": actual, "ok": expected == actual}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dbdyno.model import Headline, Json, Step, metric
+from dbdyno.model.events import Tick
 from dbdyno.model.job import amounts, clients, statement_names, table_names, timed_operations
 from dbdyno.run.progress import Pulse
 from dbdyno.stats.response_times import Histogram
@@ -30,15 +31,15 @@ class Count:
     errors: int = 0
     retries: int = 0
 
-    def add(self, tick: Json, statements: frozenset[str]) -> None:
+    def add(self, tick: Tick, statements: frozenset[str]) -> None:
         """Takes a tick of the role; `statements` are the names of those, not of transactions."""
-        seconds = tick["active_ns"] / NS_PER_S
+        seconds = tick.active_ns / NS_PER_S
         self.second = amounts(tick, statements)
         self.elapsed_s += seconds
         self.operations += self.second["operations"]
-        self.errors += sum(one[2] or 0 for one in tick["per_client"])
-        self.retries += sum(part.get("retries") or 0 for part in tick["operations"].values())
-        if tick["measured"]:
+        self.errors += sum(client.errors for client in tick.per_client)
+        self.retries += sum(part.retries or 0 for part in tick.operations.values())
+        if tick.measured:
             self.measured_s += seconds
             for what, amount in self.second.items():
                 self.amounts[what] += amount
@@ -61,14 +62,14 @@ class Meter:
         self.timed = timed_operations(step.job)
         self.statements = statement_names(step.job)
 
-    def take(self, tick: Json) -> Pulse | None:
+    def take(self, tick: Tick) -> Pulse | None:
         """Counts a tick; returns how the step does where it is one of the headline's role."""
-        self.counts.setdefault(tick["role"], Count()).add(tick, self.statements)
-        if tick["role"] != self.leader or not tick["active_ns"]:
+        self.counts.setdefault(tick.role, Count()).add(tick, self.statements)
+        if tick.role != self.leader or not tick.active_ns:
             return None
         rates = self.rates(tick)
         second = self.merged(tick) if rates["unit"] else Histogram()
-        if tick["measured"]:
+        if tick.measured:
             self.response.merge(second)
         return Pulse(
             **rates,
@@ -81,22 +82,21 @@ class Meter:
             share=self.share(),
         )
 
-    def merged(self, tick: Json) -> Histogram:
+    def merged(self, tick: Tick) -> Histogram:
         """The response times of a second: of whole operations, not of a transaction's parts."""
-        operations = tick["operations"].items()
-        whole = [(name, part) for name, part in operations if part["count"]]
+        whole = [(name, part) for name, part in tick.operations.items() if part.count]
         (found,) = Histogram.of_each(
             [
                 [
-                    part["response"]
+                    part.response
                     for name, part in whole
-                    if part["response"] is not None and (not self.timed or name in self.timed)
+                    if part.response is not None and (not self.timed or name in self.timed)
                 ]
             ]
         )
         return found
 
-    def rates(self, tick: Json) -> Json:
+    def rates(self, tick: Tick) -> Json:
         """The headline's rates; work that is told as a whole (an index's rows) has none so far."""
         headline = self.step.headline
         if headline is None or headline.is_whole:
@@ -105,7 +105,7 @@ class Meter:
         so_far = count.rate(headline.count)
         return {
             "unit": unit(headline),
-            "rate": count.second[headline.count] * each * NS_PER_S / tick["active_ns"],
+            "rate": count.second[headline.count] * each * NS_PER_S / tick.active_ns,
             "rate_so_far": None if so_far is None else so_far * each,
         }
 

@@ -18,6 +18,7 @@ from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.model import Json, MetricSource, Step
 from dbdyno.model.error import ServerError
+from dbdyno.model.events import Captured, read
 from dbdyno.run.invariants import ANSWER_S_MAX
 
 BETWEEN = " | "
@@ -71,19 +72,20 @@ def _named(source: MetricSource) -> str:
     return f"metric `{source.name}` by {by}{of}"
 
 
-def returned(events: Path, sources: Sequence[MetricSource]) -> list[Json]:
+def returned(events: Path, sources: Sequence[MetricSource]) -> list[Captured]:
     """The rows that statements returned, by execution; read only if a metric needs them."""
     if all(one.query is not None for one in sources):
         return []
-    return [event for event in store.read_lines(events) if event["event"] == "captured"]
+    lines = store.decoded_lines(events, read)
+    return [event for line in lines for event in line if isinstance(event, Captured)]
 
 
-def value(source: MetricSource, server: Server, captured: Iterable[Json]) -> Value:
+def value(source: MetricSource, server: Server, captured: Iterable[Captured]) -> Value:
     """The value of a metric. Raises NotTold."""
     if source.query is not None:
         first = answer(server, source.query)
         return str(first) if source.text else number(first)
-    its = [one for one in captured if source.of in (None, one["statement"])]
+    its = [one for one in captured if source.of in (None, one.statement)]
     found = list(_in_columns(source.column, its) if source.column else _matches(source, its))
     if not found:
         raise NotTold("captured nothing" if its else "no statement that could tell it ended")
@@ -106,20 +108,23 @@ TAKES: Mapping[str, Callable[[Sequence[float]], float]] = {
 """The value made of several."""
 
 
-def _in_columns(column: str, captured: Iterable[Json]) -> Iterator[str]:
+def _in_columns(column: str, captured: Iterable[Captured]) -> Iterator[str]:
     """The values of a column, without nulls."""
-    for one in captured:
-        if column in one["columns"]:
-            place = one["columns"].index(column)
-            yield from (row[place] for row in one["rows"] if row[place] is not None)
+    for execution in captured:
+        if column in execution.columns:
+            place = execution.columns.index(column)
+            values = (row[place] for row in execution.rows)
+            yield from (value for value in values if value is not None)
 
 
-def _matches(source: MetricSource, captured: Iterable[Json]) -> Iterator[str]:
+def _matches(source: MetricSource, captured: Iterable[Captured]) -> Iterator[str]:
     """The finds of a pattern in notices, then in rows, line by line; an empty group counts as 0."""
     pattern = re.compile(source.pattern or "")
-    for one in captured:
-        rows = (BETWEEN.join("" if part is None else part for part in row) for row in one["rows"])
-        for text in (*one["notices"], *rows):
+    for execution in captured:
+        rows = (
+            BETWEEN.join("" if part is None else part for part in row) for row in execution.rows
+        )
+        for text in (*execution.notices, *rows):
             for line in text.splitlines():
                 found = (match[1] for match in pattern.finditer(line) if match[1] is not None)
                 yield from (one or ("" if source.text else "0") for one in found)

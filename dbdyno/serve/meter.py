@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbdyno.model import Headline, Json, metric
+from dbdyno.model import Headline, Json, events, metric
 from dbdyno.model.job import amounts, statement_names
 from dbdyno.model.step import headline_of
 from dbdyno.report import number
@@ -56,13 +56,13 @@ class Meter:
     def look(self) -> None:
         """Takes what was written since the last look."""
         for event in self._tail.more():
-            if event.get("event") == "tick":
+            if isinstance(event, events.Tick):
                 self._take(event)
 
-    def _take(self, tick: Json) -> None:
-        self._role = self._role or tick["role"]
-        seconds = tick["active_ns"] / NS_PER_S
-        if tick["role"] != self._role or seconds < SECOND_MIN_S:
+    def _take(self, tick: events.Tick) -> None:
+        self._role = self._role or tick.role
+        seconds = tick.active_ns / NS_PER_S
+        if tick.role != self._role or seconds < SECOND_MIN_S:
             return
         amount = amounts(tick, self._statements)[self.measure.count]
         self.points.append((self.elapsed_s + seconds, amount * self.measure.each / seconds))

@@ -7,12 +7,19 @@ files, `schema` is what they may say, `derived_cache` keeps what was derived fro
 from __future__ import annotations
 
 from dbdyno.store.derived_cache import Files, Shelf, code_version
-from dbdyno.store.file import Lines, read_json, read_json_if_there, read_lines, write_json
+from dbdyno.store.file import (
+    Lines,
+    decoded_lines,
+    read_json,
+    read_json_if_there,
+    read_lines,
+    write_json,
+)
 from dbdyno.store.folder import BlockFolder, BlockState, RunFolder, StepFolder, Took, safe_name
 from dbdyno.store.results import FORMAT, Results
 
 __all__ = [
     "FORMAT", "BlockFolder", "BlockState", "Files", "Lines", "Results", "RunFolder", "Shelf",
-    "StepFolder", "Took", "code_version", "read_json", "read_json_if_there", "read_lines",
-    "safe_name", "write_json",
+    "StepFolder", "Took", "code_version", "decoded_lines", "read_json", "read_json_if_there",
+    "read_lines", "safe_name", "write_json",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import orjson
+import msgspec
 
 from dbdyno.model.form import Natural
 from dbdyno.model.suspects import CommitBetween, CommitsBetween
@@ -30,7 +30,7 @@ FORM = {
 
 def write(path: Path, found: Sequence[CommitsBetween]) -> None:
     """Writes the file, or replaces it."""
-    text = orjson.dumps({"between": [asdict(one) for one in found]})
+    text = msgspec.json.encode({"between": [asdict(one) for one in found]})
     write_atomically(path, gzip.compress(text, mtime=0))
 
 

@@ -20,7 +20,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 
 from dbdyno.host import place
 from dbdyno.model.error import HostError
@@ -49,7 +49,7 @@ class Shelf:
     def read(self, step: Path) -> Any | None:
         """The kept values of the step in this folder; None if missing or no longer valid."""
         try:
-            entry = orjson.loads(self._path(step).read_bytes())
+            entry = msgspec.json.decode(self._path(step).read_bytes())
             valid = entry["code"] == self._code and entry["files"] == _plain(files(step))
             return entry["derived"] if valid and entry["format"] == FORMAT else None
         except (OSError, HostError, ValueError, KeyError, TypeError):

@@ -11,16 +11,18 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import orjson
+import msgspec
 
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
-from dbdyno.model.form import misfit
+from dbdyno.model.form import misfit as misfit_of_form
+from dbdyno.model.json import misfit
 
+Value = TypeVar("Value")
 REMEDY = "restore it from a copy"
 
 # --- Writing files ---------------------------------------------------------------------------
@@ -118,11 +120,11 @@ def read_json_if_there(path: Path, form: Any = None) -> Json | None:
     if content is None:
         return None
     try:
-        value = orjson.loads(content)
+        value = msgspec.json.decode(content)
     except ValueError as error:
         what = f"is not JSON ({error})" if content else "is empty"
         raise ResultError(f"{path}: {what}; {REMEDY}") from error
-    found = misfit(value, form or {})
+    found = misfit_of_form(value, form or {})
     if found is not None:
         raise ResultError(f"{path}: {found}; {REMEDY}, or use the version of dyno that wrote it")
     assert isinstance(value, dict)
@@ -151,10 +153,15 @@ def read_if_there(path: Path) -> bytes | None:
 
 
 def read_lines(path: Path) -> Iterator[Json]:
-    """The objects of a file of JSON lines; none where the file is missing.
+    """The objects of a file of JSON lines; raises as `decoded_lines` does."""
+    return decoded_lines(path, msgspec.json.Decoder(Json).decode)
+
+
+def decoded_lines(path: Path, decode: Callable[[bytes], Value]) -> Iterator[Value]:
+    """What `decode` makes of each line of JSON; nothing where the file is missing.
 
     A last line that an interruption cut off is passed over. Raises ResultError for any other line
-    that is not a JSON object.
+    that is no JSON, and for each that is not of the decoder's type.
     """
     bad: int | None = None
     try:
@@ -162,20 +169,16 @@ def read_lines(path: Path) -> Iterator[Json]:
             for number, line in enumerate(file, 1):
                 if bad is not None:
                     raise ResultError(f"{path}:{bad}: is not a JSON object; {REMEDY}")
-                value = _object_or_none(line)
-                if value is None:
+                try:
+                    yield decode(line)
+                except msgspec.ValidationError as error:
+                    raise ResultError(
+                        f"{path}:{number}: {misfit(error)}; {REMEDY}, or use the version of dyno "
+                        "that wrote it"
+                    ) from error
+                except msgspec.DecodeError:
                     bad = number
-                else:
-                    yield value
     except FileNotFoundError:
         return
     except OSError as error:
         raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def _object_or_none(line: bytes) -> Json | None:
-    try:
-        value = orjson.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None

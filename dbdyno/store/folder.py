@@ -19,6 +19,7 @@ from dbdyno.store.checksums import Checksums
 from dbdyno.store.derived_cache import Files, files
 from dbdyno.store.file import (
     REMEDY,
+    decoded_lines,
     read_json,
     read_json_if_there,
     read_lines,
@@ -82,25 +83,27 @@ class StepFolder:
         """step.json: what the step is. Raises ResultError where it is missing, as all do that
         follow where a file is damaged.
         """
-        return _of_this_protocol(
-            self.path / "step.json", read_json(self.path / "step.json", schema.STEP)
-        )
+        path = self.path / "step.json"
+        step = read_json(path, schema.STEP)
+        refuse_other_protocol(path, step.get("protocol", events.PROTOCOL))
+        return step
 
     def job(self) -> Json | None:
         """job.json: the job as dyno-loadgen got it; None where the step came not so far."""
         path = self.path / "job.json"
         job = read_json_if_there(path, schema.JOB)
-        return None if job is None else _of_this_protocol(path, job)
+        if job is not None:
+            refuse_other_protocol(path, job.get("protocol", events.PROTOCOL))
+        return job
 
-    def events(self) -> Iterator[Json]:
-        """events.jsonl, line by line: what dyno-loadgen said."""
+    def events(self) -> Iterator[events.AnyEvent | events.Newer]:
+        """events.jsonl, line by line: what the load said, and what only newer versions know."""
         path = self.path / "events.jsonl"
-        for event in read_lines(path):
-            name = str(event.get("event"))
-            check(path, event, events.judged(name))
-            if name == "hello":
-                _of_this_protocol(path, event)
-            yield event
+        for found in decoded_lines(path, events.read):
+            for event in found:
+                if isinstance(event, events.Hello):
+                    refuse_other_protocol(path, event.protocol)
+                yield event
 
     def host(self) -> Iterator[Json]:
         """host.jsonl, line by line: counters of the machine and of each owner."""
@@ -163,15 +166,13 @@ def check(path: Path, value: Json, its_form: Json) -> None:
         raise ResultError(f"{path}: {found}; {REMEDY}, or use the version of dyno that wrote it")
 
 
-def _of_this_protocol(path: Path, value: Json) -> Json:
-    """`value`, where it says no other protocol than the one that is read here."""
-    protocol = value.get("protocol", events.PROTOCOL)
+def refuse_other_protocol(path: Path, protocol: int) -> None:
+    """Raises ResultError where a file is of another protocol than the one that is read here."""
     if protocol != events.PROTOCOL:
         raise ResultError(
             f"{path}: key `protocol` is {protocol!r}, this version of dyno reads "
             f"{events.PROTOCOL}; use the version of dyno that wrote it"
         )
-    return value
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
-import orjson
+import msgspec
 
-from dbdyno.model import Json
+from dbdyno.model import events
 from dbdyno.store.folder import StepFolder
 
 READ_BYTES_MAX = 64 << 20
@@ -20,7 +21,7 @@ class Tail:
         self._path: Path = step.path / "events.jsonl"
         self._offset = 0
 
-    def more(self) -> list[Json]:
+    def more(self) -> Iterator[events.AnyEvent | events.Newer]:
         """The events since the last call; a line that is not ended yet comes when it is.
 
         A line that is damaged is passed over: reports name it.
@@ -30,17 +31,13 @@ class Tail:
                 file.seek(self._offset)
                 text = file.read(READ_BYTES_MAX)
         except OSError:
-            return []
+            return
         whole, _, _ = text.rpartition(b"\n")
         if not whole:
-            return []
+            return
         self._offset += len(whole) + 1
-        return [event for line in whole.split(b"\n") if (event := _event(line)) is not None]
-
-
-def _event(line: bytes) -> Json | None:
-    try:
-        value = orjson.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+        for line in whole.split(b"\n"):
+            try:
+                yield from events.read(line)
+            except msgspec.DecodeError:
+                continue

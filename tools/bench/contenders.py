@@ -18,6 +18,7 @@ from bench import process
 from bench.pairs import Contender, Sample
 from bench.process import ContenderFailed, Ended
 from dbdyno.model import Address, Json
+from dbdyno.model.events import Hello, parse
 from dbdyno.model.job import server_json
 from dbdyno.run.driver import loadgen
 
@@ -98,8 +99,11 @@ def generate(generator: Path, job: Json, limit_s: float) -> tuple[Ended, list[Js
     Raises ContenderFailed where it does not end well, GeneratorError for a debug build.
     """
     ended = process.run([generator], limit_s=limit_s, text=json.dumps(job))
-    events = [json.loads(line) for line in ended.output.splitlines()]
-    loadgen.refuse_foreign(events[0])
+    lines = ended.output.splitlines()
+    hello = parse(lines[0])
+    assert isinstance(hello, Hello), "it comes first"
+    loadgen.refuse_foreign(hello)
+    events = [json.loads(line) for line in lines]
     done = events[-1]
     if done["event"] != "done" or done["status"] != "ok":
         raise ContenderFailed(f"dyno-loadgen ended badly: {done.get('reason')}")

@@ -11,6 +11,7 @@ from bench.compare import Bench
 from bench.figure import Figure, Target, at_most
 from dbdyno import plan
 from dbdyno.analysis.step import assemble
+from dbdyno.model.events import Done
 from dbdyno.run import blocks
 from dbdyno.store import Results
 
@@ -55,13 +56,13 @@ def costs_of(results: Results) -> Iterator[Cost]:
                 operation_us = one.metrics.get("generator_cpu_per_op")
                 if share is None or operation_us is None:
                     continue
-                done = next(event for event in folder.events() if event["event"] == "done")
+                done = next(event for event in folder.events() if isinstance(event, Done))
                 yield Cost(
                     step=one.facts.step,
                     arm=one.arm,
                     share_percent=share,
                     operation_us=operation_us,
-                    memory_mib=done["peak_rss_bytes"] / (1 << 20),
+                    memory_mib=(done.peak_rss_bytes or 0) / (1 << 20),
                 )
 
 

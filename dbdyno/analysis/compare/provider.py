@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from dbdyno.model import StepRun, ToldMetric
+from dbdyno.model import StepRun, ToldMetric, events
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import ResultError
 from dbdyno.store import Results, StepFolder, imported
@@ -137,12 +137,13 @@ def window(folder: StepFolder) -> tuple[float, float] | None:
     """The window of a step by the clock, in seconds since 1970; None where it had none."""
     ahead_ns = open_ns = close_ns = None
     for event in folder.events():
-        if event["event"] == "started":
-            ahead_ns = event["unix_ns"] - event["mono_ns"]
-        elif event["event"] == "window_open":
-            open_ns = event["mono_ns"]
-        elif event["event"] == "window_close":
-            close_ns = event["mono_ns"]
+        match event:
+            case events.Started():
+                ahead_ns = event.unix_ns - event.mono_ns
+            case events.WindowOpen():
+                open_ns = event.mono_ns
+            case events.WindowClose():
+                close_ns = event.mono_ns
     if ahead_ns is None or open_ns is None or close_ns is None:
         return None
     return (open_ns + ahead_ns) / NS_PER_S, (close_ns + ahead_ns) / NS_PER_S

@@ -43,6 +43,7 @@ from dbdyno.model import (
     Window,
 )
 from dbdyno.model.error import ResultError
+from dbdyno.model.events import Part
 from dbdyno.model.job import extent, is_control
 from dbdyno.stats.response_times import Histogram, merged
 from dbdyno.store import StepFolder
@@ -219,11 +220,11 @@ def _statements(evidence: Evidence, seconds: float) -> Iterable[StatementUse]:
 
 
 def _use(
-    evidence: Evidence, role: str, statement: Json, parts: Sequence[Json], seconds: float
+    evidence: Evidence, role: str, statement: Json, parts: Sequence[Part], seconds: float
 ) -> StatementUse:
     count, rows = (
-        evidence.in_window(role, raw_files.total(part[key] for part in parts))
-        for key in ("count", "rows")
+        evidence.in_window(role, raw_files.total(amounts))
+        for amounts in ([part.count for part in parts], [part.rows for part in parts])
     )
     return StatementUse(
         role=role,
@@ -235,10 +236,8 @@ def _use(
     )
 
 
-def _found(parts: Sequence[Json]) -> float | None:
-    """The share that found a row; None where nothing was executed or an older result says not."""
-    count = sum(part["count"] for part in parts)
-    if not count or any("empty" not in part for part in parts):
-        return None
-    empty = sum(part["empty"] for part in parts)
-    return float((count - empty) / count)
+def _found(parts: Sequence[Part]) -> float | None:
+    """The share that found a row; None where nothing was executed or the load does not tell."""
+    count = sum(part.count for part in parts)
+    empty = raw_files.total(part.empty for part in parts)
+    return None if not count or empty is None else (count - empty) / count

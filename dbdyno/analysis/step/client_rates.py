@@ -35,8 +35,11 @@ def amounts(ticks: Sequence[Tick], kind: str) -> NDArray[np.float64]:
 
     Raises ResultError where the ticks do not have as many clients each.
     """
-    column = 1 if unit(kind) == "rows" else 0
-    counted = [[client[column] or 0 for client in tick.clients] for tick in ticks]
+    in_rows = unit(kind) == "rows"
+    counted = [
+        [(client.rows if in_rows else client.count) or 0 for client in tick.clients]
+        for tick in ticks
+    ]
     if len({len(row) for row in counted}) > 1:
         raise ResultError(f"the number of clients of role `{ticks[0].role}` changes between ticks")
     return np.array(counted, dtype=np.float64)

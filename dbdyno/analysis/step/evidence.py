@@ -227,7 +227,7 @@ class Evidence:
         count = "operations" if kind_of(headline["metric"]).whole else headline["count"]
         if count == "statements":
             parts = tick.operations.items()
-            return int(sum(part["count"] for name, part in parts if name in self.statements))
+            return sum(part.count for name, part in parts if name in self.statements)
         amount = tick.rows if count == "rows" else tick.count
         each = headline.get("each") or 1
         return None if amount is None else amount * each

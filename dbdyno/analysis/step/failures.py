@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import Tick
-from dbdyno.model import Json
+from dbdyno.model.events import Part
 from dbdyno.model.job import has_limit, skips
 
 DEADLOCK, SERIALIZATION = "deadlock", "serialization"
@@ -28,7 +28,7 @@ def metrics(evidence: Evidence) -> Mapping[str, float | None]:
     failed = by_class(evidence)
     parts = [part for tick in evidence.load.ticks for part in tick.operations.values()]
     told = any(map(_tells, parts))
-    retried = sum(part.get("retried") or 0 for part in parts)
+    retried = sum(part.retried or 0 for part in parts)
     ticks, roles = evidence.load.ticks, evidence.job.get("roles", [])
     skipped = sum(tick.skipped for tick in ticks)
     over_limit = sum(tick.over_limit for tick in ticks)
@@ -48,21 +48,21 @@ def by_class(evidence: Evidence) -> Counter[str] | None:
     for tick in evidence.load.ticks:
         for part in tick.operations.values():
             told |= _tells(part)
-            for code, count in (part.get("failed") or {}).items():
+            for code, count in (part.failed or {}).items():
                 found[known.get(code, "other")] += count
             for word, count in _said_in_words(part).items():
                 found[_WORDS[word]] += count
     return found if told or found else None
 
 
-def _tells(part: Json) -> bool:
+def _tells(part: Part) -> bool:
     """Whether it is of a load that tells failures; one of this version leaves out what is none."""
-    return part.get("sums_us") is not None or part.get("failed") is not None
+    return part.sums_us is not None or part.failed is not None
 
 
-def _said_in_words(part: Json) -> Mapping[str, int]:
+def _said_in_words(part: Part) -> Mapping[str, int]:
     """Failures as pgbench's log tells them."""
-    errors = part.get("errors") or {}
+    errors = part.errors or {}
     return {word: count for word, count in errors.items() if word in _WORDS}
 
 
@@ -74,6 +74,6 @@ def share(count: float, of: float) -> str:
 def of_tick(tick: Tick) -> int:
     """Operations of a tick that ended without success, as far as the load tells."""
     return sum(
-        sum((*(part.get("failed") or {}).values(), *_said_in_words(part).values()))
+        sum((*(part.failed or {}).values(), *_said_in_words(part).values()))
         for part in tick.operations.values()
     )

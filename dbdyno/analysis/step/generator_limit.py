@@ -70,8 +70,8 @@ def _queued(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable
 
 
 def _without_processor(evidence: Evidence) -> Iterable[str]:
-    threads = evidence.load.done.get("threads") or []
-    share = max((float(thread.get("runnable_share") or 0.0) for thread in threads), default=0.0)
+    threads = evidence.load.threads
+    share = max((thread.runnable_share or 0.0 for thread in threads), default=0.0)
     if share > OWN_SHARE_MAX:
         yield (
             f"one of its threads waited {100 * share:.0f} % of the time for a processor, while"
@@ -80,15 +80,11 @@ def _without_processor(evidence: Evidence) -> Iterable[str]:
 
 
 def _busy(evidence: Evidence) -> Iterable[str]:
-    threads = [
-        thread
-        for thread in evidence.load.done.get("threads") or []
-        if thread.get("wait") != events.SPIN
-    ]
+    threads = [thread for thread in evidence.load.threads if thread.wait != events.SPIN]
     if not threads:
         return
-    thread = max(threads, key=lambda thread: float(thread["busy_share"]))
-    busy, host = thread["busy_share"], thread.get("host")
+    thread = max(threads, key=lambda thread: thread.busy_share)
+    busy, host = thread.busy_share, thread.host
     if busy > BUSY_SHARE_MAX:
         where = "" if host is None else f", on {host},"
         yield f"its busiest thread{where} was busy {100 * busy:.0f} % of the time ({MORE_THREADS})"
@@ -96,7 +92,7 @@ def _busy(evidence: Evidence) -> Iterable[str]:
 
 def _late(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
     lag_us = metrics.get("lag_us_p99")
-    elsewhere = any("host" in thread for thread in evidence.load.done.get("threads") or [])
+    elsewhere = any(thread.host is not None for thread in evidence.load.threads)
     if lag_us is not None and lag_us > LAG_MS_P99_MAX * 1e3:
         busy_pct = metrics.get("cpups") or 0.0
         crowded = (

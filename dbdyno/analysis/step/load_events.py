@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+from msgspec.structs import asdict
+
 from dbdyno.analysis.step import raw_files
 from dbdyno.model.error import ResultError
 from dbdyno.model.job import settle_s
@@ -45,9 +47,11 @@ def whole(folder: StepFolder) -> raw_files.Load:
 
 def _refuse_other_sums(folder: StepFolder, load: raw_files.Load) -> None:
     """Raises ResultError where ticks do not add up to what the generator had counted."""
-    for role, totals in (load.done.get("totals") or {}).items():
-        expected, sums = totals.get("in_ticks"), load.in_ticks.get(role, {})
-        for key, amount in (expected or {}).items():
+    for role, totals in load.totals.items():
+        if totals.in_ticks is None:
+            continue
+        sums = load.in_ticks.get(role, {})
+        for key, amount in asdict(totals.in_ticks).items():
             if sums.get(key, 0) != amount:
                 raise ResultError(
                     f"{folder.path}/events.jsonl: ticks of the role `{role}` add up to "
@@ -81,19 +85,19 @@ def histograms(folder: StepFolder, load: raw_files.Load) -> Times:
     for tick in load.ticks:
         for name, part in tick.operations.items():
             # A fill's rows have an empty histogram, and not every load tells one.
-            if part["count"] and part["response"] is not None:
+            if part.count and part.response is not None:
                 key = tick.role, name
-                counts[key] += part["count"]
-                response.setdefault(key, []).append(part["response"])
-                if part.get("service") is not None:
-                    service.setdefault(key, []).append(part["service"])
-                longest_us[key] = raw_files.longest([longest_us.get(key, 0), part["max_us"]])
-    for role, parts in (load.done.get("window") or {}).items():
-        for name, part in parts.items():
-            response.setdefault((role, name), []).append(part["response"])
-            if part["service"] is not None:
-                service.setdefault((role, name), []).append(part["service"])
-            longest_us[role, name] = part["max_us"]
+                counts[key] += part.count
+                response.setdefault(key, []).append(part.response)
+                if part.service is not None:
+                    service.setdefault(key, []).append(part.service)
+                longest_us[key] = raw_files.longest([longest_us.get(key, 0), part.max_us])
+    for role, times in load.window.items():
+        for name, whole in times.items():
+            response.setdefault((role, name), []).append(whole.response)
+            if whole.service is not None:
+                service.setdefault((role, name), []).append(whole.service)
+            longest_us[role, name] = whole.max_us
     wholes = iter(Histogram.of_each([*response.values(), *service.values()]))
     found = Times({key: next(wholes) for key in response}, {key: next(wholes) for key in service})
     for key, count in counts.items():

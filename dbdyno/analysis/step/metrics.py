@@ -118,7 +118,7 @@ def throughput(evidence: Evidence) -> Metrics:
         "service_p99_us": service.percentile_us(0.99) if service.count else None,
         "response_p99_us": response.percentile_us(0.99) if response.count else None,
         "response_us_max": float(response.max_us) if response.count else None,
-        "told_latency_ms": raw_files.number(evidence.load.done.get("report") or {}, "latency_ms"),
+        "told_latency_ms": raw_files.number(evidence.load.report, "latency_ms"),
     }
 
 
@@ -160,8 +160,8 @@ def means(evidence: Evidence) -> Metrics:
 def connect_us_mean(evidence: Evidence) -> float | None:
     """Of the connections that operations of all roles opened; None where none did."""
     opened = [tick.connects for tick in evidence.load.ticks if tick.connects]
-    count = sum(one["count"] for one in opened)
-    return per(sum(one["sum_us"] for one in opened), count)
+    count = sum(connects.count for connects in opened)
+    return per(sum(connects.sum_us for connects in opened), count)
 
 
 def per_second(evidence: Evidence) -> list[float]:

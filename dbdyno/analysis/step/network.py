@@ -42,6 +42,6 @@ def _link(told: Json, *, shared: bool) -> Link:
 def _operations(found: Evidence) -> int | None:
     """Those of the headline's role and others of its kind, in warm-up and window together."""
     roles = found.headline_roles
-    totals = found.load.done.get("totals") or {}
-    counts = [(totals.get(role) or {}).get("count") for role in roles]
+    totals = found.load.totals
+    counts = [totals[role].count if role in totals else None for role in roles]
     return raw_files.total(counts) if roles else None

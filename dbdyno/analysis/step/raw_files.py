@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from dbdyno.model import Json
-from dbdyno.model.events import unknown
+from dbdyno.model import Json, events
+from dbdyno.model.events import ClientCounts, Connects, Part
 from dbdyno.model.job import SETTLE_S_DEFAULT
 
 NS_PER_S = 1_000_000_000
@@ -42,12 +42,10 @@ class Tick:
     backlog: int | None
     lag: str | None  # a histogram, as are those of operations; None in older results
     queue: str | None
-    operations: Mapping[str, Json]
+    operations: Mapping[str, Part]
     connection_ns: int | None = None  # for how long connections had what counts, if that ended
-    connects: Json = field(default_factory=dict)  # opened by operations for themselves, if any
-    clients: Sequence[
-        Sequence[int | None]
-    ] = ()  # by client: count, rows, errors, longest response in µs
+    connects: Connects | None = None  # opened by operations for themselves, if any
+    clients: Sequence[ClientCounts] = ()
 
     @property
     def whole(self) -> bool:
@@ -60,7 +58,7 @@ class Sums:
     """Of the operations of a window: how many ended, and what their times add up to."""
 
     count: int
-    by_times: Mapping[str, tuple[int, int]]  # response, service, late: sum in us, sum of squares
+    by_times: Mapping[str, tuple[float, float]]  # response, service, late: µs; their squares
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +71,7 @@ class Load:
     ticks: tuple[Tick, ...]  # of the window
     clients_end_ns: tuple[int, ...]  # of steps bound by work, else empty; without pauses
     pauses: tuple[tuple[int, int], ...] = ()  # within the window: from, and until it counts again
-    done: Json = field(default_factory=dict)  # the last event
+    done: events.Done | None = None  # the last event; None where it is missing
     names: Mapping[str, int] = field(default_factory=dict)  # how often each event, but for ticks
     lasted_s: float | None = None  # from its beginning to the window's end, warm-up and pauses too
     in_seconds: bool = True  # whether ticks are of a second, and not of the window as a whole
@@ -87,6 +85,26 @@ class Load:
     Roles whose operations count where they ended are missing: of other programs, older results.
     """
 
+    @property
+    def totals(self) -> Mapping[str, events.Totals]:
+        """What each role did in all; nothing where the last event is missing."""
+        return {} if self.done is None else self.done.totals
+
+    @property
+    def threads(self) -> Sequence[events.Thread]:
+        """The load generator's threads, as far as it tells them."""
+        return () if self.done is None else self.done.threads or ()
+
+    @property
+    def window(self) -> Mapping[str, Mapping[str, events.WindowTimes]]:
+        """By role and operation the times of the whole window, of a load that tells only these."""
+        return {} if self.done is None else self.done.window or {}
+
+    @property
+    def report(self) -> Json:
+        """What another program printed of its whole run."""
+        return {} if self.done is None else self.done.report or {}
+
     def of(self, roles: Iterable[str]) -> list[Tick]:
         """The ticks of these roles."""
         wanted = set(roles)
@@ -98,7 +116,7 @@ class Load:
         found: dict[tuple[str, str], Sums | None] = {}
         for tick in self.ticks:
             for name, part in tick.operations.items():
-                if part["count"]:
+                if part.count:
                     key = tick.role, name
                     found[key] = _with(found.get(key, Sums(0, {})), part)
         return found
@@ -122,90 +140,116 @@ class Load:
         return [((a - open_ns) / NS_PER_S, (b - open_ns) / NS_PER_S) for a, b in self.pauses]
 
 
-def _with(so_far: Sums | None, part: Json) -> Sums | None:
+def _with(so_far: Sums | None, part: Part) -> Sums | None:
     """Sums with those of a tick; None from the first tick on that does not tell them."""
-    if so_far is None or part.get("sums_us") is None:
+    if so_far is None or part.sums_us is None:
         return None
+    told = part.sums_us
     by_times = {}
-    for times, (total, squares) in part["sums_us"].items():
-        before = so_far.by_times.get(times, (0, 0))
+    for times, (total, squares) in (
+        ("response", told.response),
+        ("service", told.service),
+        ("late", told.late),
+    ):
+        before = so_far.by_times.get(times, (0.0, 0.0))
         by_times[times] = before[0] + total, before[1] + squares
-    return Sums(so_far.count + part["count"], by_times)
+    return Sums(so_far.count + part.count, by_times)
 
 
-def load(events: Iterable[Json], settle_s: float = SETTLE_S_DEFAULT) -> Load:
+@dataclass
+class _Said:
+    """What a load has said so far."""
+
+    settle_ns: int
+    last: dict[type[events.Event], events.Event] = field(default_factory=dict)  # but for ticks
+    names: Counter[str] = field(default_factory=Counter)
+    in_ticks: dict[str, Counter[str]] = field(default_factory=dict)
+    ticks: list[events.Tick] = field(default_factory=list)
+    unknown: set[str] = field(default_factory=set)
+    pauses: list[tuple[int, int]] = field(default_factory=list)
+
+    def take(self, event: events.AnyEvent | events.Newer) -> None:
+        """Takes note of an event."""
+        if isinstance(event, events.Newer):
+            self.unknown.update(event.words)
+            return
+        if isinstance(event, events.Tick):
+            self.in_ticks.setdefault(event.role, Counter()).update(_amounts(event))
+            if event.measured:
+                self.ticks.append(event)
+            return
+        self.names[event.name] += 1
+        paused = self.of(events.Paused)
+        if isinstance(event, events.Resumed) and paused and self.of(events.WindowOpen):
+            self.pauses.append((paused.mono_ns, event.mono_ns + self.settle_ns))
+        self.last[type(event)] = event
+
+    def of(self, kind: type[events.EventOf]) -> events.EventOf | None:
+        """The last event of a kind; None where there is none."""
+        event = self.last.get(kind)
+        return event if isinstance(event, kind) else None
+
+
+def load(
+    said: Iterable[events.AnyEvent | events.Newer], settle_s: float = SETTLE_S_DEFAULT
+) -> Load:
     """Reads the events of a step; `settle_s`: what follows a pause and counts for nothing."""
-    settle_ns = round(settle_s * NS_PER_S)
-    found: dict[str, Json] = {}
-    names: Counter[str] = Counter()
-    in_ticks: dict[str, Counter[str]] = {}
-    ticks: list[Json] = []
-    novel: set[str] = set()
-    pauses: list[tuple[int, int]] = []
-    for event in events:
-        novel.update(unknown(event))
-        if event["event"] != "tick":
-            names[event["event"]] += 1
-            if event["event"] == "resumed" and "window_open" in found and "paused" in found:
-                pauses.append((found["paused"]["mono_ns"], event["mono_ns"] + settle_ns))
-            found[event["event"]] = event
-            continue
-        in_ticks.setdefault(event["role"], Counter()).update(_amounts(event))
-        if event["measured"]:
-            ticks.append(event)
-    close = found.get("window_close")
-    started = found.get("started")
-    measured = tuple(_ticks(ticks))
+    so_far = _Said(settle_ns=round(settle_s * NS_PER_S))
+    for event in said:
+        so_far.take(event)
+    opened, close = so_far.of(events.WindowOpen), so_far.of(events.WindowClose)
+    started = so_far.of(events.Started)
+    measured = tuple(_ticks(so_far.ticks))
+    lasted_ns = close.mono_ns - started.mono_ns if started and close else -1
     return Load(
-        open_ns=found["window_open"]["mono_ns"] if "window_open" in found else None,
-        unix_minus_mono_ns=started["unix_ns"] - started["mono_ns"] if started else None,
-        seconds=close["active_ns"] / NS_PER_S if close else None,
+        open_ns=opened.mono_ns if opened else None,
+        unix_minus_mono_ns=started.unix_ns - started.mono_ns if started else None,
+        seconds=close.active_ns / NS_PER_S if close else None,
         ticks=measured,
-        clients_end_ns=_ends(close, pauses),
-        pauses=tuple(pauses),
-        done=found.get("done", {}),
-        names=names,
-        lasted_s=scaled(difference(started, close, "mono_ns"), 1 / NS_PER_S),
-        in_seconds=all(tick["tick"] is not None for tick in ticks),
-        unknown=tuple(sorted(novel)),
+        clients_end_ns=_ends(close, so_far.pauses),
+        pauses=tuple(so_far.pauses),
+        done=so_far.of(events.Done),
+        names=so_far.names,
+        lasted_s=lasted_ns / NS_PER_S if lasted_ns >= 0 else None,
+        in_seconds=all(tick.tick is not None for tick in so_far.ticks),
+        unknown=tuple(sorted(so_far.unknown)),
         connections=_connections(measured, close),
-        in_ticks=in_ticks,
-        generator=_generator(found.get("hello")),
+        in_ticks=so_far.in_ticks,
+        generator=_generator(so_far.of(events.Hello)),
     )
 
 
-def _generator(hello: Json | None) -> str | None:
+def _generator(hello: events.Hello | None) -> str | None:
     """`0.1.0 (31d18ebae780)`, of a load that dyno-loadgen made."""
-    if hello is None or "program" in hello or "version" not in hello:
+    if hello is None or hello.program is not None or hello.version is None:
         return None
-    commit = hello.get("commit")
-    return f"{hello['version']} ({commit})" if commit else str(hello["version"])
+    return f"{hello.version} ({hello.commit})" if hello.commit else hello.version
 
 
-def _amounts(tick: Json) -> dict[str, int]:
+def _amounts(tick: events.Tick) -> dict[str, int]:
     """What a tick adds to `in_ticks` of its role's totals."""
-    clients = tick["per_client"]
+    clients = tick.per_client
     return {
-        "count": sum(client[0] for client in clients),
-        "rows": sum(client[1] or 0 for client in clients),
-        "errors": sum(client[2] for client in clients),
-        "operations": sum(part["count"] for part in tick["operations"].values()),
+        "count": sum(client.count for client in clients),
+        "rows": sum(client.rows or 0 for client in clients),
+        "errors": sum(client.errors for client in clients),
+        "operations": sum(part.count for part in tick.operations.values()),
     }
 
 
-def _connections(ticks: Sequence[Tick], close: Json | None) -> dict[str, float]:
+def _connections(ticks: Sequence[Tick], close: events.WindowClose | None) -> dict[str, float]:
     """By role: the time of connections in the window, divided by the window's length."""
     by_role: dict[str, int] = {}
     for tick in ticks:
         if tick.connection_ns is not None:
             by_role[tick.role] = by_role.get(tick.role, 0) + tick.connection_ns
-    length_ns = close["active_ns"] if close else 0
+    length_ns = close.active_ns if close else 0
     return {role: time_ns / length_ns for role, time_ns in by_role.items()} if length_ns else {}
 
 
-def _ends(close: Json | None, pauses: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+def _ends(close: events.WindowClose | None, pauses: Sequence[tuple[int, int]]) -> tuple[int, ...]:
     """The ends of the clients, each earlier by the pauses before it."""
-    ends: Sequence[int | None] = (close or {}).get("clients_end_ns") or ()
+    ends = (close.clients_end_ns if close else None) or ()
     return tuple(
         end - sum(until - begun for begun, until in pauses if begun < end)
         for end in ends
@@ -213,35 +257,35 @@ def _ends(close: Json | None, pauses: Sequence[tuple[int, int]]) -> tuple[int, .
     )
 
 
-def _ticks(ticks: Iterable[Json]) -> Iterable[Tick]:
+def _ticks(ticks: Iterable[events.Tick]) -> Iterable[Tick]:
     """Ticks with the window's active time at their end; those of one second share a number."""
     ends: dict[int | None, float] = {}
     end_s = 0.0
     for tick in ticks:
-        seconds = tick["active_ns"] / NS_PER_S
-        if tick["tick"] not in ends:
+        seconds = tick.active_ns / NS_PER_S
+        if tick.tick not in ends:
             end_s += seconds
-            ends[tick["tick"]] = end_s
-        clients = tick["per_client"]
-        parts = tick["operations"].values()
+            ends[tick.tick] = end_s
+        clients = tick.per_client
+        parts = tick.operations.values()
         yield Tick(
-            role=tick["role"],
-            end_s=ends[tick["tick"]],
+            role=tick.role,
+            end_s=ends[tick.tick],
             seconds=seconds,
-            count=sum(client[0] for client in clients),
-            rows=total(client[1] for client in clients),
-            errors=sum(client[2] for client in clients),
-            max_us=longest(client[3] for client in clients),
-            retries=total(part.get("retries", 0) for part in parts),
-            skipped=sum(part.get("skipped") or 0 for part in parts),
-            over_limit=sum(part.get("over_limit") or 0 for part in parts),
-            late_us_max=tick["late_us_max"],
-            backlog=tick["backlog"],
-            lag=tick.get("lag"),
-            queue=tick.get("queue"),
-            operations=tick["operations"],
-            connection_ns=tick.get("connection_ns"),
-            connects=tick.get("connects") or {},
+            count=sum(client.count for client in clients),
+            rows=total(client.rows for client in clients),
+            errors=sum(client.errors for client in clients),
+            max_us=longest(client.max_us for client in clients),
+            retries=total(part.retries for part in parts),
+            skipped=sum(part.skipped or 0 for part in parts),
+            over_limit=sum(part.over_limit or 0 for part in parts),
+            late_us_max=tick.late_us_max,
+            backlog=tick.backlog,
+            lag=tick.lag,
+            queue=tick.queue,
+            operations=tick.operations,
+            connection_ns=tick.connection_ns,
+            connects=tick.connects,
             clients=clients,
         )
 

@@ -114,9 +114,9 @@ def _untold(evidence: Evidence, window: Window) -> Iterable[str]:
             f"window without seconds: {name} reports the window as a whole, so no shape, no stall"
             " and no chart over time"
         )
-    of_each = " of each second" if evidence.load.done.get("window") else ""
+    of_each = " of each second" if (done := evidence.load.done) is not None and done.window else ""
     untold = {
-        f"response times{of_each}": any(part["response"] is None for part in parts),
+        f"response times{of_each}": any(part.response is None for part in parts),
         "rows": any(tick.rows is None for tick in ticks),
         "retries": any(tick.retries is None for tick in ticks),
         "which sessions are its own (CPU is of all connections)": not evidence.names_sessions,

@@ -17,6 +17,7 @@ from dbdyno.host.observe.owned_processes import GENERATOR, LAB, OTHER_BACKEND
 from dbdyno.host.observe.owners import EXITED, Sum
 from dbdyno.host.observe.sampler import OUTSIDE_WINDOW, WINDOW_ENDS
 from dbdyno.model import Json
+from dbdyno.model.events import AnyEvent, Connected, Hello, Part, Tick
 from dbdyno.store import file
 
 PLANTED = {
@@ -75,22 +76,22 @@ class FakeSampler:
         """A fake server has no process."""
         return EXITED
 
-    def observe(self, event: Json) -> None:
+    def observe(self, event: AnyEvent) -> None:
         """Counts what the operations of a tick cost; its line is written when the next begins."""
-        if event["event"] == "hello" and event["pid"] is None:
-            self._named = event["profile"] is not None  # a generator on another host names them
+        if isinstance(event, Hello) and event.pid is None:
+            self._named = event.profile is not None  # a generator on another host names them
             del self._owners[GENERATOR]
-        if event["event"] == "connected":
-            self.add_role(event["server_pid"], event["role"])
-        if event["event"] != "tick":
+        if isinstance(event, Connected):
+            self.add_role(event.server_pid, event.role)
+        if not isinstance(event, Tick):
             return
-        if event["tick"] != self._tick:
+        if event.tick != self._tick:
             self._end_second()
-            self._tick = event["tick"]
+            self._tick = event.tick
             if GENERATOR in self._owners:
-                self._owners[GENERATOR].cpu_ns += round(event["cpu_us"] * 1000)
-        self._tick_ns = self._mono_ns = event["mono_ns"]
-        self._spend(event["role"], event["operations"])
+                self._owners[GENERATOR].cpu_ns += (event.cpu_us or 0) * 1000
+        self._tick_ns = self._mono_ns = event.mono_ns
+        self._spend(event.role, event.operations)
 
     def read(self, kind: str, event_mono_ns: int | None = None) -> None:
         """Writes a reading at the event's own time: it is never late."""
@@ -100,12 +101,12 @@ class FakeSampler:
         delay_ns = None if event_mono_ns is None else 0
         self._write(kind, self._mono_ns, delay_ns)
 
-    def _spend(self, role: str, operations: Mapping[str, Json]) -> None:
+    def _spend(self, role: str, operations: Mapping[str, Part]) -> None:
         owner = f"role:{role}" if self._named else OTHER_BACKEND
         total = self._owners.setdefault(owner, Sum())
         for name, operation in operations.items():
             for key, (column, factor) in PLANTED.items():
-                cost = round(self._planted[key].get(name, 0) * factor * operation["count"])
+                cost = round(self._planted[key].get(name, 0) * factor * operation.count)
                 setattr(total, column, getattr(total, column) + cost)
 
     def _end_second(self) -> None:

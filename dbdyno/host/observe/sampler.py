@@ -21,6 +21,7 @@ from dbdyno.host.observe.owners import EXITED
 from dbdyno.host.observe.usage import TICKS_PER_S
 from dbdyno.model import Json
 from dbdyno.model.error import LabDied
+from dbdyno.model.events import AnyEvent, Connected, Hello
 
 OUTSIDE_WINDOW = ("start", "end")
 WINDOW_ENDS = ("open", "close")
@@ -105,12 +106,12 @@ class Sampler:
         """Tells which process the load generator is."""
         self._processes.generator_pid = pid
 
-    def observe(self, event: Json) -> None:
+    def observe(self, event: AnyEvent) -> None:
         """Takes note of who is who in an event of the generator; of ticks takes no note."""
-        if event["event"] == "connected" and (member := event.get(self._processes.key)):
-            self.add_role(member, event["role"])
-        elif event["event"] == "hello" and event["pid"] is not None:
-            self.set_generator(event["pid"])
+        if isinstance(event, Connected) and (member := getattr(event, self._processes.key)):
+            self.add_role(member, event.role)
+        elif isinstance(event, Hello) and event.pid is not None:
+            self.set_generator(event.pid)
 
     def _each_second(self) -> None:
         due_s = time.monotonic() + self._interval_s

@@ -39,16 +39,25 @@ def _load(source: Source, place: Place) -> Rows:
         }
         yield "ticks", common | _tick(tick, timed)
         each = tick.clients if told else ()  # else one row is of all clients together
-        for client, (count, rows, errors, max_us) in enumerate(each):
-            amounts = {"operations": count, "rows": rows, "errors": errors, "max_us": max_us}
-            yield "clients", common | {"client": client} | amounts
+        for number, client in enumerate(each):
+            yield (
+                "clients",
+                common
+                | {
+                    "client": number,
+                    "operations": client.count,
+                    "rows": client.rows,
+                    "errors": client.errors,
+                    "max_us": client.max_us,
+                },
+            )
 
 
 def _tick(tick: Tick, timed: set[str]) -> Json:
     parts = [
-        part["response"]
+        part.response
         for name, part in tick.operations.items()
-        if part["count"] and part["response"] is not None and (not timed or name in timed)
+        if part.count and part.response is not None and (not timed or name in timed)
     ]
     (times,) = Histogram.of_each([parts])
     if tick.max_us is not None:

@@ -16,7 +16,7 @@ from typing import TypeVar
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble, damaged_files
 from dbdyno.analysis.step.damaged_files import Damage
-from dbdyno.model import Comparison, Json, StepRun
+from dbdyno.model import Comparison, Json, StepRun, events
 from dbdyno.model.error import ResultError
 from dbdyno.model.nodes import UNNAMED
 from dbdyno.store import BlockFolder, Results, StepFolder, safe_name
@@ -136,11 +136,12 @@ def started(folder: StepFolder) -> datetime | None:
     """When the window opened, UTC without a zone; None where it did not."""
     unix_minus_mono_ns: int | None = None
     for event in folder.events():
-        if event["event"] == "started":
-            unix_minus_mono_ns = event["unix_ns"] - event["mono_ns"]
-        elif event["event"] == "window_open" and unix_minus_mono_ns is not None:
-            unix_s = (event["mono_ns"] + unix_minus_mono_ns) / 1e9
-            return datetime.fromtimestamp(unix_s, UTC).replace(tzinfo=None)
-        elif event["event"] == "tick":
-            return None
+        match event:
+            case events.Started():
+                unix_minus_mono_ns = event.unix_ns - event.mono_ns
+            case events.WindowOpen() if unix_minus_mono_ns is not None:
+                unix_s = (event.mono_ns + unix_minus_mono_ns) / 1e9
+                return datetime.fromtimestamp(unix_s, UTC).replace(tzinfo=None)
+            case events.Tick():
+                return None
     return None

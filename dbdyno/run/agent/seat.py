@@ -83,15 +83,15 @@ class RelayedGenerator:
         self._keep = keep
         self._over = False
 
-    def events(self) -> Iterator[Json]:
+    def events(self) -> Iterator[events.AnyEvent]:
         """As Running.events."""
         for line in self._lines():
             self._keep(line)
             event = events.parse(line)
-            if event["event"] == "hello":
+            if isinstance(event, events.Hello):
                 refuse_foreign(event)
             yield event
-            if event["event"] == "done":
+            if isinstance(event, events.Done):
                 return
 
     def _lines(self) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dbdyno.engine import Server
 from dbdyno.model import Json
 from dbdyno.model.error import ServerError
+from dbdyno.model.events import Done
 from dbdyno.model.job import server_json
 from dbdyno.run.driver import loadgen
 
@@ -34,9 +35,10 @@ def refuse_unreached(server: Server) -> None:
 def refusal(part: Json) -> str | None:
     """Why a job with this `engine` and `server` does not end well; None where it does."""
     *_, last = loadgen.run(job(part))
-    if last["status"] == "ok":
+    assert isinstance(last, Done), "a load ends so"
+    if last.status == "ok":
         return None
-    return str(last["reason"]).removeprefix(f"role `{ROLE}`: ")
+    return str(last.reason).removeprefix(f"role `{ROLE}`: ")
 
 
 def job(part: Json) -> Json:

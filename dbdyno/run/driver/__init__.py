@@ -15,7 +15,7 @@ from typing import Protocol, Self
 from dbdyno.builds import Build
 from dbdyno.model import Json, Plan, Step
 from dbdyno.model.error import GeneratorError, LabDied
-from dbdyno.model.events import Told
+from dbdyno.model.events import AnyEvent, Told
 from dbdyno.run.measurement import Bench
 
 END_TIMEOUT_S = 30.0
@@ -67,7 +67,7 @@ class Running(Protocol):
     ) -> None:
         """Ends it, by asking and then by force."""
 
-    def events(self) -> Iterator[Json]:
+    def events(self) -> Iterator[AnyEvent]:
         """The events of model/events, from hello to done, each as soon as it is known.
 
         Raises GeneratorError where one is not as agreed, GeneratorDied where `done` does not come.
@@ -116,7 +116,7 @@ class Inbox:
 
     def __init__(self, running: Running) -> None:
         self._running = running
-        self._queue: SimpleQueue[Json | Exception] = SimpleQueue()
+        self._queue: SimpleQueue[AnyEvent | Exception] = SimpleQueue()
         self._thread = threading.Thread(target=self._receive, name="inbox", daemon=True)
 
     def __enter__(self) -> Self:
@@ -131,7 +131,7 @@ class Inbox:
             self._running.kill()
             self._thread.join()
 
-    def next(self, until_ns: int | None = None) -> Json | None:
+    def next(self, until_ns: int | None = None) -> AnyEvent | None:
         """The next event; None where none came until then, in ns of CLOCK_MONOTONIC.
 
         Raises what `Running.events` raises.

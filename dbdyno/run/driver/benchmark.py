@@ -7,7 +7,6 @@ until dyno has read the counters, and then prints its report.
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import tempfile
 import threading
@@ -16,11 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from dbdyno.model import Json, events
+from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
+from dbdyno.model.events import PROTOCOL, AnyEvent, Connected, Event, Hello, line
 from dbdyno.model.job import role_connections
 from dbdyno.run.driver.child import Child
-from dbdyno.run.driver.lines import completed
+from dbdyno.run.driver.lines import made
 from dbdyno.run.driver.program import environment
 
 
@@ -91,17 +91,17 @@ class Benchmark:
 
     kill = hang_up
 
-    def _hello(self) -> Json:
+    def _hello(self) -> AnyEvent:
         """The event that names the program and its process."""
         own = {"version": self._job["version"], "program": self._child.name, "pid": self._child.pid}
-        return self._say("hello", protocol=events.PROTOCOL, **own)
+        return self._say(Hello, protocol=PROTOCOL, **own)
 
-    def _connected(self, sessions: Iterable[int]) -> Iterator[Json]:
+    def _connected(self, sessions: Iterable[int]) -> Iterator[AnyEvent]:
         """The events that name the server's processes, in the order of its clients."""
         for number, pid in enumerate(sessions):
             client = number // self._role["connections"]
             whose = {"role": self._role["name"], "client": client, "connection": number}
-            yield self._say("connected", **whose, server_pid=pid)
+            yield self._say(Connected, **whose, server_pid=pid)
 
     def _let_go(self, times: int = 1) -> None:
         """Writes as many empty lines as wait for one."""
@@ -120,9 +120,9 @@ class Benchmark:
         """Whether it ended as it was told to, so that there is nothing to judge."""
         return self._told_to_end and self._refused is None and self._child.overdue is None
 
-    def _say(self, name: str, **keys: object) -> Json:
-        event = completed({"event": name, **keys})
-        self._keep(json.dumps(event, separators=(",", ":")))
+    def _say(self, kind: type[Event], **keys: object) -> AnyEvent:
+        event = made(kind, keys)
+        self._keep(line(event))
         return event
 
     def __enter__(self) -> Self:

@@ -13,9 +13,12 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
+import msgspec
+
 from dbdyno.host import program as binary
 from dbdyno.model import Address, Json
 from dbdyno.model.error import GeneratorError
+from dbdyno.model.events import AnyEvent, Done, Hello, Tick
 from dbdyno.model.job import server_json
 from dbdyno.run.driver.loadgen import DEFAULT_THREADS, run
 
@@ -41,14 +44,15 @@ def measure(connections: Mapping[str, int], threads: int | None, cpus: str | Non
         with null_server(protocol) as address:
             for count in sorted({*CONNECTIONS, most}):
                 asked = job(protocol, address, count, threads or DEFAULT_THREADS)
-                events = list(run(asked, cpus))
-                loads.append({"protocol": protocol, **load(count, events)})
-    hello = events[0]
+                said = list(run(asked, cpus))
+                loads.append({"protocol": protocol, **load(count, said)})
+    hello = said[0]
+    assert isinstance(hello, Hello), "it comes first"
     return {
         "mono_ns": time.monotonic_ns(),
         "unix_ns": time.time_ns(),
-        "version": hello["version"],
-        "commit": hello["commit"],
+        "version": hello.version,
+        "commit": hello.commit,
         "loads": loads,
     }
 
@@ -61,26 +65,26 @@ def summary(found: Json) -> str:
     return ", ".join(f"{rate:,.0f} statements/s ({name})" for name, rate in best.items())
 
 
-def load(connections: int, events: Iterable[Json]) -> Json:
+def load(connections: int, said: Iterable[AnyEvent]) -> Json:
     """The result of one load's events, in exactly the window.
 
     Raises GeneratorError where the load did not end well.
     """
     operations = cpu_us = active_ns = 0
-    done: Json = {}
-    for event in events:
-        if event["event"] == "tick" and event["measured"]:
-            operations += sum(client[0] for client in event["per_client"])
-            cpu_us += event["cpu_us"]
-            active_ns += event["active_ns"]
-        elif event["event"] == "done":
+    done: Done | None = None
+    for event in said:
+        if isinstance(event, Tick) and event.measured:
+            operations += sum(client.count for client in event.per_client)
+            cpu_us += event.cpu_us or 0
+            active_ns += event.active_ns
+        elif isinstance(event, Done):
             done = event
-    if done["status"] != "ok" or not operations:
-        reason = done["reason"] or "no statement was answered"
+    if done is None or done.status != "ok" or not operations:
+        reason = (done and done.reason) or "no statement was answered"
         raise GeneratorError(f"the load generator's ceiling cannot be measured: {reason}")
     return {
         "connections": connections,
-        "threads": done["threads"],
+        "threads": msgspec.to_builtins(done.threads),
         "seconds": active_ns / 1e9,
         "operations": operations,
         "per_s": operations * 1e9 / active_ns,

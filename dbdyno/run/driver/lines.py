@@ -5,16 +5,37 @@ Its lines are events themselves; of a program that knows nothing of dyno see `pa
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from types import NoneType
+from typing import Protocol, get_args
 
-from dbdyno.model import Json, events
+import msgspec
+from msgspec import Struct
+from msgspec.structs import FieldInfo, fields
+
+from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
-from dbdyno.model.form import misfit
+from dbdyno.model.events import (
+    EVENTS,
+    PROTOCOL,
+    AnyEvent,
+    Connected,
+    Done,
+    Event,
+    Hello,
+    Part,
+    Paused,
+    Ready,
+    Resumed,
+    Started,
+    Tick,
+    WindowClose,
+    WindowOpen,
+)
+from dbdyno.model.json import misfit
 
-OWN_EVENTS = ("hello", "ready", "started", "paused", "resumed")
+OWN_EVENTS = (Hello, Ready, Started, Paused, Resumed)
 """Events that dyno writes for a program."""
 
 
@@ -29,28 +50,23 @@ class Reader(Protocol):
     def over(self) -> bool:
         """Whether the program has said `done` itself."""
 
-    def begun(self) -> Iterator[Json]:
+    def begun(self) -> Iterator[AnyEvent]:
         """The events of the program's start."""
 
-    def events(self, line: str) -> Iterator[Json]:
+    def events(self, line: str) -> Iterator[AnyEvent]:
         """The events of a line. Raises GeneratorError where it is not as agreed."""
 
     def missing(self) -> str | None:
         """Why the lines of a program that ended well are no measurement; None: they are one."""
 
-    def done(self, status: str, reason: str | None) -> Iterator[Json]:
+    def done(self, status: str, reason: str | None) -> Iterator[AnyEvent]:
         """The last events."""
 
 
-def hello(job: Json) -> Json:
+def hello(job: Json) -> AnyEvent:
     """The event that names the program."""
-    own = {"protocol": events.PROTOCOL, "version": job["version"]}
-    return completed({"event": "hello", **own, "program": job["program"]})
-
-
-def ready() -> Json:
-    """A program can always begin."""
-    return completed({"event": "ready"})
+    keys = {"protocol": PROTOCOL, "version": job["version"], "program": job["program"]}
+    return made(Hello, keys)
 
 
 class Lines:
@@ -65,11 +81,11 @@ class Lines:
         self._totals = {"count": 0, "rows": 0, "errors": 0, "retries": 0}
         self._untold: set[str] = set()  # of the totals
 
-    def begun(self) -> Iterator[Json]:
+    def begun(self) -> Iterator[AnyEvent]:
         """Nothing: it opens its window itself."""
         return iter(())
 
-    def events(self, line: str) -> Iterator[Json]:
+    def events(self, line: str) -> Iterator[AnyEvent]:
         """The event that a line is; none of an empty one. Raises GeneratorError."""
         if line.strip():
             yield self._event(line)
@@ -82,87 +98,114 @@ class Lines:
             else f"`{self._job['program']}` ended without the event `window_close`"
         )
 
-    def done(self, status: str, reason: str | None) -> Iterator[Json]:
+    def done(self, status: str, reason: str | None) -> Iterator[AnyEvent]:
         """The last event, with the totals of the ticks; null where they do not tell."""
         totals = {
             key: None if key in self._untold else value for key, value in self._totals.items()
         }
-        yield completed(
-            {"event": "done", "status": status, "reason": reason, "totals": {self._role: totals}}
-        )
+        yield made(Done, {"status": status, "reason": reason, "totals": {self._role: totals}})
 
-    def _event(self, line: str) -> Json:
+    def _event(self, line: str) -> AnyEvent:
         """A line that the program wrote, whole. Raises GeneratorError where it is no event."""
+        keys = _object(line)
+        name = str(keys.get("event"))
+        if name not in EVENTS:
+            raise self._refused(line, "is not an event; send other output to standard error")
+        kind = EVENTS[name]
+        if kind in OWN_EVENTS:
+            raise self._refused(
+                line, f"`{name}` is written by dyno alone; begin with `window_open`"
+            )
+        if kind in (Tick, Connected):
+            keys = {"role": self._role} | keys
+        if kind is Done:
+            keys = {"reason": None, "totals": {}} | keys
+        if novel := keys.keys() - {"event", *kind.__struct_fields__}:
+            words = " and ".join(f"the key `{key}` of `{name}`" for key in sorted(novel))
+            raise self._refused(line, f"has {words}, which dyno does not know")
         try:
-            event = json.loads(line)
-        except ValueError:
-            event = None
-        if not isinstance(event, dict) or event.get("event") not in events.EVENTS:
-            self._refuse(line, "is not an event; send other output to standard error")
-        name = event["event"]
-        if name in OWN_EVENTS:
-            self._refuse(line, f"`{name}` is written by dyno alone; begin with `window_open`")
-        if name in ("tick", "connected"):
-            event = {"role": self._role} | event
-        if name == "done":
-            event = {"reason": None, "totals": {}} | event
-        event = completed(event)
-        wrong = misfit(event, events.EVENTS[name].forms)
-        if wrong is None and (novel := events.unknown(event)):
-            wrong = f"has {' and '.join(novel)}, which dyno does not know"
-        if wrong is None and event.get("role", self._role) != self._role:
-            wrong = f"`role` is {event['role']!r}, and the step has `{self._role}` only"
-        self._refuse(line, wrong or self._out_of_order(name, measured=event.get("measured", False)))
-        self._count(event)
+            event = made(kind, keys)
+        except msgspec.ValidationError as error:
+            raise self._refused(line, misfit(error)) from error
+        role = getattr(event, "role", self._role)
+        if role != self._role:
+            raise self._refused(line, f"`role` is {role!r}, and the step has `{self._role}` only")
+        if (wrong := self._out_of_order(event)) is not None:
+            raise self._refused(line, wrong)
+        if isinstance(event, Tick):
+            self._count(event)
         return event
 
-    def _refuse(self, line: str, wrong: str | None) -> None:
-        if wrong is not None:
-            raise GeneratorError(
-                f"`{self._job['program']}` wrote a line that does not fit contract/README.md: "
-                f"{wrong}: {line.strip()[:200]}"
-            )
+    def _refused(self, line: str, wrong: str) -> GeneratorError:
+        return GeneratorError(
+            f"`{self._job['program']}` wrote a line that does not fit contract/README.md: "
+            f"{wrong}: {line.strip()[:200]}"
+        )
 
-    def _out_of_order(self, name: str, *, measured: bool) -> str | None:
+    def _out_of_order(self, event: AnyEvent) -> str | None:
         """The mistake in an event that comes now, or None; takes note of the window's ends."""
-        if name == "window_open":
-            if self._open:
-                return "the window is open already"
-            self._open = True
-        if name == "window_close":
-            if self.closed or not self._open:
+        closed = self.closed or not self._open
+        match event:
+            case WindowOpen():
+                if self._open:
+                    return "the window is open already"
+                self._open = True
+            case WindowClose():
+                if closed:
+                    return "no window is open"
+                self.closed = True
+            case Tick(measured=True) if closed:
                 return "no window is open"
-            self.closed = True
-        elif name == "tick" and measured and (self.closed or not self._open):
-            return "no window is open"
-        if name == "done":
-            self.over = True
+            case Done():
+                self.over = True
         return None
 
-    def _count(self, event: Json) -> None:
-        if event["event"] != "tick":
-            return
-        parts = [part.get("retries") for part in event["operations"].values()]
-        columns = {
-            "count": [row[0] for row in event["per_client"]],
-            "rows": [row[1] for row in event["per_client"]],
-            "errors": [row[2] for row in event["per_client"]],
-            "retries": parts,
+    def _count(self, tick: Tick) -> None:
+        amounts: dict[str, list[int | None]] = {
+            "count": [client.count for client in tick.per_client],
+            "rows": [client.rows for client in tick.per_client],
+            "errors": [client.errors for client in tick.per_client],
+            "retries": [part.retries for part in tick.operations.values()],
         }
-        for key, values in columns.items():
+        for key, values in amounts.items():
             self._totals[key] += sum(filter(None, values))
             if None in values:
                 self._untold.add(key)
 
 
-def completed(event: Mapping[str, object]) -> Json:
-    """The event with the moment at which it was read, and null where it tells nothing."""
-    its = events.EVENTS[str(event["event"])]
-    whole: Json = {"mono_ns": time.monotonic_ns(), **dict.fromkeys(its.told), **event}
+def _object(line: str) -> Json:
+    """The object in a line; an empty one where it is none."""
+    try:
+        return msgspec.json.decode(line, type=Json)
+    except msgspec.DecodeError:
+        return {}
+
+
+def made(kind: type[Event], keys: Mapping[str, object]) -> AnyEvent:
+    """An event of a load that does not tell all: now, and null where `keys` say nothing.
+
+    Raises msgspec.ValidationError where a key is missing that every load tells, or does not fit.
+    """
+    whole = {"event": kind.name, "mono_ns": time.monotonic_ns(), **_untold(kind), **keys}
     parts = whole.get("operations")
     if isinstance(parts, dict):
-        told = dict.fromkeys(key.removesuffix("?") for key in events.PART if key != "count")
         whole["operations"] = {
-            name: told | part if isinstance(part, dict) else part for name, part in parts.items()
+            name: {**_NO_PART, **part} if isinstance(part, dict) else part
+            for name, part in parts.items()
         }
-    return whole
+    event: AnyEvent = msgspec.convert(whole, AnyEvent)
+    return event
+
+
+def _untold(kind: type[Struct]) -> dict[str, None]:
+    """The keys that have no default, and may be null."""
+    return {field.name: None for field in fields(kind) if field.required and _may_be_null(field)}
+
+
+def _may_be_null(field: FieldInfo) -> bool:
+    return NoneType in get_args(field.type)
+
+
+_NO_PART = {
+    field.name: None for field in fields(Part) if field.name != "count" and _may_be_null(field)
+}

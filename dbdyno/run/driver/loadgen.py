@@ -54,16 +54,16 @@ class Loadgen:
         return Generator(job, keep, cpus=cpus)
 
 
-def run(job: Json, cpus: str | None = None) -> Iterator[Json]:
+def run(job: Json, cpus: str | None = None) -> Iterator[events.AnyEvent]:
     """The events of a job that nothing interferes with; `cpus` are the generator's.
 
     Raises GeneratorError, as Generator does.
     """
     with Generator(job, keep=lambda line: None, cpus=cpus) as generator:
         for event in generator.events():
-            if event["event"] == "ready":
+            if isinstance(event, events.Ready):
                 generator.go()
-            elif event["event"] == "window_close":
+            elif isinstance(event, events.WindowClose):
                 generator.stop()
             yield event
 
@@ -126,7 +126,7 @@ class Generator:
         """Ends the step early; after `window_close`: lets the generator close its connections."""
         self._say('{"do":"stop"}')
 
-    def events(self) -> Iterator[Json]:
+    def events(self) -> Iterator[events.AnyEvent]:
         """All events up to `done`, each as soon as it is written.
 
         Raises GeneratorError where the generator is of another protocol or a debug build, and
@@ -138,10 +138,10 @@ class Generator:
             if not line.endswith("\n"):
                 break  # it died while it wrote
             event = events.parse(line)
-            if event["event"] == "hello":
+            if isinstance(event, events.Hello):
                 refuse_foreign(event)
             yield event
-            if event["event"] == "done":
+            if isinstance(event, events.Done):
                 return
         raise GeneratorDied(self._death())
 
@@ -199,14 +199,13 @@ class Generator:
         return f"dyno-loadgen {how} before the step was done" + (f": {said}" if said else "")
 
 
-def refuse_foreign(hello: Json) -> None:
+def refuse_foreign(hello: events.Hello) -> None:
     """Raises GeneratorError where `hello` is of another protocol or of a debug build."""
-    if hello["protocol"] != events.PROTOCOL:
+    if hello.protocol != events.PROTOCOL:
         raise GeneratorError(
-            f"dyno-loadgen speaks protocol {hello['protocol']}, dyno {events.PROTOCOL}: "
-            "reinstall both"
+            f"dyno-loadgen speaks protocol {hello.protocol}, dyno {events.PROTOCOL}: reinstall both"
         )
-    if hello["profile"] != "release":
+    if hello.profile != "release":
         raise GeneratorError(
             "dyno-loadgen is a debug build and would measure itself: build it with --release"
         )

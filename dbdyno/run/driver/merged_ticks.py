@@ -6,118 +6,170 @@ All roles of a second are added together, as histograms are decoded faster many 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dbdyno.model import Json
+from msgspec.structs import replace
+
+from dbdyno.model.events import ClientCounts, Connects, InTicks, Part, Sums, Tick, Totals
 from dbdyno.stats import hdr_histogram
 
-COUNTS = ("count", "rows", "empty", "retries")
-"""Of an operation, each of which a tick always has."""
-RARE_COUNTS = ("retried", "skipped", "over_limit")
-"""Those that it has where they are not 0."""
-HISTOGRAMS = ("response", "service", "lag", "queue")
 
-
-def added(ticks: Sequence[Sequence[Json]]) -> list[Json]:
+def added(ticks: Sequence[Sequence[Tick]]) -> list[Tick]:
     """The ticks of one second, one for each role; `ticks`: those of each generator, by role.
 
     Raises ResultError where a histogram is none.
     """
-    wholes = [_tick(parts) for parts in zip(*ticks, strict=True)]
-    places = [place for whole in wholes for place in _histograms(whole)]
-    texts = hdr_histogram.sums([its[key] for its, key in places])
-    for (its, key), text in zip(places, texts, strict=True):
-        its[key] = text
+    roles = [list(parts) for parts in zip(*ticks, strict=True)]
+    wholes = [_tick(parts) for parts in roles]
+    places = [
+        place
+        for parts, whole in zip(roles, wholes, strict=True)
+        for place in _histograms(parts, whole)
+    ]
+    texts = hdr_histogram.sums([parts for _, _, parts in places])
+    for (whole, key, _), text in zip(places, texts, strict=True):
+        setattr(whole, key, text)
     return wholes
 
 
-def totals(parts: Sequence[Json]) -> Json:
+def totals(parts: Sequence[Mapping[str, Totals]]) -> dict[str, Totals]:
     """What roles did in all, by role, added."""
     return {role: _totals([part[role] for part in parts if role in part]) for role in _keys(parts)}
 
 
-def _totals(parts: Sequence[Json]) -> Json:
-    """A role's totals; `in_ticks` are counts within them."""
-    in_ticks = [part["in_ticks"] for part in parts if "in_ticks" in part]
-    whole = _counts([{key: part[key] for key in part if key != "in_ticks"} for part in parts])
-    return whole | ({"in_ticks": _counts(in_ticks)} if in_ticks else {})
+def _totals(parts: Sequence[Totals]) -> Totals:
+    in_ticks = [part.in_ticks for part in parts if part.in_ticks is not None]
+    return Totals(
+        count=_sum(part.count for part in parts),
+        rows=_sum(part.rows for part in parts),
+        errors=_sum(part.errors for part in parts),
+        retries=_sum(part.retries for part in parts),
+        retried=_sum(part.retried for part in parts),
+        failed=_sum(part.failed for part in parts),
+        skipped=_sum(part.skipped for part in parts),
+        over_limit=_sum(part.over_limit for part in parts),
+        in_ticks=_in_ticks(in_ticks) if in_ticks else None,
+    )
 
 
-def _tick(parts: Sequence[Json]) -> Json:
-    """A role's tick, in which each histogram is still a list of those of the generators."""
-    largest = {key: max(part[key] for part in parts) for key in _LARGEST}
-    sums = {key: sum(part[key] for part in parts) for key in ("backlog", "cpu_us")}
-    clients = zip(*(part["per_client"] for part in parts), strict=True)
-    operations = [part["operations"] for part in parts]
-    connects = [part["connects"] for part in parts if part.get("connects")]
-    counted_ns = [part["connection_ns"] for part in parts if part.get("connection_ns") is not None]
-    return {
-        **(parts[0] | largest | sums),
-        "per_client": [_client(rows) for rows in clients],
-        "operations": {
+def _in_ticks(parts: Sequence[InTicks]) -> InTicks:
+    return InTicks(
+        count=sum(part.count for part in parts),
+        rows=sum(part.rows for part in parts),
+        errors=sum(part.errors for part in parts),
+        operations=sum(part.operations for part in parts),
+    )
+
+
+def _tick(parts: Sequence[Tick]) -> Tick:
+    """A role's tick, whose histograms are to come."""
+    clients = zip(*(part.per_client for part in parts), strict=True)
+    operations = [part.operations for part in parts]
+    connects = [part.connects for part in parts if part.connects is not None]
+    counted_ns = [part.connection_ns for part in parts if part.connection_ns is not None]
+    return replace(
+        parts[0],
+        mono_ns=max(part.mono_ns for part in parts),
+        active_ns=max(part.active_ns for part in parts),
+        late_us_max=_most(part.late_us_max for part in parts),
+        backlog=_sum(part.backlog for part in parts),
+        cpu_us=_sum(part.cpu_us for part in parts),
+        per_client=[_client(rows) for rows in clients],
+        operations={
             name: _operation([part[name] for part in operations]) for name in _keys(operations)
         },
-        **_texts(parts, ("lag", "queue")),
-        **({"connection_ns": sum(counted_ns)} if counted_ns else {}),
-        **({"connects": _connects(connects)} if connects else {}),
-    }
+        connection_ns=sum(counted_ns) if counted_ns else None,
+        connects=_connects(connects) if connects else None,
+    )
 
 
-_LARGEST = ("mono_ns", "active_ns", "late_us_max")
+def _client(parts: Sequence[ClientCounts]) -> ClientCounts:
+    """A client's counts; all but one generator have zeros."""
+    return ClientCounts(
+        count=sum(part.count for part in parts),
+        rows=_sum(part.rows for part in parts),
+        errors=sum(part.errors for part in parts),
+        max_us=_most(part.max_us for part in parts),
+    )
 
 
-def _client(rows: Sequence[Sequence[int]]) -> list[int]:
-    """A client's count, rows, errors and longest response; all but one generator have zeros."""
-    *counts, longest = zip(*rows, strict=True)
-    return [*map(sum, counts), max(longest)]
+def _operation(parts: Sequence[Part]) -> Part:
+    """An operation's part, whose histograms are to come."""
+    sums_us = [part.sums_us for part in parts if part.sums_us is not None]
+    return Part(
+        count=sum(part.count for part in parts),
+        rows=_sum(part.rows for part in parts),
+        empty=_sum(part.empty for part in parts),
+        retries=_sum(part.retries for part in parts),
+        retried=_sum(part.retried for part in parts),
+        errors=_counts(part.errors for part in parts),
+        failed=_counts(part.failed for part in parts) or None,
+        skipped=_sum(part.skipped for part in parts),
+        over_limit=_sum(part.over_limit for part in parts),
+        max_us=_most(part.max_us for part in parts),
+        response=None,
+        sums_us=_sums_us(sums_us) if sums_us else None,
+    )
 
 
-def _operation(parts: Sequence[Json]) -> Json:
-    whole = {key: sum(part[key] for part in parts) for key in COUNTS}
-    rare = {key: sum(part.get(key, 0) for part in parts) for key in RARE_COUNTS}
-    failed = _counts([part.get("failed", {}) for part in parts])
-    return {
-        **whole,
-        "max_us": max(part["max_us"] for part in parts),
-        "errors": _counts([part["errors"] for part in parts]),
-        **{key: count for key, count in rare.items() if count},
-        **({"failed": failed} if failed else {}),
-        **_texts(parts, ("response", "service")),
-        **_sums_us([part["sums_us"] for part in parts if part.get("sums_us")]),
-    }
+def _histograms(parts: Sequence[Tick], whole: Tick) -> Iterator[tuple[Tick | Part, str, list[str]]]:
+    """Where a merged tick is to have histograms, and those that are added there."""
+    texts: list[tuple[Tick | Part, str, list[str | None]]] = [
+        (whole, "lag", [part.lag for part in parts]),
+        (whole, "queue", [part.queue for part in parts]),
+    ]
+    for name, operation in whole.operations.items():
+        own = [part.operations[name] for part in parts]
+        texts.append((operation, "response", [part.response for part in own]))
+        texts.append((operation, "service", [part.service for part in own]))
+    for place, key, each in texts:
+        told = [text for text in each if text is not None]
+        if len(told) == len(each):
+            yield place, key, told
 
 
-def _texts(parts: Sequence[Json], keys: Sequence[str]) -> Json:
-    return {key: [part[key] for part in parts] for key in keys}
-
-
-def _histograms(tick: Json) -> Iterator[tuple[Json, str]]:
-    """Where a tick has histograms."""
-    for its in (tick, *tick["operations"].values()):
-        yield from ((its, key) for key in HISTOGRAMS if key in its)
-
-
-def _counts(parts: Sequence[Json]) -> Json:
+def _counts(parts: Iterable[Mapping[str, int] | None]) -> dict[str, int]:
     """Counts by name, added."""
     whole: Counter[str] = Counter()
     for part in parts:
-        whole.update(part)
+        whole.update(part or {})
     return dict(whole)
 
 
-def _sums_us(parts: Sequence[Json]) -> Json:
-    """Sums of times, and of their squares, where anything completed."""
-    if not parts:
-        return {}
-    pairs = {key: zip(*(part[key] for part in parts), strict=True) for key in parts[0]}
-    return {"sums_us": {key: [sum(one) for one in its] for key, its in pairs.items()}}
+def _sums_us(parts: Sequence[Sums]) -> Sums:
+    return Sums(
+        response=_pair(part.response for part in parts),
+        service=_pair(part.service for part in parts),
+        late=_pair(part.late for part in parts),
+    )
 
 
-def _connects(parts: Sequence[Json]) -> Json:
-    longest = max(part["max_us"] for part in parts)
-    return _counts(parts) | {"max_us": longest}
+def _pair(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """The sum of sums, and that of sums of squares."""
+    first, second = zip(*pairs, strict=True)
+    return sum(first), sum(second)
 
 
-def _keys(parts: Sequence[Json]) -> list[str]:
+def _connects(parts: Sequence[Connects]) -> Connects:
+    return Connects(
+        count=sum(part.count for part in parts),
+        sum_us=sum(part.sum_us for part in parts),
+        max_us=max(part.max_us for part in parts),
+    )
+
+
+def _sum(amounts: Iterable[int | None]) -> int | None:
+    """The sum; None where one is not told."""
+    known = list(amounts)
+    return None if None in known else sum(filter(None, known))
+
+
+def _most(amounts: Iterable[int | None]) -> int | None:
+    """The largest; None where one is not told."""
+    known = list(amounts)
+    return None if None in known else max(filter(None, known), default=0)
+
+
+def _keys(parts: Sequence[Mapping[str, object]]) -> list[str]:
     """The keys of any of them, in their order."""
     return list(dict.fromkeys(key for part in parts for key in part))

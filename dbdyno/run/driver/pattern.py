@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 
 from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
-from dbdyno.run.driver.lines import completed
+from dbdyno.model.events import AnyEvent, Done, Tick, WindowClose, WindowOpen
+from dbdyno.run.driver.lines import made
 
 PER_S = {"per_s": 1.0, "per_min": 1 / 60}
 """Groups that are rates: how many a second each is."""
@@ -31,12 +32,12 @@ class Patterns:
         self._open_ns: int | None = None
         self._length_ns = 0
 
-    def begun(self) -> Iterator[Json]:
+    def begun(self) -> Iterator[AnyEvent]:
         """The window opens as the program starts, where no line of its own opens it."""
         if "open" not in self._patterns:
             yield self._opened()
 
-    def events(self, line: str) -> Iterator[Json]:
+    def events(self, line: str) -> Iterator[AnyEvent]:
         """The figures in a line of the program. Raises GeneratorError where a number is none."""
         if self._open_ns is None:
             if re.search(self._patterns["open"], line):
@@ -47,9 +48,7 @@ class Patterns:
             self.closed = True
             now_ns = time.monotonic_ns()
             self._length_ns = now_ns - self._open_ns
-            yield completed(
-                {"event": "window_close", "mono_ns": now_ns, "active_ns": self._length_ns}
-            )
+            yield made(WindowClose, {"mono_ns": now_ns, "active_ns": self._length_ns})
         if found and self.closed and self._result is None:
             self._result = {
                 name: self._number(text, line) for name, text in found.groupdict().items() if text
@@ -70,36 +69,36 @@ class Patterns:
                 )
         return None
 
-    def done(self, status: str, reason: str | None) -> Iterator[Json]:
+    def done(self, status: str, reason: str | None) -> Iterator[AnyEvent]:
         """The window as one tick, and the last event."""
         if status != "ok" or self._result is None:
-            yield completed({"event": "done", "status": status, "reason": reason, "totals": {}})
+            yield made(Done, {"status": status, "reason": reason, "totals": {}})
             return
         count, errors = self._count(self._result), round(self._result.get("errors", 0))
-        yield completed(
+        yield made(
+            Tick,
             {
-                "event": "tick",
                 "active_ns": self._length_ns,
                 "measured": True,
                 "role": self._role,
                 "per_client": [[count, None, errors, None]],
                 "operations": {self._role: {"count": count}},
-            }
+            },
         )
         total = {"count": count, "rows": None, "errors": errors, "retries": None}
-        yield completed(
+        yield made(
+            Done,
             {
-                "event": "done",
                 "status": status,
                 "reason": reason,
                 "totals": {self._role: total},
                 "report": self._result,
-            }
+            },
         )
 
-    def _opened(self) -> Json:
+    def _opened(self) -> AnyEvent:
         self._open_ns = time.monotonic_ns()
-        return completed({"event": "window_open", "mono_ns": self._open_ns})
+        return made(WindowOpen, {"mono_ns": self._open_ns})
 
     def _closes(self, line: str) -> bool:
         return re.search(self._patterns["close"], line) is not None

@@ -8,7 +8,6 @@ program runs as dyno does, in a session of its own, of which nothing is left aft
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import threading
@@ -21,11 +20,11 @@ from typing import Self
 from dbdyno.builds import Build
 from dbdyno.model import Address, Json, Plan, Step
 from dbdyno.model.error import PlanError
-from dbdyno.model.events import Told
+from dbdyno.model.events import AnyEvent, Ready, Started, Told, line
 from dbdyno.model.job import connections, server_json
 from dbdyno.run.driver import END_TIMEOUT_S
 from dbdyno.run.driver.child import Child, placed
-from dbdyno.run.driver.lines import Lines, Reader, hello, ready
+from dbdyno.run.driver.lines import Lines, Reader, hello, made
 from dbdyno.run.driver.pattern import Patterns
 from dbdyno.run.measurement import Bench
 
@@ -183,28 +182,26 @@ class Run:
 
     kill = hang_up
 
-    def events(self) -> Iterator[Json]:
+    def events(self) -> Iterator[AnyEvent]:
         """All events up to `done`, each as soon as it is written.
 
         Raises GeneratorError where the program cannot be started or writes what is no event, and
         GeneratorDied where somebody else killed it.
         """
         yield self._said(hello(self._job))
-        yield self._said(ready())
+        yield self._said(made(Ready, {}))
         self._began.wait()
         if not self._told_to_end:
             child = self._start()
-            yield self._said(
-                {"event": "started", "mono_ns": time.monotonic_ns(), "unix_ns": time.time_ns()}
-            )
+            yield self._said(made(Started, {"unix_ns": time.time_ns()}))
             yield from map(self._said, self._reader.begun())
-            for line in child.output:
-                yield from map(self._said, self._reader.events(line))
+            for text in child.output:
+                yield from map(self._said, self._reader.events(text))
         if not self._reader.over:
             yield from map(self._said, self._reader.done(*self._end_of_it()))
 
-    def _said(self, event: Json) -> Json:
-        self._keep(json.dumps(event, separators=(",", ":")))
+    def _said(self, event: AnyEvent) -> AnyEvent:
+        self._keep(line(event))
         return event
 
     def _start(self) -> Child:

@@ -7,7 +7,6 @@ A job that cannot be shared runs on the first seat alone.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import NoReturn, Protocol, Self
 
 from dbdyno.model import Json, Step
 from dbdyno.model.error import GeneratorError, PlanError
+from dbdyno.model.events import AnyEvent, Started, line
 from dbdyno.run.driver import END_TIMEOUT_S, GeneratorDied, Running
 from dbdyno.run.driver.merged_events import Merge, Share
 
@@ -82,7 +82,7 @@ class Spread:
         """
         self._seats = seats[: width(job, len(seats))]
         self._job, self._keep = job, keep
-        self._queue: SimpleQueue[tuple[int, Json | Exception]] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[int, AnyEvent | Exception]] = SimpleQueue()
         self._running: list[TimedRunning] = []
         shares = [
             Share(name=seat.name, offset_ns=seat.clock.offset_ns, here=seat.here)
@@ -137,7 +137,7 @@ class Spread:
         for running in self._running:
             running.kill()
 
-    def events(self) -> Iterator[Json]:
+    def events(self) -> Iterator[AnyEvent]:
         """The merged events up to `done`.
 
         Raises GeneratorDied where one of the generators does not come to its `done`, or started
@@ -151,9 +151,9 @@ class Spread:
             if isinstance(found, Exception):
                 self._raise(self._seats[number].name, found)
             for event in self._merge.take(number, found):
-                self._keep(json.dumps(event, separators=(",", ":"), ensure_ascii=False) + "\n")
+                self._keep(line(event) + "\n")
                 yield event
-            if found["event"] == "started":
+            if isinstance(found, Started):
                 self._refuse_late()
             if self._merge.broken and not stopped:
                 stopped = True

@@ -9,6 +9,7 @@ from dataclasses import asdict
 
 from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
+from dbdyno.model.events import AnyEvent, Done, Ready, Started, Tick, WindowClose, WindowOpen
 from dbdyno.model.job import clients
 from dbdyno.run.driver.benchmark import Benchmark
 from dbdyno.run.driver.child import cpu_ns, placed, thread_shares
@@ -38,18 +39,18 @@ class Run(Benchmark):
         self._clocks_ns: list[int] = []  # at the window's two ends
         self._start([*GATE, *placed(cpus), *job["command"]], hear=self._hear)
 
-    def events(self) -> Iterator[Json]:
+    def events(self) -> Iterator[AnyEvent]:
         """All events up to `done`; those of the window's seconds come when it is over.
 
         Raises GeneratorError where the log cannot be read, GeneratorDied where somebody else killed
         it, ServerError where the server does not say which sessions are its own.
         """
         yield self._hello()
-        yield self._say("ready", connections=self._count, threads=self._job["threads"])
+        yield self._say(Ready, connections=self._count, threads=self._job["threads"])
         self._began.wait()
         clock_ns = unix_minus_mono_ns()
         self._let_go()
-        yield self._say("started", unix_ns=time.time_ns())
+        yield self._say(Started, unix_ns=time.time_ns())
         yield from self._connected(self._sessions())
         yield from self._window()
         if self._job["major"] < CLOCK_KEPT_FROM:
@@ -90,13 +91,13 @@ class Run(Benchmark):
                 self._child.end()
         return []
 
-    def _window(self) -> Iterator[Json]:
+    def _window(self) -> Iterator[AnyEvent]:
         """Opens the window after the warm-up, and closes it before the run ends."""
         stop, pid = self._job["stop"], self._child.pid
         self._open_ns = time.monotonic_ns() + round(stop["warmup_s"] * 1e9)
         if self._ended_by(self._open_ns):
             return
-        yield self._say("window_open", mono_ns=self._open_ns)
+        yield self._say(WindowOpen, mono_ns=self._open_ns)
         begun_ns, before = time.monotonic_ns(), cpu_ns(pid)
         self._clocks_ns.append(unix_minus_mono_ns())
         length_ns = round(stop["seconds"] * 1e9)
@@ -104,7 +105,7 @@ class Run(Benchmark):
             return
         self._closed = True
         close_ns = self._open_ns + length_ns
-        yield self._say("window_close", mono_ns=close_ns, active_ns=length_ns)
+        yield self._say(WindowClose, mono_ns=close_ns, active_ns=length_ns)
         passed_ns, after = time.monotonic_ns() - begun_ns, cpu_ns(pid)
         self._clocks_ns.append(unix_minus_mono_ns())
         self._threads = thread_shares(before, after, passed_ns)
@@ -115,15 +116,15 @@ class Run(Benchmark):
         """Waits until then, in ns of CLOCK_MONOTONIC; whether it has ended before."""
         return self._child.ended.wait(max(0, until_ns - time.monotonic_ns()) / 1e9)
 
-    def _outcome(self, printed: Report | None, clock_ns: int) -> Iterator[Json]:
+    def _outcome(self, printed: Report | None, clock_ns: int) -> Iterator[AnyEvent]:
         """The seconds of the window by the log, and `done`."""
         self._child.wait()
         if self._stopped():
-            yield self._say("done", status="stopped", reason=None, totals={})
+            yield self._say(Done, status="stopped", reason=None, totals={})
             return
         reason = self._failure(printed)
         if reason is not None or printed is None:
-            yield self._say("done", status="failed", reason=reason, totals={})
+            yield self._say(Done, status="failed", reason=reason, totals={})
             return
         tally = self._tally(printed, clock_ns)
         if tally.ended != printed.processed:
@@ -132,11 +133,11 @@ class Run(Benchmark):
                 f"{printed.processed:,}: check the free space of {self._folder.parent}"
             )
         for tick in tally.ticks():
-            yield self._say("tick", **tick)
+            yield self._say(Tick, **tick)
         counted = {"count": tally.ended, "errors": tally.errors, "retries": tally.retries}
         totals = {self._role["name"]: counted | {"rows": None, "skipped": tally.skipped}}
         more = {"threads": self._threads or None, "report": asdict(printed)}
-        yield self._say("done", status="ok", reason=None, totals=totals, **more)
+        yield self._say(Done, status="ok", reason=None, totals=totals, **more)
 
     def _failure(self, printed: Report | None) -> str | None:
         """Why the run is no measurement; None: it is one."""

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dbdyno.model import Json, engine
+from dbdyno.model.events import AnyEvent, Done, Ready, Started, Tick, WindowClose, WindowOpen
 from dbdyno.run.driver.benchmark import Benchmark
 from dbdyno.run.driver.child import cpu_ns, placed, thread_shares
 from dbdyno.run.driver.sessions import looks
@@ -36,7 +37,7 @@ class Run(Benchmark):
         folder = job["folder"] if own else None
         self._start([*placed(cpus), *words, str(wrapped), command], folder=folder)
 
-    def events(self) -> Iterator[Json]:
+    def events(self) -> Iterator[AnyEvent]:
         """All events up to `done`; of the window's last second when its report is there.
 
         Raises GeneratorDied where somebody else killed it, ServerError where the server does not
@@ -45,13 +46,13 @@ class Run(Benchmark):
         yield self._hello()
         if self._heard(report.READY):
             yield from self._connected(self._sessions())
-            yield self._say("ready", connections=self._count, threads=self._count)
+            yield self._say(Ready, connections=self._count, threads=self._count)
             self._began.wait()
             yield from self._work()
         rest = [line for line in self._lines() if report.second(line) is None]
         yield from self._outcome(rest)
 
-    def _work(self) -> Iterator[Json]:
+    def _work(self) -> Iterator[AnyEvent]:
         """From the first event of its threads to their last.
 
         The window's edges are the threads' own times: lines may be read late on a busy host.
@@ -63,14 +64,14 @@ class Run(Benchmark):
             begun += report.moment(line, report.BEGUN)
             over += report.moment(line, report.OVER)
             if line == report.STARTED:
-                yield self._say("started", unix_ns=time.time_ns())
+                yield self._say(Started, unix_ns=time.time_ns())
             if line.endswith(report.CHECKPOINT) if self._told.warmup_s else line == report.STARTED:
                 self._open_ns = max(begun) + self._told.warmup_s * NS_PER_S
-                yield self._say("window_open", mono_ns=self._open_ns)
+                yield self._say(WindowOpen, mono_ns=self._open_ns)
                 read_ns, before = time.monotonic_ns(), cpu_ns(self._child.pid)
             found = report.second(line)
             if found is not None and (tick := self._told.tick(found)) is not None:
-                yield self._say("tick", **tick)
+                yield self._say(Tick, **tick)
             if len(over) == self._count:
                 break
         if not self._open_ns or len(over) < self._count:
@@ -79,7 +80,7 @@ class Run(Benchmark):
         passed_ns, after = time.monotonic_ns() - read_ns, cpu_ns(self._child.pid)
         self._threads = thread_shares(before, after, passed_ns)
         length_ns = self._close_ns - self._open_ns
-        yield self._say("window_close", mono_ns=self._close_ns, active_ns=length_ns)
+        yield self._say(WindowClose, mono_ns=self._close_ns, active_ns=length_ns)
         self._read.wait()
         self._let_go(self._count)
 
@@ -113,23 +114,23 @@ class Run(Benchmark):
             before = found
         return []
 
-    def _outcome(self, lines: list[str]) -> Iterator[Json]:
+    def _outcome(self, lines: list[str]) -> Iterator[AnyEvent]:
         """The window's last second, and `done`."""
         self._child.wait()
         if self._stopped():
-            yield self._say("done", status="stopped", reason=None, totals={})
+            yield self._say(Done, status="stopped", reason=None, totals={})
             return
         printed = report.parse(lines)
         reason = self._failure(printed)
         if reason is not None or printed is None:
-            yield self._say("done", status="failed", reason=reason, totals={})
+            yield self._say(Done, status="failed", reason=reason, totals={})
             return
-        yield self._say("tick", **self._told.last(printed, self._close_ns - self._open_ns))
+        yield self._say(Tick, **self._told.last(printed, self._close_ns - self._open_ns))
         times = report.times(lines, printed, queued=self._told.queued)
         name = self._role["name"]
         total = {"count": printed.events, "rows": None, "errors": 0, "retries": printed.errors}
         yield self._say(
-            "done",
+            Done,
             status="ok",
             reason=None,
             totals={name: total},

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dbdyno.engine import Place, Server, provide
-from dbdyno.engine.postgres import build
+from dbdyno.engine.postgres import build, numbering
 from dbdyno.host import place as places
 from dbdyno.host.account import choose
 from dbdyno.model import Address, Arm
@@ -77,11 +77,12 @@ def builds() -> list[Path]:
     """
     fetched = [place for version in FETCHED for place in _cached(version)]
     here = sorted(
-        (build.parts_of(path.name), path)
+        (release, path)
         for path in [*fetched, *Path("/usr/lib/postgresql").glob("*")]
-        if build.VERSION.fullmatch(path.name) and (path / "bin" / "initdb").is_file()
+        if (release := numbering.of_folder_name(path.name)) is not None
+        if build.holds_server(path)
     )
-    return list({version[0]: path for version, path in here}.values()) or [NONE]
+    return list({release[0]: path for release, path in here}.values()) or [NONE]
 
 
 def _cached(version: str) -> list[Path]:

@@ -26,7 +26,7 @@ import tidy
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 UV = os.environ.get("UV") or shutil.which("uv")
-BINARIES = ("dyno-loadgen", "dyno-fetch", "dyno-flame")
+BINARIES = ("dyno-loadgen", "dyno-flame")
 IN_WHEEL = f"dbdyno-{dbdyno.__version__}.data/scripts"
 WHEEL_BYTES_MAX = 8_000_000
 OF_EVERY_LINUX = {"libc", "libm", "libdl", "librt", "libpthread", "libgcc_s", "ld-linux-x86-64"}
@@ -231,7 +231,7 @@ def test_it_installs_and_runs_without_rust_and_c(wheel: Path, tmp_path: Path) ->
     python = environment / "bin" / "python"
     output(UV, "venv", "--quiet", "--python", sys.executable, environment)
     output(UV, "pip", "install", "--quiet", "--only-binary", ":all:", "--python", python, wheel)
-    for command in (["dyno", "workload", "list"], ["dyno-fetch", "--version"]):
+    for command in (["dyno", "workload", "list"], ["dyno-flame", "--version"]):
         assert subprocess.run(command, env=bare, capture_output=True, check=True).stdout
     with (ROOT / "contract/job-fake.json").open() as job:
         ended = subprocess.run(

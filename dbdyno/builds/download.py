@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Mapping
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import ProxyHandler, Request, build_opener, getproxies
 
 from dbdyno.model.error import ServerError
 
@@ -44,7 +44,7 @@ def exists(url: str, remedy: str) -> bool:
     Raises ServerError where the site does not tell.
     """
     try:
-        with urlopen(Request(url, headers=AGENT, method="HEAD"), timeout=ANSWER_S_MAX):
+        with open_url(url, "HEAD"):
             return True
     except HTTPError as error:
         error.close()
@@ -80,7 +80,7 @@ def chunks(url: str, remedy: str) -> Iterator[bytes]:
     """What lies at an address, piece by piece. Raises ServerError where it cannot be had."""
     end_s = time.monotonic() + DOWNLOAD_S_MAX
     try:
-        with urlopen(Request(url, headers=AGENT), timeout=ANSWER_S_MAX) as answer:
+        with open_url(url, "GET") as answer:
             if url.startswith("https:") and not answer.url.startswith("https:"):
                 raise ValueError(f"the site sends to `{answer.url}`, without TLS")
             while chunk := answer.read(CHUNK_BYTES):
@@ -94,6 +94,19 @@ def chunks(url: str, remedy: str) -> Iterator[bytes]:
         raise refused(url, error) from error
     except (OSError, HTTPException, ValueError) as error:
         raise unreachable(url, error, remedy) from error
+
+
+def open_url(url: str, method: str) -> HTTPResponse:
+    """The beginning of an answer, by a proxy where the environment names one.
+
+    Python's library knows `http_proxy`, `https_proxy` and `no_proxy`, but not `all_proxy`.
+    """
+    proxies = getproxies()
+    if (proxy := proxies.get("all", "")).startswith("http"):
+        proxies = {"http": proxy, "https": proxy, **proxies}
+    request = Request(url, headers=AGENT, method=method)
+    answer: HTTPResponse = build_opener(ProxyHandler(proxies)).open(request, timeout=ANSWER_S_MAX)
+    return answer
 
 
 def refused(url: str, error: HTTPError) -> ServerError:

@@ -1,4 +1,4 @@
-"""Finds the programs that come with the package: dyno-loadgen, dyno-fetch and dyno-flame.
+"""Finds the programs that come with the package: dyno-loadgen and dyno-flame.
 
 Never by PATH: another environment's program of the same name may be of another version.
 """
@@ -10,11 +10,10 @@ import sysconfig
 from importlib import resources
 from pathlib import Path
 
-from dbdyno.model.error import DynoError, GeneratorError, ServerError
+from dbdyno.model.error import DynoError, GeneratorError
 
 ERRORS: dict[str, type[DynoError]] = {
     "dyno-loadgen": GeneratorError,
-    "dyno-fetch": ServerError,
     "dyno-flame": DynoError,
 }
 """The programs, and what is raised where one is missing."""
@@ -23,7 +22,7 @@ ERRORS: dict[str, type[DynoError]] = {
 def find(name: str) -> Path:
     """The path of one of ERRORS.
 
-    An environment variable named for it (`DYNO_LOADGEN`, `DYNO_FETCH`, `DYNO_FLAME`) decides where
+    An environment variable named for it (`DYNO_LOADGEN`, `DYNO_FLAME`) decides where
     it is set; else the program lies beside our own scripts. Raises the program's error of ERRORS,
     which lists what was tried.
     """

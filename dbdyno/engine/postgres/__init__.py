@@ -16,6 +16,7 @@ from dbdyno.engine.postgres import (
     build,
     compile,
     config_file,
+    fetch,
     fingerprint,
     footprint,
     server,
@@ -64,11 +65,12 @@ class PostgresEngine:
 
     def bring(self, version: str, where: str, cache: Path | None, account: Account) -> Build:
         """A prebuilt version, fetched where it is not in the cache. Raises ServerError."""
-        return self.inspect(build.fetch(self.traits.name, version, cache), where, account)
+        folder = fetch.fetch(self.traits.name, version, lambda line: None, cache)
+        return self.inspect(folder, where, account)
 
     def fetch(self, version: str, say: Callable[[str], None]) -> Path:
         """A prebuilt version; of a major alone the newest. Raises ServerError."""
-        return build.fetch(self.traits.name, version, newest=True)
+        return fetch.fetch(self.traits.name, version, say, newest=True)
 
     def folders(self, cache: Path, root: Path) -> Iterator[Path]:
         """The folders in which distributions and a build from source put it."""

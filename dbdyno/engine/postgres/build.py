@@ -1,4 +1,4 @@
-"""Builds of PostgreSQL: those that are here, and bringing prebuilt ones into the cache.
+"""Builds of PostgreSQL that are here: what one is, and which are in the cache or installed.
 
 A version that was fetched once is found without going online: `17` is then the newest 17 that is
 here.
@@ -6,24 +6,20 @@ here.
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from dbdyno.builds import VERSION_S_MAX, Build
-from dbdyno.builds import cache as builds_cache
+from dbdyno.engine.postgres import numbering
 from dbdyno.host import account as accounts
 from dbdyno.host import place
-from dbdyno.host import program as binary
 from dbdyno.host.account import Account
+from dbdyno.host.program import is_program
 from dbdyno.model.error import ServerError
 
-FETCH_S_MAX = 900.0
 MAJOR_MIN, MAJOR_MAX = 9, 18
 """The versions that there are prebuilt: 9.6 to 18."""
-VERSION = re.compile(r"\d+(\.\d+){0,2}")
 VERSION_LINE = re.compile(r"postgres \(PostgreSQL\) (\d+)(?:\.(\d+))?(?:\.(\d+))?(\S*)")
 INSTALLED = ("usr/lib/postgresql/*", "usr/local/pgsql")
 """The folders in which distributions and a build from source put PostgreSQL, under the root."""
@@ -79,67 +75,20 @@ def version_of(found: re.Match[str]) -> tuple[str, int]:
     return version, major * 10000 + (minor if major >= 10 else minor * 100 + patch)
 
 
-def fetch(engine: str, version: str, cache: Path | None = None, *, newest: bool = False) -> Path:
-    """The folder of a prebuilt server, brought into the cache where it is not there yet.
-
-    `newest`: goes online for `17` even though a 17 is in the cache. Raises ServerError where the
-    version does not exist or cannot be brought.
-    """
-    cache = cache or place.cache_root()
-    check(engine, version)
-    here = cached(engine, version, cache)
-    if here is not None and not (newest and version.count(".") < 1):
-        return here
-    program = binary.find("dyno-fetch")
-    cache.mkdir(parents=True, exist_ok=True)
-    command = [str(program), engine, version, "--into", str(cache), "--json"]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=FETCH_S_MAX, check=False,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        raise ServerError(
-            f"{engine} {version} was not fetched within {FETCH_S_MAX:.0f} s: check the network"
-        ) from error
-    if done.returncode != 0:
-        said = " ".join(done.stderr.split()).removeprefix(f"{program.name}: ")
-        said = said or f"{program} ended with status {done.returncode}"
-        raise ServerError(f"{engine} {version} cannot be fetched: {said}")
-    try:
-        path = Path(json.loads(done.stdout)["path"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ServerError(f"`{program}` gave an invalid answer: {done.stdout[:200]!r}") from error
-    builds_cache.open_to_all(path, cache)
-    return path
-
-
-def check(engine: str, version: str) -> None:
-    """Raises ServerError for an engine or a version that there cannot be prebuilt."""
-    if engine != "postgres":
-        raise ServerError(f"no prebuilt `{engine}` is available: name its folder by `base_dir`")
-    if not VERSION.fullmatch(version) or not MAJOR_MIN <= int(version.split(".")[0]) <= MAJOR_MAX:
-        raise ServerError(
-            f"there is no PostgreSQL `{version}` prebuilt: write `17`, `17.6` (9.6 to 18)"
-        )
-
-
 def cached(engine: str, version: str, cache: Path) -> Path | None:
-    """The newest version in the cache that `version` names; None where there is none."""
-    wanted = parts_of(version)
-    found = [
-        (parts_of(path.name), path)
-        for path in (cache / engine).glob("*")
-        if VERSION.fullmatch(path.name) and (path / "bin" / "initdb").is_file()
+    """The newest release in the cache that a version names; None where there is none."""
+    fitting = [
+        (release, folder)
+        for folder in (cache / engine).glob("*")
+        if (release := numbering.of_folder_name(folder.name)) is not None
+        if numbering.names(version, release) and holds_server(folder)
     ]
-    fitting = [one for one in found if one[0][: len(wanted)] == wanted]
     return max(fitting)[1] if fitting else None
 
 
-def parts_of(version: str) -> tuple[int, ...]:
-    """(17, 6) of `17.6`; a third part of 0, which the index adds (`17.6.0`), is dropped."""
-    parts = tuple(map(int, version.split(".")))
-    return parts[:2] if len(parts) == 3 and parts[0] >= 10 else parts
+def holds_server(folder: Path) -> bool:
+    """Whether a folder holds a whole server."""
+    return all(is_program(folder / "bin" / name) for name in ("postgres", "initdb"))
 
 
 def installed(cache: Path | None = None, root: Path = Path("/")) -> list[Build]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from dbdyno import store
-from dbdyno.engine import Server, golden
+from dbdyno.engine import Server
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.interface import HostSampler
 from dbdyno.host import quiesce
 from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
@@ -145,7 +146,7 @@ class Run:
         self.judged = steps
         return steps
 
-    def set_up(self, copy: golden.Copy | None, ahead: Sequence[Step]) -> None:
+    def set_up(self, copy: Copy | None, ahead: Sequence[Step]) -> None:
         """Makes and starts the server, from a copy or empty; `broken` says why it does not run."""
         self.cool_down()
         if copy is not None:
@@ -212,7 +213,7 @@ class Run:
             self.lab.plan, arm=self.arm.name, block=self.block.number, workload=self.use.title
         )
 
-    def copy(self) -> golden.Copy | None:
+    def copy(self) -> Copy | None:
         """The golden copy that this run begins from; None: from an empty server.
 
         Raises ServerError where the copy is damaged.
@@ -223,7 +224,7 @@ class Run:
             starting_state.find(self.lab.plan, self.point), self.lab.results
         )
 
-    def begin_from(self, copy: golden.Copy, *, began: bool) -> None:
+    def begin_from(self, copy: Copy, *, began: bool) -> None:
         """Gives the server a copy of the kept data, and says so in the results.
 
         `began`: the run begins so; else it has just made the copy. Raises HostError where the disk

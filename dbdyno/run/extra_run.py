@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dbdyno import store
-from dbdyno.engine import golden
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.host import perf, quiesce
 from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import DynoError, ServerError
@@ -178,7 +178,7 @@ class Again(Run):
         """The folder of a step's profile, and the bench that measures it."""
         return made(self.judged_folder(step)), self.seeded(step)
 
-    def copy(self) -> golden.Copy | None:
+    def copy(self) -> Copy | None:
         """The copy that this part begins from, whoever made it. Raises ServerError."""
         if self.part.copy is None:
             return None

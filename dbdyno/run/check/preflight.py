@@ -15,9 +15,10 @@ from pathlib import Path
 from dbdyno import engine, workload
 from dbdyno.builds import compile
 from dbdyno.builds.compile import Wish
-from dbdyno.engine import Build, Server, access, golden, installed
+from dbdyno.engine import Build, Server, access, installed
 from dbdyno.engine.access import Access
 from dbdyno.engine.external import ExternalServer
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.preset import arm_config
 from dbdyno.engine.settings import Demand, Settled
 from dbdyno.host import capacity, core_sets, perf, place, quiesce
@@ -61,7 +62,7 @@ class Prepared:
     steps: StepsOf
     sizing: Capacity  # the same in all blocks, also when the plan goes on later
     points: PointsOf
-    copies: Mapping[str, golden.Copy]  # that are there already, by key
+    copies: Mapping[str, Copy]  # that are there already, by key
     copy_bytes: Mapping[str, int]  # by key: of those that are there, and a guess of the others
     disk: tuple[Need, ...]  # of the largest run, and of the golden copies that are still to be made
     data_path: Path
@@ -331,7 +332,7 @@ def refuse_short_memory(plan: Plan) -> None:
 def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
     """Adds where data are kept, and which golden copies there are. Raises ServerError: bad ones."""
     points: dict[tuple[str, str], tuple[Point, ...]] = {}
-    copies: dict[str, golden.Copy] = {}
+    copies: dict[str, Copy] = {}
     sizes: dict[str, int] = {}
     for arm in plan.arms:
         for use in filter(lambda one: one.save is not None, plan.workloads):

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from dbdyno.model import Json
+from dbdyno.run.driver.interface import Clock, Keep, Seat
 from dbdyno.run.driver.loadgen import Generator, Loadgen
-from dbdyno.run.driver.spread import Clock, Keep, Seat, Spread
+from dbdyno.run.driver.spread import Spread
 
 TIMES = ("mono_ns", "due_ns", "start_ns", "end_ns")
 

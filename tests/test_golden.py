@@ -17,8 +17,8 @@ from dbdyno.host import account, data_folder, quiesce
 from dbdyno.host.place import Place
 from dbdyno.model import Json, Step
 from dbdyno.model.error import HostError, ServerError
-from dbdyno.run import starting_state
-from dbdyno.run.check import disk_space, dry_run
+from dbdyno.run import disk_space, starting_state
+from dbdyno.run.check import dry_run
 
 PARTS: Json = {"server": {"version": "17.6"}, "seed": 7, "steps": [{"name": "fill"}]}
 ABOUT: Json = {

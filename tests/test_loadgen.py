@@ -9,7 +9,8 @@ import pytest
 
 from dbdyno.model import events as schema
 from dbdyno.model.error import GeneratorError
-from dbdyno.run.driver import GeneratorDied, loadgen
+from dbdyno.run.driver import loadgen
+from dbdyno.run.driver.interface import GeneratorDied
 from dbdyno.run.driver.loadgen import Generator
 
 CONTRACT = Path(__file__).parent.parent / "contract"

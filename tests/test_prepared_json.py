@@ -19,7 +19,7 @@ from dbdyno.builds.source import Source
 from dbdyno.engine import Place
 from dbdyno.engine.golden_copy import Copy
 from dbdyno.run.check import preflight, prepared_json
-from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.prepared import Prepared
 
 READS = '[[workloads]]\nname = "./reads.toml"\n'
 SWEPT = """

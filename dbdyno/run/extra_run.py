@@ -20,8 +20,9 @@ from dbdyno.model.error import DynoError, ServerError
 from dbdyno.run import profile, starting_state
 from dbdyno.run import step as steps
 from dbdyno.run.arm import Run, copy_leg
-from dbdyno.run.check.preflight import Prepared
-from dbdyno.run.measurement import Bench, StepFailed
+from dbdyno.run.driver.interface import Bench
+from dbdyno.run.measurement import StepFailed
+from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, rest_leg
 from dbdyno.run.recorder import Sampling
 from dbdyno.run.starting_state import Point

@@ -18,7 +18,7 @@ from dbdyno.model import Json
 from dbdyno.model.error import ServerError
 from dbdyno.model.job import settle_s
 from dbdyno.run import step
-from dbdyno.run.driver import Inbox
+from dbdyno.run.driver.inbox import Inbox
 from dbdyno.run.measurement import Measurement, StepFailed
 from dbdyno.run.progress import Pulse
 from dbdyno.run.step import Load

@@ -19,7 +19,7 @@ from dbdyno.host import place
 from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.plan import schedule
 from dbdyno.plan.schedule import SAVE
-from dbdyno.run import driver
+from dbdyno.run.driver import registry
 from dbdyno.store import BlockFolder, Results
 
 COPY_BYTES_PER_S = 150e6
@@ -69,7 +69,7 @@ def points(
         "server": server.identity,
         "steps": [
             {"name": s.name, "setup": list(s.setup), "job": s.job, "pad_to_s": s.pad_to_s}
-            | ({} if (version := driver.of(s).version(s)) is None else {"version": version})
+            | ({} if (version := registry.of(s).version(s)) is None else {"version": version})
             for s in steps
             if s.ordinal <= saved.ordinal
         ],

@@ -12,6 +12,7 @@ import pytest
 
 from dbdyno.engine import fake, golden
 from dbdyno.engine.fake import FakeEngine, FakeServer
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.interface import Fingerprint
 from dbdyno.host import data_folder
 from dbdyno.host.account import Account
@@ -52,11 +53,11 @@ class KeepingServer(FakeServer):
         its = super().plants
         return its | {"default_us": its["default_us"] * math.exp(self.offset)}
 
-    def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
+    def prepare_from(self, copy: Copy, *, shared_blocks: bool) -> None:
         """Takes the offset of the copy's fill, which its key draws."""
         self.offset = random.Random(copy.key).gauss(0, self.sd)
 
-    def keep(self, parts: Json, about: Json) -> golden.Copy:
+    def keep(self, parts: Json, about: Json) -> Copy:
         """Keeps a folder with next to nothing in it."""
         made = data_folder.make(self.root / self.name, "data", here())
         (made / "rows").write_text("filled")

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dbdyno.engine import Place, Server, provide
+from dbdyno.engine import Place, Server
+from dbdyno.engine.arm_server import provide
 from dbdyno.engine.postgres import build, numbering
 from dbdyno.host import place as places
 from dbdyno.host.account import choose

@@ -9,8 +9,9 @@ import pytest
 
 from dbdyno.model import Json
 from dbdyno.model.events import AnyEvent
+from dbdyno.run.driver.interface import Clock, Keep, Seat
 from dbdyno.run.driver.loadgen import Generator, Loadgen
-from dbdyno.run.driver.spread import Clock, Keep, Seat, Spread
+from dbdyno.run.driver.spread import Spread
 from wire_form import plain, typed
 
 TIMES = ("mono_ns", "due_ns", "start_ns", "end_ns")

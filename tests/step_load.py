@@ -9,8 +9,8 @@ from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.engine.interface import HostSampler
 from dbdyno.model import Json, Step
-from dbdyno.run import driver, measurement
-from dbdyno.run.driver import Running
+from dbdyno.run.driver import registry
+from dbdyno.run.driver.interface import Bench, Running
 from wire_form import plain
 
 Then = Callable[[Running, Json], None]
@@ -24,7 +24,7 @@ def load(
 
     `keep` gets the lines of its events.
     """
-    makes = driver.of(step)
+    makes = registry.of(step)
     said = heard(makes.start(makes.prepare(step, bench(server)), keep, None))
     last = said[-1]
     assert last["status"] == "ok", (step.name, last["reason"])
@@ -33,7 +33,7 @@ def load(
 
 def events(server: Server, step: Step, *, seed: int = 7, threads: int = 1) -> list[Json]:
     """Everything that is said of a step's load on a running server."""
-    makes = driver.of(step)
+    makes = registry.of(step)
     job = makes.prepare(step, bench(server, seed=seed, threads=threads))
     return heard(makes.start(job, lambda _: None, None))
 
@@ -52,9 +52,9 @@ def heard(load: Running, then: Then = lambda running, event: None) -> list[Json]
     return said
 
 
-def bench(server: Server, *, seed: int = 7, threads: int = 1) -> measurement.Bench:
+def bench(server: Server, *, seed: int = 7, threads: int = 1) -> Bench:
     """Where a step of one arm is measured, and nothing is observed."""
-    return measurement.Bench(
+    return Bench(
         server=server, sampler=no_sampler, arm="suite", block=1, seed=seed, switch=None,
         threads=threads,
     )  # fmt: skip

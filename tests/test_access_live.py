@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from dbdyno.engine import Place, Server, access, provide
+from dbdyno.engine import Place, Server, access
+from dbdyno.engine.arm_server import provide
 from dbdyno.engine.mysql import connection
 from dbdyno.host import process, program
 from dbdyno.model import Arm, Json

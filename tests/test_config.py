@@ -11,6 +11,7 @@ from dbdyno.engine import Build, preset
 from dbdyno.engine.postgres import settings as settings_of_postgres
 from dbdyno.engine.preset import Capacity, files, parse
 from dbdyno.engine.preset import arm_config as config
+from dbdyno.engine.preset.show import listing, show
 from dbdyno.host.account import Account
 from dbdyno.model import Arm
 from dbdyno.model.error import PlanError
@@ -170,7 +171,7 @@ LISTED = [(engine, name) for engine in files.engines() for name in files.presets
 @pytest.mark.parametrize(("engine", "listed"), LISTED)
 def test_each_preset_shows_as_a_configuration_file(engine: str, listed: str):
     name = listed.replace("<n>", "8")
-    shown = preset.show(name, capacity=LARGE, engine=engine).splitlines()
+    shown = show(name, capacity=LARGE, engine=engine).splitlines()
     assert shown[0].startswith(f"# {name}: ")
     settings = [line for line in shown if line[0] not in "#["]
     if engine == "postgres":
@@ -417,19 +418,19 @@ def test_a_name_that_means_nothing_is_one_line(name: str, engine: str, message: 
 def test_a_preset_is_shown_for_the_version_that_is_asked_for(
     name: str, release: str | None, first: str
 ):
-    shown = preset.show(name, capacity=LARGE, release=release)
+    shown = show(name, capacity=LARGE, release=release)
     assert first in shown.splitlines()[1]
 
 
 def test_the_list_names_presets_tags_and_sizes():
-    lines = list(preset.listing())
+    lines = list(listing())
     assert any(line.startswith("mariadb   z12c      12.3+") for line in lines)
     assert any("_wm<n>" in line for line in lines)
 
 
 def test_a_file_that_is_shown_names_no_file_of_the_binary_log():
     for name, line in (("z12a", "log_bin"), ("z12a_bl0", "skip_log_bin")):
-        assert line in preset.show(name, capacity=LARGE).splitlines()
+        assert line in show(name, capacity=LARGE).splitlines()
 
 
 # --- What a build refuses ----------------------------------------------------------------------

@@ -10,7 +10,8 @@ from dbdyno import plan
 from dbdyno.engine.preset import Capacity
 from dbdyno.host.capacity import cores
 from dbdyno.model import Json
-from dbdyno.run.check import plan_record, preflight
+from dbdyno.run.check import plan_record
+from dbdyno.run.prepared import Prepared
 from dbdyno.store import continuation
 
 PLAN = """
@@ -31,7 +32,7 @@ def kept(more: str = "", text: str = PLAN) -> Json:
     """plan.json of the plan with `more` at its end."""
     parsed = plan.parse(text + more, Path("/plans/p.toml"))
     sizing = Capacity(cores=cores(), memory_bytes=1 << 30, free_disk_bytes=1 << 30)
-    prepared = preflight.Prepared(
+    prepared = Prepared(
         builds={}, releases={}, steps={}, sizing=sizing, points={}, copies={}, copy_bytes={},
         disk=(), data_path=Path("/"), device=None,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from dbdyno import engine as engines
 from dbdyno.engine import Server
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
-from dbdyno.run.check import dropped_tables
+from dbdyno.run import dropped_tables
 
 SETUP = (
     "SET x = 1",

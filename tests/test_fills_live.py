@@ -9,7 +9,9 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.engine import golden, provide
+from dbdyno.engine import golden
+from dbdyno.engine.arm_server import provide
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.host.place import Place
 from dbdyno.model import Arm
 from dbdyno.run import blocks
@@ -45,7 +47,7 @@ def here() -> Iterator[Place]:
         yield place
 
 
-def rows_of(copy: golden.Copy, here: Place) -> list[tuple]:
+def rows_of(copy: Copy, here: Place) -> list[tuple]:
     """What a server finds that begins from the copy."""
     arm = Arm(name="reader", engine="postgres", base_dir=builds()[-1])
     server = provide(arm, place=here)

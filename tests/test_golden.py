@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.engine import golden
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.postgres import fingerprint
 from dbdyno.host import account, data_folder, quiesce
 from dbdyno.host.place import Place
 from dbdyno.model import Json, Step
 from dbdyno.model.error import HostError, ServerError
-from dbdyno.run import starting_state
-from dbdyno.run.check import disk_space, dry_run
+from dbdyno.run import disk_space, starting_state
+from dbdyno.run.check import dry_run
 
 PARTS: Json = {"server": {"version": "17.6"}, "seed": 7, "steps": [{"name": "fill"}]}
 ABOUT: Json = {
@@ -201,38 +202,38 @@ def test_a_disk_that_refuses_a_copy_is_told_in_one_line(tmp_path: Path) -> None:
 # --- Damage ------------------------------------------------------------------------------------
 
 
-def lose(copy: golden.Copy) -> None:
+def lose(copy: Copy) -> None:
     (copy.data_dir / "base" / "1").unlink()
 
 
-def shorten(copy: golden.Copy) -> None:
+def shorten(copy: Copy) -> None:
     (copy.data_dir / "base" / "1").write_bytes(b"x")
 
 
-def start(copy: golden.Copy) -> None:
+def start(copy: Copy) -> None:
     (copy.data_dir / fingerprint.CONTROL).write_bytes(
         fingerprint.CONTROL_HEAD.pack(1, 1700, 2024, 6)
     )
 
 
-def other_version(copy: golden.Copy) -> None:
+def other_version(copy: Copy) -> None:
     (copy.data_dir / "PG_VERSION").write_text("16\n")
 
 
-def tear(copy: golden.Copy) -> None:
+def tear(copy: Copy) -> None:
     path = copy.folder / golden.FACTS
     path.write_bytes(path.read_bytes()[:100])
 
 
-def newer(copy: golden.Copy) -> None:
+def newer(copy: Copy) -> None:
     (copy.folder / golden.FACTS).write_text(json.dumps(copy.facts | {"format": 2}))
 
 
-def other_parts(copy: golden.Copy) -> None:
+def other_parts(copy: Copy) -> None:
     (copy.folder / golden.FACTS).write_text(json.dumps(copy.facts | {"parts": {}}))
 
 
-def no_data(copy: golden.Copy) -> None:
+def no_data(copy: Copy) -> None:
     copy.data_dir.rename(copy.folder / "elsewhere")
 
 

@@ -20,7 +20,9 @@ import own_lab
 from dbdyno import builds as build
 from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.engine import Place, Server, golden, provide
+from dbdyno.engine import Place, Server, golden
+from dbdyno.engine.arm_server import provide
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.postgres import cache_warming
 from dbdyno.engine.preset import Capacity
 from dbdyno.host import account, data_folder, leftovers, process, quiesce
@@ -66,7 +68,7 @@ def filled(server: Server) -> list[tuple]:
     return server.execute(LOOK)
 
 
-def again(server: Server, copy: golden.Copy, *, shared_blocks: bool = False) -> list[tuple]:
+def again(server: Server, copy: Copy, *, shared_blocks: bool = False) -> list[tuple]:
     """Starts the server from a copy; what LOOK says of it."""
     server.prepare_from(copy, shared_blocks=shared_blocks)
     server.start()

@@ -10,7 +10,8 @@ import pytest
 from dbdyno.model import Json
 from dbdyno.model import events as schema
 from dbdyno.model.error import GeneratorError
-from dbdyno.run.driver import GeneratorDied, loadgen
+from dbdyno.run.driver import loadgen
+from dbdyno.run.driver.interface import GeneratorDied
 from dbdyno.run.driver.loadgen import Generator
 from wire_form import plain
 

@@ -21,9 +21,9 @@ from dbdyno.model.verdict import Verdict, Word
 from dbdyno.plan import schedule
 from dbdyno.run import blocks as runner
 from dbdyno.run import looks
-from dbdyno.run.arm import Lab
 from dbdyno.run.check import preflight
-from dbdyno.run.driver import GeneratorDied
+from dbdyno.run.driver.interface import GeneratorDied
+from dbdyno.run.lab import Lab
 from dbdyno.run.way import Here
 from dbdyno.store import Results
 

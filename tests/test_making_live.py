@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from dbdyno import plan
-from dbdyno.engine import Place, provide
+from dbdyno.engine import Place
+from dbdyno.engine.arm_server import provide
 from dbdyno.engine.mysql import connection
 from dbdyno.host import locales
 from dbdyno.model import Arm, Initdb, Json

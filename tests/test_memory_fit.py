@@ -10,7 +10,7 @@ import pytest
 from dbdyno import engine
 from dbdyno.model import Arm
 from dbdyno.plan import parse
-from dbdyno.run.check import memory_fit, preflight
+from dbdyno.run.check import memory_fit
 
 GB = 1 << 30
 PLAN = """
@@ -73,7 +73,7 @@ def test_the_arms_own_buffers_count(monkeypatch: pytest.MonkeyPatch) -> None:
             engine="postgres", setting=lambda name: {"old": "1GB", "new": "2GB"}[arm.name]
         )
 
-    monkeypatch.setattr(preflight, "provide_server", server)
+    monkeypatch.setattr(memory_fit, "provide_server", server)
     plan: Any = parse(PLAN, None)
     prepared: Any = None
     assert memory_fit.shared_bytes(plan, "new", prepared) == 2 * GB

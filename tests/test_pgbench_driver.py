@@ -16,7 +16,8 @@ from dbdyno import workload
 from dbdyno.host import process
 from dbdyno.model import Json, Step
 from dbdyno.model.error import GeneratorError, PlanError, WorkloadError
-from dbdyno.run.driver import GeneratorDied, Running, pgbench
+from dbdyno.run.driver import pgbench
+from dbdyno.run.driver.interface import GeneratorDied, Running
 from dbdyno.run.driver.pgbench import client, report, run
 from server_place import within
 from step_load import Then

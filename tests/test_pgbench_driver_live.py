@@ -11,8 +11,8 @@ import pytest
 
 from dbdyno.engine import Server
 from dbdyno.model import Arm, Json
-from dbdyno.run import driver
-from dbdyno.run.driver import Running
+from dbdyno.run.driver import registry
+from dbdyno.run.driver.interface import Running
 from dbdyno.run.driver.pgbench import client
 from dbdyno.stats.response_times import Histogram
 from server_place import a_place, builds, started
@@ -74,7 +74,7 @@ def measured(
     (folder / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder / "tmp"))
     step = only_step(folder, STEP.format(name="mine", pgbench=pgbench, seconds=2))
-    makes = driver.of(step)
+    makes = registry.of(step)
     lines: list[list[str]] = []
     job = makes.prepare(step, bench(server, threads=2))
     assert "--random-seed=7" in job["command"]

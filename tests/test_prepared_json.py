@@ -16,9 +16,10 @@ from dbdyno.builds import compile
 from dbdyno.builds.compile import Wish
 from dbdyno.builds.flags import Flags
 from dbdyno.builds.source import Source
-from dbdyno.engine import Place, golden
+from dbdyno.engine import Place
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.run.check import preflight, prepared_json
-from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.prepared import Prepared
 
 READS = '[[workloads]]\nname = "./reads.toml"\n'
 SWEPT = """
@@ -61,7 +62,7 @@ WISH = Wish(
     options=("--with-lz4",),
     jobs=2,
 )
-COPY = golden.Copy(folder=Path("/data/golden/1"), facts={"key": "1", "wal_dir": None, "bytes": 5})
+COPY = Copy(folder=Path("/data/golden/1"), facts={"key": "1", "wal_dir": None, "bytes": 5})
 
 
 def again(prepared: Prepared) -> Prepared:

@@ -15,7 +15,7 @@ from dbdyno.host.perf import elf
 from dbdyno.model import Plan
 from dbdyno.model.error import HostError
 from dbdyno.run.check import preflight, profiling
-from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.prepared import Prepared
 
 PLAN = """
 [arms.old]

@@ -21,7 +21,8 @@ from dbdyno.model import Comparison, Json, Plan, Step, StepRun
 from dbdyno.model.error import DynoError, GeneratorError, PlanError, WorkloadError
 from dbdyno.run import blocks
 from dbdyno.run.check import drivers, preflight
-from dbdyno.run.driver import GeneratorDied, program
+from dbdyno.run.driver import program
+from dbdyno.run.driver.interface import GeneratorDied
 from dbdyno.store import Results
 from server_place import within
 from wire_form import plain

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.engine import fake, installed, provide
+from dbdyno.engine import fake, installed
+from dbdyno.engine.arm_server import provide
 from dbdyno.engine.fake.sampler import KEYS as sampler_keys
 from dbdyno.engine.postgres import build, fetch
 from dbdyno.host import program as binary

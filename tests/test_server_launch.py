@@ -20,6 +20,7 @@ from dbdyno.host.observe.reader import Reader
 from dbdyno.model import Arm, Placement
 from dbdyno.model.error import HostError, PlanError
 from dbdyno.run.check import preflight
+from dbdyno.run.prepared import Prepared, provide_server
 
 SELF = accounts.Account(name="self", uid=os.geteuid(), gid=os.getegid(), other=False)
 PLAN = """
@@ -130,14 +131,12 @@ def test_an_arms_preset_is_sized_to_the_plans_processors_and_to_the_arms_own_lim
     )
     sizing = preflight.size(parsed, None)
     assert sizing.cores == 1
-    prepared = preflight.Prepared(
+    prepared = Prepared(
         builds={"a": build}, releases={}, steps={("insert-benchmark", "a"): ()}, sizing=sizing,
         points={}, copies={}, copy_bytes={}, disk=(), data_path=tmp_path, device=None,
     )  # fmt: skip
     settled = preflight.settle(parsed, prepared)
-    server = preflight.provide_server(
-        parsed, parsed.arms[0], replace(prepared, settled=settled), tmp_path
-    )
+    server = provide_server(parsed, parsed.arms[0], replace(prepared, settled=settled), tmp_path)
     assert server.setting("shared_buffers") == "737MB"
     large = replace(prepared, sizing=replace(sizing, cores=48))
     other = preflight.settle(parsed, large)["a"].values

@@ -79,7 +79,7 @@ def test_a_killed_labs_server_is_ended_at_the_next_start(place: Place, how: str)
 
 @pytest.mark.live
 def test_its_data_folder_is_free_again(place: Place):
-    from dbdyno.engine import provide
+    from dbdyno.engine.arm_server import provide
     from dbdyno.model import Arm
 
     a_killed_lab(place, "running")

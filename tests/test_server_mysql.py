@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.engine import Place, Server, golden, provide
+from dbdyno.engine import Place, Server, golden
+from dbdyno.engine.arm_server import provide
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.mysql import buffer_pool
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.host import process
@@ -240,7 +242,7 @@ def goes_on_from_a_golden_copy(server: Server, place: Place) -> None:
 class Moved:
     """A copy's facts with data that lie elsewhere."""
 
-    def __init__(self, copy: golden.Copy, data_dir: Path) -> None:
+    def __init__(self, copy: Copy, data_dir: Path) -> None:
         self.facts, self.wal_dir, self.data_dir = copy.facts, copy.wal_dir, data_dir
 
 

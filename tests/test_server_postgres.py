@@ -14,7 +14,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dbdyno.engine import Place, Server, provide
+from dbdyno.engine import Place, Server
+from dbdyno.engine.arm_server import provide
 from dbdyno.host import process
 from dbdyno.model import Arm, Json
 from dbdyno.model.error import HostError, PlanError, ServerError

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 
 from dbdyno.model import Json, Step, events
 from dbdyno.model.error import GeneratorError, PlanError
-from dbdyno.run.driver import GeneratorDied, loadgen
+from dbdyno.run.driver import loadgen
+from dbdyno.run.driver.interface import GeneratorDied, Keep, Seat
 from dbdyno.run.driver.merged_events import ERRORS_WRITTEN_MAX, Merge, Share
-from dbdyno.run.driver.spread import Keep, Seat, Spread, refuse_unfit, width
+from dbdyno.run.driver.spread import Spread, refuse_unfit, width
 from dbdyno.stats import hdr_histogram
 from spread_seats import seat
 from wire_form import plain, typed

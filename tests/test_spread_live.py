@@ -15,7 +15,9 @@ from dbdyno.engine import Server
 from dbdyno.engine.interface import HostSampler
 from dbdyno.model import Arm, Json
 from dbdyno.model.events import parse
-from dbdyno.run import blocks, driver, measurement
+from dbdyno.run import blocks
+from dbdyno.run.driver import registry
+from dbdyno.run.driver.interface import Bench
 from dbdyno.run.driver.spread import Spread
 from dbdyno.store import Results
 from server_place import a_place, builds, started
@@ -97,10 +99,10 @@ def job_of(server: Server, folder: Path, name: str) -> Json:
     loaded = workload.load(str(folder / "w.toml"))
     (step,) = [one for one in workload.expand(loaded, {}, "postgres") if one.name == name]
     server.execute("DROP TABLE IF EXISTS t1", *step.setup, database=DATABASE)
-    bench = measurement.Bench(
+    bench = Bench(
         server=server, sampler=no_sampler, arm="s", block=1, seed=7, switch=None, threads=2
     )
-    return driver.of(step).prepare(step, bench)
+    return registry.of(step).prepare(step, bench)
 
 
 def run(job: Json, seats: int, pause_at: int | None = None) -> list[Json]:

@@ -11,9 +11,9 @@ import step_load
 from dbdyno import workload
 from dbdyno.host import process
 from dbdyno.model import Address, Json, Password, Step
-from dbdyno.model.error import PlanError, WorkloadError
-from dbdyno.run import driver
-from dbdyno.run.driver import GeneratorDied, Running, sysbench
+from dbdyno.model.error import GeneratorError, PlanError, WorkloadError
+from dbdyno.run.driver import registry, sysbench
+from dbdyno.run.driver.interface import GeneratorDied, Running
 from dbdyno.run.driver.sysbench import report, run, script
 from dbdyno.stats.response_times import Histogram
 from step_load import Then
@@ -167,7 +167,7 @@ def test_its_window_is_of_whole_seconds_and_operations(tmp_path: Path) -> None:
 
 def refused(step: Step) -> str:
     with pytest.raises(PlanError) as raised:
-        driver.of(step).check(step, None, None)  # type: ignore[arg-type] # the plan is not asked
+        registry.of(step).check(step, None, None)  # type: ignore[arg-type] # the plan is not asked
     return str(raised.value)
 
 
@@ -310,5 +310,5 @@ def test_a_stop_in_its_window_ends_it_and_leaves_nothing(
 
 def test_a_program_that_cannot_be_started_is_told(tmp_path: Path) -> None:
     job = fake_sysbench.job(tmp_path) | {"command": ["./none", "oltp_point_select", "run"]}
-    with pytest.raises(driver.GeneratorError, match="`sysbench` cannot be started"):
+    with pytest.raises(GeneratorError, match="`sysbench` cannot be started"):
         heard(job)

@@ -11,7 +11,7 @@ from bench import contenders
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.model import Arm, Json
-from dbdyno.run import driver
+from dbdyno.run.driver import registry
 from dbdyno.stats.response_times import Histogram
 from server_place import a_place, started
 from step_load import events, load, only_step
@@ -70,7 +70,7 @@ def filled(server: Server) -> None:
 def measured(server: Server, folder: Path, sysbench: str) -> list[Json]:
     """The events of a step of 2 s."""
     step = only_step(folder, STEP.format(name="mine", sysbench=sysbench), server.engine)
-    driver.of(step).check(step, None, None)  # type: ignore[arg-type] # the plan is not asked
+    registry.of(step).check(step, None, None)  # type: ignore[arg-type] # the plan is not asked
     return events(server, step, threads=2)
 
 

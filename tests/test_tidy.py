@@ -152,6 +152,48 @@ def test_modules_of_a_crate_that_import_in_a_circle_are_found(tmp_path: Path) ->
     assert found in [[f"loadgen/src/lib.rs:1 rust-circle: {circle}"] for circle in circles]
 
 
+PACKAGE = {
+    "dbdyno/run/__init__.py": '"""Run."""\nfrom dbdyno.run import arm\n',
+    "dbdyno/run/lab.py": '"""Lab."""\n',
+    "tests/test_one.py": '"""One."""\nimport dbdyno.run\nimport dbdyno.run.lab\n',
+}
+
+
+def test_modules_that_import_what_they_share_are_left_alone(tmp_path: Path) -> None:
+    arm = '"""Arm."""\nimport dbdyno.run.lab\nfrom dbdyno.run import lab\n'
+    assert plant(tmp_path, PACKAGE | {"dbdyno/run/arm.py": arm}) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "line"),
+    [
+        ("from dbdyno.run import of", 3),
+        ("import dbdyno.run", 3),
+        ("from . import lab, of", 3),
+        ("if TYPE_CHECKING:\n    from dbdyno.run import Site", 4),
+        ("def f():\n    from dbdyno.run import of", 4),
+    ],
+)
+def test_a_module_that_imports_what_imports_it_is_found(
+    tmp_path: Path, statement: str, line: int
+) -> None:
+    arm = f'"""Arm."""\nfrom dbdyno.run import lab\n{statement}\n'
+    found = plant(tmp_path, PACKAGE | {"dbdyno/run/arm.py": arm})
+    first = "dbdyno/run/__init__.py:2 python-circle: dbdyno.run imports dbdyno.run.arm imports "
+    other = f"dbdyno/run/arm.py:{line} python-circle: dbdyno.run.arm imports dbdyno.run imports "
+    assert found in [[f"{first}dbdyno.run"], [f"{other}dbdyno.run.arm"]]
+
+
+def test_a_circle_of_three_modules_is_found(tmp_path: Path) -> None:
+    texts = {
+        "dbdyno/run/arm.py": '"""Arm."""\nfrom dbdyno.run import site\n',
+        "dbdyno/run/lab.py": '"""Lab."""\nfrom dbdyno.run.arm import Run\n',
+        "dbdyno/run/site.py": '"""Site."""\nfrom dbdyno.run.lab import Lab\n',
+    }
+    (found,) = plant(tmp_path, PACKAGE | texts)
+    assert " python-circle: dbdyno.run." in found and found.count(" imports ") == 3
+
+
 @pytest.mark.parametrize(
     "expression",
     [

@@ -14,8 +14,8 @@ from dbdyno import engine as engines
 from dbdyno.engine import Server
 from dbdyno.model import Address, Headline, Json, MetricSource, Right, Step
 from dbdyno.model.error import ServerError
-from dbdyno.run import told
-from dbdyno.run.check import dropped_tables, rights
+from dbdyno.run import dropped_tables, told
+from dbdyno.run.check import rights
 from dbdyno.run.step import summary
 
 STEP = Step(

@@ -19,8 +19,7 @@ from dbdyno.model.error import DynoError, HostError, LabDied, PlanError, ServerE
 from dbdyno.model.processor import CPU_STATES
 from dbdyno.plan import calibration
 from dbdyno.report import page
-from dbdyno.run import arm, blocks, looks, measurement, void
-from dbdyno.run.check import disk_space
+from dbdyno.run import arm, blocks, disk_space, looks, measurement, void
 from dbdyno.run.way import Here
 from dbdyno.store import Results
 

@@ -11,6 +11,7 @@ import pytest
 
 from dbdyno import engine, plan
 from dbdyno.engine import Server
+from dbdyno.engine.arm_server import settled
 from dbdyno.engine.mysql import activity, instruments
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.engine.settings import Demand
@@ -45,7 +46,7 @@ def _server(mysql_engine: str, request: pytest.FixtureRequest) -> Iterator[Serve
         return
     arm = an_arm(mysql_engine)
     with a_place(mysql_engine) as place:
-        build, _ = engine.settled(arm, place=place)
+        build, _ = settled(arm, place=place)
         wanted = engine.of(mysql_engine).settle(arm, build, capacity.here(place.data_root), DEMAND)
         made = engine.of(mysql_engine).server(arm, build, place, wanted)
         made.prepare()

@@ -16,7 +16,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from dbdyno.engine import Place, Server, provide
+from dbdyno.engine import Place, Server
+from dbdyno.engine.arm_server import provide
 from dbdyno.host import process
 from dbdyno.host.account import choose
 from dbdyno.host.observe import procfs

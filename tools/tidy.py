@@ -394,10 +394,43 @@ def rust_circle(tree: Tree) -> Iterator[Violation]:
                 module = path.relative_to(folder).with_suffix("").parts[0]
                 used = {name for name in RUST_USE.findall(source.code) if name in modules}
                 uses.setdefault(module, set()).update(used - {module})
-        try:
-            TopologicalSorter(uses).prepare()
-        except CycleError as circle:
-            yield Violation(root, 1, "rust-circle", " uses ".join(reversed(circle.args[1])))
+        if names := circle(uses):
+            yield Violation(root, 1, "rust-circle", " uses ".join(names))
+
+
+def python_circle(tree: Tree) -> Iterator[Violation]:
+    """A module can be read and tested without those that import it, also a package's `__init__`."""
+    # import-linter compares folders and files that lie beside each other, so it sees no __init__.
+    uses = {name: used(source, tree.modules) - {name} for name, source in tree.modules.items()}
+    if names := circle(uses):
+        source = tree.modules[names[0]]
+        line = tree.imports[source.path][names[1]]
+        yield Violation(source.path, line, "python-circle", " imports ".join(names))
+
+
+def used(source: Source, modules: Collection[str]) -> set[str]:
+    """The modules that a file imports, or names of; also for types alone, or within a function."""
+    names: set[str] = set()
+    for node in source.nodes:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute(source, node)
+            inner = {f"{base}.{alias.name}" for alias in node.names}
+            names |= inner if inner <= set(modules) else {base, *inner}
+    return names & set(modules)
+
+
+def circle(uses: Mapping[str, Collection[str]]) -> list[str]:
+    """Names of which each uses the next, and the last is the first; none where there is no circle.
+
+    The same tree has the same answer.
+    """
+    try:
+        TopologicalSorter({name: sorted(uses[name]) for name in sorted(uses)}).prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
+    return []
 
 
 Rule = Callable[[Tree], Iterator[Violation]]
@@ -411,6 +444,7 @@ RULES: tuple[Rule, ...] = (
     engine_name,
     unreached,
     rust_circle,
+    python_circle,
 )
 
 

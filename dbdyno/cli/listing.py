@@ -79,12 +79,12 @@ def workload_show(
 @config_app.command("list")
 def config_list(as_json: AsList = False) -> None:
     """List the configuration presets and tags: engine, name, versions, description."""
-    from dbdyno.engine import preset
+    from dbdyno.engine.preset import show
 
     if as_json:
-        print(json.dumps(preset.rows(), indent=1))  # noqa: T201
+        print(json.dumps(show.rows(), indent=1))  # noqa: T201
         return
-    for line in preset.listing():
+    for line in show.listing():
         print(line)  # noqa: T201
 
 
@@ -99,13 +99,13 @@ def config_show(
     ] = None,
 ) -> None:
     """Print a preset, sized for this host or another."""
-    from dbdyno.engine import preset
-    from dbdyno.engine.preset import arm_config
+    from dbdyno.engine.preset import arm_config, show
     from dbdyno.host import capacity
+    from dbdyno.model.size import Capacity
 
-    shown = preset.show(
+    shown = show.show(
         name,
-        capacity=preset.Capacity(
+        capacity=Capacity(
             cores=cores or capacity.cores(),
             memory_bytes=arm_config.bytes_of(memory) if memory else capacity.memory_bytes(),
             free_disk_bytes=None,

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dbdyno import engine
+from dbdyno.engine.dsn_form import HOST, MODE, PREFERRED, ROOT, DsnForm
 from dbdyno.model import Address, Arm
 from dbdyno.model.engine import having
 from dbdyno.model.error import PlanError
 
 NO_TLS = ("disable", "disabled")
-PREFERRED = "prefer"
-"""TLS where the server has it: what the clients of all engines do where nobody says anything."""
-HOST, MODE, ROOT = "host", "mode", "root"
-
-
-@dataclass(frozen=True, kw_only=True)
-class DsnForm:
-    """How an engine's clients write a server's place."""
-
-    schemes: tuple[str, ...]  # what a URI begins with, the one to write first
-    port: int
-    keys: Mapping[str, str]  # the parameters after `?`, and what they say
-    modes: Mapping[str, str]  # how what is checked of a certificate is named, and libpq's name
-    no_tls: str  # how a connection without TLS is asked for
 
 
 def address(arm: Arm) -> Address:

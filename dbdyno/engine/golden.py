@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno import engine
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.host import account as accounts
 from dbdyno.host import data_folder, leftovers
 from dbdyno.host.account import Account
@@ -38,29 +39,6 @@ GONE = ".gone-"
 """How names begin of folders that are being made, or removed; what a break leaves is swept up."""
 COPY_S_MAX = 6 * 3600.0
 """For a terabyte on a disk that does 50 MB/s."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Copy:
-    """A golden copy as it lies on disk; `facts` is its golden.json."""
-
-    folder: Path
-    facts: Json
-
-    @property
-    def key(self) -> str:
-        """Its key: a hash of all that determines its content."""
-        return str(self.facts["key"])
-
-    @property
-    def data_dir(self) -> Path:
-        """The data directory."""
-        return self.folder / "data"
-
-    @property
-    def wal_dir(self) -> Path | None:
-        """The write-ahead log; None where it lies in the data directory."""
-        return None if self.facts["wal_dir"] is None else Path(self.facts["wal_dir"])
 
 
 @dataclass(frozen=True, kw_only=True)

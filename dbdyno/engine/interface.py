@@ -8,9 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from dbdyno.builds import Build
+from dbdyno.builds.compile import Method
+from dbdyno.builds.flags import Recipes
+from dbdyno.engine.dsn_form import DsnForm
+from dbdyno.engine.golden_copy import Copy
+from dbdyno.engine.preset import Settings
 from dbdyno.engine.rights import Lack, Need
 from dbdyno.engine.settings import Demand, Settled
 from dbdyno.engine.snapshot import Subject
@@ -23,13 +28,6 @@ from dbdyno.model.engine import of as traits_of
 from dbdyno.model.events import AnyEvent
 from dbdyno.model.job import server_json
 from dbdyno.model.size import Capacity
-
-if TYPE_CHECKING:
-    from dbdyno.builds.compile import Method
-    from dbdyno.builds.flags import Recipes
-    from dbdyno.engine.dsn import DsnForm
-    from dbdyno.engine.golden import Copy
-    from dbdyno.engine.preset import Settings
 
 WARM_S_MAX = 4 * 3600.0
 """For reading one relation into the caches."""

@@ -17,6 +17,7 @@ from dbdyno.engine import access, golden, log
 from dbdyno.engine.access import Entrance
 from dbdyno.engine.alone import Alone
 from dbdyno.engine.by_sql import BySql
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.interface import BY_LOOPBACK, BY_SOCKET, Client, HostSampler
 from dbdyno.engine.settings import Settled
 from dbdyno.host import account as accounts
@@ -94,7 +95,7 @@ class Home:
         account.make_folder(self.socket_dir)
         return data, wal
 
-    def fill(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
+    def fill(self, copy: Copy, *, shared_blocks: bool) -> None:
         """Fills the empty folders from a golden copy; see golden.fill."""
         pairs = [(self.data_dir, copy.data_dir)]
         if self.wal_dir is not None and copy.wal_dir is not None:
@@ -103,7 +104,7 @@ class Home:
             what = f"copy {self._arm.name}"
             golden.fill(folder, copied, self._place, shared_blocks=shared_blocks, what=what)
 
-    def keep(self, parts: Json, about: Json) -> golden.Copy:
+    def keep(self, parts: Json, about: Json) -> Copy:
         """Makes the data of a server that was shut down a golden copy; it has none then.
 
         `parts` determine the content, `about` are further facts. Raises ServerError, HostError.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dbdyno.engine import golden
 from dbdyno.engine.alone import Alone
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.model import Json
 
 
@@ -26,11 +26,11 @@ class Unseen(Alone):
     def prepare(self) -> None:
         """Such a server has no data directory of ours."""
 
-    def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
+    def prepare_from(self, copy: Copy, *, shared_blocks: bool) -> None:
         """There is nothing to begin from."""
         raise AssertionError("`save` is refused for such an arm when the plan is read")
 
-    def keep(self, parts: Json, about: Json) -> golden.Copy:
+    def keep(self, parts: Json, about: Json) -> Copy:
         """There is nothing to keep."""
         raise AssertionError("`save` is refused for such an arm when the plan is read")
 

@@ -7,80 +7,32 @@ The caller decides when each step comes: one arm after the other (`runner`), or 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from dbdyno import store
-from dbdyno.engine import Server, golden
+from dbdyno.engine import Server
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.interface import HostSampler
 from dbdyno.host import quiesce
 from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
 from dbdyno.plan import schedule
-from dbdyno.run import find, hooks, measurement, profile, starting_state
+from dbdyno.run import disk_space, find, hooks, measurement, profile, starting_state
 from dbdyno.run import step as steps
-from dbdyno.run.check import disk_space, preflight
-from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.driver.interface import Bench
 from dbdyno.run.hooks import Hooks
-from dbdyno.run.measurement import Bench, StepFailed
-from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch, duration, rest_leg
+from dbdyno.run.lab import Lab
+from dbdyno.run.measurement import StepFailed
+from dbdyno.run.prepared import Prepared, provide_server
+from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, duration, rest_leg
 from dbdyno.run.starting_state import Point
-from dbdyno.store import Results
-
-if TYPE_CHECKING:
-    from dbdyno.run.generators import Generators
-    from dbdyno.run.site import Site
 
 DATABASE = "ib"
 """The database that the workloads' tables live in; the Insert Benchmark's own name for it."""
-
-
-@dataclass(kw_only=True)
-class Servers:
-    """How many servers of a lab are up, and when the last one ended: for the rest between them."""
-
-    up: int = 0
-    ended_s: float | None = None  # by the monotonic clock; None: none has been up yet
-
-    @property
-    def rest_due(self) -> bool:
-        """Whether the next server is made after others, and none is up."""
-        return self.up == 0 and self.ended_s is not None
-
-    def began(self) -> None:
-        """One more is up from now on."""
-        self.up += 1
-
-    def ended(self) -> None:
-        """One of them is gone."""
-        self.up -= 1
-        self.ended_s = time.monotonic()
-
-    def idle_s(self) -> float:
-        """How long none has been up."""
-        return 0.0 if self.ended_s is None else time.monotonic() - self.ended_s
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lab:
-    """Parts that all runs of a plan share."""
-
-    plan: Plan
-    prepared: Prepared
-    results: Results
-    watch: Watch
-    through: int | None = None  # the last block before the next look; None: the plan's last
-    servers: Servers = field(default_factory=Servers)
-    sites: Mapping[str, Site] = field(default_factory=dict)  # by the name of the plan's host
-    generators: Generators | None = None  # on other hosts; None: load is made beside the server
-    node: str | None = None  # this host's name where Slurm gave it; None: it has none
-
-    def steps(self, block: Block, use: WorkloadUse, arm: str) -> tuple[Step, ...]:
-        """The steps that an arm does in a block, as if from an empty server, in their order."""
-        return preflight.in_order(self.plan, self.prepared, block, use, arm)
 
 
 @dataclass(kw_only=True)
@@ -106,7 +58,7 @@ class Run:
     def __enter__(self) -> Self:
         log = self.home / "log"
         log.mkdir(exist_ok=True)
-        self.server = preflight.provide_server(self.lab.plan, self.arm, self.lab.prepared, log)
+        self.server = provide_server(self.lab.plan, self.arm, self.lab.prepared, log)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -145,7 +97,7 @@ class Run:
         self.judged = steps
         return steps
 
-    def set_up(self, copy: golden.Copy | None, ahead: Sequence[Step]) -> None:
+    def set_up(self, copy: Copy | None, ahead: Sequence[Step]) -> None:
         """Makes and starts the server, from a copy or empty; `broken` says why it does not run."""
         self.cool_down()
         if copy is not None:
@@ -212,7 +164,7 @@ class Run:
             self.lab.plan, arm=self.arm.name, block=self.block.number, workload=self.use.title
         )
 
-    def copy(self) -> golden.Copy | None:
+    def copy(self) -> Copy | None:
         """The golden copy that this run begins from; None: from an empty server.
 
         Raises ServerError where the copy is damaged.
@@ -223,7 +175,7 @@ class Run:
             starting_state.find(self.lab.plan, self.point), self.lab.results
         )
 
-    def begin_from(self, copy: golden.Copy, *, began: bool) -> None:
+    def begin_from(self, copy: Copy, *, began: bool) -> None:
         """Gives the server a copy of the kept data, and says so in the results.
 
         `began`: the run begins so; else it has just made the copy. Raises HostError where the disk

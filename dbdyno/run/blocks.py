@@ -26,12 +26,12 @@ from dbdyno.model import Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.model.error import DynoError, HostError, LabDied, ResultError
 from dbdyno.plan import schedule
 from dbdyno.run import commits, extra_run, interleave, profile, site, starting_state, void
-from dbdyno.run.arm import Lab, copy_leg
+from dbdyno.run.arm import copy_leg
 from dbdyno.run.check import notices, plan_record, preflight
-from dbdyno.run.check.preflight import Prepared
 from dbdyno.run.driver import ceiling
+from dbdyno.run.lab import Lab, Went
+from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch, rest_leg
-from dbdyno.run.site import Went
 from dbdyno.run.starting_state import Point
 from dbdyno.store import Results, Took
 

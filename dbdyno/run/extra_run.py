@@ -13,15 +13,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dbdyno import store
-from dbdyno.engine import golden
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.host import perf, quiesce
 from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import DynoError, ServerError
 from dbdyno.run import profile, starting_state
 from dbdyno.run import step as steps
 from dbdyno.run.arm import Run, copy_leg
-from dbdyno.run.check.preflight import Prepared
-from dbdyno.run.measurement import Bench, StepFailed
+from dbdyno.run.driver.interface import Bench
+from dbdyno.run.measurement import StepFailed
+from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, rest_leg
 from dbdyno.run.recorder import Sampling
 from dbdyno.run.starting_state import Point
@@ -178,7 +179,7 @@ class Again(Run):
         """The folder of a step's profile, and the bench that measures it."""
         return made(self.judged_folder(step)), self.seeded(step)
 
-    def copy(self) -> golden.Copy | None:
+    def copy(self) -> Copy | None:
         """The copy that this part begins from, whoever made it. Raises ServerError."""
         if self.part.copy is None:
             return None

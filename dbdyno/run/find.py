@@ -15,7 +15,7 @@ from dbdyno.model import Json, Step
 from dbdyno.model.find import FIND, Probed
 from dbdyno.model.job import clients
 from dbdyno.run import step as steps
-from dbdyno.run.measurement import Bench
+from dbdyno.run.driver.interface import Bench
 from dbdyno.run.progress import Pulse
 from dbdyno.stats import find
 from dbdyno.stats.find import Probe

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from dbdyno.engine import Server
 from dbdyno.model import Json
 from dbdyno.model.events import AnyEvent, Ready, WindowClose
-from dbdyno.run.driver import Running
-from dbdyno.run.driver.spread import Keep, Seat, Spread
+from dbdyno.run.driver.interface import Generators, Keep, Running, Seat
+from dbdyno.run.driver.spread import Spread
 
 COUNTS = ("sent_bytes", "received_bytes")
-
-
-class Generators(Protocol):
-    """The plan's hosts that make the load of a server on another one."""
-
-    def seats(self, server: Server) -> Sequence[Seat]:
-        """A seat on each, with what its clock says now. Raises LabDied where one is lost."""
-
-    def network(self, server: Server, *, trip: bool) -> dict[str, Json]:
-        """By host the bytes that its interface towards the server has carried so far.
-
-        `trip`: and how long a round trip to the server takes. Raises LabDied.
-        """
 
 
 class FromElsewhere:

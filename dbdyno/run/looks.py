@@ -19,9 +19,9 @@ from dbdyno.model.step import StepName
 from dbdyno.plan import schedule
 from dbdyno.run import blocks as runner
 from dbdyno.run import look_words as words
-from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
 from dbdyno.run.check import step_lengths
+from dbdyno.run.lab import Lab
 from dbdyno.run.way import Here, Way
 from dbdyno.stats import looks as stats
 from dbdyno.store import Results

@@ -6,11 +6,10 @@ Everything that asks the server anything happens here, before the load begins or
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 from dbdyno import store
 from dbdyno.engine import Server
@@ -18,42 +17,13 @@ from dbdyno.engine.interface import HostSampler
 from dbdyno.engine.snapshot import Subject
 from dbdyno.host import program, quiesce
 from dbdyno.host.observe import canary
-from dbdyno.model import HookMoment, Json, Observe, Step
+from dbdyno.model import HookMoment, Json, Step
 from dbdyno.model.error import ServerError
-from dbdyno.run import invariants, told
-from dbdyno.run.check import dropped_tables
-from dbdyno.run.hooks import Hooks
-
-if TYPE_CHECKING:
-    from dbdyno.run.generators import Generators
+from dbdyno.run import dropped_tables, invariants, told
+from dbdyno.run.driver.interface import Bench
 
 LOG_LINES_MAX = 60
 """Of the server's log in failed.json: a crash is followed by some lines of each connection."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bench:
-    """The place of a measurement: the server, its database's name, the block's seed."""
-
-    server: Server
-    sampler: Callable[[Path], HostSampler]  # from the path of host.jsonl
-    arm: str
-    block: int
-    seed: int
-    threads: int | None  # of the generator; None: its own default
-    spin: bool = False  # whether its threads look for answers before they sleep
-    switch: Json | None  # what was waited for before this arm's server started
-    warm: str | None = None  # how caches are warmed before the step: it is the first after a start
-    checkpoint: bool = False  # whether the step begins with a checkpoint
-    data_path: Path | None = None  # on the device that has to rest after it
-    turns: Json | None = None  # how the step is interleaved with other arms'; None: it is not
-    observe: Observe = field(default_factory=Observe)  # of the server while the window is open
-    cpus: str | None = None  # the processors of the generator; None: all
-    generators: Generators | None = None  # on other hosts; None: the load is made here
-    hooks: Hooks | None = None  # what the plan wants before and after the step
-    lag: bool = False  # whether the arm has standbys, whose replay lag is read
-    build: Path | None = None  # the folder of the arm's build; None: the lab does not make it
-    device: Json | None = None  # what its device did in the run's last such reading, if any was
 
 
 class StepFailed(Exception):

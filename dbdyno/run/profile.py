@@ -14,7 +14,8 @@ from dbdyno.host import perf
 from dbdyno.model import Json, Plan, ProfileWish, Step, WorkloadUse
 from dbdyno.model.error import DynoError
 from dbdyno.run import step as steps
-from dbdyno.run.measurement import Bench, StepFailed
+from dbdyno.run.driver.interface import Bench
+from dbdyno.run.measurement import StepFailed
 from dbdyno.run.progress import Leg, Pulse
 from dbdyno.run.recorder import Recorder, Sampling
 from dbdyno.store import profile

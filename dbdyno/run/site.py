@@ -4,39 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from dbdyno.model import Block, Json, WorkloadUse
 from dbdyno.run import extra_run, interleave
-from dbdyno.run.arm import Lab, Run
+from dbdyno.run.arm import Run
 from dbdyno.run.driver import ceiling
-
-
-class Went(Protocol):
-    """Arms that went through a workload."""
-
-    @property
-    def failed(self) -> int:
-        """How many steps failed or were skipped."""
-
-    def repeat(self) -> None:
-        """Profiles what cannot go on, in extra runs. Raises LabDied as the judged runs do."""
-
-
-class Site(Protocol):
-    """A host that measures arms of a plan."""
-
-    def measure(self, lab: Lab, block: Block, use: WorkloadUse, arms: Sequence[str]) -> Went:
-        """Takes the arms through the workload: all at once where the plan says so.
-
-        Their files are in the block's folder afterwards. Raises LabDied where the lab failed.
-        """
-
-    def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Json:
-        """What the load generator can do there, for so many connections by protocol.
-
-        Raises GeneratorError where it cannot be measured.
-        """
+from dbdyno.run.lab import Lab, Site, Went
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from dbdyno.model.events import (
 )
 from dbdyno.model.job import settle_s
 from dbdyno.run import step
-from dbdyno.run.driver import Inbox
+from dbdyno.run.driver.inbox import Inbox
 from dbdyno.run.measurement import Measurement, StepFailed
 from dbdyno.run.progress import Pulse
 from dbdyno.run.step import Load

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.engine import Server, golden
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.host import place
 from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.plan import schedule
 from dbdyno.plan.schedule import SAVE
-from dbdyno.run import driver
+from dbdyno.run.driver import registry
 from dbdyno.store import BlockFolder, Results
 
 COPY_BYTES_PER_S = 150e6
@@ -68,7 +69,7 @@ def points(
         "server": server.identity,
         "steps": [
             {"name": s.name, "setup": list(s.setup), "job": s.job, "pad_to_s": s.pad_to_s}
-            | ({} if (version := driver.of(s).version(s)) is None else {"version": version})
+            | ({} if (version := registry.of(s).version(s)) is None else {"version": version})
             for s in steps
             if s.ordinal <= saved.ordinal
         ],
@@ -91,12 +92,12 @@ def data_root(plan: Plan) -> Path:
     return plan.data_dir or place.data_root()
 
 
-def find(plan: Plan, at: Point) -> golden.Copy | None:
+def find(plan: Plan, at: Point) -> Copy | None:
     """The golden copy of a point; None where there is none yet. Raises ServerError: it is bad."""
     return golden.find(data_root(plan), at.key)
 
 
-def usable(copy: golden.Copy | None, results: Results) -> golden.Copy | None:
+def usable(copy: Copy | None, results: Results) -> Copy | None:
     """The copy, where a run of these results may begin from it.
 
     One that was made in a block of theirs which was broken off may not: the steps before it would
@@ -124,7 +125,7 @@ def about(step: Step, results: Results, number: int) -> Json:
     }
 
 
-def record(copy: golden.Copy, at: Point, *, began: bool) -> Json:
+def record(copy: Copy, at: Point, *, began: bool) -> Json:
     """golden.json of a run (docs/results.md): whether it `began` from the copy, or made it."""
     here = {"workload": at.step.workload, "step": at.step.name, "step_ordinal": at.step.ordinal}
     keys = ("key", "made_unix_ns", "bytes")
@@ -155,7 +156,7 @@ def text_of(pieces: Sequence[str | Json]) -> str:
     return pieces[0] if pieces and isinstance(pieces[0], str) else ""
 
 
-def described(copy: golden.Copy) -> str:
+def described(copy: Copy) -> str:
     """A copy for the person who watches."""
     facts = copy.facts
     return f"golden copy {copy.key} of {golden.made(facts)}, after {facts['step']}"

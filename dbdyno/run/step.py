@@ -32,12 +32,11 @@ from dbdyno.model.events import (
     WindowOpen,
 )
 from dbdyno.model.job import clients
-from dbdyno.run import driver
-from dbdyno.run.driver import Running
-from dbdyno.run.driver.spread import Keep
+from dbdyno.run.driver import registry
+from dbdyno.run.driver.interface import Bench, Keep, Running
 from dbdyno.run.generators import FromElsewhere
 from dbdyno.run.in_window import LagReader, TimedHooks, catch_up
-from dbdyno.run.measurement import Bench, Measurement, StepFailed
+from dbdyno.run.measurement import Measurement, StepFailed
 from dbdyno.run.progress import Pulse
 from dbdyno.run.step_progress import Meter, unit
 
@@ -99,7 +98,7 @@ class Load:
 
     def __enter__(self) -> Self:
         """Starts the generator. Raises GeneratorError where it cannot be started."""
-        makes = driver.of(self.step)
+        makes = registry.of(self.step)
         complete = self._with_log(makes.prepare(self.step, self.bench))
         store.write_json(self.folder / "job.json", complete)
         with ExitStack() as stack:
@@ -132,7 +131,7 @@ class Load:
 
         if self._elsewhere is not None:
             return self._elsewhere.start(job, keep, self.bench.cpus, raw=raw)
-        return driver.of(self.step).start(job, keep, self.bench.cpus)
+        return registry.of(self.step).start(job, keep, self.bench.cpus)
 
     def _with_log(self, job: Json) -> Json:
         """The job with the place of its log, if it has one: `transactions.ROLE` in the folder."""

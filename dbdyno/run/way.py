@@ -11,8 +11,8 @@ from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import ResultError
 from dbdyno.run import blocks as runner
-from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
+from dbdyno.run.lab import Lab
 from dbdyno.store import Results
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -22,34 +21,14 @@ from dbdyno.report import page as report_page
 from dbdyno.report.render import html
 from dbdyno.serve import beside, history, listing, live, numbers
 from dbdyno.serve.access import Access, Door
-from dbdyno.serve.archive import Archive
-from dbdyno.serve.folders import Folders, Result
-from dbdyno.serve.frame import Frame
-from dbdyno.serve.judged import Judged
+from dbdyno.serve.folders import Folders
+from dbdyno.serve.serving import Serving
 
 REPORT_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """A report has its scripts in itself, and asks for nothing."""
-
-
-@dataclass(frozen=True)
-class Serving:
-    """The parts that all pages share."""
-
-    folders: Folders
-    frame: Frame = field(default_factory=Frame)
-    judged: Judged = field(default_factory=Judged)
-    archive: Archive = field(default_factory=Archive)
-    draw: Draw | None = None  # draws a report's flame graphs
-
-    def result(self, request: Request) -> Result:
-        """The result that an address names. Raises HTTPException where there is none."""
-        found = self.folders.result(request.path_params["key"])
-        if found is None:
-            raise HTTPException(404, "There is no such result: was it removed or renamed?")
-        return found
 
 
 Page = Callable[[Serving, Request], Response]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -33,9 +32,7 @@ from dbdyno.serve import charted
 from dbdyno.serve.charted import Search, View, Way, Ways, day, link, report
 from dbdyno.serve.history import configuration, figure_words
 from dbdyno.serve.listing import has_words
-
-if TYPE_CHECKING:
-    from dbdyno.serve.app import Serving
+from dbdyno.serve.serving import Serving
 
 PATH = "/beside"
 NS_PER_MINUTE = 60e9

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -36,9 +36,7 @@ from dbdyno.report.parts import (
 from dbdyno.serve import charted
 from dbdyno.serve.charted import Search, View, Way, Ways, day, link, report
 from dbdyno.serve.listing import has_words
-
-if TYPE_CHECKING:
-    from dbdyno.serve.app import Serving
+from dbdyno.serve.serving import Serving
 
 PATH = "/history"
 SORTS: tuple[By, ...] = get_args(By)

@@ -12,7 +12,8 @@ from pathlib import Path
 from bench.jobs import ACCOUNTS_OF_SCALE, TELLERS_OF_SCALE
 from bench.pairs import Contender, Sample
 from bench.process import ContenderFailed
-from dbdyno.engine import Build, Place, Server, provide
+from dbdyno.engine import Build, Place, Server
+from dbdyno.engine.arm_server import provide
 from dbdyno.engine.postgres import build as fetch
 from dbdyno.host import leftovers, place
 from dbdyno.host.lock import HostLock

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.engine.connection import cut_off, exposed, may_be_exposed, password
-from dbdyno.engine.dsn import PREFERRED
+from dbdyno.engine.dsn_form import PREFERRED
 from dbdyno.engine.mysql import flavour
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError

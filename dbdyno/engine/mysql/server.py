@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from dbdyno.builds import Build
-from dbdyno.engine import golden
 from dbdyno.engine import log as files
 from dbdyno.engine.access import Entrance, refuse_own
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.local_server import Home, LocalServer, free_port
 from dbdyno.engine.mysql import access, connection, facts, initialize, layout, log, settings
 from dbdyno.engine.mysql import thread_kind as threads
@@ -109,7 +109,7 @@ class MysqlServer(LocalServer):
         self._fresh = True
         self._home.times["initdb_s"] = time.monotonic() - begun_s
 
-    def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
+    def prepare_from(self, copy: Copy, *, shared_blocks: bool) -> None:
         """Makes the data directory as a copy of a golden one; an earlier one is removed.
 
         `shared_blocks` as in golden.fill. Raises ServerError, HostError.
@@ -122,7 +122,7 @@ class MysqlServer(LocalServer):
         self._home.times["copy_s"] = time.monotonic() - begun_s
         self._write_options()
 
-    def keep(self, parts: Json, about: Json) -> golden.Copy:
+    def keep(self, parts: Json, about: Json) -> Copy:
         """Shuts the server down and makes its data directory a golden copy; it has none then.
 
         `parts` determine the content, `about` are further facts (golden.keep). Raises ServerError

@@ -9,7 +9,7 @@ from pathlib import Path
 from dbdyno.builds import Build
 from dbdyno.builds.compile import Method
 from dbdyno.builds.flags import Recipes
-from dbdyno.engine.dsn import HOST, MODE, ROOT, DsnForm
+from dbdyno.engine.dsn_form import HOST, MODE, ROOT, DsnForm
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.interface import Fingerprint, Footprint, Server, Setting
 from dbdyno.engine.postgres import (

@@ -15,6 +15,7 @@ from typing import Any
 from dbdyno.builds import Build
 from dbdyno.engine import golden, log
 from dbdyno.engine.access import Entrance, refuse_own
+from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.local_server import LOOK_EVERY_S, Home, LocalServer, free_port
 from dbdyno.engine.postgres import (
     access,
@@ -137,7 +138,7 @@ class PostgresServer(LocalServer):
                 rules.write("local replication all trust\n")
         self._write_settings()
 
-    def prepare_from(self, copy: golden.Copy, *, shared_blocks: bool) -> None:
+    def prepare_from(self, copy: Copy, *, shared_blocks: bool) -> None:
         """Makes the data directory a copy of a golden one, with this server's settings.
 
         `shared_blocks`: see golden.fill. Raises HostError where the disk refuses.
@@ -150,7 +151,7 @@ class PostgresServer(LocalServer):
         self._home.times["copy_s"] = time.monotonic() - begun_s
         self._write_settings()
 
-    def keep(self, parts: Json, about: Json) -> golden.Copy:
+    def keep(self, parts: Json, about: Json) -> Copy:
         """Shuts the server down and makes its data directory a golden copy; it has none then.
 
         `parts` determine the content, `about` are further facts (golden.keep). Raises ServerError

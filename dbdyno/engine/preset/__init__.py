@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dbdyno.engine.preset.name import parse
 from dbdyno.engine.preset.render import Settings, render
-from dbdyno.engine.preset.show import listing, rows, show
 from dbdyno.model.size import Capacity
 
-__all__ = ["Capacity", "Settings", "listing", "parse", "render", "rows", "show"]
+__all__ = ["Capacity", "Settings", "parse", "render"]

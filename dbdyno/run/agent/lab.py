@@ -21,12 +21,12 @@ from dbdyno.run.agent import wire
 from dbdyno.run.agent.files import Sender
 from dbdyno.run.agent.seat import Relayed
 from dbdyno.run.agent.upward import Upward
-from dbdyno.run.arm import Lab, Servers
 from dbdyno.run.check import dry_run, host_checkup, prepared_json
-from dbdyno.run.check.preflight import Prepared, prepare
+from dbdyno.run.check.preflight import prepare
 from dbdyno.run.driver import ceiling
+from dbdyno.run.lab import Lab, Servers, Went
+from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import Leg, Pulse, Watch
-from dbdyno.run.site import Went
 from dbdyno.store import Results, handover
 
 FOLDER = "agent"

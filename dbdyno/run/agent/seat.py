@@ -16,16 +16,15 @@ from dbdyno.model import Json, events
 from dbdyno.model.error import LabDied
 from dbdyno.run.agent.session import ROUND_TRIPS
 from dbdyno.run.agent.upward import Channel, Upward
-from dbdyno.run.driver import END_TIMEOUT_S, GeneratorDied
+from dbdyno.run.driver.interface import END_TIMEOUT_S, Clock, GeneratorDied, Keep, Seat
 from dbdyno.run.driver.loadgen import refuse_foreign
-from dbdyno.run.driver.spread import Clock, Keep, Seat
 
 ANSWER_S_MAX = 60.0
 """How long a host may take to answer what takes no time there."""
 
 
 class Relayed:
-    """The generators of a plan (run.generators.Generators)."""
+    """The generators of a plan (run.driver.interface.Generators)."""
 
     def __init__(self, hosts: Sequence[str], upward: Upward) -> None:
         self._hosts = hosts
@@ -76,7 +75,7 @@ def answer(channel: Channel) -> Json:
 
 
 class RelayedGenerator:
-    """A dyno-loadgen on another host (run.driver.spread.TimedRunning)."""
+    """A dyno-loadgen on another host (run.driver.interface.TimedRunning)."""
 
     def __init__(self, channel: Channel, keep: Keep) -> None:
         self._channel = channel

@@ -17,10 +17,10 @@ from dbdyno.model.error import PlanError
 from dbdyno.run.agent import wire
 from dbdyno.run.agent.files import Receiver
 from dbdyno.run.agent.session import Session, Unreachable
-from dbdyno.run.arm import Lab
 from dbdyno.run.check import prepared_json
 from dbdyno.run.check.host_checkup import Checkup
-from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.lab import Lab
+from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import Leg, Pulse, Watch
 from dbdyno.store import handover
 
@@ -127,7 +127,7 @@ class There:
         assert self._opened is not None
         return self._opened
 
-    # --- As run.site.Site ---
+    # --- As run.lab.Site ---
 
     def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Json:
         """As Site.ceiling."""

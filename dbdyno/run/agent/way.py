@@ -15,11 +15,11 @@ from dbdyno.plan.hosts import refuse_unaddressed
 from dbdyno.run import blocks as runner
 from dbdyno.run import commits, starting_state
 from dbdyno.run.agent.site import Hosts, There
-from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
 from dbdyno.run.check import dry_run, preflight
 from dbdyno.run.check.host_checkup import Checkup
-from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.lab import Lab
+from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import Watch
 from dbdyno.store import Results
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dbdyno.model import Plan, Step, WorkloadUse
 from dbdyno.plan import schedule
 from dbdyno.run import extra_run, interleave, profile, starting_state
-from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, Forecast
 
 

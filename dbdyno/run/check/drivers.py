@@ -8,7 +8,7 @@ from dbdyno.builds import Build
 from dbdyno.model import Plan, Step
 from dbdyno.model.error import PlanError
 from dbdyno.plan import schedule
-from dbdyno.run import driver
+from dbdyno.run.driver import registry
 
 StepsOf = Mapping[tuple[str, str], Sequence[Step]]
 """(workload as the plan names it, arm) -> the steps."""
@@ -19,7 +19,7 @@ def refuse_unfit(plan: Plan, steps: StepsOf, builds: Mapping[str, Build]) -> Non
     uses = {use.title: use for use in plan.workloads}
     for (name, arm), its in steps.items():
         for step in its:
-            driver.of(step).check(step, plan, builds.get(arm))
+            registry.of(step).check(step, plan, builds.get(arm))
             if plan.spin:
                 refuse_sleeping(step)
         if plan.schedule.interleave in ("slice", "duet"):
@@ -30,7 +30,7 @@ def refuse_unfit(plan: Plan, steps: StepsOf, builds: Mapping[str, Build]) -> Non
 
 def refuse_sleeping(step: Step) -> None:
     """Raises PlanError where the load cannot spin."""
-    makes = driver.of(step)
+    makes = registry.of(step)
     if "spins" not in makes.tells:
         raise PlanError(
             f"generator.spin: step `{step.name}` of {step.workload} has "
@@ -41,7 +41,7 @@ def refuse_sleeping(step: Step) -> None:
 def refuse_unpausing(interleave: str, steps: Sequence[Step]) -> None:
     """Raises PlanError where a step of slices, or of a duet, has a load that cannot pause."""
     for step in steps:
-        makes = driver.of(step)
+        makes = registry.of(step)
         if "pauses" not in makes.tells:
             raise PlanError(
                 f'schedule.interleave: "{interleave}" pauses the load, and step `{step.name}` of '
@@ -58,7 +58,7 @@ def refuse_unlike(by_arm: Mapping[str, Sequence[Step]]) -> None:
     first: dict[str, tuple[str, dict[str, object]]] = {}
     for arm, steps in by_arm.items():
         for step in steps:
-            makes = driver.of(step)
+            makes = registry.of(step)
             its: dict[str, object] = {
                 "driver": makes.name,
                 "command": step.job.get("command"),

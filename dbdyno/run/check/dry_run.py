@@ -16,12 +16,13 @@ from dbdyno.engine.settings import Settled
 from dbdyno.host import capacity
 from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.plan import schedule
-from dbdyno.run import duet, look_words, profile, starting_state
-from dbdyno.run.check import disk_space, notices, preflight, step_lengths
+from dbdyno.run import disk_space, duet, look_words, profile, starting_state
+from dbdyno.run.check import notices, preflight, step_lengths
 from dbdyno.run.check.block_time import begins_from_copy, block_s, rests_s
-from dbdyno.run.check.disk_space import gb
 from dbdyno.run.check.plan_record import plan_json
-from dbdyno.run.check.preflight import NO_LOG, Prepared
+from dbdyno.run.check.preflight import NO_LOG
+from dbdyno.run.disk_space import gb
+from dbdyno.run.prepared import Prepared, in_order, provide_server
 from dbdyno.run.progress import duration
 from dbdyno.stats.looks import UNTIL_DECIDED
 
@@ -114,7 +115,7 @@ def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
         return
     where = f" on {arm.host}" if arm.host else ""
     yield f"arm {arm.name}{base}: {what_runs(prepared.builds[arm.name])}{where}"
-    server = preflight.provide_server(plan, arm, prepared, NO_LOG)
+    server = provide_server(plan, arm, prepared, NO_LOG)
     yield from of_config(arm, server)
     yield from of_making(prepared.settled[arm.name])
     yield from (f"  {sentence}" for sentence in server.departures)
@@ -164,7 +165,7 @@ def of_group(plan: Plan, arms: Sequence[Arm], prepared: Prepared) -> Iterator[st
 
     The plan's own settings are seen in them, and not said again as a departure.
     """
-    servers = [preflight.provide_server(plan, arm, prepared, NO_LOG) for arm in arms]
+    servers = [provide_server(plan, arm, prepared, NO_LOG) for arm in arms]
     said = [[one for one in server.departures if not one.endswith(BY_PLAN)] for server in servers]
     shared = [one for one in said[0] if all(one in others for others in said)]
     yield f"{len(arms)} arms: {what_runs(prepared.builds[arms[0].name])}"
@@ -290,7 +291,7 @@ def of_sweeps(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
 
 def of_base(plan: Plan, prepared: Prepared, block: Block, use: WorkloadUse) -> Sequence[Step]:
     """The steps of a workload as the base goes through them in the block."""
-    return preflight.in_order(plan, prepared, block, use, plan.base)
+    return in_order(plan, prepared, block, use, plan.base)
 
 
 def of_turns(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:

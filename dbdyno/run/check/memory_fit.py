@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dbdyno import engine
 from dbdyno.model import Plan, WorkloadUse, can
 from dbdyno.run.check import preflight
-from dbdyno.run.check.disk_space import gb
-from dbdyno.run.check.preflight import NO_LOG, Prepared
+from dbdyno.run.check.preflight import NO_LOG
+from dbdyno.run.disk_space import gb
+from dbdyno.run.prepared import Prepared, provide_server
 
 
 def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
@@ -49,7 +50,7 @@ def tables_bytes(plan: Plan, use: WorkloadUse, arm: str, prepared: Prepared) -> 
 def shared_bytes(plan: Plan, name: str, prepared: Prepared) -> int:
     """The cache that an arm's server has of its own: its shared_buffers, its buffer pool."""
     (arm,) = (one for one in plan.arms if one.name == name)
-    server = preflight.provide_server(plan, arm, prepared, NO_LOG)
+    server = provide_server(plan, arm, prepared, NO_LOG)
     return engine.of(arm.engine).footprint(server.setting).cache_bytes
 
 

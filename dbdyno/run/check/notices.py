@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dbdyno.model import Plan
 from dbdyno.run.check import memory_fit, profiling
-from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.prepared import Prepared
 
 
 def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:

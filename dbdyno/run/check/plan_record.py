@@ -23,8 +23,9 @@ from dbdyno.model import (
     Void,
     WorkloadUse,
 )
-from dbdyno.run import driver
-from dbdyno.run.check.preflight import Prepared, load
+from dbdyno.run.check.preflight import load
+from dbdyno.run.driver import registry
+from dbdyno.run.prepared import Prepared
 
 
 def plan_json(plan: Plan, prepared: Prepared) -> Json:
@@ -177,7 +178,7 @@ def plain(value: object) -> object:
 
 def workload_json(plan: Plan, use: WorkloadUse, steps: Sequence[Step]) -> Json:
     """A workload's use, with a hash of its text, and of each program and script that it runs."""
-    programs = {step.name: driver.of(step).version(step) for step in steps}
+    programs = {step.name: registry.of(step).version(step) for step in steps}
     known = {name: version for name, version in programs.items() if version is not None}
     loaded = load(plan, use)
     scripts = workload.scripts_sha256(loaded)

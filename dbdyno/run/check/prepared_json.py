@@ -10,7 +10,7 @@ from typing import Any
 
 from dbdyno.model import Json, Step
 from dbdyno.model.typed_json import packed, unpacked
-from dbdyno.run.check.preflight import PointsOf, Prepared, StepsOf
+from dbdyno.run.prepared import PointsOf, Prepared, StepsOf
 from dbdyno.run.starting_state import Point
 
 Steps = tuple[Step, ...]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dbdyno.host.perf import elf
 from dbdyno.model import Plan
-from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.prepared import Prepared
 
 
 def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:

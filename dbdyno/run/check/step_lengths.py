@@ -23,7 +23,7 @@ from dbdyno.plan.calibration import BLOCKS_USUAL
 from dbdyno.plan.table import SLICE_S_MAX, SLICE_S_MIN
 from dbdyno.run.check import preflight
 from dbdyno.run.check.block_time import block_s
-from dbdyno.run.check.preflight import Prepared
+from dbdyno.run.prepared import Prepared
 from dbdyno.store import Results
 
 SECONDS_MIN = 4

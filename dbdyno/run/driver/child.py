@@ -19,7 +19,7 @@ from dbdyno.builds import VERSION_S_MAX
 from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
 from dbdyno.run import hooks
-from dbdyno.run.driver import GeneratorDied
+from dbdyno.run.driver.interface import GeneratorDied
 from dbdyno.run.driver.loadgen import STDERR_LINES_MAX
 
 WATCHDOG = (

@@ -18,8 +18,7 @@ from dbdyno.host import program as binary
 from dbdyno.model import Json, Plan, Step, events
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import Told
-from dbdyno.run.driver import END_TIMEOUT_S, GeneratorDied
-from dbdyno.run.measurement import Bench
+from dbdyno.run.driver.interface import END_TIMEOUT_S, Bench, GeneratorDied
 
 DEFAULT_THREADS = 0
 """A job's word for as many threads as the generator takes by itself."""

@@ -22,11 +22,10 @@ from dbdyno.model import Address, Json, Plan, Step
 from dbdyno.model.error import PlanError
 from dbdyno.model.events import AnyEvent, Ready, Started, Told, line
 from dbdyno.model.job import connections, server_json
-from dbdyno.run.driver import END_TIMEOUT_S
 from dbdyno.run.driver.child import Child, placed
+from dbdyno.run.driver.interface import END_TIMEOUT_S, Bench
 from dbdyno.run.driver.lines import Lines, Reader, hello, made
 from dbdyno.run.driver.pattern import Patterns
-from dbdyno.run.measurement import Bench
 
 VERSION_DIGITS = 12
 

@@ -11,15 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from queue import SimpleQueue
 from types import TracebackType
-from typing import NoReturn, Protocol, Self
+from typing import NoReturn, Self
 
 from dbdyno.model import Json, Step
 from dbdyno.model.error import GeneratorError, PlanError
 from dbdyno.model.events import AnyEvent, Started, line
-from dbdyno.run.driver import END_TIMEOUT_S, GeneratorDied, Running
+from dbdyno.run.driver.interface import END_TIMEOUT_S, GeneratorDied, Keep, Seat, TimedRunning
 from dbdyno.run.driver.merged_events import Merge, Share
 
 START_AHEAD_NS = 150_000_000
@@ -29,34 +28,6 @@ BOUNDS_AHEAD = 4
 APART_NS_MAX = 50_000_000
 """A twentieth of a second; generators that start further apart do not make the planned load."""
 
-Keep = Callable[[str], None]
-"""Gets a line."""
-
-
-class TimedRunning(Running, Protocol):
-    """A load that can start at an instant."""
-
-    def go(self, at_ns: int | None = None) -> None:
-        """Begins, after `ready`: at once, or when its own CLOCK_MONOTONIC says `at_ns`."""
-
-
-@dataclass(frozen=True)
-class Clock:
-    """What is known of a host's CLOCK_MONOTONIC."""
-
-    offset_ns: int  # what it is ahead of ours
-    bound_ns: int  # how far wrong that may be
-
-
-@dataclass(frozen=True)
-class Seat:
-    """A place where a share of the load is made."""
-
-    name: str
-    clock: Clock
-    start: Callable[[Json, Keep, str | None], TimedRunning]  # as Driver.start
-    here: bool = False  # whether that is this host, whose processes the sampler sees
-
 
 def unkept(_name: str) -> Keep:
     """Keeps the lines of no generator."""
@@ -64,7 +35,7 @@ def unkept(_name: str) -> Keep:
 
 
 class Spread:
-    """A load that several seats share (run.driver.Running). A context manager: none is left."""
+    """A load that several seats share (interface.Running). A context manager: none is left."""
 
     def __init__(
         self,

@@ -15,8 +15,8 @@ from typing import TypeGuard
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import HostError
 from dbdyno.run import blocks as runner
-from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
+from dbdyno.run.lab import Lab
 from dbdyno.run.progress import Leg
 from dbdyno.run.slurm import collect, hosts
 from dbdyno.run.slurm.cluster import Asked, Cluster, JobState

@@ -27,8 +27,8 @@ from dbdyno.model import Block, Json, Plan
 from dbdyno.model.error import DynoError, HostError
 from dbdyno.run import blocks as runner
 from dbdyno.run.agent.way import OverHosts
-from dbdyno.run.arm import Lab
 from dbdyno.run.check import plan_record, prepared_json
+from dbdyno.run.lab import Lab
 from dbdyno.run.slurm import hosts
 from dbdyno.run.slurm.spool import PREPARE, Part, Spool, Start, Submission
 from dbdyno.store import Results, handover

@@ -16,9 +16,9 @@ from pathlib import Path
 from dbdyno.model import Block, Json, Plan
 from dbdyno.model.error import HostError, PlanError, ResultError
 from dbdyno.run.agent import wire
-from dbdyno.run.arm import Lab
 from dbdyno.run.blocks import Outcome
 from dbdyno.run.check import prepared_json
+from dbdyno.run.lab import Lab
 from dbdyno.run.progress import Watch
 from dbdyno.run.slurm import collect, job
 from dbdyno.run.slurm.batch import Batch, Jobs, alive

@@ -19,10 +19,10 @@ from dbdyno.model import Json, Plan, Step, engine
 from dbdyno.model.error import PlanError
 from dbdyno.model.events import Told
 from dbdyno.model.job import connections, server_json
+from dbdyno.run.driver.interface import Bench
 from dbdyno.run.driver.pgbench import client
 from dbdyno.run.driver.pgbench.run import Run
 from dbdyno.run.driver.program import VERSION_DIGITS, of_server
-from dbdyno.run.measurement import Bench
 
 LOG = "log"
 """How the names of its log's files begin, in a folder of their own."""

@@ -21,10 +21,10 @@ from dbdyno.model.error import PlanError
 from dbdyno.model.events import Told
 from dbdyno.model.job import connections, server_json
 from dbdyno.run.driver.child import said
+from dbdyno.run.driver.interface import Bench
 from dbdyno.run.driver.program import VERSION_DIGITS, of_server
 from dbdyno.run.driver.sysbench import report
 from dbdyno.run.driver.sysbench.run import Run
-from dbdyno.run.measurement import Bench
 from dbdyno.workload.sysbench import is_file
 
 SEEDS = 2**31 - 1

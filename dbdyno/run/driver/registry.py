@@ -1,0 +1,17 @@
+"""Which driver makes a step's load: `of` is the one place that picks by name."""
+
+from __future__ import annotations
+
+from dbdyno.model import Step
+from dbdyno.run.driver.interface import Driver
+from dbdyno.run.driver.loadgen import Loadgen
+from dbdyno.run.driver.pgbench import Pgbench
+from dbdyno.run.driver.program import Program
+from dbdyno.run.driver.sysbench import Sysbench
+
+DRIVERS: tuple[Driver, ...] = (Loadgen(), Program(), Pgbench(), Sysbench())
+
+
+def of(step: Step) -> Driver:
+    """The driver of a step, as its workload file names it."""
+    return next(one for one in DRIVERS if one.name == step.job.get("driver", "loadgen"))

@@ -1,0 +1,92 @@
+"""A plan that was checked against this host (check/preflight.py): its builds, steps and servers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dbdyno import engine
+from dbdyno.builds.compile import Wish
+from dbdyno.engine import Build, Server, access
+from dbdyno.engine.access import Access
+from dbdyno.engine.golden_copy import Copy
+from dbdyno.engine.settings import Settled
+from dbdyno.host import place
+from dbdyno.host.observe import device
+from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse, can
+from dbdyno.model.plan import fill_of
+from dbdyno.model.size import Capacity
+from dbdyno.plan import schedule
+from dbdyno.run.disk_space import Need
+from dbdyno.run.starting_state import Point
+
+StepsOf = Mapping[tuple[str, str], tuple[Step, ...]]
+"""(workload as the plan names it, arm) -> the steps."""
+PointsOf = Mapping[tuple[str, str], tuple[Point, ...]]
+"""(workload as the plan names it, arm) -> where its data are kept, of each fill, if they are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A plan that this host can carry out."""
+
+    builds: Mapping[str, Build]  # by arm; those have none whose servers the lab does not make
+    releases: Mapping[str, tuple[int, ...] | None]  # by arm: what its version can; None: a fake
+    steps: StepsOf
+    sizing: Capacity  # the same in all blocks, also when the plan goes on later
+    points: PointsOf
+    copies: Mapping[str, Copy]  # that are there already, by key
+    copy_bytes: Mapping[str, int]  # by key: of those that are there, and a guess of the others
+    disk: tuple[Need, ...]  # of the largest run, and of the golden copies that are still to be made
+    data_path: Path
+    device: device.Device | None
+    wishes: Mapping[str, Wish] = field(default_factory=dict)  # by arm: builds still to be made
+    settled: Mapping[str, Settled] = field(default_factory=dict)  # by arm, as builds
+    wal_path: Path | None = None  # where logs lie, if not with the data
+
+    def point(self, use: WorkloadUse, arm: str, block: int) -> Point | None:
+        """Where an arm's data are kept that a block begins from; None: nowhere."""
+        its = self.points.get((use.title, arm), ())
+        return its[fill_of(block, len(its)) - 1] if its else None
+
+    def kept_through(self, use: WorkloadUse, arm: str) -> int:
+        """The ordinal of the step whose state is kept for later blocks; 0: none is."""
+        at = self.point(use, arm, 1)
+        return 0 if at is None else at.step.ordinal
+
+
+def in_order(
+    plan: Plan, prepared: Prepared, block: Block, use: WorkloadUse, arm: str
+) -> tuple[Step, ...]:
+    """The steps of a workload that an arm does in a block, as it goes through them."""
+    steps = schedule.of_block(block, prepared.steps[use.title, arm])
+    through = prepared.kept_through(use, arm)
+    return schedule.swept(plan, block.number, steps, through=through)
+
+
+def provide_server(plan: Plan, arm: Arm, prepared: Prepared, log_dir: Path) -> Server:
+    """The arm's server, not yet made; its log is written into `log_dir`."""
+    here = place.default(
+        log_dir=log_dir,
+        engine=arm.engine,
+        data_dir=plan.data_dir,
+        wal_dir=plan.wal_dir,
+        server_user=plan.server_user,
+    )
+    its = engine.of(arm.engine)
+    if not can(arm, "made"):
+        return its.unmade(arm)
+    where = dataclasses.replace(here, placement=plan.placement, access=access_of(plan, arm))
+    return its.server(arm, prepared.builds[arm.name], where, prepared.settled[arm.name])
+
+
+def access_of(plan: Plan, arm: Arm) -> Access | None:
+    """How the plan's generators reach the arm's server from their hosts; None: it is beside it."""
+    if not plan.generator_hosts or arm.host is None:
+        return None
+    address = plan.hosts[arm.host].address
+    clients = [plan.hosts[name].address for name in plan.generator_hosts]
+    assert address is not None and None not in clients, "the plan was checked"
+    return access.make(address, filter(None, clients), tls=plan.tls)

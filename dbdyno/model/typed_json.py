@@ -5,31 +5,29 @@ What comes back equals what was written.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from dbdyno.model.json import Json
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+import msgspec
 
 
-def packed(value: object, form: Any = None) -> Json:
-    """A value as JSON; `form`: its type, where that says more than its class, as a tuple's does."""
-    its: Any = type(value) if form is None else form
-    found: Json = _adapter(its).dump_python(value, mode="json")
-    return found
+def packed(value: object) -> Any:
+    """A value as what JSON has. Raises TypeError where a part of it cannot be sent."""
+    return msgspec.to_builtins(value, enc_hook=_plain)
 
 
-def unpacked(form: Any, written: Any) -> Any:
+def unpacked(form: Any, written: object) -> Any:
     """The value of a type that `packed` wrote. Raises ValueError where it is something else."""
-    return _adapter(form).validate_python(written)
+    return msgspec.convert(written, form, dec_hook=_typed)
 
 
-@cache
-def _adapter(form: Any) -> TypeAdapter[Any]:
-    """Made once for each type: making one takes milliseconds."""
-    # Commands that send nothing do without the third of a second that pydantic takes.
-    from pydantic import TypeAdapter
+def _plain(value: object) -> str:
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} cannot be sent")
 
-    return TypeAdapter(form)
+
+def _typed(form: type[object], written: str) -> Path:
+    if form is Path:
+        return Path(written)
+    raise TypeError(f"{form.__name__} cannot be sent")

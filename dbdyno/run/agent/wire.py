@@ -74,7 +74,8 @@ def _sources(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:
 def plan_json(plan: Plan) -> Json:
     """A plan, exactly; its file by its path from the root, as what it names is found from there."""
     whole = plan if plan.path is None else replace(plan, path=plan.path.absolute())
-    return typed_json.packed(whole)
+    keys: Json = typed_json.packed(whole)
+    return keys
 
 
 def file_json(path: Path) -> Json:

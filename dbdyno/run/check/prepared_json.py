@@ -20,11 +20,11 @@ Points = tuple[Point, ...]
 def dump(prepared: Prepared) -> Json:
     """What the check of a plan found, as JSON."""
     rest = dataclasses.replace(prepared, steps={}, points={})
-    written = packed(rest)
+    written: Json = packed(rest)
     return written | {
         "steps": _dump_steps(prepared.steps),
         "points": [
-            [workload, arm, packed(its, Points)] for (workload, arm), its in prepared.points.items()
+            [workload, arm, packed(its)] for (workload, arm), its in prepared.points.items()
         ],
     }
 
@@ -48,7 +48,7 @@ def _dump_steps(steps: StepsOf) -> Json:
             lists.append(its)
         places.append([workload, arm, lists.index(its)])
     return {
-        "lists": [packed(one, Steps) for one in lists],
+        "lists": [packed(one) for one in lists],
         "of": places,
     }
 

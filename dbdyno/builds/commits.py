@@ -56,7 +56,7 @@ def between(folder: Path, good: str, bad: str) -> tuple[Commit, ...]:
     lines = source.ask(listed, folder, must=True).split("\n")
     zero = source.ask(["log", "-1", "--format=%H %s", first], folder, must=True)
     words = [line.partition(" ") for line in lines]
-    found = [zero.partition(" "), *(one for one in words if one[0] in after)]
+    found = [zero.partition(" "), *(word for word in words if word[0] in after)]
     if len(found) > COMMITS_MAX:
         raise ServerError(f"--good {good}: {len(found):,} commits: at most {COMMITS_MAX:,}")
     return tuple(Commit(sha=sha, subject=subject) for sha, _, subject in found)

@@ -90,7 +90,7 @@ def between(folder: Path, *, arm: tuple[str, str], base: tuple[str, str]) -> Com
     bare = CommitsBetween(arm=arm[0], base=base[0], arm_commit=arm[1], base_commit=base[1])
     try:
         commits = _commits(folder, base[1], arm[1])
-        files = sorted({file for one in commits for file in one.touched})
+        files = sorted({file for commit in commits for file in commit.touched})
         defined = _defined(folder, arm[1], files)
     except (_GitFailed, OSError) as error:
         return replace(bare, missing=f"git: {error}")

@@ -215,7 +215,7 @@ def arm_of(plan: Plan, name: str, names: list[str], option: str) -> Arm:
 
     if name not in names:
         raise DynoError(f"{option}: {plan.path} has no arm `{name}`; {suggestion(name, names)}")
-    return next(one for one in plan.arms if one.name == name)
+    return next(arm for arm in plan.arms if arm.name == name)
 
 
 def looked_at(plan: Plan) -> Sides:
@@ -254,7 +254,7 @@ def remedy(plan: Plan, said: str) -> str:
     from dbdyno.plan.attribute.factor import BUILD, SERVER, VERSION
 
     factors = () if plan.attribution is None else plan.attribution.factors
-    names = [one.name.partition("+")[0] for one in factors]
+    names = [factor.name.partition("+")[0] for factor in factors]
     program = next((name for name in reversed(names) if name in (VERSION, BUILD, SERVER)), None)
     refused = next((name for name in names if f".settings.{name}: " in said), None)
     if refused is None or program is None:

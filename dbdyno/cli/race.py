@@ -199,7 +199,7 @@ class Asked:
         words += ["--workload", self.workload] if self.workload else []
         words += ["--steps", ",".join(self.steps)] if self.steps else []
         words += ["--config", ",".join(self.config)] if self.config else []
-        words += [word for one in self.settings for word in ("--set", one)]
+        words += [word for setting in self.settings for word in ("--set", setting)]
         words += [word for one in self.pgbench for word in ("--pgbench", one)]
         words += ["--minutes", f"{self.minutes:g}"] if self.minutes != MINUTES else []
         return " ".join(shlex.join(words).split())

@@ -63,8 +63,10 @@ def _load(facts: Json) -> Iterable[Finding]:
     if busy is None or busy <= BUSY_SHARE_MAX:
         return
     processes = of(facts, "look", "processes") or []
-    named = [f"{one['name']} {percent(one['cpu_share'])}" for one in processes[:NAMED_MAX]]
-    pids = ",".join(str(one["pid"]) for one in processes[:NAMED_MAX])
+    named = [
+        f"{process['name']} {percent(process['cpu_share'])}" for process in processes[:NAMED_MAX]
+    ]
+    pids = ",".join(str(process["pid"]) for process in processes[:NAMED_MAX])
     yield Finding(
         name="load",
         severity="much" if busy > BUSY_SHARE_MUCH else "some",
@@ -116,9 +118,11 @@ def _control_group(facts: Json) -> Iterable[Finding]:
 def _servers(facts: Json) -> Iterable[Finding]:
     servers = of(facts, "look", "servers") or []
     if servers:
-        shown = ", ".join(f"{one['name']} (process {one['pid']})" for one in servers[:NAMED_MAX])
+        shown = ", ".join(
+            f"{server['name']} (process {server['pid']})" for server in servers[:NAMED_MAX]
+        )
         more = f" and {len(servers) - NAMED_MAX} more" if len(servers) > NAMED_MAX else ""
-        pids = ",".join(str(one["pid"]) for one in servers)
+        pids = ",".join(str(server["pid"]) for server in servers)
         yield Finding(
             name="servers",
             severity="some",

@@ -237,7 +237,7 @@ def _device(facts: Json) -> Iterable[Finding]:
             what=f"{data['device']} ({data['model']}) is a rotating disk",
             why="Random reads take milliseconds: steps larger than memory measure the disk.",
         )
-    caches = {one["device"]: one.get("write_cache") for one in layers}
+    caches = {layer["device"]: layer.get("write_cache") for layer in layers}
     volatile = [name for name in data.get("devices") or () if caches.get(name) == "write back"]
     if volatile:
         yield Finding(

@@ -112,8 +112,8 @@ class Names:
     """The names of a job's statements, by the text that the server shows of them."""
 
     def __init__(self, statements: Sequence[Json]) -> None:
-        self._names = [str(one["name"]) for one in statements]
-        self._literals = [tuple(literals(one["pieces"])) for one in statements]
+        self._names = [str(statement["name"]) for statement in statements]
+        self._literals = [tuple(literals(statement["pieces"])) for statement in statements]
         self._known: dict[str, str] = {}
 
     def of(self, text: str) -> str:

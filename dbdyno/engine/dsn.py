@@ -30,7 +30,7 @@ def address(arm: Arm) -> Address:
             '`password = { env = "NAME" }` or `{ passfile = "PATH" }`'
         )
     if uri.scheme not in written.schemes:
-        there = {one: name for name in having("clock") for one in engine.of(name).dsn.schemes}
+        there = {scheme: name for name in having("clock") for scheme in engine.of(name).dsn.schemes}
         its = there.get(uri.scheme)
         remedy = f'write engine = "{its}"' if its else form(written)
         raise PlanError(f"is not for engine `{arm.engine}`; {remedy}")

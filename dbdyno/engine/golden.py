@@ -249,7 +249,11 @@ def point_to_wal(data_dir: Path, wal_dir: Path, name: str) -> None:
 def marked(root: Path) -> list[Path]:
     """The folders of copies under `root` that are ours and finished."""
     folders = sorted((root / FOLDER).glob("*"))
-    return [one for one in folders if one.name[0] != "." and (one / data_folder.MARK).is_file()]
+    return [
+        folder
+        for folder in folders
+        if folder.name[0] != "." and (folder / data_folder.MARK).is_file()
+    ]
 
 
 def remove(data_root: Path, keys: Sequence[str]) -> list[str]:

@@ -28,4 +28,4 @@ class Duet:
     @property
     def failed(self) -> tuple[DuetCheck, ...]:
         """The checks that fail."""
-        return tuple(one for one in self.checks if one.state == "fails")
+        return tuple(check for check in self.checks if check.state == "fails")

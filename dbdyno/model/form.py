@@ -48,8 +48,8 @@ def _misfit(value: Any, form: Form) -> tuple[str, str] | None:
 
 def _is_one(value: Any, forms: tuple[Form, ...]) -> bool:
     """Whether the value is of a type among the forms: nearly all are, and need no words."""
-    for one in forms:
-        if value is None if one is None else isinstance(one, type) and isinstance(value, one):
+    for form in forms:
+        if value is None if form is None else isinstance(form, type) and isinstance(value, form):
             return True
     return False
 
@@ -58,8 +58,8 @@ def _of_several(value: Any, forms: tuple[Form, ...]) -> tuple[str, str] | None:
     if _is_one(value, forms):
         return None
     found: tuple[str, str] | None = None
-    for one in forms:
-        found = _misfit(value, one)
+    for form in forms:
+        found = _misfit(value, form)
         if found is None:
             return None
     return found

@@ -53,12 +53,12 @@ class ByNode:
     @property
     def lowest(self) -> NodeRatio:
         """The node with the least ratio."""
-        return min(self.nodes, key=lambda one: one.ratio)
+        return min(self.nodes, key=lambda node: node.ratio)
 
     @property
     def highest(self) -> NodeRatio:
         """The node with the greatest ratio."""
-        return max(self.nodes, key=lambda one: one.ratio)
+        return max(self.nodes, key=lambda node: node.ratio)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,8 +45,9 @@ def _limited_is_open(verdict: Verdict, cell: Cell) -> bool:
     may lack blocks, and so may a change to the side to which the limit makes it only larger.
     """
     return any(
-        one.word in UNDECIDED or (one.word == "limited" and _is_towards_change(one, cell))
-        for one in verdict.judgements
+        judgement.word in UNDECIDED
+        or (judgement.word == "limited" and _is_towards_change(judgement, cell))
+        for judgement in verdict.judgements
     )
 
 

@@ -96,7 +96,7 @@ def grid(form: ArmForm, arm: str, source: str) -> list[list[Value]]:
     axes: list[list[Value]] = []
     for name, values in written.items():
         if name == TAGS:
-            lists = [one if isinstance(one, list) else [one] for one in values]
+            lists = [value if isinstance(value, list) else [value] for value in values]
             axes += [axis_of_tags(form, one, f"{key}.{TAGS}", source) for one in lists]
             continue
         if not SETTING.fullmatch(name):
@@ -112,7 +112,7 @@ def axis_of_setting(
     engine: str, name: str, values: Sequence[object], key: str, source: str
 ) -> list[Value]:
     """The values of a setting. Raises PlanError."""
-    scalars = [one for one in values if isinstance(one, str | bool | int | float)]
+    scalars = [value for value in values if isinstance(value, str | bool | int | float)]
     if not scalars or len(scalars) < len(values):
         raise refusal(source, key, "must be a list of values, such as [true, false]")
     same = files.same_values(engine).get(name, {})

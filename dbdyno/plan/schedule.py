@@ -120,7 +120,7 @@ def swept(plan: Plan, number: int, steps: Sequence[Step], *, through: int = 0) -
     blocks share what they leave.
     """
     found: list[Step] = []
-    for (name, drawn), its in groupby(steps, lambda one: (one.sweep, one.ordinal > through)):
+    for (name, drawn), its in groupby(steps, lambda step: (step.sweep, step.ordinal > through)):
         some = tuple(its)
         if name is not None and drawn:
             some = _mirrored(_sweep(plan, _odd(number), some), number)

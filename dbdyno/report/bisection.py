@@ -127,10 +127,10 @@ def changes(size: Interval) -> str:
 def commits(search: Bisection, found: Found | None, chances: Sequence[float]) -> Table:
     """Every commit with its test and its probability; of many only those worth a look."""
     question = search.question
-    tests = {one.index: one for one in search.tests}
+    tests = {test.index: test for test in search.tests}
     suspects = set(found.suspects) if found is not None else set()
     if found is not None:
-        suspects |= {index for one in found.more_changes for index in one.suspects}
+        suspects |= {index for change in found.more_changes for index in change.suspects}
     shown = range(len(question.commits))
     kept = [
         index
@@ -219,7 +219,7 @@ def skipped(search: Bisection) -> Callout:
 def how(search: Bisection, layout: Layout | None) -> Text:
     """What was asked, and what it took."""
     question = search.question
-    blocks = sum(one.blocks for one in search.tests)
+    blocks = sum(test.blocks for test in search.tests)
     compiled = f"{search.built} commit{'s' if search.built != 1 else ''}"
     lines = [
         f"{len(search.tests)} of {question.last} commits were tested, in "

@@ -173,7 +173,7 @@ def _table(by: str, rows: Sequence[Best]) -> str:
     """A table in tabs, which its title says the order of."""
     lines = [f"best second of each script, MiB/s, by {by}"]
     lines += ["\t".join(("arm", "script", "step", "block", "read", "write", "total"))]
-    for one in rows:
-        rates = (f"{value:.1f}" for value in (one.read, one.write, one.total))
-        lines.append("\t".join((one.arm, one.script, one.step, str(one.block), *rates)))
+    for row in rows:
+        rates = (f"{value:.1f}" for value in (row.read, row.write, row.total))
+        lines.append("\t".join((row.arm, row.script, row.step, str(row.block), *rates)))
     return "\n".join(lines) + "\n"

@@ -24,8 +24,8 @@ def sentence(comparison: Comparison) -> str:
 
     Neighbouring blocks correlate by up to 0.31: intervals are up to 1.4 times as wide.
     """
-    judgements = [one for one in _judgements(comparison) if one.p is not None]
-    found = [one.dependence for one in judgements if one.dependence is not None]
+    judgements = [judgement for judgement in _judgements(comparison) if judgement.p is not None]
+    found = [judgement.dependence for judgement in judgements if judgement.dependence is not None]
     if not found:
         return ASSUMED if judgements else ""
     seen = "; ".join(_seen(found))

@@ -39,7 +39,9 @@ def lines(comparison: Comparison) -> list[str]:
 def of_cell(cell: Cell) -> str:
     """Throughput 1.02 [0.98, 1.06], CPU 0.97 [0.94, 1.01]."""
     assert cell.verdict is not None
-    return ", ".join(f"{called(one.metric)} {ratio(one)}" for one in cell.verdict.judgements)
+    return ", ".join(
+        f"{called(judgement.metric)} {ratio(judgement)}" for judgement in cell.verdict.judgements
+    )
 
 
 def ratio(judgement: Judgement) -> str:

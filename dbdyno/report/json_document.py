@@ -52,9 +52,9 @@ def form(comparison: Comparison) -> Json:
         "calibration": asdict(comparison.calibration) if comparison.calibration else None,
         "design": asdict(comparison.design) if comparison.design else None,
         "overall": [_overall(one) for one in comparison.overall],
-        "steps": [_step(one) for one in comparison.steps],
+        "steps": [_step(step) for step in comparison.steps],
         "across": [_across(one) for one in comparison.across],
-        "sweeps": [_sweep(one) for one in comparison.sweeps],
+        "sweeps": [_sweep(sweep) for sweep in comparison.sweeps],
         "warnings": comparison.warnings,
         "void_blocks": comparison.void_blocks,
         "incomplete": comparison.incomplete,
@@ -110,8 +110,8 @@ def _step(step: StepComparison) -> Json:
         "limited": {cell.arm: reasons for cell in step.cells if (reasons := _limits(cell))},
         "notices": step.notices,
         "duet": asdict(step.duet) if step.duet else None,
-        "attributions": [_attribution(one) for one in step.attributions],
-        "profiles": [_profile(one) for one in step.profiles],
+        "attributions": [_attribution(attribution) for attribution in step.attributions],
+        "profiles": [_profile(profile) for profile in step.profiles],
         "told": {cell.arm: told for cell in step.cells if (told := _told(cell))},
         "network": [one for cell in step.cells for one in _network(cell)],
     }
@@ -172,7 +172,7 @@ def _network(cell: Cell) -> Iterable[Json]:
                 f"{way}_bytes_per_op": network.mean(found, partial(network.per_operation, way=way))
                 for way in network.WAYS
             },
-            "hosts": [_link(found, one) for one in network.links(found)],
+            "hosts": [_link(found, link) for link in network.links(found)],
         }
 
 
@@ -199,7 +199,7 @@ def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:
     verdict = cell.verdict
     judgements = dict(cell.costs)
     if verdict is not None:
-        judgements |= {one.metric: one for one in verdict.judgements}
+        judgements |= {judgement.metric: judgement for judgement in verdict.judgements}
     metrics: Json = {}
     for name in _known(step, [cell, base]):
         metrics[name] = {
@@ -219,7 +219,7 @@ def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:
         "by": verdict.by if verdict else (),
         "outcome": verdict.outcome if verdict else "",
         "metrics": metrics,
-        "nodes": [asdict(one) for one in cell.nodes],
+        "nodes": [asdict(node) for node in cell.nodes],
         "findings": [_finding(cell.explanation)] if cell.explanation else [],
     }
 
@@ -245,7 +245,7 @@ def _finding(explanation: Explanation) -> Json:
     return {
         "text": explanation.text,
         "explained": explanation.explained,
-        "causes": [{"metric": one.metric, "words": one.words} for one in explanation.causes],
+        "causes": [{"metric": cause.metric, "words": cause.words} for cause in explanation.causes],
         "unchanged": explanation.unchanged,
     }
 
@@ -326,7 +326,7 @@ def _sweep(sweep: Sweep) -> Json:
         "headline": sweep.headline,
         "steps": [{"value": value, "step": step} for value, step in sweep.steps.items()],
         "paced": sweep.paced,
-        "peaks": [_peak(one) for one in sweep.peaks],
+        "peaks": [_peak(peak) for peak in sweep.peaks],
     }
 
 

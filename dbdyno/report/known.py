@@ -43,7 +43,7 @@ def lean(judgement: Judgement) -> Lean | None:
 
 def direction(judgements: Sequence[Judgement]) -> str:
     """Which way they lean together: leans slower, leans both ways; no direction where none does."""
-    leans = dict.fromkeys(way for one in judgements if (way := lean(one)) is not None)
+    leans = dict.fromkeys(way for judgement in judgements if (way := lean(judgement)) is not None)
     return f"leans {'both ways' if len(leans) > 1 else next(iter(leans))}" if leans else NOWHERE
 
 
@@ -52,7 +52,9 @@ NOWHERE = "no direction"
 
 def of_step(verdict: Verdict) -> str:
     """Which way a step leans that cannot be told, by the metrics that cannot tell."""
-    return direction([one for one in verdict.judgements if one.word == "cannot tell"])
+    return direction(
+        [judgement for judgement in verdict.judgements if judgement.word == "cannot tell"]
+    )
 
 
 def excluded(judgement: Judgement) -> str:
@@ -115,12 +117,12 @@ def despite(judgement: Judgement) -> bool:
 
 def legend(judgements: Sequence[Judgement]) -> Iterable[str]:
     """Explains leaning and the mark of borrowed degrees, if the table has any."""
-    if any(lean(one) is not None for one in judgements):
+    if any(lean(judgement) is not None for judgement in judgements):
         yield (
             "“Leans”: the 80 % interval lies to one side; for equal arms, one metric in five "
             "leans by chance."
         )
-    if any(one.lent for one in judgements):
+    if any(judgement.lent for judgement in judgements):
         yield "⁺ⁿ: up to n degrees of freedom lent by other steps."
 
 

@@ -82,19 +82,19 @@ def _over(looked: Looked) -> str:
 
 def _minutes_per_block(comparison: Comparison) -> float | None:
     """The minutes of a further block by a judgement's price; None if there is no price."""
-    for one in _judgements(comparison):
-        if one.blocks_needed and one.minutes_needed is not None:
-            return one.minutes_needed / one.blocks_needed
+    for judgement in _judgements(comparison):
+        if judgement.blocks_needed and judgement.minutes_needed is not None:
+            return judgement.minutes_needed / judgement.blocks_needed
     return None
 
 
 def _judgements(comparison: Comparison) -> list[Judgement]:
     of_steps = [
-        one
+        judgement
         for step in comparison.steps
         for cell in step.cells
         if cell.verdict is not None
-        for one in cell.verdict.judgements
+        for judgement in cell.verdict.judgements
     ]
     return [*of_steps, *(one.judgement for one in comparison.overall)]
 
@@ -106,7 +106,7 @@ def none_left(comparison: Comparison) -> bool:
 
 def beyond(comparison: Comparison) -> str:
     """The price in words, if no number of blocks is known to decide."""
-    if any(one.fills is not None for one in _judgements(comparison)):
+    if any(judgement.fills is not None for judgement in _judgements(comparison)):
         return MORE_FILLS
     looked = comparison.looked
     if looked is None or looked.coming is None or looked.looks.first is not None:

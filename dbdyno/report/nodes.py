@@ -8,7 +8,7 @@ from dbdyno.model import Cell, Comparison
 def caution(cell: Cell) -> str:
     """Said beside a verdict where nodes disagree by a metric that says it; else nothing."""
     by = cell.verdict.by if cell.verdict is not None else ()
-    apart = [one.metric for one in cell.nodes if one.agreement == "disagree"]
+    apart = [node.metric for node in cell.nodes if node.agreement == "disagree"]
     return "nodes disagree" if any(not by or metric in by for metric in apart) else ""
 
 

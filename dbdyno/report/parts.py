@@ -381,7 +381,7 @@ class Subject:
     def sweeps(self) -> tuple[Sweep, ...]:
         """Returns the sweeps that its steps belong to."""
         workloads = {step.workload for step in self.steps}
-        return tuple(one for one in self.comparison.sweeps if one.workload in workloads)
+        return tuple(sweep for sweep in self.comparison.sweeps if sweep.workload in workloads)
 
     @property
     def step(self) -> StepComparison:

@@ -84,7 +84,7 @@ def with_word(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
 def figures(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
     """hot-points +98 % [+91, +105], by the metric that decides; CPU is named."""
     assert cell.verdict is not None
-    by = [one for one in cell.verdict.judgements if one.metric in cell.verdict.by]
+    by = [judgement for judgement in cell.verdict.judgements if judgement.metric in cell.verdict.by]
     one = next(iter(by or cell.verdict.judgements), None)
     name = step_name(comparison, step).replace(" ", "/")
     if one is None:
@@ -97,7 +97,11 @@ def size(cell: Cell) -> float:
     """The size of the change behind a cell's word, as a ratio of 1 or more."""
     verdict = cell.verdict
     judgements = () if verdict is None else verdict.judgements
-    ratios = [one.told[0] for one in judgements if verdict is None or one.metric in verdict.by]
+    ratios = [
+        judgement.told[0]
+        for judgement in judgements
+        if verdict is None or judgement.metric in verdict.by
+    ]
     return max((max(ratio, 1 / ratio) for ratio in ratios if ratio > 0), default=1.0)
 
 

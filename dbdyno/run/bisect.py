@@ -150,8 +150,8 @@ def next_index(search: Bisection) -> int | None:
 def of_stats(search: Bisection) -> list[Test]:
     """The tests as the search of probabilities takes them."""
     return [
-        Test(index=one.index, log_ratio=one.log_ratio, se=one.se, blocks=one.blocks)
-        for one in search.tests
+        Test(index=test.index, log_ratio=test.log_ratio, se=test.se, blocks=test.blocks)
+        for test in search.tests
     ]
 
 
@@ -204,7 +204,7 @@ def skip(search: Bisection, index: int, why: str, at: Searching) -> Bisection:
     found = replace(
         search,
         skipped={**search.skipped, index: why},
-        tests=tuple(one for one in search.tests if one.index != index),
+        tests=tuple(test for test in search.tests if test.index != index),
     )
     keep(found, at)
     return found
@@ -216,7 +216,7 @@ def skip(search: Bisection, index: int, why: str, at: Searching) -> Bisection:
 def tested(search: Bisection, at: Searching, index: int, sides: tuple[Side, Side]) -> Bisection:
     """The search with more blocks of a commit. Raises ServerError where it cannot be tested."""
     question = search.question
-    before = next((one for one in search.tests if one.index == index), None)
+    before = next((test for test in search.tests if test.index == index), None)
     asked = BLOCKS_FIRST if before is None else before.asked + BLOCKS_MORE
     path = at.folder.plan_of(index, question.commits[index])
     text = plans.text(question, sides, index=index, blocks=asked, at=path)
@@ -232,7 +232,7 @@ def tested(search: Bisection, at: Searching, index: int, sides: tuple[Side, Side
         index=index, log_ratio=log_ratio, se=se, blocks=blocks, asked=asked,
         folder=at.folder.results_of(path),
     )  # fmt: skip
-    others = tuple(one for one in search.tests if one.index != index)
+    others = tuple(test for test in search.tests if test.index != index)
     return replace(search, tests=(*others, now), test_s=search.test_s + time.monotonic() - began_s)
 
 

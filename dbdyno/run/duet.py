@@ -60,8 +60,8 @@ class Partner(Player):
     def after(self) -> None:
         """Ends the step, and says on which cores its halves were."""
         halves = [
-            {"server": core_sets.listed(one.server), "generator": core_sets.listed(one.generator)}
-            for one in self.cores
+            {"server": core_sets.listed(core.server), "generator": core_sets.listed(core.generator)}
+            for core in self.cores
         ]
         bench = self._measurement.bench
         turns = (bench.turns or {}) | {"duet": {"halves": halves}}

@@ -57,13 +57,13 @@ class Hooks:
 
     def timed(self, step: str) -> list[Hook]:
         """Those that have a time in the window of a step, the first one first."""
-        found = [one for one in self.hooks if one.at_s is not None and wanted(one.steps, step)]
+        found = [hook for hook in self.hooks if hook.at_s is not None and wanted(hook.steps, step)]
         return sorted(found, key=lambda one: one.at_s or 0.0)
 
     @property
     def joins(self) -> bool:
         """Whether one of them makes the arm's standbys, which so are not there from the start."""
-        return any(one.joins for one in self.hooks)
+        return any(hook.joins for hook in self.hooks)
 
     def run_one(self, hook: Hook, server: Server, results: Path, step: str | None) -> None:
         """Runs one; what it did goes to a file in `results`. Raises ServerError where it fails."""

@@ -280,7 +280,7 @@ def duration(seconds: float) -> str:
 def shown(pulses: Mapping[str, Pulse]) -> Iterable[str]:
     """The figures of a step: of an arm that has it for itself, or of several, with their names."""
     for arm, pulse in sorted(pulses.items()):
-        yield from (f"{arm} {one}".lstrip() for one in figures(pulse))
+        yield from (f"{arm} {figure}".lstrip() for figure in figures(pulse))
 
 
 def figures(pulse: Pulse) -> Iterable[str]:

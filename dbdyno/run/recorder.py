@@ -145,7 +145,7 @@ def facts(how: Sampling, call_graph: str, found: Folded) -> Json:
         "perf": how.perf.version,
         "perf_cpu_us": found.cpu_us,
         "seconds": found.seconds,
-        "binaries": [asdict(one) for one in found.binaries],
+        "binaries": [asdict(binary) for binary in found.binaries],
         "counters": dict(found.counters),
         "no_counters": how.perf.no_counters,
         "failure": None,

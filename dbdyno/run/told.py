@@ -53,13 +53,13 @@ def all_of(server: Server, step: Step, events: Path) -> tuple[Json, list[str]]:
     if step.metrics:
         captured = returned(events, step.metrics)
         found["metrics"] = {
-            one.name: {
-                "value": told(_named(one), partial(value, one, server, captured)),
-                "unit": one.unit,
-                "title": one.title,
-                "better": one.better,
+            metric.name: {
+                "value": told(_named(metric), partial(value, metric, server, captured)),
+                "unit": metric.unit,
+                "title": metric.title,
+                "better": metric.better,
             }
-            for one in step.metrics
+            for metric in step.metrics
         }
     return found, warnings
 
@@ -74,7 +74,7 @@ def _named(source: MetricSource) -> str:
 
 def returned(events: Path, sources: Sequence[MetricSource]) -> list[Captured]:
     """The rows that statements returned, by execution; read only if a metric needs them."""
-    if all(one.query is not None for one in sources):
+    if all(source.query is not None for source in sources):
         return []
     lines = store.decoded_lines(events, read)
     return [event for line in lines for event in line if isinstance(event, Captured)]

@@ -101,8 +101,8 @@ def of_window(opened: Json, closed: Json, limits: Void, where: str) -> Iterator[
 def named(processes: Sequence[Json], all_us: float) -> str:
     """`cc1 (process 4711) 31.0 %, …`: who spent most of what was foreign."""
     return ", ".join(
-        f"{one['name']} (process {one['pid']}) {PERCENT * one['cpu_us'] / all_us:.1f} %"
-        for one in processes
+        f"{process['name']} (process {process['pid']}) {PERCENT * process['cpu_us'] / all_us:.1f} %"
+        for process in processes
     )
 
 

@@ -37,7 +37,7 @@ class Archive:
 
     def indexes(self, results: Iterable[Result]) -> list[Index]:
         """The indexes of these results, without those that cannot be read."""
-        return [index for one in results if (index := self.index(one)) is not None]
+        return [index for result in results if (index := self.index(result)) is not None]
 
     def index(self, result: Result) -> Index | None:
         """The index of a result; None where it cannot be read."""

@@ -70,7 +70,7 @@ def _chosen(indexes: Sequence[Index], name: str | None, arm: str | None) -> Chos
     if not name:
         return None
     index = next((one for one in indexes if one.name == name), None)
-    if index is None or arm not in {one.arm for one in index.traces}:
+    if index is None or arm not in {trace.arm for trace in index.traces}:
         raise HTTPException(404, f"no result {name} has a complete block of an arm {arm}")
     return index, str(arm)
 
@@ -210,7 +210,8 @@ def _ways(found: Beside) -> Iterable[Ways]:
     yield Ways(
         name="Reports",
         ways=tuple(
-            Way(words=one, link=report(one)) for one in dict.fromkeys((left.result, right.result))
+            Way(words=fromkey, link=report(fromkey))
+            for fromkey in dict.fromkeys((left.result, right.result))
         ),
     )
 

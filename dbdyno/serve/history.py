@@ -92,17 +92,17 @@ def as_json(found: History) -> str:
     changes = [
         {
             "line": line.name,
-            "result": one.after.side.result,
-            "begun": day(one.after.side.begun_unix_ns),
-            "before": one.found.before,
-            "after": one.found.after,
-            "p": one.found.p,
-            "results_before": one.points_before,
-            "results_after": one.points_after,
-            "unlike": [{"what": its.what, **its.values} for its in one.unlike],
+            "result": change.after.side.result,
+            "begun": day(change.after.side.begun_unix_ns),
+            "before": change.found.before,
+            "after": change.found.after,
+            "p": change.found.p,
+            "results_before": change.points_before,
+            "results_after": change.points_after,
+            "unlike": [{"what": its.what, **its.values} for its in change.unlike],
         }
         for line in found.lines
-        for one in line.changes
+        for change in line.changes
     ]
     whole = {
         "workload": found.work.workload,
@@ -302,9 +302,10 @@ def _chart(found: History) -> Chart:
                 for level in line.levels
             ),
             changes=tuple(
-                (_place(line, one.found.index - 1, by) + _place(line, one.found.index, by)) / 2
+                (_place(line, change.found.index - 1, by) + _place(line, change.found.index, by))
+                / 2
                 for line in lines
-                for one in line.changes
+                for change in line.changes
             ),
         ),
         note="A dot is an arm in one result, its line the range of the blocks; a thick line is the "
@@ -354,7 +355,9 @@ def _said(found: History) -> str:
 
 def _changes(found: History) -> Table | Text:
     rows = tuple(
-        _change(line, one, found.metric, found.by) for line in found.lines for one in line.changes
+        _change(line, change, found.metric, found.by)
+        for line in found.lines
+        for change in line.changes
     )
     if not rows:
         text = "No level differs from the one before by more than chance explains."

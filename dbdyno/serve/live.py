@@ -148,7 +148,7 @@ def of_steps(comparison: Comparison) -> Table:
             if cell.verdict is None:
                 continue
             its: Mapping[bool, Judgement] = {
-                is_cpu(one.metric): one for one in cell.verdict.judgements
+                is_cpu(judgement.metric): judgement for judgement in cell.verdict.judgements
             }
             word = Cell(text="no look yet", tone="quiet")
             if taken:
@@ -191,5 +191,5 @@ def figure(judgement: Judgement | None) -> Cell:
 
 def evidence_of(judgements: Iterable[Judgement]) -> str:
     """The step's e-value; nothing where it has none."""
-    values = [one.evidence for one in judgements if one.evidence is not None]
+    values = [judgement.evidence for judgement in judgements if judgement.evidence is not None]
     return number.short(max(values)) if values else ""

@@ -58,7 +58,7 @@ def page(frame: Frame, result: Result, table: Table) -> str:
 
 def shown(result: Result, table: Table) -> Shown:
     """The first rows of a table; of a large one no more is read than they need."""
-    columns = tuple(one for one in table.columns if one.name not in KNOWN)
+    columns = tuple(column for column in table.columns if column.name not in KNOWN)
     rows = list(islice(_rows(result, table, columns), ROWS_MAX + 1))
     return Shown(columns=columns, rows=rows[:ROWS_MAX], more=len(rows) > ROWS_MAX)
 
@@ -81,7 +81,7 @@ def _frames(result: Result, table: Table) -> Iterator[DataFrame]:
 
 def _rows(result: Result, table: Table, columns: tuple[Column, ...]) -> Iterator[list[str]]:
     for its in _frames(result, table):
-        for row in its[[one.name for one in columns]].itertuples(index=False):
+        for row in its[[column.name for column in columns]].itertuples(index=False):
             yield [_cell(value, one) for value, one in zip(row, columns, strict=True)]
 
 
@@ -101,7 +101,7 @@ def _cell(value: object, column: Column) -> str:
 
 
 def _csv(table: Table, made: Iterator[DataFrame]) -> Iterator[str]:
-    yield ",".join(one.name for one in table.columns) + "\n"
+    yield ",".join(column.name for column in table.columns) + "\n"
     for its in made:
         yield its.to_csv(index=False, header=False)
 

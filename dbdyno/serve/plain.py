@@ -14,7 +14,7 @@ HEADINGS = ("changed (UTC)", "state", "blocks", "arms", "folder")
 
 def lines(results: Sequence[Result], here: Path) -> list[str]:
     """A line for each result under a line of headings; folders as they are called from `here`."""
-    rows = [HEADINGS, *(_row(one, here) for one in results)]
+    rows = [HEADINGS, *(_row(result, here) for result in results)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -34,23 +34,23 @@ def document(results: Sequence[Result]) -> list[Json]:
     """The same as JSON: an object for each result; times in seconds of Unix time."""
     return [
         {
-            "folder": str(one.path),
-            "plan": one.plan,
-            "label": one.label,
-            "state": one.state,
-            "blocks": one.complete,
-            "blocks_planned": one.planned,
-            "until_decided": one.until_decided,
-            "begun_unix_s": one.begun_s,
-            "changed_unix_s": one.changed_s,
+            "folder": str(result.path),
+            "plan": result.plan,
+            "label": result.label,
+            "state": result.state,
+            "blocks": result.complete,
+            "blocks_planned": result.planned,
+            "until_decided": result.until_decided,
+            "begun_unix_s": result.begun_s,
+            "changed_unix_s": result.changed_s,
             "arms": [
                 {"name": arm, "version": version, "config": config or None}
                 for arm, version, config in zip(
-                    one.arms, one.versions, one.configurations, strict=True
+                    result.arms, result.versions, result.configurations, strict=True
                 )
             ],
-            "workloads": list(one.workloads),
-            "host": one.host,
+            "workloads": list(result.workloads),
+            "host": result.host,
         }
-        for one in results
+        for result in results
     ]

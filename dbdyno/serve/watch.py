@@ -105,7 +105,7 @@ class Watch:
         if shown is None:
             return None
         same = [one for one in its if _name(one) == _name(shown)]
-        earlier = [one for one in _folders(_before(blocks)) if _name(one) == _name(shown)]
+        earlier = [folder for folder in _folders(_before(blocks)) if _name(folder) == _name(shown)]
         by_arm = {one.arm: one for one in [*earlier, *same]}
         meters = {arm: made for arm, one in by_arm.items() if (made := self._meter(one))}
         self._meters = {made.folder.path: made for made in meters.values()}

@@ -157,11 +157,11 @@ def _check(n: int, tests: Sequence[Test], skipped: Collection[int]) -> None:
     """ValueError where there is no such search: our own mistake, as no user gives these."""
     if n < 1 or n in skipped:
         raise ValueError("a search needs a bad commit that can be tested")
-    for one in tests:
-        if not 1 <= one.index <= n or one.index in skipped or one.blocks < 2:
-            raise ValueError(f"commit {one.index} of {n} has no test of {one.blocks} blocks")
-        if not (math.isfinite(one.log_ratio) and math.isfinite(one.se) and one.se >= 0):
-            raise ValueError(f"{one.log_ratio} ± {one.se} is no log ratio")
+    for test in tests:
+        if not 1 <= test.index <= n or test.index in skipped or test.blocks < 2:
+            raise ValueError(f"commit {test.index} of {n} has no test of {test.blocks} blocks")
+        if not (math.isfinite(test.log_ratio) and math.isfinite(test.se) and test.se >= 0):
+            raise ValueError(f"{test.log_ratio} ± {test.se} is no log ratio")
 
 
 def _settled(chances: Sequence[float], skipped: Collection[int]) -> bool:
@@ -190,8 +190,9 @@ def _gains(measured: Measured, layouts: Numbers) -> dict[int, float]:
         return float((layouts / (measured.variance / blocks + np.square(LAYOUT_SDS))).sum())
 
     return {
-        one.index: (precision(one.blocks + BLOCKS) - precision(one.blocks)) / precision(BLOCKS)
-        for one in measured.levels
+        level.index: (precision(level.blocks + BLOCKS) - precision(level.blocks))
+        / precision(BLOCKS)
+        for level in measured.levels
     }
 
 
@@ -238,8 +239,8 @@ def _size(
 
     Before the first change that of the good commit is among them, 0 with the layout of its build.
     """
-    after = [one for one in measured.levels if own[1] <= one.index < end]
-    before = [one for one in measured.levels if start <= one.index < own[0]]
+    after = [level for level in measured.levels if own[1] <= level.index < end]
+    before = [level for level in measured.levels if start <= level.index < own[0]]
     if start == 0:
         before.append(Level(index=0, log_ratio=0.0, variance=0.0, blocks=0))
     if not after or not before:
@@ -258,7 +259,7 @@ def _size(
 
 def _mean(levels: Sequence[Level], own_variance: float) -> tuple[float, float]:
     """Their common level, each weighed by its precision, and its variance."""
-    weights = [1 / (one.variance + own_variance) for one in levels]
+    weights = [1 / (level.variance + own_variance) for level in levels]
     total = math.fsum(weights)
     logs = (weight * one.log_ratio for weight, one in zip(weights, levels, strict=True))
     return math.fsum(logs) / total, 1 / total
@@ -285,6 +286,6 @@ def _wanted(told: Found, measured: Measured, layout: Layout) -> Wanted:
     ends = 1 if told.first is not None else 2
     least, builds = (math.ceil(ends * sd**2 / (allowed / 2)) for sd in (layout.low, layout.sd))
     commits = min(len(told.suspects), math.ceil(math.log2(max(len(told.suspects), 1))) + 1)
-    done = sum(one.blocks for one in measured.levels if one.index in told.suspects)
+    done = sum(level.blocks for level in measured.levels if level.index in told.suspects)
     blocks = commits * measured.variance / (allowed / 2) - done
     return Wanted(builds=builds if least > 1 else 1, tests=max(1, math.ceil(blocks / BLOCKS)))

@@ -121,7 +121,7 @@ def _divided(series: Numbers, test: Test) -> list[int]:
         ]
         if not splits:
             return cuts
-        start, (_, cut, end) = max(splits, key=lambda one: one[1][0])
+        start, (_, cut, end) = max(splits, key=lambda split: split[1][0])
         first, second = series[start : start + cut], series[start + cut : start + end]
         if t_p(first, second, test.autocorrelation) > test.level:
             return cuts

@@ -86,12 +86,12 @@ class Measured:
 
 def gathered(n: int, tests: Sequence[Test], smallest: float) -> Measured:
     """The tests of each commit together; the variance of a block is pooled over all of them."""
-    freedom = sum(one.blocks - 1 for one in tests)
-    squares = math.fsum((one.blocks - 1) * one.blocks * one.se**2 for one in tests)
+    freedom = sum(test.blocks - 1 for test in tests)
+    squares = math.fsum((test.blocks - 1) * test.blocks * test.se**2 for test in tests)
     variance = squares / max(freedom, 1)
     levels = []
-    for index in sorted({one.index for one in tests}):
-        own = [one for one in tests if one.index == index]
+    for index in sorted({test.index for test in tests}):
+        own = [test for test in tests if test.index == index]
         blocks = sum(one.blocks for one in own)
         levels.append(
             Level(
@@ -101,7 +101,7 @@ def gathered(n: int, tests: Sequence[Test], smallest: float) -> Measured:
                 blocks=blocks,
             )
         )
-    of_bad = max((abs(one.log_ratio) for one in levels if one.index == n), default=0.0)
+    of_bad = max((abs(level.log_ratio) for level in levels if level.index == n), default=0.0)
     return Measured(
         levels=tuple(levels),
         freedom=freedom,
@@ -166,12 +166,12 @@ class Chain:
 
 def summed(n: int, measured: Measured) -> Chain:
     """Sums up all ways to jump: forward for each number of jumps, backward once for the later."""
-    ends = [0, *(one.index for one in measured.levels), n]
+    ends = [0, *(level.index for level in measured.levels), n]
     gaps = [after - before for before, after in pairwise(ends)]
     shares = [(1 - NONE) * gap / (n - (1 - NONE) * at) for at, gap in zip(ends, gaps, strict=False)]
     more = [1 - (1 - MORE / n) ** gap for gap in gaps]
     grid, jump = _grid(measured)
-    likely = [_likely(one, grid, measured.freedom) for one in measured.levels]
+    likely = [_likely(level, grid, measured.freedom) for level in measured.levels]
     start = np.exp(-((grid / np.array(LAYOUT_SDS)[:, np.newaxis]) ** 2) / 2)
     start /= start.sum(axis=1, keepdims=True) * len(LAYOUT_SDS)
     before = _forward(start, [0.0 * start] * len(likely), likely, shares)
@@ -192,8 +192,8 @@ def _grid(measured: Measured) -> tuple[Numbers, Transform]:
 
     From the smallest jump that is looked for on, its density falls with the square of its size.
     """
-    most = max((abs(one.log_ratio) for one in measured.levels), default=0.0)
-    variance = max((one.variance for one in measured.levels), default=0.0)
+    most = max((abs(level.log_ratio) for level in measured.levels), default=0.0)
+    variance = max((level.variance for level in measured.levels), default=0.0)
     reach = most + REACH * math.sqrt(variance + LAYOUT_SDS[-1] ** 2)
     grid = np.linspace(-reach, reach, GRID)
     step = float(grid[1] - grid[0])

@@ -150,7 +150,7 @@ def _at_looks(family: Sequence[Unit], aims: Aims) -> list[list[_AtLook]]:
     for look in sorted({look for unit in family for look, _ in unit.looks}, key=_blocks):
         its = [dict(unit.looks).get(look, ()) for unit in family]
         for place, metrics in enumerate(_tested(its, family, aims)):
-            if any(one.p is not None for one in metrics.values()):
+            if any(metric.p is not None for metric in metrics.values()):
                 seen = _AtLook(look=look, metrics=metrics, any_time=aims.judge == "any time")
                 found[place].append(seen)
     return found
@@ -253,11 +253,11 @@ class _Judging:
         """The metrics that carry the change, where one was called."""
         if self.q is None or self.q > self.aims.level:
             return set()
-        ps = {one.metric: self._repeated(one.metric) for one in self.samples}
+        ps = {sample.metric: self._repeated(sample.metric) for sample in self.samples}
         return {name for name, p in ps.items() if p == min(ps.values()) or p <= self.level_within}
 
     def _repeated(self, metric: str) -> float:
-        return min((one.repeated_of(metric) for one in self.looks), default=1.0)
+        return min((look.repeated_of(metric) for look in self.looks), default=1.0)
 
     def _evidence(self) -> float | None:
         """The unit's e-value by all blocks so far."""
@@ -270,7 +270,7 @@ class _Judging:
         rests = self._look_of(sample.metric, changed=changed)
         seen = sample if rests is None else rests.metrics[sample.metric].sample
         since = 0 if rests is None else rests.look.blocks  # an earlier look is outdated
-        its = [one for one in self.looks if one.look.blocks >= since]
+        its = [look for look in self.looks if look.look.blocks >= since]
         within = any(one.is_within(sample.metric, self.aims) for one in its)
         within = within and not its[-1].lies_beyond(sample.metric, self.aims)
         word = _word(sample=seen, changed=changed, within=within)
@@ -294,7 +294,7 @@ class _Judging:
 
     def _look_of(self, metric: str, *, changed: bool) -> _AtLook | None:
         """The look on which a metric's word rests: that of the least p, or the first *same*."""
-        its = [one for one in self.looks if metric in one.metrics]
+        its = [look for look in self.looks if metric in look.metrics]
         if changed:
             return min(its, key=lambda one: one.repeated_of(metric), default=None)
         return next((one for one in its if one.is_within(metric, self.aims)), None)

@@ -50,6 +50,6 @@ def highest(closed_per_s: float, probes: Sequence[Probe]) -> float | None:
 
 def between(closed_per_s: float, probes: Sequence[Probe]) -> tuple[float | None, float]:
     """The highest rate that held, and the lowest that missed: without one the closed loop's."""
-    low = max((one.per_s for one in probes if one.held), default=None)
-    high = min((one.per_s for one in probes if not one.held), default=closed_per_s)
+    low = max((probe.per_s for probe in probes if probe.held), default=None)
+    high = min((probe.per_s for probe in probes if not probe.held), default=closed_per_s)
     return low, high

@@ -94,7 +94,7 @@ class BisectionFolder:
             )
         return Bisection(
             question=_question(found["question"]),
-            tests=tuple(CommitTest(**{key: one[key] for key in TEST}) for one in found["tests"]),
+            tests=tuple(CommitTest(**{key: test[key] for key in TEST}) for test in found["tests"]),
             skipped={int(index): why for index, why in found["skipped"].items()},
             built=found["built"],
             build_s=found["build_s"],
@@ -131,10 +131,12 @@ def document(search: Bisection) -> Json:
 
 
 def _question(found: Json) -> Question:
-    its: dict[str, Any] = {one.name: found.get(one.name) for one in fields(Question)}
+    its: dict[str, Any] = {field.name: found.get(field.name) for field in fields(Question)}
     its |= {key: tuple(found[key]) for key in ("options", "config")}
     its["commits"] = tuple(
-        Commit(sha=one["sha"], subject=one["subject"]) for one in found["commits"]
+        Commit(sha=commit["sha"], subject=commit["subject"]) for commit in found["commits"]
     )
-    its["host"] = Capacity(**{one.name: found["host"].get(one.name) for one in fields(Capacity)})
+    its["host"] = Capacity(
+        **{field.name: found["host"].get(field.name) for field in fields(Capacity)}
+    )
     return Question(**its)

@@ -189,7 +189,7 @@ class RunFolder:
 
     def golden(self) -> dict[str, Json]:
         """golden.json by workload, where a state is kept: whether the run began from a copy."""
-        paths = (one / "golden.json" for one in folders(self.path))
+        paths = (folder / "golden.json" for folder in folders(self.path))
         found = (read_json_if_there(path, schema.GOLDEN) for path in paths)
         return {content["workload"]: content for content in found if content is not None}
 

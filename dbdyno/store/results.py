@@ -217,7 +217,7 @@ class Results:
         found = read_json_if_there(self._looks_path, schema.LOOKS)
         if found is None:
             return None
-        return Looks(**{one.name: found[one.name] for one in fields(Looks)})
+        return Looks(**{field.name: found[field.name] for field in fields(Looks)})
 
     def settle_looks(self, plan: Plan) -> Looks:
         """The looks of the result; before its first block they are written as the plan has them.
@@ -271,7 +271,7 @@ class Results:
     def beside(self) -> list[Results]:
         """The other results in the same parent folder, by name, as far as they can be read."""
         others = Results.within(self.folder.parent)
-        return [one for one in others if one.folder.name != self.folder.name]
+        return [other for other in others if other.folder.name != self.folder.name]
 
     def numbers(self, plan: Plan) -> tuple[int, ...]:
         """The numbers of the blocks that the plan comprises in this folder, done or to do.

@@ -59,7 +59,7 @@ class _Session(type):
         if not isinstance(value, list) or len(value) != SESSION_COLUMNS:
             return False
         *words, count = value
-        return isinstance(count, NUMBER) and all(isinstance(one, str | None) for one in words)
+        return isinstance(count, NUMBER) and all(isinstance(word, str | None) for word in words)
 
 
 class Session(metaclass=_Session):

@@ -112,7 +112,9 @@ def brought(use: WorkloadUse, steps: Sequence[Step]) -> tuple[str, ...]:
     """The names of those of a plan's steps that it does not name: the load that the others need."""
     if use.steps is None:
         return ()
-    return tuple(one.name for one in steps if not {one.name, one.name.split("@")[0]} & {*use.steps})
+    return tuple(
+        step.name for step in steps if not {step.name, step.name.split("@")[0]} & {*use.steps}
+    )
 
 
 def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
@@ -185,7 +187,7 @@ def _warm(written: list[str] | Literal["none"], scope: Scope) -> tuple[str, ...]
 
 def _fill_s(made: Json) -> float:
     """About how long the job of a fill takes, keys and indexes included."""
-    rows = sum(one["rows"] * len(table_names(made, one["table"])) for one in made["fills"])
+    rows = sum(fill["rows"] * len(table_names(made, fill["table"])) for fill in made["fills"])
     return float(rows / FILL_ROWS_PER_S)
 
 
@@ -272,7 +274,7 @@ def _load(drafts: Sequence[Draft], made: Sequence[_Made], workload: Workload) ->
     if workload.fill == KEEP or not missing:
         return []
     taken = {one.ordinal for one, _, _ in made}
-    return [one for one in drafts if one.loads and one.ordinal < min(taken)]
+    return [draft for draft in drafts if draft.loads and draft.ordinal < min(taken)]
 
 
 def _check_tables(drafts: Sequence[Draft], made: Sequence[_Made], workload: Workload) -> None:
@@ -362,4 +364,4 @@ def _optional(written: maker_schema.Number | None, scope: Scope) -> float | None
 
 
 def _longest(*seconds: float | None) -> float | None:
-    return max((one for one in seconds if one is not None), default=None)
+    return max((second for second in seconds if second is not None), default=None)

@@ -208,7 +208,7 @@ def _words(step: Step) -> list[str]:
     if step.sysbench is not None:
         words.append(step.sysbench.script)
     if step.pgbench is not None:
-        words += [one.rpartition("@")[0] or one for one in step.pgbench.scripts]
+        words += [script.rpartition("@")[0] or script for script in step.pgbench.scripts]
     return words
 
 

@@ -50,4 +50,4 @@ def of_loads(
 
 
 def _differ(loads: Sequence[object]) -> bool:
-    return any(one != loads[0] for one in loads)
+    return any(load != loads[0] for load in loads)

@@ -311,10 +311,10 @@ class Content:
     def _instructions(self, does: Sequence[str | int]) -> list[Instruction]:
         """An item that sends these statements, and sleeps so many microseconds."""
         return [
-            Instruction("send", self.statement(one))
-            if isinstance(one, str)
-            else Instruction("sleep", one)
-            for one in does
+            Instruction("send", self.statement(doe))
+            if isinstance(doe, str)
+            else Instruction("sleep", doe)
+            for doe in does
         ]
 
     def _listed(self, names: Sequence[str], scope: Scope) -> set[int]:
@@ -329,7 +329,7 @@ class Content:
         """The values that a repetition draws for each turn: its list, and those made from it."""
         listed = self._listed(part.draw, part.scope.at("draw"))
         self._instructions(part.does)  # enters the statements, so that their values are known
-        used = {n for one in part.does if isinstance(one, str) for n in self._wide(one)}
+        used = {n for doe in part.does if isinstance(doe, str) for n in self._wide(doe)}
         return sorted(
             listed
             | {number for number in used if distribution.with_bases(self.values, number) & listed}

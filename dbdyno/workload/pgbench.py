@@ -47,7 +47,7 @@ def called(written: schema.Pgbench, scope: Scope) -> Json:
     scripts = [*builtin, *files]
     if not scripts:
         raise scope.error('has no script; write builtin = ["tpcb-like"] or scripts = ["mine.sql"]')
-    names = [one["name"] for one in scripts]
+    names = [script["name"] for script in scripts]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise scope.error(f"has `{twice}` twice; give it the sum of the weights")
     options = [scope.at("options", n).text(one) for n, one in enumerate(written.options, 1)]

@@ -179,7 +179,7 @@ def _chosen(written: PerEngine, engine: Traits, version: tuple[int, ...] | None)
     """The engine's own SQL for its release; else what it shares with others, if there is any."""
     own = (getattr(written, key) for key in engine.sql)
     choices = (_older(written, engine.sql[0], version), *own, written.any)
-    return next((one for one in choices if one is not None), None)
+    return next((choice for choice in choices if choice is not None), None)
 
 
 def _older(written: PerEngine, spoken: str, version: tuple[int, ...] | None) -> Texts | None:

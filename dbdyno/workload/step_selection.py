@@ -282,7 +282,7 @@ def _named(
     """The wanted steps; a name without what a sweep adds means all of them."""
     if wanted is None:
         return list(drafts)
-    there = {name for one in drafts for name in (one.name, one.base)}
+    there = {name for draft in drafts for name in (draft.name, draft.base)}
     for name in wanted:
         if name in there:
             continue
@@ -296,7 +296,7 @@ def _named(
             f"{workload.source}: no step `{name}` with these parameters; "
             f"{suggestion(name, [one.name for one in every if one.there])}"
         )
-    return [one for one in drafts if one.name in wanted or one.base in wanted]
+    return [draft for draft in drafts if draft.name in wanted or draft.base in wanted]
 
 
 def _load(draft: Draft) -> str | None:
@@ -310,4 +310,4 @@ def _of_groups(drafts: Sequence[Draft], wanted: Sequence[str], workload: Workloa
     for name in wanted:
         if name not in groups:
             raise WorkloadError(f"{workload.source}: no group `{name}`; {suggestion(name, groups)}")
-    return [one for one in drafts if one.form is None or one.form.group in (None, *wanted)]
+    return [draft for draft in drafts if draft.form is None or draft.form.group in (None, *wanted)]

@@ -37,7 +37,7 @@ def lists(workload: Workload, given: Mapping[str, Any], engine: Traits) -> dict[
     first = {**given, **{key: items[0] for key, items in written.items()}}
     found: dict[str, list[Value]] = {}
     for key, items in written.items():
-        found[key] = [parameter.of(workload, {**first, key: one}, engine)[key] for one in items]
+        found[key] = [parameter.of(workload, {**first, key: item}, engine)[key] for item in items]
         for one in found[key]:
             if found[key].count(one) > 1:
                 raise _error(workload, key, f"{one} is listed twice; a sweep has each value once")
@@ -56,7 +56,7 @@ def beside(given: Mapping[str, Any], swept: Lists) -> dict[str, Any]:
 
 
 def _largest(values: Sequence[Value]) -> Value:
-    numbers = [one for one in values if isinstance(one, (int, float))]
+    numbers = [value for value in values if isinstance(value, (int, float))]
     return max(numbers) if len(numbers) == len(values) else values[0]
 
 
@@ -67,7 +67,7 @@ def refuse_idle(
 
     `steps`: of each that is taken its name without the sweep, its values, and what it does.
     """
-    taken = [one for one in steps if one[1]]
+    taken = [step for step in steps if step[1]]
     for key, values in swept.items():
         if len(values) == 1 and taken:
             continue

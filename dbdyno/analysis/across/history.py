@@ -162,7 +162,7 @@ def history(indexes: Iterable[Index], key: str, choice: Choice, reader: Reader) 
         metric=name,
         by=choice.by,
         arms=names,
-        metrics=_in_order({one for _, _, its in found for one in its.figures}, work.headline),
+        metrics=_in_order({figure for _, _, its in found for figure in its.figures}, work.headline),
         lines=_lines(points, choice.by, engine.of(work.engine).product),
         without=len(wanted) - len(points),
     )

@@ -88,8 +88,8 @@ def unlike(left: Side, right: Side) -> tuple[Difference, ...]:
     arms = [{**side.planned, "name": name} for name, side in ((LEFT, left), (RIGHT, right))]
     of_servers = differences.differences((LEFT, RIGHT), servers, {"arms": arms})
     return (
-        *(one for one in of_servers if one.planned),
-        *(one for one in of_servers if not one.planned),
+        *(server for server in of_servers if server.planned),
+        *(server for server in of_servers if not server.planned),
         *_differ("host: ", _facts(left.host), _facts(right.host)),
         *_differ("", left.done_by, right.done_by),
     )

@@ -93,8 +93,8 @@ def index(name: str, results: Results, known: dict[str, Work] | None = None) -> 
         host=host,
         begun_unix_ns=next((one for one in begun if isinstance(one, int)), 0),
         traces=tuple(
-            replace(one, work=shared.setdefault(one.work.key, one.work))
-            for one in _traces(results.plan, host, folders.values())
+            replace(trace, work=shared.setdefault(trace.work.key, trace.work))
+            for trace in _traces(results.plan, host, folders.values())
         ),
     )
 
@@ -109,7 +109,7 @@ def _host(results: Results, blocks: Iterable[BlockFolder]) -> Json:
     facts = [(results.host() if name is None else named.get(name)) or {} for name in names]
     if len(facts) == 1:
         return facts[0]
-    nodes = {host_key(one): one.get("cpu") or {} for one in facts if one}
+    nodes = {host_key(fact): fact.get("cpu") or {} for fact in facts if fact}
     models = sorted({str(cpu.get("model") or "unknown processor") for cpu in nodes.values()})
     counts = [cpu.get("cpus") for cpu in nodes.values()]
     return {

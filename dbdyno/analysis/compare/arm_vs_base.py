@@ -55,7 +55,7 @@ class Outcome:
             return tuple(judgements)
         return tuple(
             replace(
-                one,
+                judgement,
                 word="cannot tell",
                 p=None,
                 p_sign=None,
@@ -64,7 +64,7 @@ class Outcome:
                 blocks_needed=None,
                 minutes_needed=None,
             )
-            for one in judgements
+            for judgement in judgements
         )
 
 

@@ -62,7 +62,7 @@ def aims(plan: Json) -> Aims:
     """The aims of the comparison: the plan's, or the defaults."""
     said = plan.get("verdict") or {}
     judge: Judge = said.get("judge", Aims.judge)
-    names = [one.name for one in fields(Aims) if one.name in said and one.name != "judge"]
+    names = [field.name for field in fields(Aims) if field.name in said and field.name != "judge"]
     return Aims(**{name: float(said[name]) for name in names}, judge=judge)
 
 

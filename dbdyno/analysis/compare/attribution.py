@@ -47,7 +47,7 @@ def with_attributions(
     effects = factorial.effects(design.fitted)
     if design.kind == "one at a time":
         # An effect of a factor is told with those before it changed, which needs no list of pairs.
-        effects = tuple(replace(one, aliases=(), partly=0.0) for one in effects)
+        effects = tuple(replace(effect, aliases=(), partly=0.0) for effect in effects)
     interactions = factorial.interactions(design.fitted)
     return tuple(
         replace(step, attributions=tuple(_attributions(step, design, effects, interactions)))
@@ -93,9 +93,9 @@ def attribution(
     """The metric's change taken apart, by the contrasts of the design."""
     names = [factor.name for factor in design.factors]
     whole = factorial.whole(design.base, design.arm)
-    remainder = factorial.remainder(whole, [one.weights for one in effects])
+    remainder = factorial.remainder(whole, [effect.weights for effect in effects])
     contrasts = [*effects, *interactions]
-    values = [_values(one.weights, logs) for one in contrasts]
+    values = [_values(contrast.weights, logs) for contrast in contrasts]
     found = tuple(
         Effect(
             factors=tuple(names[place] for place in one.factors),

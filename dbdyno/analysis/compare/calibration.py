@@ -38,10 +38,12 @@ def calibration(
     if not groups:
         return None
     judged = [
-        judge(arm, [one.within(blocks) for one in contests], aims, looks.once(blocks))
+        judge(arm, [contest.within(blocks) for contest in contests], aims, looks.once(blocks))
         for blocks in groups
     ]
-    tests = [one.p for its in judged for one in _judgements(its) if one.p is not None]
+    tests = [
+        judgement.p for its in judged for judgement in _judgements(its) if judgement.p is not None
+    ]
     rejected = sum(p <= aims.level for p in tests)
     false = [sum(word in CHANGED for word in _words(its)) for its in judged]
     wrong = sum(count > 0 for count in false)
@@ -69,7 +71,7 @@ def calibration(
 
 def comparisons(contests: Sequence[Contest], blocks_each: int | None) -> list[tuple[int, ...]]:
     """The blocks of each comparison, in their order."""
-    blocks = sorted({run.block for one in contests for run in one.faced.runs})
+    blocks = sorted({run.block for contest in contests for run in contest.faced.runs})
     each = blocks_each or len(blocks)
     if each < 2:
         return []
@@ -79,7 +81,9 @@ def comparisons(contests: Sequence[Contest], blocks_each: int | None) -> list[tu
 
 def _judgements(judged: Judged) -> Iterable[Judgement]:
     """All tests of a comparison that are no other one's repetition."""
-    yield from (one for verdict in judged.verdicts.values() for one in verdict.judgements)
+    yield from (
+        judgement for verdict in judged.verdicts.values() for judgement in verdict.judgements
+    )
     yield from (one.judgement for one in judged.overall if one.steps > 1)
 
 
@@ -94,10 +98,10 @@ def _noises(
 ) -> Iterable[Noise]:
     """The noise of each primary metric of each step, where two blocks have it."""
     seen = [
-        (one, name, logs)
-        for one in contests
-        for name in one.primary
-        if len(logs := one.logs(name)) > 1
+        (contest, name, logs)
+        for contest in contests
+        for name in contest.primary
+        if len(logs := contest.logs(name)) > 1
     ]
     level = aims.level / max(len(seen), 1)
     for one, name, logs in seen:

@@ -34,8 +34,8 @@ def _minutes(seconds: dict[int, float | None], without: Collection[int]) -> floa
 def priced(judgements: Iterable[Judgement], minutes: float | None) -> list[Judgement]:
     """The judgements with the time that the blocks still needed would take."""
     return [
-        one
-        if minutes is None or one.blocks_needed is None
-        else replace(one, minutes_needed=one.blocks_needed * minutes)
-        for one in judgements
+        judgement
+        if minutes is None or judgement.blocks_needed is None
+        else replace(judgement, minutes_needed=judgement.blocks_needed * minutes)
+        for judgement in judgements
     ]

@@ -87,7 +87,7 @@ def _facts(
     flags = {arm: {"flags": flags_of(servers.get(arm, {}))} for arm in arms}
     with_build = named_build and not versions
     # Those to servers of the lab's own are all the same, unless they come from other hosts.
-    far = any(one.get("external") or one.get("access") for one in servers.values())
+    far = any(server.get("external") or server.get("access") for server in servers.values())
     elsewhere = servers if far else {}
     # A plan says only what is not the lab's own way; the servers' files say all of it.
     made_as = servers if _differ(arms, named, "initdb") else {}

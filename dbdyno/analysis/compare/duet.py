@@ -128,7 +128,7 @@ def concluded(both: Both, headline: str, setting: Setting) -> Duet:
         competition(both, setting.aims),
         acceptance(setting),
     )
-    failed = [one for one in checks if one.state == "fails"]
+    failed = [check for check in checks if check.state == "fails"]
     why = f"the duet fails: {', '.join(one.name for one in failed)}"
     if setting.forced:
         text = "an estimate, as the duet is forced onto too few cores"

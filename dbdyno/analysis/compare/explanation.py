@@ -129,7 +129,7 @@ def explain(step: StepComparison, cell: Cell, base: Cell, aims: Aims) -> Explana
     verdict = cell.verdict
     if verdict is None or verdict.word not in CHANGED:
         return None
-    primary = {one.metric: one for one in verdict.judgements}
+    primary = {judgement.metric: judgement for judgement in verdict.judgements}
     change = _Change(
         cell=cell,
         base=base,

@@ -74,7 +74,7 @@ def of_result(
             units |= {where: Units(fills=count) for where in places if where.workload == workload}
             notes.append(_several(workload, count))
         elif after is not None and compares:
-            of = [one for one in places if one.workload == workload and one.ordinal > after]
+            of = [place for place in places if place.workload == workload and place.ordinal > after]
             measured = measured or _measured(results, base, read)
             its = {} if measured is None else {one: measured.units(one) for one in of}
             units |= its
@@ -152,10 +152,10 @@ def _measured(
                     return _Measured(
                         folder=other.folder.name,
                         between={
-                            (one.workload, one.step, one.metric): FillVariance(
-                                value=one.means_sd**2, freedom=one.fills - 1
+                            (fill.workload, fill.step, fill.metric): FillVariance(
+                                value=fill.means_sd**2, freedom=fill.fills - 1
                             )
-                            for one in found.fills
+                            for fill in found.fills
                         },
                     )
     return None
@@ -167,7 +167,8 @@ def _is_alike(other: Results, plan: Json, base: str, host: Json) -> bool:
         schedule.get("comparison") is not None
         and schedule.get("fills", Units.fills) >= OUTER_MIN
         and _arm(other.plan, other.plan["base"]) == _arm(plan, base)
-        and [_use(one) for one in other.plan["workloads"]] == [_use(u) for u in plan["workloads"]]
+        and [_use(workload) for workload in other.plan["workloads"]]
+        == [_use(u) for u in plan["workloads"]]
         and is_of_machine(other, host)
     )
 
@@ -188,13 +189,13 @@ def _use(use: Json) -> Json:
 
 def noises(contests: Sequence[Contest]) -> Iterable[FillNoise]:
     """The scatter between fills of each primary metric of each step of a calibration."""
-    for one in contests:
-        count = one.faced.units.fills
-        for name in one.primary if count > 1 else ():
-            logs = one.logs(name)
+    for contest in contests:
+        count = contest.faced.units.fills
+        for name in contest.primary if count > 1 else ():
+            logs = contest.logs(name)
             found = arithmetic.scatter(logs, count)
             if found is not None:
-                yield _noise(one.where, name, len(logs), found)
+                yield _noise(contest.where, name, len(logs), found)
 
 
 def _noise(where: Where, metric: str, blocks: int, found: arithmetic.Scatter) -> FillNoise:

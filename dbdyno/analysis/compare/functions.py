@@ -128,7 +128,7 @@ def _seen(run: StepRun, tables: Tables) -> _Seen | None:
         known = {innermost, *filter(None, map(table.of, parts))}
         _count(functions, parts[-1], set(parts), count)
         _count(subsystems, (innermost, ""), {(name, "") for name in known}, count)
-        stacks[(owner, *(BINARY.join(one) for one in parts))] += count
+        stacks[(owner, *(BINARY.join(part) for part in parts))] += count
     return _Seen(
         run=run,
         profile=profile,
@@ -169,7 +169,7 @@ def _comparison(pairs: Sequence[_Pair], tables: Tables) -> ProfileComparison:
         arm_window_us=_window_us(arm),
         samples=sum(seen.profile.samples for seen in different),
         functions=tuple(functions),
-        subsystems=tuple(sorted(subsystems, key=lambda one: order.index(one.name))),
+        subsystems=tuple(sorted(subsystems, key=lambda subsystem: order.index(subsystem.name))),
         base_stacks=_mean_stacks(base),
         arm_stacks=_mean_stacks(arm),
     )

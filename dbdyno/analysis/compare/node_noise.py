@@ -124,11 +124,11 @@ def _levels(contests: Iterable[Contest], where: Nodes) -> dict[int, float]:
     Of each step by the median of the nodes' medians, then the median of the block's steps.
     """
     found: dict[int, list[float]] = {}
-    for one in contests:
+    for contest in contests:
         speeds = {
-            run.block: (BETTER_BY[one.headline] or 1) * math.log(value)
-            for run in one.faced.base_runs
-            if run.block in where and (value := run.metrics.get(one.headline))
+            run.block: (BETTER_BY[contest.headline] or 1) * math.log(value)
+            for run in contest.faced.base_runs
+            if run.block in where and (value := run.metrics.get(contest.headline))
         }
         if not speeds:
             continue
@@ -141,16 +141,16 @@ def _levels(contests: Iterable[Contest], where: Nodes) -> dict[int, float]:
 def _biases(contests: Iterable[Contest]) -> dict[int, float]:
     """How much faster the double was than the base in each block: the mean log of its steps."""
     found: dict[int, list[float]] = {}
-    for one in contests:
-        sign = BETTER_BY[one.headline] or 1
-        for block, log in one.logs(one.headline).items():
+    for contest in contests:
+        sign = BETTER_BY[contest.headline] or 1
+        for block, log in contest.logs(contest.headline).items():
             found.setdefault(block, []).append(sign * log)
     return {block: math.fsum(its) / len(its) for block, its in found.items()}
 
 
 def _vectors(contests: Iterable[Contest], where: Nodes) -> dict[str, list[list[float]]]:
     """By node each block's log ratios, of the tests that all blocks have; none where none has."""
-    tests = [one.logs(name) for one in contests for name in one.primary]
+    tests = [contest.logs(name) for contest in contests for name in contest.primary]
     whole = [logs for logs in tests if where.keys() <= logs.keys()]
     found: dict[str, list[list[float]]] = {}
     for block in sorted(where) if whole else ():
@@ -161,8 +161,8 @@ def _vectors(contests: Iterable[Contest], where: Nodes) -> dict[str, list[list[f
 def _scatter(contests: Iterable[Contest], blocks: Sequence[int]) -> float | None:
     """The standard deviation of throughput's log ratios on a node: of its steps the mean square."""
     variances = []
-    for one in contests:
-        logs = one.logs(one.headline)
+    for contest in contests:
+        logs = contest.logs(contest.headline)
         its = [logs[block] for block in blocks if block in logs]
         sd = interval.mean_and_sd(its)[1] if its else None
         if sd is not None:

@@ -65,11 +65,11 @@ def of_arm(
     if len(set(where.values())) < nodes.NODES_MIN:
         return {}
     found = [
-        (one.where, _of_metric(name, its, aims))
-        for one in contests
-        if one.outcome.word is None
-        for name in one.primary
-        if len(its := by_node(one.logs(name), where)) >= nodes.NODES_MIN
+        (contest.where, _of_metric(name, its, aims))
+        for contest in contests
+        if contest.outcome.word is None
+        for name in contest.primary
+        if len(its := by_node(contest.logs(name), where)) >= nodes.NODES_MIN
     ]
     qs = iter(significance.adjusted([one.p for _, one in found if one.p is not None]))
     told: dict[Where, tuple[ByNode, ...]] = {}
@@ -116,11 +116,11 @@ def _judged(one: ByNode, q: float, aims: Aims) -> ByNode:
 def warnings(steps: Iterable[StepComparison]) -> Iterable[str]:
     """A line where nodes disagree by more than the margin: a verdict over them says too much."""
     found = [
-        _disagreement(step, cell.arm, one)
+        _disagreement(step, cell.arm, node)
         for step in steps
         for cell in step.cells
-        for one in cell.nodes
-        if one.agreement == "disagree"
+        for node in cell.nodes
+        if node.agreement == "disagree"
     ]
     if found:
         more = f"; and {len(found) - PLACES_MAX} more" if len(found) > PLACES_MAX else ""

@@ -35,13 +35,17 @@ def budgets(
     `groups`: the blocks of each comparison; `minutes`: what a block takes; without it nothing is
     foretold. A step has none where operations are not told by the second, or blocks are too few.
     """
-    counted_s = sum(_counted_s(one) for one in contests)
+    counted_s = sum(_counted_s(contest) for contest in contests)
     beside_s = (
         None
         if minutes is None
         else max(minutes * SECONDS_PER_MINUTE - counted_s, 0.0) / max(len(contests), 1)
     )
-    found = (_budget(one, metric, groups, beside_s) for one in contests for metric in one.primary)
+    found = (
+        _budget(contest, metric, groups, beside_s)
+        for contest in contests
+        for metric in contest.primary
+    )
     return tuple(its for its in found if its is not None)
 
 
@@ -58,12 +62,12 @@ def _lasts_s(run: StepRun) -> float:
 
 def _seconds(stretches: Sequence[Stretch]) -> float:
     """How long they are together."""
-    return math.fsum(one.seconds for one in stretches)
+    return math.fsum(stretch.seconds for stretch in stretches)
 
 
 def _turns(stretches: Sequence[Stretch]) -> int:
     """How many turns they are of; 0 where there were none."""
-    return sum({one.turn: one.turns for one in stretches}.values())
+    return sum({stretch.turn: stretch.turns for stretch in stretches}.values())
 
 
 def _budget(
@@ -131,7 +135,7 @@ def _levels(values: dict[Place, float], stretches: Sequence[Stretch]) -> tuple[S
 
     `stretches`: of one of the runs, which are all cut alike.
     """
-    turns = {one.turn for one in stretches if one.turn}
+    turns = {stretch.turn for stretch in stretches if stretch.turn}
     long = bool(turns) and len(stretches) >= LONG_TURN_STRETCHES * len(turns)
     several = len({place[0] for place in values}) > 1
     kept = {
@@ -148,7 +152,7 @@ def _levels(values: dict[Place, float], stretches: Sequence[Stretch]) -> tuple[S
 def _each(source: Source, stretches: Sequence[Stretch]) -> float:
     """By what a level's variance is multiplied to be that of a single turn: turns are taken
     together where they are short."""
-    turns = [one.turns for one in stretches]
+    turns = [stretch.turns for stretch in stretches]
     return fmean(turns) if source == "turn" and min(turns) > 0 else 1.0
 
 

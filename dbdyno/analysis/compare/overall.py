@@ -48,7 +48,7 @@ def wholes(contests: Sequence[Contest]) -> list[Whole]:
 
     Steps count that compare exactly; blocks, in which all of these are.
     """
-    alike = [one for one in contests if one.outcome.word is None]
+    alike = [contest for contest in contests if contest.outcome.word is None]
     found: list[Whole] = []
     for workload in dict.fromkeys(one.where.workload for one in alike):
         its = [one for one in alike if one.where.workload == workload]

@@ -62,13 +62,17 @@ def suspects(profile: ProfileComparison, between: CommitsBetween) -> Suspects:
 
     Where none did, the first ones by their p; of one block, which has none, the largest changes.
     """
-    own = [one for one in profile.functions if one.binary != KERNEL and one.name != NO_SYMBOL]
+    own = [
+        function
+        for function in profile.functions
+        if function.binary != KERNEL and function.name != NO_SYMBOL
+    ]
     found = [one for one in own if one.found]
     leading = sorted(own, key=lambda one: -abs(one.change.value))
     if any(one.p is not None for one in own):
         leading = [one for one in own if one.p is not None]
     smallest = sorted(
-        between.commits, key=lambda one: (sum(map(len, one.touched.values())), -one.unix_s)
+        between.commits, key=lambda commit: (sum(map(len, commit.touched.values())), -commit.unix_s)
     )
     return Suspects(
         between=between,
@@ -82,8 +86,12 @@ def _suspect(
 ) -> Suspect:
     """A function with its commits; those that touch few functions say more and come first."""
     name = function.name
-    touched = [one for one in commits if any(name in names for names in one.touched.values())]
+    touched = [
+        commit for commit in commits if any(name in names for names in commit.touched.values())
+    ]
     files = {file for file, names in between.defined.items() if name in names}
     files |= {file for one in touched for file, names in one.touched.items() if name in names}
-    beside = [one for one in commits if one not in touched and files & one.touched.keys()]
+    beside = [
+        commit for commit in commits if commit not in touched and files & commit.touched.keys()
+    ]
     return Suspect(function=function, touched=tuple(touched), beside=tuple(beside))

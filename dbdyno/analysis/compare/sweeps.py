@@ -63,7 +63,7 @@ def _sweep(title: str, parameter: str, swept: Sequence[_Swept]) -> Sweep:
 def _paced(cell: Cell, headline: str) -> bool:
     """Whether the work that the headline counts was due by a schedule."""
     times = (run.responses.by_kind.get(kind_of(headline).times_of) for run in cell.runs)
-    return any(one is not None and one.paced for one in times)
+    return any(time is not None and time.paced for time in times)
 
 
 def _points(swept: Sequence[_Swept], headline: str) -> Iterable[SweepPoint]:
@@ -124,7 +124,7 @@ def _peak(arm: str, own: Mapping[int, Curve], base: Mapping[int, Curve]) -> Peak
         drop=_ratio(curves.mean_drop(list(drops.values()))),
         by_base=_ratio(curves.mean(by_base)),
         drop_by_base=_ratio(curves.mean([its / other for its, other in fallen if other])),
-        stood_still=sum(not one for one in drops.values()),
+        stood_still=sum(not drop for drop in drops.values()),
         limited=(),
     )
 

@@ -35,7 +35,9 @@ def judge(
 
     `sights`: the looks at it; `minutes`: what a further block takes, None: it is not known.
     """
-    seen = [_Seen.of([one.within(sights.at(look)) for one in contests]) for look in sights.taken]
+    seen = [
+        _Seen.of([contest.within(sights.at(look)) for contest in contests]) for look in sights.taken
+    ]
     now = _Seen.of(contests)
     units = [
         Unit(
@@ -55,18 +57,18 @@ def judge(
         for key, its in zip(now.samples, judged, strict=True)
     }
     by_step = {where: found.get(where, []) for where in now.places}
-    failed = {one.where.workload for one in contests if one.outcome.word == "failed"}
+    failed = {contest.where.workload for contest in contests if contest.outcome.word == "failed"}
     return Judged(
-        verdicts={one.where: _verdict(one, by_step[one.where]) for one in contests},
+        verdicts={contest.where: _verdict(contest, by_step[contest.where]) for contest in contests},
         overall=tuple(
             Overall(
                 arm=arm,
-                workload=one.workload,
-                steps=one.steps,
-                judgement=_without_word(judgement) if one.workload in failed else judgement,
+                workload=whole.workload,
+                steps=whole.steps,
+                judgement=_without_word(judgement) if whole.workload in failed else judgement,
             )
-            for one in now.wholes
-            for judgement in [_of_whole(one, found) if one.steps > 1 else one.lone(by_step)]
+            for whole in now.wholes
+            for judgement in [_of_whole(whole, found) if whole.steps > 1 else whole.lone(by_step)]
         ),
     )
 
@@ -89,14 +91,16 @@ class _Seen:
         """Of these contests; without what has no sample."""
         wholes = tuple(overall.wholes(contests))
         samples: dict[Where | str, tuple[Sample, ...]] = {
-            one.where: tuple(one.samples(one.primary)) for one in contests
+            contest.where: tuple(contest.samples(contest.primary)) for contest in contests
         }
-        for workload in dict.fromkeys(one.workload for one in wholes if one.steps > 1):
-            its = (one.sample for one in wholes if one.workload == workload and one.steps > 1)
+        for workload in dict.fromkeys(whole.workload for whole in wholes if whole.steps > 1):
+            its = (
+                whole.sample for whole in wholes if whole.workload == workload and whole.steps > 1
+            )
             samples[workload] = tuple(its)
         return cls(
             samples={key: its for key, its in samples.items() if its},
-            places=tuple(one.where for one in contests),
+            places=tuple(contest.where for contest in contests),
             wholes=wholes,
         )
 
@@ -110,12 +114,12 @@ def _of_whole(whole: Whole, found: Mapping[Where | str, Sequence[Judgement]]) ->
 def costs(contests: Sequence[Contest], aims: Aims) -> dict[Where, dict[str, Judgement]]:
     """The second family: every other metric that both have, by step and metric."""
     tests = [
-        (one.where, sample)
-        for one in contests
-        for sample in one.samples(name for name in NAMES if name not in one.primary)
+        (contest.where, sample)
+        for contest in contests
+        for sample in contest.samples(name for name in NAMES if name not in contest.primary)
     ]
     judged = decision.explore([sample for _, sample in tests], aims)
-    found: dict[Where, dict[str, Judgement]] = {one.where: {} for one in contests}
+    found: dict[Where, dict[str, Judgement]] = {contest.where: {} for contest in contests}
     for (where, sample), judgement in zip(tests, judged, strict=True):
         found[where][sample.metric] = judgement
     return found
@@ -146,9 +150,9 @@ def together(judgements: Sequence[Judgement]) -> tuple[Word, tuple[str, ...]]:
     A change seen by one of them is one, whatever the other cannot tell. But who stood still is not
     faster by the CPU of the blocks in which it ran, and beside a base that did none is slower.
     """
-    told = [one for one in judgements if one.word != "one block"]
+    told = [judgement for judgement in judgements if judgement.word != "one block"]
     if not told:
-        return "one block", tuple(one.metric for one in judgements)
+        return "one block", tuple(judgement.metric for judgement in judgements)
     stood = any(one.stood_still for one in told)
     base_stood = any(one.base_stood_still for one in told)
     if any(one.p_still is not None and one.word not in CHANGED for one in told):

@@ -328,7 +328,7 @@ def _job(folder: StepFolder, step: Json) -> Json:
         )
     count = len(job.get("statements", []))
     programs = job.get("programs", [])
-    sends = [code[1] for one in programs for code in one["code"] if code[0] == "send"]
+    sends = [code[1] for program in programs for code in program["code"] if code[0] == "send"]
     if max(sends, default=-1) >= count:
         raise ResultError(
             f"{folder.path}/job.json: a program sends a statement that is not there; restore it "

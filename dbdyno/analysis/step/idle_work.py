@@ -66,7 +66,7 @@ def warnings(evidence: Evidence) -> Iterable[str]:
     if not waited_s:
         return
     share = partial(_share, waited_s)
-    costs = sorted(owners(evidence).items(), key=lambda one: -one[1].cpu_us)
+    costs = sorted(owners(evidence).items(), key=lambda item: -item[1].cpu_us)
     whole = share(math.fsum(cost.cpu_us for _, cost in costs))
     if whole <= SHARE_MAX:
         return

@@ -28,7 +28,7 @@ def to_plain(value: Any) -> Any:
     if type(value) in SCALARS:
         return value
     if is_dataclass(value):
-        return {one.name: to_plain(getattr(value, one.name)) for one in fields(value)}
+        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, PackedSeries | PackedStacks):
         return value.plain
     if isinstance(value, Mapping):
@@ -78,7 +78,7 @@ def _same(value: Any) -> Any:
 
 def _dataclass_maker(kind: Any) -> Maker:
     hints = get_type_hints(kind)
-    makers = {one.name: _maker(hints[one.name]) for one in fields(kind)}
+    makers = {field.name: _maker(hints[field.name]) for field in fields(kind)}
     others = [(name, maker) for name, maker in makers.items() if maker is not _same]
 
     def make(value: Any) -> Any:
@@ -93,7 +93,7 @@ def _dataclass_maker(kind: Any) -> Maker:
 
 def _optional_maker(hint: Any, arguments: tuple[Any, ...]) -> Maker:
     """Of `X | None`, and of several scalars."""
-    makers = {_maker(one) for one in arguments if one is not types.NoneType}
+    makers = {_maker(argument) for argument in arguments if argument is not types.NoneType}
     if makers == {_same}:
         return _same
     if len(makers) != 1 or types.NoneType not in arguments:

@@ -59,7 +59,7 @@ def _with_others(
     """The change with what else changed there; a gradual one as it is."""
     if not bare.sharp:
         return bare
-    moved = [found for one in values if (found := _moved(one, place)) is not None]
+    moved = [found for value in values if (found := _moved(value, place)) is not None]
     surest = sorted(moved, key=lambda found: -found[0])
     return replace(_met(bare, spans, ends_s[0], ends_s[-1]), moved=tuple(one for _, one in surest))
 

@@ -176,7 +176,7 @@ def per_second(evidence: Evidence) -> list[float]:
 def apart(evidence: Evidence, statements: Iterable[StatementUse]) -> Metrics:
     """The headline role's work, counted as transactions, statements and rows."""
     role = (evidence.step.get("headline") or {"role": ""})["role"]
-    own = [one for one in statements if one.role == role]
+    own = [statement for statement in statements if statement.role == role]
     transactions = evidence.in_window(role, sum(tick.count for tick in evidence.load.of([role])))
     if not own:
         return dict.fromkeys(("tps", "statements_ps", "control_ps", "rows_ps", "found_share"))

@@ -8,7 +8,7 @@ from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Json, Link, Network
 
-LINK = tuple(one.name for one in fields(Link))
+LINK = tuple(field.name for field in fields(Link))
 BYTES = ("sent_bytes", "received_bytes")
 
 

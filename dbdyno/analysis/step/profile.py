@@ -54,7 +54,9 @@ def _profile(folder: StepFolder, facts: Json, found: Evidence) -> Profile:
         lost=facts["lost"],
         stacks=stacks,
         without_symbols={
-            one["path"]: one["samples"] for one in facts["binaries"] if not one["symbols"]
+            binary["path"]: binary["samples"]
+            for binary in facts["binaries"]
+            if not binary["symbols"]
         },
         operations=found.operations,
         cpu_us=evidence.cpu_us(found, *SERVER_OWNERS),

@@ -337,7 +337,7 @@ def disk_rate(before: Json, after: Json, *counters: str, device: str = "disk") -
 
     `device`: its key in a reading; the data's if not given. None where a reading lacks a counter.
     """
-    moved = [difference(before, after, device, one) for one in counters]
+    moved = [difference(before, after, device, counter) for counter in counters]
     if None in moved:
         return None
     return per(plus(moved), scaled(difference(before, after, "mono_ns"), 1 / NS_PER_S))

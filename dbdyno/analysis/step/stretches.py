@@ -108,7 +108,7 @@ def _of_turns(readings: list[_Reading]) -> Iterator[_Cut]:
 def _stretch(cut: _Cut, ends_s: list[float], done: np.ndarray, readings: list[_Reading]) -> Stretch:
     seconds = cut.until_s - cut.from_s
     first, last = np.interp([cut.from_s, cut.until_s], ends_s, done)
-    known = [one for one in readings if one.cpu_us is not None]
+    known = [reading for reading in readings if reading.cpu_us is not None]
     spent_us: float | None = None
     if len(known) > 1 and last > first:
         at_s = [one.at_s for one in known]

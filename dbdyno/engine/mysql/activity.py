@@ -149,7 +149,7 @@ def doing(waits: Sequence[str], state: str, *, blocked: bool) -> tuple[str, str]
 
 def innermost(waits: Sequence[str]) -> str | None:
     """The inmost of nested events that is a wait; None: none is."""
-    return next((one for one in reversed(waits) if not one.startswith(AROUND)), None)
+    return next((wait for wait in reversed(waits) if not wait.startswith(AROUND)), None)
 
 
 def class_of(wait: str) -> str:

@@ -150,7 +150,7 @@ def _feature(option: str, known: frozenset[str]) -> str | None:
 
 def _archivers(options: Sequence[str]) -> list[str]:
     """The archivers that can read what is compiled for optimising at link time, where there are."""
-    compiler = next((one[3:] for one in options if one.startswith("CC=")), "gcc")
+    compiler = next((option[3:] for option in options if option.startswith("CC=")), "gcc")
     prefix = "llvm-" if "clang" in compiler else "gcc-"
     pairs = [("AR", prefix + "ar"), ("RANLIB", prefix + "ranlib")]
     return [f"{name}={program}" for name, program in pairs if shutil.which(program)]

@@ -205,7 +205,9 @@ class PostgresServer(LocalServer):
                 self._failure = f"the server of arm {self.name} {log.ending(how, why)}"
             elif found is not None:
                 self._failure = f"the server of arm {self.name} crashed and restarted: {found}"
-        return self._failure or next(filter(None, (one.failure() for one in self._standbys)), None)
+        return self._failure or next(
+            filter(None, (standby.failure() for standby in self._standbys)), None
+        )
 
     def facts(self) -> Json:
         """The server's part of server.json in a result; it has to run."""
@@ -233,34 +235,36 @@ class PostgresServer(LocalServer):
         assert address is not None
         own = replace(address, database=self.own_database)
         data, values = self._home.data_dir, {**self._settled.values, **self._for_access()}
-        return [one.join(own, data, values) for one in self._standbys if not one.joined]
+        return [standby.join(own, data, values) for standby in self._standbys if not standby.joined]
 
     def _end_standbys(self) -> None:
         """Ends the standbys and removes their slots, which the server keeps while it is used."""
         self._stop_standbys()
-        names = [one.name for one in self._standbys]
+        names = [standby.name for standby in self._standbys]
         end_s = time.monotonic() + RELEASE_S_MAX
         while self.execute(used_slots(names)) and time.monotonic() < end_s:
             time.sleep(LOOK_EVERY_S)
         self.execute(*drop_slots(names))
 
     def _stop_standbys(self) -> None:
-        for one in self._standbys:
-            one.stop(CRASH_SIGNALS)
+        for standby in self._standbys:
+            standby.stop(CRASH_SIGNALS)
 
     def endpoints(self) -> dict[str, Address]:
         """The standbys that have joined, by name."""
         address = self.load_address
-        return {one.name: one.address(address) for one in self._standbys if one.joined}
+        return {
+            standby.name: standby.address(address) for standby in self._standbys if standby.joined
+        }
 
     @property
     def standby_pids(self) -> tuple[int, ...]:
         """The first processes of the standbys that run."""
-        return tuple(one.pid for one in self._standbys if one.pid is not None)
+        return tuple(standby.pid for standby in self._standbys if standby.pid is not None)
 
     def lag(self, end: str | None = None) -> list[Json]:
         """How far each standby that has joined is behind (Standby.lag). Raises ServerError."""
-        return [one.lag() for one in self._standbys if one.joined]
+        return [standby.lag() for standby in self._standbys if standby.joined]
 
     def create_database(self, name: str) -> None:
         """Makes the database anew; `address` and `execute` use it from now on."""
@@ -286,8 +290,8 @@ class PostgresServer(LocalServer):
         self._leaders = {child: self._leaders[child] for child in living if child in self._leaders}
         of_standbys = {
             child: f"{STANDBY}{process_kind.kind_of(title, cluster_name) or 'other'}"
-            for one in self._standbys
-            for child, title in one.processes().items()
+            for standby in self._standbys
+            for child, title in standby.processes().items()
         }
         return {child: self._kinds.get(child, "other") for child in living} | of_standbys
 
@@ -312,8 +316,8 @@ class PostgresServer(LocalServer):
 
     def remove(self) -> None:
         """Removes data directory, logs of the engine and socket, and those of standbys."""
-        for one in self._standbys:
-            one.remove()
+        for standby in self._standbys:
+            standby.remove()
         super().remove()
 
     def _query(self, statement: str) -> list[tuple[Any, ...]]:

@@ -79,7 +79,9 @@ def frequency(reader: Reader, processors: list[dict[str, str]]) -> Json:
         files.number(path) for path in reader.found(f"{CPUS}/cpu[0-9]*/cpufreq/scaling_cur_freq")
     ]
     mhz = [kilohertz // 1000 for kilohertz in now if kilohertz]
-    mhz = mhz or [round(float(one["cpu MHz"])) for one in processors if "cpu MHz" in one]
+    mhz = mhz or [
+        round(float(processor["cpu MHz"])) for processor in processors if "cpu MHz" in processor
+    ]
     counts = reader.found(f"{CPUS}/cpu[0-9]*/thermal_throttle/core_throttle_count")
     throttled = [count for count in map(files.number, counts) if count is not None]
     if not throttled:

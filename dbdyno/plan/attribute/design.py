@@ -46,7 +46,8 @@ def designed(
         base=sides.base.name,
         arm=sides.arm.name,
         factors=tuple(
-            Factor(name=one.name, base=one.values[0], arm=one.values[1]) for one in factors
+            Factor(name=factor.name, base=factor.values[0], arm=factor.values[1])
+            for factor in factors
         ),
         levels=names,
     )

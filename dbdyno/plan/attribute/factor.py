@@ -48,7 +48,7 @@ class Exchange:
     def values(self) -> tuple[str, str]:
         """Its values in words, of the base and of the arm."""
         first, *others = self.changes
-        more = f" (with {', '.join(one.key for one in others)})" if others else ""
+        more = f" (with {', '.join(other.key for other in others)})" if others else ""
         return _word(first, first.base), _word(first, first.arm) + more
 
 
@@ -137,9 +137,9 @@ def together_of(some: list[Exchange]) -> Exchange:
     """One factor of several, which the last one names first."""
     *others, last = some
     return Exchange(
-        name="+".join([last.name, *(one.name for one in others)]),
-        changes=(*last.changes, *(change for one in others for change in one.changes)),
-        bound=last.bound if all(one.bound == last.bound for one in others) else 0,
+        name="+".join([last.name, *(other.name for other in others)]),
+        changes=(*last.changes, *(change for other in others for change in other.changes)),
+        bound=last.bound if all(other.bound == last.bound for other in others) else 0,
     )
 
 
@@ -152,7 +152,7 @@ def _settings(sides: Sides) -> Iterable[Exchange]:
     same = files.same_values(sides.base.engine) if can(sides.base, "presets") else {}
     for name in dict.fromkeys([*base, *arm]):
         values = base.get(name), arm.get(name)
-        alike = {None if one is None else normal(one, same.get(name, {})) for one in values}
+        alike = {None if value is None else normal(value, same.get(name, {})) for value in values}
         if len(alike) > 1:
             change = Change(table="settings", key=name, base=values[0], arm=values[1])
             yield Exchange(name=name, changes=(change,), bound=_bound(name, sides))

@@ -63,16 +63,16 @@ def course(
     """The course that suits workload, sides and the host's scatter. Raises WorkloadError."""
     steps = expanded(use, sides[0].engine, plan)
     after = loaded(use, steps)
-    elsewhere = any(one.elsewhere for one in sides)
+    elsewhere = any(side.elsewhere for side in sides)
     rest = steps[after:]
     writes = any(step.writes for step in rest)
     hidden = any(step.writes and not step.measured for step in rest)
     can_save = bool(after and rest) and not elsewhere
-    turns = all("slices" in engine.of(one.engine).can for one in sides)
+    turns = all("slices" in engine.of(side.engine).can for side in sides)
     turns &= (can_save and not hidden) if writes else after < len(steps)
     noisy = scatter is None or scatter >= STEADY
     save = steps[after - 1].name if can_save else None
-    prewarmed = all("prewarm" in engine.of(one.engine).can for one in sides)
+    prewarmed = all("prewarm" in engine.of(side.engine).can for side in sides)
     return Course(
         steps=use.steps or (),
         measured=sum(step.measured for step in rest),

@@ -51,7 +51,7 @@ class Race:
 
 def name_of(sides: Sequence[Contender]) -> str:
     """The name of the plan and its results: race-pg17-pg18."""
-    return named("race-" + "-".join(one.name for one in sides), NAME_MAX)
+    return named("race-" + "-".join(side.name for side in sides), NAME_MAX)
 
 
 def text_of(race: Race, plan: Path, host: Capacity, scatter: float | None) -> str:

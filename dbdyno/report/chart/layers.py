@@ -21,7 +21,7 @@ OTHER = "other"
 def numbers(chart: Layers, points_max: int) -> int:
     """How many numbers the layers of a chart take, from which follows what the page will weigh."""
     points = _points(chart, points_max)
-    longest = (max(len(one.x_s) for one in stack.layers.values()) for stack in chart.stacks)
+    longest = (max(len(layer.x_s) for layer in stack.layers.values()) for stack in chart.stacks)
     return sum(min(points, length) for length in longest) * (1 + len(chart.kinds))
 
 
@@ -82,7 +82,7 @@ def _aligned(
     layers: Mapping[str, Series], kinds: Sequence[str]
 ) -> tuple[tuple[float, ...], dict[str, tuple[float, ...]]]:
     """All layers over the same times; a kind that was not seen at a time is 0 there."""
-    times = tuple(sorted({x for one in layers.values() for x in one.x_s})) or (0.0,)
+    times = tuple(sorted({x for layer in layers.values() for x in layer.x_s})) or (0.0,)
     values = {kind: dict(zip(one.x_s, one.y, strict=True)) for kind, one in layers.items()}
     return times, {kind: tuple(values.get(kind, {}).get(x, 0.0) for x in times) for kind in kinds}
 

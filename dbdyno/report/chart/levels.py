@@ -144,7 +144,7 @@ def _dot(dot: Dot, scale: float) -> Json:
 
 
 def _levels(chart: Levels) -> list[Json]:
-    return [_level(one, chart.scale) for one in chart.levels]
+    return [_level(level, chart.scale) for level in chart.levels]
 
 
 def _level(one: LevelLine, scale: float) -> Json:

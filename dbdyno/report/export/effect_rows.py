@@ -13,8 +13,8 @@ def effects(comparison: Comparison) -> Iterator[Json]:
     """A row for the whole, each effect, each interaction and the remainder."""
     for step in comparison.steps:
         place: Json = {"workload": step.workload, "ordinal": step.ordinal, "step": step.step}
-        for one in step.attributions:
-            yield from (place | {"metric": one.metric} | row for row in _rows(one))
+        for attribution in step.attributions:
+            yield from (place | {"metric": attribution.metric} | row for row in _rows(attribution))
 
 
 def _rows(one: Attribution) -> Iterator[Json]:

@@ -16,7 +16,7 @@ def functions(comparison: Comparison) -> Iterator[Json]:
             arms = place | {"base": compared.base, "arm": compared.arm, "blocks": compared.blocks}
             for kind in ("subsystem", "function"):
                 costs = compared.functions if kind == "function" else compared.subsystems
-                yield from (arms | {"kind": kind} | _row(one) for one in costs)
+                yield from (arms | {"kind": kind} | _row(cost) for cost in costs)
 
 
 def _row(cost: FunctionCost) -> Json:

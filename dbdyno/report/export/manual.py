@@ -261,5 +261,7 @@ def _section(table: Table) -> str:
 
 def _rows(columns: Sequence[Column]) -> str:
     lines = ["| column | type | unit | what |", "|---|---|---|---|"]
-    lines += [f"| `{one.name}` | {one.type} | {one.unit} | {one.what} |" for one in columns]
+    lines += [
+        f"| `{column.name}` | {column.type} | {column.unit} | {column.what} |" for column in columns
+    ]
     return "\n".join(lines) + "\n"

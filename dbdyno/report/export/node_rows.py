@@ -20,8 +20,8 @@ def nodes(comparison: Comparison) -> Iterator[Json]:
                 "base": comparison.base,
                 "arm": cell.arm,
             }
-            for one in cell.nodes:
-                yield from (place | row for row in _rows(one))
+            for node in cell.nodes:
+                yield from (place | row for row in _rows(node))
 
 
 def _rows(one: ByNode) -> Iterator[Json]:

@@ -143,7 +143,7 @@ def _verdicts(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
         primary = {"metric": step.headline, "kind": "primary", "decides": False, "blocks": 0}
         yield figures | said | primary
     primaries = [(one, "primary") for one in verdict.judgements]
-    for judgement, kind in (*primaries, *((one, "explanatory") for one in cell.costs.values())):
+    for judgement, kind in (*primaries, *((cost, "explanatory") for cost in cell.costs.values())):
         row = asdict(judgement) | _look(judgement.look) | {"leans": known.lean(judgement)}
         decides = kind == "primary" and judgement.metric in verdict.by
         yield said | row | {"kind": kind, "decides": decides, "verdict": row.pop("word")}

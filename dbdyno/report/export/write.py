@@ -175,13 +175,13 @@ def _fill(
 
 def definition(table: Table) -> list[str]:
     """The SQL that makes a table, and that says what it and its columns are."""
-    columns = ", ".join(f'"{one.name}" {SQL_TYPES[one.type]}' for one in table.columns)
+    columns = ", ".join(f'"{column.name}" {SQL_TYPES[column.type]}' for column in table.columns)
     return [
         f'CREATE TABLE "{table.name}" ({columns})',
         f'COMMENT ON TABLE "{table.name}" IS {_text(f"One row: {table.row}")}',
         *(
-            f'COMMENT ON COLUMN "{table.name}"."{one.name}" IS {_text(one.comment)}'
-            for one in table.columns
+            f'COMMENT ON COLUMN "{table.name}"."{column.name}" IS {_text(column.comment)}'
+            for column in table.columns
         ),
     ]
 

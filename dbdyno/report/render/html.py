@@ -164,7 +164,7 @@ def _likely_points(page: Page, room: int) -> int:
     points, shrink = lines.POINTS_MAX, 0.95
     while points > POINTS_MIN:
         numbers = sum(lines.numbers(one, points) for one in over_time)
-        numbers += sum(layers.numbers(one, points) for one in stacks)
+        numbers += sum(layers.numbers(stack, points) for stack in stacks)
         if numbers * NUMBER_BYTES + (len(over_time) + len(stacks)) * CHART_BYTES <= room:
             break
         points = int(points * shrink)
@@ -221,12 +221,14 @@ def has_groups(table: Table) -> bool:
 
 def column_groups(columns: Iterable[Column]) -> list[tuple[str, int]]:
     """Headings that neighbouring columns share, with how many share each."""
-    return [(group, len(list(some))) for group, some in groupby(columns, lambda one: one.group)]
+    return [
+        (group, len(list(some))) for group, some in groupby(columns, lambda column: column.group)
+    ]
 
 
 def row_groups(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
     """Rows that stand together, under the name of their group."""
-    return [(group, list(some)) for group, some in groupby(rows, lambda one: one.group)]
+    return [(group, list(some)) for group, some in groupby(rows, lambda row: row.group)]
 
 
 @dataclass(frozen=True)

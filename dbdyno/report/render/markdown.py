@@ -115,7 +115,7 @@ def _group(group: Group, pictures: Pictures, level: int) -> Iterable[str]:
     if group.alike:
         tables = [one for one in flat(group.parts) if isinstance(one, Table)]
         turned = any(map(_wide, tables))
-        yield from (line for one in tables for line in _table(one, level, turned=turned))
+        yield from (line for table in tables for line in _table(table, level, turned=turned))
     else:
         deeper = headed or (folded and group.name != "")
         yield from _together(group.parts, pictures, level + deeper)
@@ -153,7 +153,7 @@ def _below(part: AnyPart, *, folded: bool) -> Iterable[tuple[Leaf, bool]]:
 
 def _summary(group: Group) -> str:
     """A group that is folded, in a line: its title, and the bars."""
-    data = (one.data for one in group.parts if isinstance(one, Chart))
+    data = (part.data for part in group.parts if isinstance(part, Chart))
     bars = (bar for one in data if isinstance(one, Bars) for bar in one.bars)
     return " · ".join((group.title, *map(_plain_bar, bars)))
 

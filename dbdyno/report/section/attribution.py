@@ -44,12 +44,14 @@ def sentence(step: StepComparison, told: Attribution) -> str:
 
 def _shares(told: Attribution) -> str:
     """The effects in words: `a has +0.1 % […], b the rest, −12.1 % […]`."""
-    known = sorted((one for one in told.effects if one.change is not None), key=_size, reverse=True)
+    known = sorted(
+        (effect for effect in told.effects if effect.change is not None), key=_size, reverse=True
+    )
     found = [one for one in known if one.found]
     others = [one for one in known if not one.found]
     if not known:
         return "no block has the arms that tell the factors apart"
-    named = [_has(one) for one in others[:NAMED_MAX]]
+    named = [_has(other) for other in others[:NAMED_MAX]]
     more = f" and {len(others) - NAMED_MAX} more" if len(others) > NAMED_MAX else ""
     if len(found) == 1 and others and told.remainder is None:
         (rest,) = found
@@ -86,10 +88,13 @@ def _name(one: Effect) -> str:
 
 def table(steps: Sequence[StepComparison], design: Design) -> Table:
     """A row for each factor of each step, and for what is of no single factor."""
-    attributions = [one for step in steps for one in step.attributions]
-    metrics = tuple(dict.fromkeys(called(one.metric) for one in attributions))
+    attributions = [attribution for step in steps for attribution in step.attributions]
+    metrics = tuple(dict.fromkeys(called(attribution.metric) for attribution in attributions))
     several = len({step.workload for step in steps}) > 1
-    blocks = max((one.whole.blocks for one in attributions if one.whole is not None), default=0)
+    blocks = max(
+        (attribution.whole.blocks for attribution in attributions if attribution.whole is not None),
+        default=0,
+    )
     rows = (
         row
         for step in steps
@@ -105,7 +110,7 @@ def table(steps: Sequence[StepComparison], design: Design) -> Table:
         note=cells.sentences(
             BY_DESIGN[design.kind],
             "The remainder is what the effects lack of the whole."
-            if any(one.remainder for one in attributions)
+            if any(attribution.remainder for attribution in attributions)
             else "",
             f"With 95 % t intervals of {number.blocks(blocks)}." if blocks > 1 else "",
             f"{TOLD}: told from none; at most 5 % of these are expected to be none. "
@@ -118,7 +123,9 @@ def table(steps: Sequence[StepComparison], design: Design) -> Table:
 
 def _rows(step: StepComparison, metrics: Sequence[str], group: str) -> Iterable[Row]:
     """The whole, each factor, each interaction, and what is left."""
-    figures = {called(one.metric): _figures(one) for one in step.attributions}
+    figures = {
+        called(attribution.metric): _figures(attribution) for attribution in step.attributions
+    }
     for name in dict.fromkeys(name for its in figures.values() for name in its):
         its = (figures.get(metric, {}).get(name, Cell(text="")) for metric in metrics)
         yield Row(cells=(Cell(text=name), *its), group=group)
@@ -159,14 +166,17 @@ def factors(design: Design) -> Text:
         name="factors",
         title=f"Factors, from {design.base} to {design.arm}",
         level="brief",
-        items=tuple(Finding(text=f"{one.name}: {one.base} → {one.arm}") for one in design.factors),
+        items=tuple(
+            Finding(text=f"{factor.name}: {factor.base} → {factor.arm}")
+            for factor in design.factors
+        ),
     )
 
 
 def aliased(of: Attribution) -> Text:
     """What the same arms tell with an effect, a line each."""
     effects = (*of.effects, *of.interactions)
-    known = {_name(one): also for one in effects if (also := _aliases(one))}
+    known = {_name(effect): also for effect in effects if (also := _aliases(effect))}
     if len(known) > 1 and len(alike := {*known.values()}) == 1:
         known = {"each": alike.pop()}
     return Text(

@@ -103,5 +103,5 @@ def _per_second(step: StepComparison, result: Result) -> Cell:
 
 def _value(step: StepComparison, result: Result, metric: str, digits: int) -> Cell:
     """A figure, with the digits that it has for every arm."""
-    alike = number.digits_alike([one.metrics.get(metric) for one in step.cells], digits)
+    alike = number.digits_alike([cell.metrics.get(metric) for cell in step.cells], digits)
     return Cell(text=number.number(result.metrics.get(metric), alike))

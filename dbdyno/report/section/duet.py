@@ -29,12 +29,12 @@ def table(duet: Duet, prefix: str) -> Table:
         rows=tuple(
             Row(
                 cells=(
-                    Cell(text=one.name),
-                    Cell(text=one.state, tone=TONES[one.state]),
-                    Cell(text=one.text),
+                    Cell(text=check.name),
+                    Cell(text=check.state, tone=TONES[check.state]),
+                    Cell(text=check.text),
                 )
             )
-            for one in duet.checks
+            for check in duet.checks
         ),
         note=JUDGED[duet.judged],
     )

@@ -294,7 +294,10 @@ def _stalls(step: StepComparison, prefix: str) -> Table:
 
 def _stall_cells(result: Result, role: str) -> Iterable[Cell]:
     found = [
-        (run.block, one) for run in result.runs for one in run.roles.stalls if one.role == role
+        (run.block, stall)
+        for run in result.runs
+        for stall in run.roles.stalls
+        if stall.role == role
     ]
     if not found:
         return [Cell(text=number.MISSING)] * 3

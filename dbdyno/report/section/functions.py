@@ -63,12 +63,12 @@ class Form:
 
 def changed(step: StepComparison, compared: ProfileComparison) -> str:
     """The functions whose cost surely changed, in a sentence; empty where none did."""
-    found = [one for one in compared.functions if one.found]
+    found = [function for function in compared.functions if function.found]
     if not found:
         return ""
     form = Form.of(step, compared)
     first, *others = found[:TOLD_MAX]
-    words = [_changed(first, form, first=True), *(_changed(one, form) for one in others)]
+    words = [_changed(first, form, first=True), *(_changed(other, form) for other in others)]
     more = f"; and {len(found) - TOLD_MAX} more functions" if len(found) > TOLD_MAX else ""
     return number.unbroken(f"{compared.arm}: {'; '.join(words)}{more}.")
 
@@ -100,7 +100,7 @@ def _ends(change: Difference, form: Form) -> str:
 
 def _said(step: StepComparison, prefix: str) -> Iterable[Text]:
     """What is told of the arms; with one block nothing can be."""
-    judged = [one for one in step.profiles if not one.alone and one.blocks > 1]
+    judged = [profile for profile in step.profiles if not profile.alone and profile.blocks > 1]
     if judged:
         none = "no function changed more than chance explains."
         items = (changed(step, one) or f"{one.arm}: {none}" for one in judged)
@@ -125,7 +125,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
             title=f"CPU of a {form.one} by subsystem, {compared.title}",
             columns=_columns(compared, form, "subsystem"),
             rows=(
-                *(_row(one, form) for one in compared.subsystems),
+                *(_row(subsystem, form) for subsystem in compared.subsystems),
                 _sum(compared, form, width=1),
             ),
             colors=COLORS,
@@ -167,7 +167,7 @@ def _function_rows(compared: ProfileComparison, form: Form) -> Iterable[Row]:
 
     An arm alone has no changes: its functions are sorted by what they cost.
     """
-    costly = [one for one in compared.functions if one.base_us or one.arm_us]
+    costly = [function for function in compared.functions if function.base_us or function.arm_us]
     named = [one for one in costly if one.name != NO_SYMBOL]
     unknown = [one for one in costly if one.name == NO_SYMBOL]
     surest, others = named[:ROWS_MAX], named[ROWS_MAX:]
@@ -244,8 +244,8 @@ def _total(words: str, form: Form, own: tuple[float, float], *, width: int, tone
 def _note(step: StepComparison, compared: ProfileComparison, form: Form) -> Iterable[str]:
     """How the figures come about, from how many samples, and what profiling cost."""
     profiles = _profiles(step, compared)
-    events = sorted({one.event for one in profiles})
-    hertz = sorted({one.hertz for one in profiles})
+    events = sorted({profile.event for profile in profiles})
+    hertz = sorted({profile.hertz for profile in profiles})
     yield (
         f"{compared.samples:,} samples ({', '.join(events)}, "
         f"{' and '.join(map(str, hertz))} a second) in {number.blocks(compared.blocks)}; a "
@@ -254,7 +254,7 @@ def _note(step: StepComparison, compared: ProfileComparison, form: Form) -> Iter
     if form.beside and compared.blocks > 1:
         yield "Smaller: the 95 % interval. Changes are exploratory and part of no verdict."
     yield from _cost_of_profiling(compared, form)
-    lost = sum(one.lost for one in profiles)
+    lost = sum(profile.lost for profile in profiles)
     if lost:
         yield f"perf lost {lost:,} further samples."
     yield from _without_symbols(profiles)
@@ -286,7 +286,7 @@ def _cost_of_profiling(compared: ProfileComparison, form: Form) -> Iterable[str]
 
 def _without_symbols(profiles: Sequence[Profile]) -> Iterable[str]:
     """Which binaries have no symbols, and how much of the samples that concerns."""
-    samples = sum(one.samples for one in profiles)
+    samples = sum(profile.samples for profile in profiles)
     found: Counter[str] = Counter()
     for one in profiles:
         found.update(one.without_symbols)

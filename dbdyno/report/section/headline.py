@@ -109,7 +109,9 @@ def _deciding(verdict: Verdict | None) -> Sequence[Judgement]:
     """The judgements by which a verdict is said; all where no metric decides."""
     if verdict is None:
         return ()
-    return [one for one in verdict.judgements if one.metric in verdict.by] or verdict.judgements
+    return [
+        judgement for judgement in verdict.judgements if judgement.metric in verdict.by
+    ] or verdict.judgements
 
 
 def _against_base(comparison: Comparison, arm: str) -> Finding:
@@ -341,9 +343,9 @@ def _explained(items: Sequence[Finding], told: Sequence[_Told]) -> Iterable[Find
             label="Why",
             text=more,
             items=tuple(
-                Finding(text=one.cell.explanation.text, label=one.name)
-                for one in reasons[:EXPLAINED_MAX]
-                if one.cell.explanation is not None
+                Finding(text=reason.cell.explanation.text, label=reason.name)
+                for reason in reasons[:EXPLAINED_MAX]
+                if reason.cell.explanation is not None
             ),
         )
 

@@ -65,7 +65,7 @@ def _together(changes: Sequence[LevelChange]) -> Iterable[str]:
         what: sum(any(event.what == what for event in change.events) for change in sharp)
         for what in kinds
     }
-    for what, count in sorted(counts.items(), key=lambda one: -one[1]):
+    for what, count in sorted(counts.items(), key=lambda item: -item[1]):
         chance = sum(change.by_chance.get(what, 0.0) for change in sharp)
         times = "at it" if len(changes) == 1 else f"at {count} of them"
         yield (f"{_event(kinds[what])} {times}, where {number.number(chance, 2)} would by chance")

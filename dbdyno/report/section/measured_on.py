@@ -111,7 +111,10 @@ def hosts(comparison: Comparison) -> Table | None:
     return Table(
         name="hosts",
         title="What the hosts do not have alike",
-        columns=(Column(text="", left=True), *(Column(text=one, left=True) for one in headings)),
+        columns=(
+            Column(text="", left=True),
+            *(Column(text=heading, left=True) for heading in headings),
+        ),
         rows=tuple(
             Row(cells=(Cell(text=name), *(Cell(text=text or UNKNOWN) for text in texts)))
             for name, texts in lines.items()

@@ -137,14 +137,14 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
     rows = tuple(
         Row(
             cells=(
-                Cell(text=one.title, title=f"{one.name}: {one.how}"),
-                Cell(text=one.unit),
-                *(_value_cell(step, result, one) for result in step.cells),
-                *(_detailed_ratio(step, result, one.name) for result in compared),
+                Cell(text=other.title, title=f"{other.name}: {other.how}"),
+                Cell(text=other.unit),
+                *(_value_cell(step, result, other) for result in step.cells),
+                *(_detailed_ratio(step, result, other.name) for result in compared),
             ),
-            group=_group(one.name),
+            group=_group(other.name),
         )
-        for one in others
+        for other in others
     )
     columns = (
         Column(text="metric", left=True),
@@ -167,7 +167,11 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
 def _uncounted(step: StepComparison) -> str:
     """Why profiled arms have no instructions, cycles and misses; nothing where they have them."""
     profiles = (run.profile for result in step.cells for run in result.runs)
-    reasons = {one.no_counters: None for one in profiles if one is not None and one.no_counters}
+    reasons = {
+        profile.no_counters: None
+        for profile in profiles
+        if profile is not None and profile.no_counters
+    }
     return f"Without instructions, cycles and misses: {'; '.join(reasons)}." if reasons else ""
 
 

@@ -159,7 +159,7 @@ def _shown(comparison: Comparison) -> list[StepComparison]:
     return [
         step
         for step in comparison.steps
-        if step.headline is not None and any(any(figures.of(one)) for one in step.cells)
+        if step.headline is not None and any(any(figures.of(cell)) for cell in step.cells)
     ]
 
 

@@ -19,10 +19,10 @@ def sentence(nodes: Sequence[NodeNoise]) -> str:
     """Which nodes are unlike the others, and what follows; nothing where none are known."""
     if not nodes:
         return ""
-    found = [f"{one.node} {'; '.join(_said(one, nodes))}" for one in nodes if one.unlike]
+    found = [f"{node.node} {'; '.join(_said(node, nodes))}" for node in nodes if node.unlike]
     if not found:
         return f"None of {len(nodes)} nodes is unlike the others in speed, noise or ghost."
-    harmful = any(what != "level" for one in nodes for what in one.unlike)
+    harmful = any(what != "level" for node in nodes for what in node.unlike)
     follows = (
         "Leave out nodes that are noisy or unfair"
         if harmful

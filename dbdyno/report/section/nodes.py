@@ -36,10 +36,10 @@ class _Row:
 def _rows(comparison: Comparison, arm: str | None = None) -> list[_Row]:
     """All there is by node; of one arm, or of all."""
     return [
-        _Row(step, cell.arm, one)
+        _Row(step, cell.arm, node)
         for step in comparison.steps
         for cell in step.cells
-        for one in cell.nodes
+        for node in cell.nodes
         if arm in (None, cell.arm)
     ]
 
@@ -146,10 +146,10 @@ def tables(comparison: Comparison) -> Iterable[Table]:
 
 def _names(comparison: Comparison) -> list[str]:
     """The nodes in the order in which rows have them."""
-    every = (one.node for row in _rows(comparison) for one in row.one.nodes)
+    every = (node.node for row in _rows(comparison) for node in row.one.nodes)
     order = list(dict.fromkeys(every))
     whole = max((row.one for row in _rows(comparison)), key=lambda one: len(one.nodes))
-    first = [one.node for one in whole.nodes]
+    first = [node.node for node in whole.nodes]
     return [*first, *(name for name in order if name not in first)]
 
 

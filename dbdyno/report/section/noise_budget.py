@@ -74,7 +74,7 @@ def table(comparison: Comparison) -> Table | None:
 
 
 def _of(budget: NoiseBudget, source: Source) -> Component | None:
-    return next((one for one in budget.components if one.source == source), None)
+    return next((component for component in budget.components if component.source == source), None)
 
 
 def _cells(budget: NoiseBudget, sources: Sequence[Source], ways: Sequence[Way]) -> Iterable[Cell]:
@@ -84,7 +84,7 @@ def _cells(budget: NoiseBudget, sources: Sequence[Source], ways: Sequence[Way]) 
     yield from (_component(_of(budget, source)) for source in sources)
     blocks = number.blocks(round(budget.blocks))
     yield Cell(text=_percent(budget.error), title=f"{blocks} of {_seconds(budget.seconds)}")
-    errors = {one.way: one for one in budget.prospects}
+    errors = {prospect.way: prospect for prospect in budget.prospects}
     for way in ways:
         one = errors.get(way)
         if one is None:
@@ -141,7 +141,7 @@ def _times(share: float) -> str:
 
 def _best(budgets: Sequence[NoiseBudget]) -> str:
     """At which length of a step an error takes least time."""
-    known = sorted(one.best_seconds for one in budgets if one.best_seconds is not None)
+    known = sorted(budget.best_seconds for budget in budgets if budget.best_seconds is not None)
     if not known:
         return " Server starts add no visible noise: only the seconds of blocks count."
     ends = [number.number(its) for its in (known[0], known[-1])]

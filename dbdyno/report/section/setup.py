@@ -127,8 +127,8 @@ def _differences(comparison: Comparison) -> Iterable[str]:
     """The arms' differences by name; the table of differences has the values."""
     if len(comparison.arms) < 2:
         return
-    named = [one.what for one in comparison.differences if one.planned]
-    others = [one.what for one in comparison.differences if not one.planned]
+    named = [difference.what for difference in comparison.differences if difference.planned]
+    others = [difference.what for difference in comparison.differences if not difference.planned]
     if named:
         yield f"The plan names these differences between the arms: {_named(named)}."
     if others:

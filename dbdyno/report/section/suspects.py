@@ -26,7 +26,7 @@ CAUTION = (
 
 def findings(step: StepComparison) -> Iterable[Finding]:
     """A finding for each arm whose commits are known, with the functions whose cost changed."""
-    forms = {one.arm: Form.of(step, one) for one in step.profiles}
+    forms = {profile.arm: Form.of(step, profile) for profile in step.profiles}
     for one in step.suspects:
         listed = [_listed(its, forms[one.between.arm]) for its in one.functions]
         more = len(listed) - FUNCTIONS_MAX
@@ -46,7 +46,7 @@ def _between(found: Suspects) -> str:
     if not found.sure:
         leading = "; those that lead, which may be chance, are listed" if found.functions else ""
         return f"{text}; no function's cost surely changed{leading}."
-    touched = sum(bool(one.touched) for one in found.functions)
+    touched = sum(bool(function.touched) for function in found.functions)
     return (
         f"{text}; of {len(found.functions)} functions whose cost surely changed {touched}"
         f" {'was' if touched == 1 else 'were'} touched."
@@ -72,7 +72,7 @@ def _cost(function: FunctionCost, form: Form) -> str:
 
 
 def _commits(commits: Sequence[CommitBetween]) -> str:
-    return number.few([_commit(one) for one in commits], COMMITS_MAX)
+    return number.few([_commit(commit) for commit in commits], COMMITS_MAX)
 
 
 def _commit(one: CommitBetween) -> str:

@@ -196,7 +196,9 @@ def probability(value: float) -> str:
 
 def primary(verdict: Verdict, cpu: bool) -> Judgement | None:
     """The judgement of throughput, or of the CPU per operation."""
-    return next((one for one in verdict.judgements if is_cpu(one.metric) == cpu), None)
+    return next(
+        (judgement for judgement in verdict.judgements if is_cpu(judgement.metric) == cpu), None
+    )
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,7 @@ class Price:
 def price(verdict: Verdict, comparison: Comparison) -> Price:
     """The effort to decide a step: that of the most expensive primary metric."""
     beyond, anew = looks.beyond(comparison), looks.none_left(comparison)
-    open_ones = [one for one in verdict.judgements if one.word == "cannot tell"]
+    open_ones = [judgement for judgement in verdict.judgements if judgement.word == "cannot tell"]
     if not open_ones or any(one.blocks_needed is None for one in open_ones):
         return Price(None, None, beyond, anew)
     return dearest(Price(one.blocks_needed, one.minutes_needed, anew=anew) for one in open_ones)
@@ -361,7 +363,7 @@ def _note(comparison: Comparison, judgements: Sequence[Judgement], sure: bool) -
     aims = comparison.aims
     if comparison.blocks <= 1:
         return "One block decides nothing. CPU: the server's per operation."
-    rest = any(one.rests_on is not None for one in judgements)
+    rest = any(judgement.rests_on is not None for judgement in judgements)
     at_looks = f" (a decided word: {_AT_LOOKS[aims.judge]})" if rest else ""
     despite = "; an interval may therefore exclude 0 beside “cannot tell”"
     return cells.sentences(
@@ -378,7 +380,7 @@ def _note(comparison: Comparison, judgements: Sequence[Judgement], sure: bool) -
 def _judgements(steps: Iterable[StepComparison], arm: str) -> list[Judgement]:
     """The primary metrics of an arm in all steps."""
     verdicts = (cell.verdict for step in steps for cell in step.cells if cell.arm == arm)
-    return [one for found in verdicts if found is not None for one in found.judgements]
+    return [judgement for found in verdicts if found is not None for judgement in found.judgements]
 
 
 def _cells(result: Result, comparison: Comparison, sure: bool) -> Iterable[Cell]:
@@ -399,7 +401,7 @@ def _verdict_cell(result: Result, verdict: Verdict, aims: Aims, sure: bool) -> C
     word = said(verdict.word, sure).replace("the margin", f"±{percent(aims.margin)}")
     way = known.of_step(verdict) if verdict.word == "cannot tell" else known.NOWHERE
     by = " and ".join(called(name) for name in verdict.by)
-    figures = ". ".join(details(one) for one in verdict.judgements)
+    figures = ". ".join(details(judgement) for judgement in verdict.judgements)
     texts = (verdict.outcome, f"by {by}" if by else "", figures, cells.failure(result))
     beside = (verdict.stood_still, nodes.caution(result))
     return Cell(

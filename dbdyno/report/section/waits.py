@@ -100,7 +100,7 @@ def _describe(step: StepComparison) -> str:
 
 def tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]:
     """Mean sessions by owner, wait and statement, of each arm and more than the base."""
-    sampled = [one for result in step.cells for one in _waits(result)]
+    sampled = [wait for result in step.cells for wait in _waits(result)]
     if not sampled:
         return
     others = [result for result in step.cells if result.arm != base]

@@ -127,7 +127,7 @@ class HostLab:
         found = host_checkup.check_up(plan, None, message.get("shared_buffers"))
         return {
             "facts": found.facts,
-            "findings": [typed_json.packed(one) for one in found.findings],
+            "findings": [typed_json.packed(finding) for finding in found.findings],
         }
 
     def _check(self, message: Json) -> Json:

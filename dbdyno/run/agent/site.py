@@ -96,7 +96,7 @@ class There:
         """What the doctor finds there. Raises DynoError."""
         asked = (sent(self.plan) if self.plan.arms else {}) | {"shared_buffers": shared_buffers}
         found = self.hosts.session(self.name).request("checkup", asked)
-        findings = tuple(typed_json.unpacked(Finding, one) for one in found["findings"])
+        findings = tuple(typed_json.unpacked(Finding, finding) for finding in found["findings"])
         return Checkup(facts=found["facts"], findings=findings)
 
     def open(self, pinned: Json | None, watch: Watch) -> tuple[Prepared | None, Json]:

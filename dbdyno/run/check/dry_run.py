@@ -166,7 +166,10 @@ def of_group(plan: Plan, arms: Sequence[Arm], prepared: Prepared) -> Iterator[st
     The plan's own settings are seen in them, and not said again as a departure.
     """
     servers = [provide_server(plan, arm, prepared, NO_LOG) for arm in arms]
-    said = [[one for one in server.departures if not one.endswith(BY_PLAN)] for server in servers]
+    said = [
+        [departure for departure in server.departures if not departure.endswith(BY_PLAN)]
+        for server in servers
+    ]
     shared = [one for one in said[0] if all(one in others for others in said)]
     yield f"{len(arms)} arms: {what_runs(prepared.builds[arms[0].name])}"
     same_config = len({arm.config for arm in arms}) == 1
@@ -179,7 +182,7 @@ def of_group(plan: Plan, arms: Sequence[Arm], prepared: Prepared) -> Iterator[st
         own = [] if same_config or arm.config is None else [arm.config]
         own += [f"{name} = {value}" for name, value in arm.settings.items()]
         yield f"  arm {arm.name}{base}: {', '.join(own)}"
-        yield from (f"    {one}" for one in sentences if one not in shared)
+        yield from (f"    {sentence}" for sentence in sentences if sentence not in shared)
 
 
 def of_double(arm: Arm) -> str:

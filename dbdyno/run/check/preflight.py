@@ -309,7 +309,7 @@ def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
         for use in plan.workloads:
             steps = prepared.steps[use.title, arm.name]
             tables = estimate(plan, use, steps, prepared.sizing).disk_bytes
-            file = max((one.device_bytes for one in steps), default=0)
+            file = max((step.device_bytes for step in steps), default=0)
             of_arm.append(Need(what=disk_space.DEVICE, root=data_root, bytes=file))
             wal = log_bytes(arm, server, tables)
             of_arm.append(Need(what=disk_space.WAL, root=wal_root, bytes=wal))

@@ -35,7 +35,7 @@ def lines(plan: Plan, found: Json) -> list[str]:
     """A line for each fact that is not as the plan requires it, with the remedy."""
     needs = list(host_checkup.needs_of(plan))
     return [
-        f"require: {one.what.removeprefix('the plan requires ')}; "
-        + "; ".join((*one.mend, *([one.barred] if one.barred else [])))
-        for one in requirement.findings(found, plan.require, needs)
+        f"require: {finding.what.removeprefix('the plan requires ')}; "
+        + "; ".join((*finding.mend, *([finding.barred] if finding.barred else [])))
+        for finding in requirement.findings(found, plan.require, needs)
     ]

@@ -95,7 +95,7 @@ def _first_of_each(server: Server, steps: Iterable[Step]) -> dict[Need, Step]:
 
 def _needs(server: Server, step: Step) -> Iterator[Need]:
     """The needs of a step: of its set-up, of what it sends, of its bulk load, of its warming."""
-    sent = (one["pieces"][0] for one in step.job["statements"] if one["pieces"])
+    sent = (statement["pieces"][0] for statement in step.job["statements"] if statement["pieces"])
     for sql in (*step.setup, *(text for text in sent if isinstance(text, str))):
         need = server.needed(sql)
         if need is not None:

@@ -148,7 +148,7 @@ def best_seconds(budgets: Sequence[NoiseBudget]) -> float:
 
     Without noise of server starts that is the longest which fits.
     """
-    known = [math.inf if one.best_seconds is None else one.best_seconds for one in budgets]
+    known = [math.inf if budget.best_seconds is None else budget.best_seconds for budget in budgets]
     return median_low(known)
 
 
@@ -160,7 +160,10 @@ def best_turn_s(of: Schedule, budgets: Sequence[NoiseBudget]) -> float:
     left = {way: its for way in TURNS if (its := left_of(budgets, way)) is not None}
     best = min(left, key=lambda way: left[way], default=None)
     lengths = [
-        one.turn_s for its in budgets for one in its.prospects if one.way == best and one.turn_s
+        prospect.turn_s
+        for its in budgets
+        for prospect in its.prospects
+        if prospect.way == best and prospect.turn_s
     ]
     if of.slice_s is not None or best is None or left[best] > WORTH_MAX or not lengths:
         return of.turn_s

@@ -241,7 +241,7 @@ class Spool:
 
     def parts(self) -> list[Part]:
         """The jobs whose results were not taken yet."""
-        every = (part for one in self.submissions() for part in one.parts())
+        every = (part for submission in self.submissions() for part in submission.parts())
         return [part for part in every if not part.is_over()]
 
     def submission(self, plan: Plan, blocks: Mapping[int, Block], **further: Any) -> Submission:
@@ -265,10 +265,10 @@ class Spool:
 
     def tidy(self) -> None:
         """Removes submissions of which nothing is waited for; those with logs of failures stay."""
-        for one in self.submissions():
-            parts = one.parts()
+        for submission in self.submissions():
+            parts = submission.parts()
             if all(part.is_over() and not part.log.exists() for part in parts):
-                shutil.rmtree(one.folder, ignore_errors=True)
+                shutil.rmtree(submission.folder, ignore_errors=True)
 
     # --- What the first job found ---
 

@@ -88,7 +88,7 @@ class Scripts:
         """Whether a variable may ever have a value."""
         if name in self._assigned or name in self._initial:
             return True
-        return any(name.startswith(one) and name != one for one in self._prefixes)
+        return any(name.startswith(prefix) and name != prefix for prefix in self._prefixes)
 
     def never_set(self, name: str) -> str:
         """What there is to say of a variable that may never have a value."""
@@ -349,7 +349,7 @@ class _Program:
             if leaf.form == "variable" and not self.scripts.known(str(leaf.value)):
                 raise self.source.error(leaf.offset, self.scripts.never_set(str(leaf.value)))
         if node.depth > TREE_DEPTH_MAX:
-            return ["postfix", *(self._part(one) for one in node.parts())]
+            return ["postfix", *(self._part(part) for part in node.parts())]
         trees: list[list[object]] = []
         for one in node.parts():
             count = len(one.arguments)

@@ -33,7 +33,11 @@ def text(path: Path, folder: Path) -> str:
 
 def sha256(file: WorkloadFile, folder: Path) -> dict[str, str]:
     """The SHA-256 of each script that the file names, in hexadecimal, by its path there."""
-    paths = (one.script for one in file.transactions.values() if one.script is not None)
+    paths = (
+        transaction.script
+        for transaction in file.transactions.values()
+        if transaction.script is not None
+    )
     return {
         path: hashlib.sha256(text(Path(path), folder).encode()).hexdigest()
         for path in sorted(set(paths))

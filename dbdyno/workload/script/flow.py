@@ -80,10 +80,10 @@ def _next_branch(
 def _behind(command: Plain | Send, states: frozenset[State]) -> frozenset[State]:
     """The states behind a command of pipelines, or of SQL; none of those in which it fails."""
     if isinstance(command, Send):
-        going = (one for one in states if command.into is None or one.pipeline is None)
+        going = (state for state in states if command.into is None or state.pipeline is None)
         return frozenset(after for one in going for after in _after(one, command.sql))
     begins = command.word == "startpipeline"
-    going = (one for one in states if (one.pipeline is None) == begins)
+    going = (state for state in states if (state.pipeline is None) == begins)
     if command.word == "syncpipeline":
         return frozenset(going)
     return frozenset(State(command.offset if begins else None, one.block) for one in going)
@@ -121,11 +121,11 @@ def _goes_on(words: tuple[str, ...]) -> bool:
 
 def _check_end(source: Source, states: frozenset[State]) -> None:
     """Refuses a script that no path leaves with all closed; none may be left at all."""
-    if any(one.pipeline is None and one.block is None for one in states):
+    if any(state.pipeline is None and state.block is None for state in states):
         return
     for one in states:
         if one.pipeline is not None:
             raise source.error(one.pipeline, "a pipeline that the script does not end")
-    for offset in sorted(one.block for one in states if one.block is not None):
+    for offset in sorted(state.block for state in states if state.block is not None):
         sentence = "a transaction that the script does not end; add COMMIT or ROLLBACK"
         raise source.error(offset, sentence)

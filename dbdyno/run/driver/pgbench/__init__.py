@@ -115,4 +115,8 @@ def words(job: Json, major: int, threads: int, seed: int) -> list[str]:
 def _scripts(job: Json) -> list[tuple[Json, Path]]:
     """The scripts that are files, by their path from the workload file on."""
     folder = Path(job["workload"]).parent
-    return [(one, folder / one["name"]) for one in job["pgbench"]["scripts"] if not one["builtin"]]
+    return [
+        (script, folder / script["name"])
+        for script in job["pgbench"]["scripts"]
+        if not script["builtin"]
+    ]

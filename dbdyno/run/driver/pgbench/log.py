@@ -151,7 +151,7 @@ class Tally:
                 "per_client": [
                     [count, None, errors, longest]
                     for count, errors, longest in zip(
-                        *(one[tick].tolist() for one in self._clients), strict=True
+                        *(client[tick].tolist() for client in self._clients), strict=True
                     )
                 ],
                 "operations": {

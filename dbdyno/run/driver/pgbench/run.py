@@ -158,7 +158,7 @@ class Run(Benchmark):
         """The counts of its log. Raises GeneratorError."""
         shape = log.Shape(
             role=self._role["name"],
-            scripts=[one["name"] for one in self._job["pgbench"]["scripts"]],
+            scripts=[script["name"] for script in self._job["pgbench"]["scripts"]],
             clients=clients(self._job, self._role),
             connections=self._role["connections"],
             lag=printed.lag_ms is not None,

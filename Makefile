@@ -81,6 +81,7 @@ check: setup
 	imports() { local said; said=$$(lint-imports --no-logo) || { echo "$$said"; return 1; }; }; \
 	step imports; \
 	step python tools/tidy.py; \
+	step python tools/ratchet.py; \
 	wait $$! || status=1; \
 	cat "$$log"; \
 	exit $$status

@@ -50,7 +50,9 @@ def page() -> str:
 def section(words: tuple[str, ...], command: Any) -> str:
     """A command's heading, its help, and a row for each of its arguments and options."""
     shown = " ".join(["dyno", *words])
-    rows = [row(one) for one in command.params if one.name != "help" and one.opts != ["--help"]]
+    rows = [
+        row(param) for param in command.params if param.name != "help" and param.opts != ["--help"]
+    ]
     table = "\n".join(["| | |", "|---|---|", *rows]) + "\n" if rows else ""
     help_text = fill(" ".join((command.help or "").split()), 100, break_on_hyphens=False)
     return f"## `{shown}`\n\n{help_text}\n" + (f"\n{table}" if table else "")

@@ -79,9 +79,9 @@ def ended(
             seen = looks[number - 1].blocks if first.rests_on is None else first.rests_on.blocks
             judgements.append(first)
             plain.append(_plain(own[0, 0, :seen]))
-    shown = [tuple(math.log(end or math.nan) for end in one.told) for one in judgements]
-    words = [one.word for one in judgements]
-    decided = np.array([one.rests_on is not None for one in judgements])
+    shown = [tuple(math.log(end or math.nan) for end in judgement.told) for judgement in judgements]
+    words = [judgement.word for judgement in judgements]
+    decided = np.array([judgement.rests_on is not None for judgement in judgements])
     changed = np.array([word in CHANGED for word in words])
     return Ended(
         decided=share(decided),
@@ -108,11 +108,11 @@ def judged(logs: Numbers, looks: Sequence[Look], aims: Aims) -> list[tuple[Judge
     done = looks[-1].blocks
     family = [
         Unit(
-            samples=tuple(_samples(its, done)),
-            looks=tuple((look, tuple(_samples(its, look.blocks))) for look in looks),
+            samples=tuple(_samples(unit, done)),
+            looks=tuple((look, tuple(_samples(unit, look.blocks))) for look in looks),
             whole=place == steps,
         )
-        for place, its in enumerate(units)
+        for place, unit in enumerate(units)
     ]
     return decide(family, aims, done=done)
 

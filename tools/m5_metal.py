@@ -121,7 +121,7 @@ def client_share(readings: raw_files.Host) -> Gate:
     """The generator's part of the host's processors."""
     spent_ns = readings.difference("owners", "generator", "cpu_ns")
     states = (readings.open or {}).get("host", {}).get("cpu_us", {})
-    whole_us = raw_files.plus(readings.difference("host", "cpu_us", one) for one in states)
+    whole_us = raw_files.plus(readings.difference("host", "cpu_us", state) for state in states)
     if spent_ns is None or not whole_us:
         return "the client's processor time", None
     share = spent_ns / 1e3 / whole_us

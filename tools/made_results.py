@@ -312,7 +312,7 @@ def write(path: Path, value: Json) -> None:
 
 def write_lines(path: Path, values: Sequence[Json]) -> None:
     """Writes objects, a line each."""
-    path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in values))
+    path.write_bytes(b"".join(msgspec.json.encode(value) + b"\n" for value in values))
 
 
 if __name__ == "__main__":

@@ -38,12 +38,12 @@ def page() -> str:
 def listed(command: Any) -> list[str]:
     """A command's arguments and options, each with what it is for."""
     lines = []
-    for one in command.params:
-        option = one.param_type_name == "option"
-        name = ", ".join(one.opts) if option else one.metavar or one.name.upper()
-        taken = one.metavar if option and not one.is_flag else None
+    for param in command.params:
+        option = param.param_type_name == "option"
+        name = ", ".join(param.opts) if option else param.metavar or param.name.upper()
+        taken = param.metavar if option and not param.is_flag else None
         lines += [".TP", rf"\fB{escaped(name)}\fR" + (rf" \fI{escaped(taken)}\fR" if taken else "")]
-        lines += [plain(one.help or "")]
+        lines += [plain(param.help or "")]
     return lines
 
 

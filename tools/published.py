@@ -182,7 +182,7 @@ def _values_table(whole: Comparison, study: Study, group: Table) -> str:
     heads = [*(f"{study.label}: {arm}" for arm in group.arms), *(f"`{arm}`" for arm in whole.arms)]
     lines = [_line(["step", *heads]), _line(["---", *["---:"] * len(heads)])]
     for key, figures in group.figures.items():
-        shown = [one if isinstance(one, str) else _value(one) for one in figures]
+        shown = [figure if isinstance(figure, str) else _value(figure) for figure in figures]
         mine = [_value(_own(ours(whole, key, arm), key)) for arm in whole.arms]
         lines.append(_line([_name(key), *shown, *mine]))
     return "\n".join(lines)
@@ -291,7 +291,12 @@ def _counted(
         for group in study.groups:
             if group.by is not None:
                 link = f"[{study.label}]({study.url}): {group.title}"
-                yield link, Counter(one for _, row in by_step(whole, group) for one in row.verdicts)
+                yield (
+                    link,
+                    Counter(
+                        verdict for _, row in by_step(whole, group) for verdict in row.verdicts
+                    ),
+                )
 
 
 def _there(row: Row, study: Study, base: str, arm: str) -> bool:
@@ -314,9 +319,9 @@ def placed(page: str, part: str) -> str:
 def chosen(studies: Sequence[Study], plan: str, asked: str | None) -> list[Study]:
     """The studies of a post: as asked for, or that the plan repeats. Raises ResultError."""
     name = asked or plan
-    found = [one for one in studies if name in (one.plan, one.name)]
+    found = [study for study in studies if name in (study.plan, study.name)]
     if asked is not None and not found:
-        known = sorted({one.plan or one.name for one in studies})
+        known = sorted({study.plan or study.name for study in studies})
         raise ResultError(f"there is no study `{asked}`; there is {names(known)}")
     return found
 
@@ -338,9 +343,9 @@ def part(asked: Any) -> str:
     made = [
         Pair(comparison=bases[base], arm=arm, studies=its) for (base, arm), its in pairs.items()
     ]
-    steps = [one for one in studies for group in one.groups if group.by or group.values]
+    steps = [study for study in studies for group in study.groups if group.by or group.values]
     if not made and not steps:
-        there = names(tuple(dict.fromkeys(arm for one in studies for arm in one.arms)))
+        there = names(tuple(dict.fromkeys(arm for study in studies for arm in study.arms)))
         raise ResultError(
             f"no two arms of {names(whole.arms)} stand for two of the study; say which by"
             f" --as ARM=PUBLISHED, of {there}"

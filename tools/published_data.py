@@ -154,7 +154,7 @@ class Study:
 
     def newest(self, major: int) -> str | None:
         """Its newest arm that is a major version and nothing else."""
-        return next((one for one in reversed(self.arms) if major_of(one) == major), None)
+        return next((arm for arm in reversed(self.arms) if major_of(arm) == major), None)
 
     def said(self, key: Key, base: str, arm: str) -> Said | None:
         """The first table's that has both arms."""
@@ -228,7 +228,7 @@ def _table(title: str, content: Mapping[str, Any]) -> Table:
     alone = content.get("by") is not None or content.get("values", False) or base is None
     by_base = [] if alone else [(base, arm) for arm in arms if arm != base]
     figures = {
-        Key(content.get("workload"), step, metric): tuple(_figure(one) for one in values)
+        Key(content.get("workload"), step, metric): tuple(_figure(value) for value in values)
         for step, its in content.items()
         if step not in OPTIONS
         for metric, values in (its.items() if isinstance(its, dict) else [(None, its)])

@@ -233,9 +233,9 @@ def _measured(cell: Cell | None, key: Key) -> tuple[Ratio | None, Bound]:
 def step_of(comparison: Comparison, key: Key) -> StepComparison | None:
     """Our step. Raises ResultError where several workloads have such a one."""
     found = [
-        one
-        for one in comparison.steps
-        if one.step == key.step and key.workload in (None, one.workload)
+        step
+        for step in comparison.steps
+        if step.step == key.step and key.workload in (None, step.workload)
     ]
     if len(found) > 1:
         where = ", ".join(one.workload for one in found)
@@ -251,7 +251,7 @@ def ours(comparison: Comparison, key: Key, arm: str) -> Cell | None:
 
 def by_step(comparison: Comparison, group: Table) -> Iterator[tuple[str, Row]]:
     """Our arm, and a step of it by another step of it, for each published step and each arm."""
-    for key in (one for one in group.figures if one.step != group.by):
+    for key in (figure for figure in group.figures if figure.step != group.by):
         published = tuple(group.said_by_step(key, arm) for arm in group.arms)
         for arm in comparison.arms:
             cell = ours(comparison, key, arm)

@@ -108,7 +108,7 @@ def bindings(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
-        elif isinstance(node, ast.arg):
+        elif isinstance(node, ast.arg) and node.arg not in ("self", "cls"):
             yield node.arg
 
 

@@ -36,7 +36,7 @@ def stood_alarms(standing: Standing, blocks: int, trials: int, random: Random, a
             _contest(number, logs[number], still[:, number]) for number in range(standing.steps)
         ]
         judged = judge("other", contests, aims, sights.once(range(blocks)))
-        words = [one.word for one in judged.verdicts.values()]
+        words = [verdict.word for verdict in judged.verdicts.values()]
         words += [one.judgement.word for one in judged.overall]
         alarms += not CHANGED.isdisjoint(words)
     return Share(count=alarms, total=trials)

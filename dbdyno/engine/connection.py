@@ -73,7 +73,7 @@ def in_passfile(path: Path, address: Address) -> str:
     host = "localhost" if address.host.startswith("/") else address.host
     wanted = (host, str(address.port), address.database, address.user)
     for fields in filter(None, map(fields_of, lines)):
-        if all(one in ("*", other) for one, other in zip(fields, wanted, strict=False)):
+        if all(field in ("*", other) for field, other in zip(fields, wanted, strict=False)):
             return fields[-1]
     raise ServerError(f"`{path}` has no line for {address.user} at {host}:{address.port}: add one")
 

@@ -80,8 +80,8 @@ def _frames(result: Result, table: Table) -> Iterator[DataFrame]:
 
 
 def _rows(result: Result, table: Table, columns: tuple[Column, ...]) -> Iterator[list[str]]:
-    for its in _frames(result, table):
-        for row in its[[column.name for column in columns]].itertuples(index=False):
+    for frame in _frames(result, table):
+        for row in frame[[column.name for column in columns]].itertuples(index=False):
             yield [_cell(value, one) for value, one in zip(row, columns, strict=True)]
 
 

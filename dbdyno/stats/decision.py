@@ -52,7 +52,7 @@ def decide(
     """
     at_looks = _at_looks(family, aims)
     now = _tested([unit.samples for unit in family], family, aims)
-    ps = [min((one.repeated for one in its), default=None) for its in at_looks]
+    ps = [min((one.repeated for one in look), default=None) for look in at_looks]
     qs = iter(significance.adjusted([p for p in ps if p is not None]))
     all_qs = [None if p is None else next(qs) for p in ps]
     called = sum(q is not None and q <= aims.level for q in all_qs)
@@ -61,7 +61,7 @@ def decide(
         _Judging(
             samples=unit.samples,
             tested=tested,
-            looks=its,
+            looks=look,
             q=q,
             # Benjamini & Bogomolov 2014: what else is said of a unit that was called
             level_within=aims.level * called / tests,
@@ -72,7 +72,7 @@ def decide(
             done=done,
             coming=coming,
         ).judgements()
-        for unit, tested, its, q in zip(family, now, at_looks, all_qs, strict=True)
+        for unit, tested, look, q in zip(family, now, at_looks, all_qs, strict=True)
     ]
 
 

@@ -100,9 +100,9 @@ def _machines(
     what those lead to expect at least (Knapp & Hartung, Statistics in Medicine 22, 2003; Röver,
     Knapp & Friede, BMC Medical Research Methodology 15, 2015).
     """
-    means = [mean_and_sd(its)[0] for its in logs.values()]
+    means = [mean_and_sd(log)[0] for log in logs.values()]
     apart = 0.0 if between is None else max(between.value, 0.0)
-    variances = [apart + (scatter or 0.0) / len(its) for its in logs.values()]
+    variances = [apart + (scatter or 0.0) / len(log) for log in logs.values()]
     if scatter is None or not all(variances):  # what a node's own blocks scatter is not known, or 0
         variances = [1.0] * len(means)
     weights = [1 / variance for variance in variances]

@@ -77,11 +77,14 @@ def by_scatter(values: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, flo
     if len(blocks) < 2:
         return {}
     residuals = np.concatenate(
-        [(its - its.mean(axis=0)) * math.sqrt(len(its) / (len(its) - 1)) for its in blocks.values()]
+        [
+            (block - block.mean(axis=0)) * math.sqrt(len(block) / (len(block) - 1))
+            for block in blocks.values()
+        ]
     )
     scale = np.sqrt((residuals**2).mean(axis=0))
     products = _products(residuals[:, scale > ROUNDING_MAX] / scale[scale > ROUNDING_MAX])
-    places = np.repeat(np.arange(len(blocks)), [len(its) for its in blocks.values()])
+    places = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks.values()])
     rng = np.random.default_rng(SEED)
     drawn = np.vstack([places, *(rng.permutation(places) for _ in range(DRAWN))])
     scatter = np.column_stack(

@@ -49,13 +49,13 @@ def read(path: Path) -> tuple[CommitsBetween, ...]:
             defined={file: tuple(names) for file, names in one["defined"].items()},
             commits=tuple(
                 CommitBetween(
-                    commit=its["commit"],
-                    unix_s=its["unix_s"],
-                    subject=its["subject"],
-                    of="arm" if its["of"] == "arm" else "base",
-                    touched={file: tuple(names) for file, names in its["touched"].items()},
+                    commit=commit["commit"],
+                    unix_s=commit["unix_s"],
+                    subject=commit["subject"],
+                    of="arm" if commit["of"] == "arm" else "base",
+                    touched={file: tuple(names) for file, names in commit["touched"].items()},
                 )
-                for its in one["commits"]
+                for commit in one["commits"]
             ),
         )
         for one in found["between"]

@@ -99,8 +99,8 @@ class StepFolder:
     def events(self) -> Iterator[events.AnyEvent | events.Newer]:
         """events.jsonl, line by line: what the load said, and what only newer versions know."""
         path = self.path / "events.jsonl"
-        for found in decoded_lines(path, events.read):
-            for event in found:
+        for line in decoded_lines(path, events.read):
+            for event in line:
                 if isinstance(event, events.Hello):
                     refuse_other_protocol(path, event.protocol)
                 yield event

@@ -34,10 +34,12 @@ def question(written: schema.PerEngine, tables: Tables, scope: Scope) -> str:
 
 def rights(step: schema.Step, tables: Tables, scope: Scope) -> Iterable[Right]:
     """The rights that a step needs on this engine; an empty list of SQL asks for none."""
-    for number, one in enumerate(step.rights, start=1):
+    for number, right in enumerate(step.rights, start=1):
         place = scope.at(number)
-        if place.sql(one):
-            yield Right(name=place.at("right").text(one.right), query=question(one, tables, place))
+        if place.sql(right):
+            yield Right(
+                name=place.at("right").text(right.right), query=question(right, tables, place)
+            )
 
 
 def metrics(step: schema.Step, made: Made, tables: Tables, scope: Scope) -> Iterable[MetricSource]:

@@ -94,15 +94,15 @@ def costs(figures: Iterable[Figure]) -> Iterator[str]:
     """A second table: what each contender took in itself, medians over its runs."""
     names = f"{'measure':<8}{'conn.':<6}{'contender':<14}"
     yield f"{names}{'CPU µs':>10}{'user µs':>10}{'per second':>13}"
-    for one in figures:
-        for name in one.samples[0] if one.samples else ():
-            runs = [sample[name] for sample in one.samples]
+    for figure in figures:
+        for name in figure.samples[0] if figure.samples else ():
+            runs = [sample[name] for sample in figure.samples]
             cpu_us, user_us, per_s = (
                 statistics.median(run[key] for run in runs)
                 for key in ("cpu_us", "user_us", "per_s")
             )
             yield (
-                f"{one.measurement:<8}{one.connections:<6,}{name:<14}"
+                f"{figure.measurement:<8}{figure.connections:<6,}{name:<14}"
                 f"{cpu_us:>10.2f}{user_us:>10.2f}{per_s:>13,.0f}"
             )
 

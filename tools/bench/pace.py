@@ -28,22 +28,22 @@ ROLE = "select"
 
 def measure(bench: Bench) -> Iterator[Figure]:
     """How well rates are held on the null server, and how late the generator is itself."""
-    for found in measure_rates(bench.generator):
+    for rate in measure_rates(bench.generator):
         figure = Figure(
             measurement="pace",
-            connections=found["connections"],
-            beside=f"{found['per_s']:,}/s",
+            connections=rate["connections"],
+            beside=f"{rate['per_s']:,}/s",
             what="% off",
-            values=(abs(found["achieved_ratio"] - 1) * 100,),
+            values=(abs(rate["achieved_ratio"] - 1) * 100,),
             digits=3,
             target=Target(bound=OFF_PERCENT_MAX),
-            detail=found,
+            detail=rate,
         )
         yield figure
         yield replace(
             figure,
             what="lag p99 µs",
-            values=(found["lag_us_p99"],),
+            values=(rate["lag_us_p99"],),
             digits=0,
             target=Target(bound=LAG_US_P99_MAX),
             detail=None,

@@ -99,13 +99,13 @@ def attribution(
     found = tuple(
         Effect(
             factors=tuple(names[place] for place in one.factors),
-            change=_ratio(its),
+            change=_ratio(value),
             q=q,
             found=q is not None and q <= FALSE_SHARE_MAX,
             aliases=tuple((names[first], names[second]) for first, second in one.aliases),
             partly=one.partly,
         )
-        for one, its, q in zip(contrasts, values, _qs(values), strict=True)
+        for one, value, q in zip(contrasts, values, _qs(values), strict=True)
     )
     return Attribution(
         metric=metric,
@@ -123,7 +123,7 @@ def _values(weights: Weights, logs: Logs) -> tuple[float, ...]:
 
 def _qs(values: Sequence[Sequence[float]]) -> list[float | None]:
     """The q of each contrast; None where fewer than two blocks have it."""
-    ps = [significance.t_p(its) for its in values]
+    ps = [significance.t_p(value) for value in values]
     qs = iter(significance.adjusted([p for p in ps if p is not None]))
     return [None if p is None else next(qs) for p in ps]
 

@@ -150,9 +150,11 @@ def together(both: Both) -> DuetCheck:
     """Whether both ran in nearly all of the time that counts."""
     shared = whole = 0
     for block in {*both.base} & {*both.other}:
-        for one, other in zip(both.base[block].halves, both.other[block].halves, strict=True):
-            shared += max(0, min(one.ended_ns, other.ended_ns) - max(one.begun_ns, other.begun_ns))
-            whole += max(_length(one), _length(other))
+        for half, other in zip(both.base[block].halves, both.other[block].halves, strict=True):
+            shared += max(
+                0, min(half.ended_ns, other.ended_ns) - max(half.begun_ns, other.begun_ns)
+            )
+            whole += max(_length(half), _length(other))
     share = shared / whole if whole else 0.0
     return DuetCheck(
         name="at once",
@@ -235,9 +237,9 @@ def competition(both: Both, aims: Aims) -> DuetCheck:
     """Whether one arm slows where the other one speeds up, second by second."""
     found = duet.correlation(
         [
-            list(zip(one.rates, other.rates, strict=False))
+            list(zip(half.rates, other.rates, strict=False))
             for block in sorted({*both.base} & {*both.other})
-            for one, other in zip(both.base[block].halves, both.other[block].halves, strict=True)
+            for half, other in zip(both.base[block].halves, both.other[block].halves, strict=True)
         ]
     )
     if found is None:

@@ -32,7 +32,7 @@ def newest(parent: Path, host: Json, plan: Plan, steps: Set[StepName]) -> Calibr
             budgets = (
                 [its for its in found.budget if (its.workload, its.step) in steps] if found else []
             )
-            if steps and {(its.workload, its.step) for its in budgets} == steps:
+            if steps and {(budget.workload, budget.step) for budget in budgets} == steps:
                 return Calibrated(folder=one.folder.name, budgets=tuple(budgets))
     return None
 

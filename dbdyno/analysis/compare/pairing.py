@@ -187,8 +187,8 @@ def facing(runs: Sequence[StepRun], bases: Sequence[StepRun], units: Units | Non
 def of_halves(base: StepRun, run: StepRun, name: str) -> tuple[float, float] | None:
     """The log ratios of both halves of a duet; None where it was none, or one has no figure."""
     found = []
-    for one, other in zip(base.halves, run.halves, strict=False):
-        value, its = one.metrics.get(name), other.metrics.get(name)
+    for half, other in zip(base.halves, run.halves, strict=False):
+        value, its = half.metrics.get(name), other.metrics.get(name)
         if value and its:
             found.append(Pair(value, its).log)
     return (found[0], found[1]) if len(found) == HALVES else None

@@ -73,13 +73,13 @@ def _pairs(
 ) -> Iterable[Across]:
     """The two steps of each arm."""
     assert first.headline is not None
-    for one, other in zip(first.cells, second.cells, strict=True):
+    for cell, other in zip(first.cells, second.cells, strict=True):
         yield Across(
             kind=kind,
             workload=first.workload,
-            arm=one.arm,
+            arm=cell.arm,
             first=first.step,
             second=second.step,
-            ratio=ratio(one.runs, other.runs, first.headline),
+            ratio=ratio(cell.runs, other.runs, first.headline),
             clients=clients,
         )

@@ -51,7 +51,8 @@ def _of(known: Sequence[CommitsBetween], arm: str, base: str) -> CommitsBetween 
                 arm_commit=one.base_commit,
                 base_commit=one.arm_commit,
                 commits=tuple(
-                    replace(its, of="base" if its.of == "arm" else "arm") for its in one.commits
+                    replace(commit, of="base" if commit.of == "arm" else "arm")
+                    for commit in one.commits
                 ),
             )
     return None

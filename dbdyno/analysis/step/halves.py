@@ -39,7 +39,7 @@ def halves(found: Evidence) -> tuple[Half, ...]:
 def hosts(host: Host) -> tuple[Host, Host]:
     """The readings of the first half, and those of the second; none where they were not paused."""
     readings = host.readings
-    cut = next((at for at, one in enumerate(readings) if one["kind"] == "pause"), None)
+    cut = next((at for at, reading in enumerate(readings) if reading["kind"] == "pause"), None)
     if cut is None:
         return Host(readings=()), Host(readings=())
     swap = readings[cut]

@@ -162,7 +162,9 @@ def _name(
 
     One at a time `pg17..jit` has all up to that factor.
     """
-    changed = [one.name.split("+")[0] for one, level in zip(factors, row, strict=True) if level]
+    changed = [
+        factor.name.split("+")[0] for factor, level in zip(factors, row, strict=True) if level
+    ]
     texts = ["+".join([sides.base.name, *changed])]
     if all(row[: len(changed)]):
         texts.append(f"{sides.base.name}..{changed[-1]}")

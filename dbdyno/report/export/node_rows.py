@@ -38,4 +38,4 @@ def _rows(one: ByNode) -> Iterator[Json]:
         "machines_high": one.high,
         "freedom": one.freedom,
     }
-    yield from (together | asdict(its) for its in one.nodes)
+    yield from (together | asdict(node) for node in one.nodes)

@@ -215,7 +215,7 @@ def _leaf(leaf: Leaf, pictures: Pictures, level: int) -> Iterable[str]:
             yield f"\n{_lead(leaf.elsewhere)}"
         case Callout():
             yield f"\n{'#' * level} {escape(leaf.title)}\n" if leaf.title else ""
-            yield from (f"- {escape(told.text)}" for told in leaf.items)
+            yield from (f"- {escape(item.text)}" for item in leaf.items)
 
 
 def _text(text: Text, level: int) -> Iterable[str]:

@@ -33,7 +33,7 @@ BY_DESIGN: Mapping[DesignKind, str] = {
 
 def surest(found: Sequence[Attribution]) -> Attribution:
     """The first metric that tells a factor's effect from none; where none does, the headline's."""
-    return next((one for one in found if any(its.found for its in one.effects)), found[0])
+    return next((one for one in found if any(effect.found for effect in one.effects)), found[0])
 
 
 def sentence(step: StepComparison, told: Attribution) -> str:
@@ -126,7 +126,7 @@ def _rows(step: StepComparison, metrics: Sequence[str], group: str) -> Iterable[
     figures = {
         called(attribution.metric): _figures(attribution) for attribution in step.attributions
     }
-    for name in dict.fromkeys(name for its in figures.values() for name in its):
+    for name in dict.fromkeys(name for figure in figures.values() for name in figure):
         its = (figures.get(metric, {}).get(name, Cell(text="")) for metric in metrics)
         yield Row(cells=(Cell(text=name), *its), group=group)
 
@@ -136,7 +136,7 @@ def _figures(one: Attribution) -> dict[str, Cell]:
     effects = (*one.effects, *one.interactions)
     return {
         "whole": _cell(one.whole),
-        **{_name(its): _cell(its.change, found=its.found) for its in effects},
+        **{_name(effect): _cell(effect.change, found=effect.found) for effect in effects},
         **({"remainder": _cell(one.remainder)} if one.remainder else {}),
     }
 

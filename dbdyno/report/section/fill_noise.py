@@ -31,7 +31,7 @@ def table(comparison: Comparison) -> Table | None:
     one = comparison.calibration
     if one is None or not one.fills:
         return None
-    several = len({its.workload for its in one.fills}) > 1
+    several = len({fill.workload for fill in one.fills}) > 1
     title = f"How much fills of {comparison.base} differ"
     return Table(
         name="fill-noise",
@@ -50,8 +50,8 @@ def table(comparison: Comparison) -> Table | None:
             Column(text="added, %", title="to reports of one fill: scatter of the fills' means"),
         ),
         rows=tuple(
-            Row(cells=tuple(_cells(its)), group=its.workload if several else "")
-            for its in one.fills
+            Row(cells=tuple(_cells(fill)), group=fill.workload if several else "")
+            for fill in one.fills
         ),
         note="Standard deviations of the ratio of ghost to base, with 95 % intervals; “not seen”: "
         "the scatter between blocks explains all. Added: the scatter of the fills' means, noise "

@@ -38,7 +38,7 @@ def _said(one: NodeNoise, nodes: Sequence[NodeNoise]) -> Iterable[str]:
         if what == "level" and one.level is not None:
             yield f"({_size(one.level)} {'slower' if one.level < 0 else 'faster'})"
         elif what == "noise" and one.sd is not None:
-            others = [its.sd for its in nodes if its is not one and its.sd is not None]
+            others = [node.sd for node in nodes if node is not one and node.sd is not None]
             usual = f", of the others {verdicts.measured(median(others))}" if others else ""
             yield f"(noisier: scatter of {verdicts.measured(one.sd)}{usual})"
         elif what == "bias" and one.bias is not None:
@@ -71,7 +71,7 @@ def table(comparison: Comparison) -> Table | None:
             Column(text="ghost, %", title=f"{one.arm} by {comparison.base}, 95 % interval"),
             Column(text="unlike in", left=True),
         ),
-        rows=tuple(Row(cells=tuple(_cells(its))) for its in one.nodes),
+        rows=tuple(Row(cells=tuple(_cells(node))) for node in one.nodes),
         note="Over all steps, by throughput. Speed: the base's by that of the median node, the "
         "median of a block's steps. Noise: standard deviation of the ratio of ghost to base "
         "between the node's blocks. Ghost: that ratio, as a change. Unlike: against the median of "

@@ -205,7 +205,7 @@ _NOTE = (
 
 def _of_nodes(one: ByNode, names: Sequence[str]) -> Iterable[Cell]:
     """A cell for each node; an empty one for a node without the step."""
-    found = {its.node: its for its in one.nodes}
+    found = {node.node: node for node in one.nodes}
     for name in names:
         yield _change(found[name]) if name in found else Cell(text="")
 
@@ -278,11 +278,11 @@ def _each(comparison: Comparison, arm: str, rows: Sequence[_Row], name: str) -> 
         ),
         rows=tuple(
             Row(
-                cells=(Cell(text=its.node), Cell(text=str(its.blocks)), _change(its)),
+                cells=(Cell(text=node.node), Cell(text=str(node.blocks)), _change(node)),
                 group=f"{step_name(comparison, row.step)}, {called(row.one.metric)}",
             )
             for row in rows
-            for its in row.one.nodes
+            for node in row.one.nodes
         ),
     )
 

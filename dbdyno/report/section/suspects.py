@@ -27,12 +27,12 @@ CAUTION = (
 def findings(step: StepComparison) -> Iterable[Finding]:
     """A finding for each arm whose commits are known, with the functions whose cost changed."""
     forms = {profile.arm: Form.of(step, profile) for profile in step.profiles}
-    for one in step.suspects:
-        listed = [_listed(its, forms[one.between.arm]) for its in one.functions]
+    for suspect in step.suspects:
+        listed = [_listed(function, forms[suspect.between.arm]) for function in suspect.functions]
         more = len(listed) - FUNCTIONS_MAX
         items = [Finding(text=number.unbroken(text)) for text in listed[:FUNCTIONS_MAX]]
         items += [Finding(text=f"{more} more functions")] if more > 0 else []
-        yield Finding(text=_between(one), items=tuple(items))
+        yield Finding(text=_between(suspect), items=tuple(items))
 
 
 def _between(found: Suspects) -> str:

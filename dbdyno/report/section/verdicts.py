@@ -380,7 +380,9 @@ def _note(comparison: Comparison, judgements: Sequence[Judgement], sure: bool) -
 def _judgements(steps: Iterable[StepComparison], arm: str) -> list[Judgement]:
     """The primary metrics of an arm in all steps."""
     verdicts = (cell.verdict for step in steps for cell in step.cells if cell.arm == arm)
-    return [judgement for found in verdicts if found is not None for judgement in found.judgements]
+    return [
+        judgement for verdict in verdicts if verdict is not None for judgement in verdict.judgements
+    ]
 
 
 def _cells(result: Result, comparison: Comparison, sure: bool) -> Iterable[Cell]:

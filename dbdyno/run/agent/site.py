@@ -230,7 +230,7 @@ def files(plan: Plan) -> Iterator[Path]:
         own = (plan.path.parent / word for word in words if not word.startswith("/"))
         yield from (path for path in own if path.is_file())
     for use in plan.workloads:
-        for name in (use.name, *(one for its in (use.scripts or {}).values() for one in its)):
+        for name in (use.name, *(one for script in (use.scripts or {}).values() for one in script)):
             if Path(name).is_absolute():
                 raise PlanError(
                     f"`{name}` is not there on another host: name it by a path from the plan's "

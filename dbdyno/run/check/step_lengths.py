@@ -161,8 +161,8 @@ def best_turn_s(of: Schedule, budgets: Sequence[NoiseBudget]) -> float:
     best = min(left, key=lambda way: left[way], default=None)
     lengths = [
         prospect.turn_s
-        for its in budgets
-        for prospect in its.prospects
+        for budget in budgets
+        for prospect in budget.prospects
         if prospect.way == best and prospect.turn_s
     ]
     if of.slice_s is not None or best is None or left[best] > WORTH_MAX or not lengths:

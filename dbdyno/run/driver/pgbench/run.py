@@ -78,13 +78,13 @@ class Run(Benchmark):
             return []
         until_s = time.monotonic() + CONNECT_S_MAX
         before: list[int] = []
-        for found in looks(self._job, self._child.ended):
-            if len(found) == self._count and found == before:  # one that ends may still be seen
-                return found
-            before = found
+        for look in looks(self._job, self._child.ended):
+            if len(look) == self._count and look == before:  # one that ends may still be seen
+                return look
+            before = look
             if time.monotonic() > until_s:
                 self._refused = (
-                    f"the server shows {len(found)} of {self._count} sessions of "
+                    f"the server shows {len(look)} of {self._count} sessions of "
                     f"`{self._child.name}` after {CONNECT_S_MAX:.0f} s: connect to it without a "
                     "pooler"
                 )

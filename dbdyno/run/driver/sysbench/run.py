@@ -108,10 +108,10 @@ class Run(Benchmark):
         if "pgbench" not in engine.of(self._job["engine"]).can:
             return []  # sessions are threads of the server, and have no process
         before: list[int] | None = None
-        for found in looks(self._job, self._child.ended):
-            if found == before:  # one that ends may still be seen
-                return found if len(found) == self._count else []
-            before = found
+        for look in looks(self._job, self._child.ended):
+            if look == before:  # one that ends may still be seen
+                return look if len(look) == self._count else []
+            before = look
         return []
 
     def _outcome(self, lines: list[str]) -> Iterator[AnyEvent]:

@@ -56,7 +56,8 @@ def test_what_else_a_lab_left_in_the_cache_is_not_tested(
 ) -> None:
     for version in ("9.6.24", "12.22", "17.2", "17.11", "18.6", "175.1"):
         (tmp_path / "postgres" / version / "bin").mkdir(parents=True)
-        (tmp_path / "postgres" / version / "bin" / "initdb").touch()
+        for program in ("postgres", "initdb"):
+            (tmp_path / "postgres" / version / "bin" / program).touch(0o755)
     monkeypatch.setattr(place, "cache_root", lambda: tmp_path)
     cached = [path.name for path in server_place.builds() if path.is_relative_to(tmp_path)]
     assert cached == ["17.11", "18.6"]

@@ -12,7 +12,7 @@ from comparison_builder import NOTICE, comparison
 from comparison_clients import DEAD_ROWS, PCT
 from dbdyno.model import Comparison, Fairness, StepComparison, StepRun
 from dbdyno.report import page
-from dbdyno.report.parts import Cell, Group, Page, Table
+from dbdyno.report.parts import Group, Page, Table, TableCell
 from dbdyno.report.section import over_time
 from dbdyno.report.section.fairness import told
 
@@ -21,7 +21,7 @@ def section(page: Page, step: str) -> Group:
     return next(one for one in report_parts.steps(page) if one.title == step)
 
 
-def row(table: Table, arm: str, group: str = "") -> dict[str, Cell]:
+def row(table: Table, arm: str, group: str = "") -> dict[str, TableCell]:
     """The cells of an arm's row by their columns."""
     cells = next(one.cells for one in table.rows if one.arm == arm and group in one.group)
     return {column.text: cell for column, cell in zip(table.columns, cells, strict=True)}

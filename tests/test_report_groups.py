@@ -13,7 +13,7 @@ from dbdyno.model import Bound, Comparison, StepComparison
 from dbdyno.model.error import DynoError
 from dbdyno.model.verdict import Word
 from dbdyno.report import colors, page
-from dbdyno.report.parts import Cell, Group, Page, Row, ScaleUp, Table, Text, flat
+from dbdyno.report.parts import Group, Page, Row, ScaleUp, Table, TableCell, Text, flat
 from dbdyno.report.section import groups as group
 from suite_builder import AGGREGATE, CLIENTS, POINT, RANGE, WRITE, comparison
 from verdict_builder import with_words
@@ -389,7 +389,7 @@ def test_each_statement_has_its_rate_its_rows_and_how_many_found_one(shown: Page
     assert {cell.tone for cell in only.cells[-2:]} == {"red"}
     assert table.colors == "Red: under 99 % found a row."
     begin = tables(shown, "write-only")["Statements"].rows[0].cells
-    assert begin[0].text == "begin" and begin[-1] == Cell(text="")
+    assert begin[0].text == "begin" and begin[-1] == TableCell(text="")
     assert "Queries and transactions" not in tables(shown, "delete")
 
 

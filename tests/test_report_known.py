@@ -14,7 +14,7 @@ from dbdyno.model import Comparison, Ratio
 from dbdyno.model.looks import Looked, Looks
 from dbdyno.model.verdict import Judgement, Word
 from dbdyno.report import known, looks, page
-from dbdyno.report.parts import Cell, Finding
+from dbdyno.report.parts import Finding, TableCell
 from dbdyno.report.render import html, markdown, terminal
 from dbdyno.report.section import headline, verdicts
 from dbdyno.stats.looks import looked
@@ -59,7 +59,7 @@ def said(made: Comparison, label: str) -> dict[str, str]:
     return {item.label: item.text for item in items(made)[label].items}
 
 
-def row(made: Comparison, step: str) -> tuple[Cell, ...]:
+def row(made: Comparison, step: str) -> tuple[TableCell, ...]:
     (table,) = verdicts.tables(made, made.steps, "of")
     return next(one.cells for one in table.rows if one.cells[0].text == step)
 

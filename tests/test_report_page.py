@@ -12,7 +12,7 @@ from comparison_builder import comparison
 from dbdyno.model import Comparison, ResponseTimes
 from dbdyno.report import page
 from dbdyno.report.cells import published_ratio
-from dbdyno.report.parts import Cell, Group, Page, Table, charts
+from dbdyno.report.parts import Group, Page, Table, TableCell, charts
 from dbdyno.report.section.cost_by_owner import per_operation
 from dbdyno.report.section.response_times import longest_tone, merged
 from dbdyno.report.section.summary import absolute_tones, relative_tone
@@ -24,7 +24,7 @@ def table(page: Page, name: str) -> Table:
     return next(one for one in report_parts.summary(page) if one.name.endswith(name))
 
 
-def cell(table: Table, arm: str, step: str, nth: int = 0) -> Cell:
+def cell(table: Table, arm: str, step: str, nth: int = 0) -> TableCell:
     """The cell of an arm in the nth column of this name."""
     places = [place for place, column in enumerate(table.columns) if column.text == step]
     row = next(row for row in table.rows if row.cells[0].text == arm)

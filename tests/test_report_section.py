@@ -16,7 +16,6 @@ from dbdyno.report import chart, page
 from dbdyno.report.parts import (
     AnyPart,
     Callout,
-    Cell,
     Chart,
     Column,
     Finding,
@@ -29,6 +28,7 @@ from dbdyno.report.parts import (
     Section,
     Subject,
     Table,
+    TableCell,
     Text,
     charts,
 )
@@ -46,7 +46,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         title="Moons by arm",
         columns=(Column(text="arm", left=True), Column(text="moons")),
         rows=tuple(
-            Row(cells=(Cell(text=arm), Cell(text="4321")), arm=arm)
+            Row(cells=(TableCell(text=arm), TableCell(text="4321")), arm=arm)
             for arm in subject.comparison.arms
         ),
     )

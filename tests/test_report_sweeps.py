@@ -12,7 +12,7 @@ from dbdyno.model.sweep import P99, Peak, Sweep, SweepPoint
 from dbdyno.report import chart, table_layout
 from dbdyno.report.chart import curves
 from dbdyno.report.page import make
-from dbdyno.report.parts import Cell, Chart, Column, Curves, Page, Row, Table, flat
+from dbdyno.report.parts import Chart, Column, Curves, Page, Row, Table, TableCell, flat
 from dbdyno.report.render import picture
 from dbdyno.report.section import sweeps
 
@@ -138,7 +138,9 @@ def test_steps_with_long_names_stand_in_rows_on_the_page() -> None:
         name="t",
         title="Throughput",
         columns=tuple(Column(text=text) for text in columns),
-        rows=tuple(Row(cells=(Cell(text=arm), *[Cell(text="1")] * 5), arm=arm) for arm in ARMS),
+        rows=tuple(
+            Row(cells=(TableCell(text=arm), *[TableCell(text="1")] * 5), arm=arm) for arm in ARMS
+        ),
     )
     turned = table_layout.standing(made, 90)
     assert [row.cells[0].text for row in turned.rows] == list(columns[1:])

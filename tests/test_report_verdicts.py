@@ -14,7 +14,7 @@ from comparison_builder import comparison
 from dbdyno.model import Bound, Comparison
 from dbdyno.model.verdict import Verdict, Word
 from dbdyno.report import page
-from dbdyno.report.parts import Cell, Finding, Page, Table
+from dbdyno.report.parts import Finding, Page, Table, TableCell
 from dbdyno.report.render import html, markdown, terminal
 from dbdyno.report.section import verdicts
 from verdict_builder import explained, overall, with_judgements, with_words
@@ -62,7 +62,7 @@ def table(shown: Page) -> Table:
     return found
 
 
-def row(shown: Page, step: str) -> tuple[Cell, ...]:
+def row(shown: Page, step: str) -> tuple[TableCell, ...]:
     return next(one.cells for one in table(shown).rows if one.cells[0].text == step)
 
 

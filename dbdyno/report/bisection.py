@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dbdyno import __version__
 from dbdyno.model.bisection import Bisection, CommitTest
 from dbdyno.report import number
-from dbdyno.report.parts import Callout, Cell, Column, Finding, Page, Row, Table, Text
+from dbdyno.report.parts import Callout, Column, Finding, Page, Row, Table, TableCell, Text
 from dbdyno.stats.bisection import Found, Layout
 from dbdyno.stats.interval import Interval, t_quantile
 
@@ -175,29 +175,29 @@ def row(
     commit = search.question.commits[index]
     chance = chances[index - 1] if index else 0.0
     if index == 0:
-        said = Cell(text="good")
+        said = TableCell(text="good")
     elif index in search.skipped:
-        said = Cell(text="skipped", title=search.skipped[index], tone="quiet")
+        said = TableCell(text="skipped", title=search.skipped[index], tone="quiet")
     elif test is None:
-        said = Cell(text="")
+        said = TableCell(text="")
     else:
         reach = t_quantile(0.975, test.blocks - 1) * test.se
         ends = (math.exp(test.log_ratio - reach), math.exp(test.log_ratio + reach))
-        said = Cell(
+        said = TableCell(
             text=number.change(math.exp(test.log_ratio)),
             detail=f"[{number.change_interval(*ends)}]",
         )
     return Row(
         cells=(
-            Cell(text=str(index)),
-            Cell(text=commit.short, title=commit.sha),
+            TableCell(text=str(index)),
+            TableCell(text=commit.short, title=commit.sha),
             said,
-            Cell(text=str(test.blocks) if test is not None else ""),
-            Cell(
+            TableCell(text=str(test.blocks) if test is not None else ""),
+            TableCell(
                 text=percent(chance) if chance >= LIKELY else "",
                 tone="notice" if index in suspects else "",
             ),
-            Cell(text=short(commit.subject), title=commit.subject),
+            TableCell(text=short(commit.subject), title=commit.subject),
         )
     )
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from dbdyno.model import Bound, Ratio, StepComparison, metric
-from dbdyno.model import Cell as Result
+from dbdyno.model import Bound, Cell, Ratio, StepComparison, metric
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Cell, Row
+from dbdyno.report.parts import Row, TableCell
 
 MISSED = "†"
 INCOMPLETE = "‡"
@@ -29,11 +28,11 @@ INCOMPLETE_MARK = {
 def rows(
     step: StepComparison,
     groups: Mapping[str, str],
-    cells: Callable[[Result, str], Iterable[Cell]],
+    cells: Callable[[Cell, str], Iterable[TableCell]],
 ) -> tuple[Row, ...]:
     """A group for each key of `groups`, named as its value; in it what `cells` has of each arm."""
     return tuple(
-        Row(cells=(Cell(text=result.arm), *cells(result, key)), group=name, arm=result.arm)
+        Row(cells=(TableCell(text=result.arm), *cells(result, key)), group=name, arm=result.arm)
         for key, name in groups.items()
         for result in step.cells
     )
@@ -60,13 +59,13 @@ def over_blocks(
     values: Iterable[float | None],
     words: Callable[[float | None], str] = number.number,
     tone: Tone = "",
-) -> Cell:
+) -> TableCell:
     """The mean of the values that are known; with several that differ, their range beside it."""
     known = [value for value in values if value is not None]
     if not known:
-        return Cell(text=number.MISSING)
+        return TableCell(text=number.MISSING)
     low, high = words(min(known)), words(max(known))
-    return Cell(
+    return TableCell(
         text=words(mean(known)),
         detail="" if low == high else reach(low, high),
         tone=tone,
@@ -119,14 +118,14 @@ def bound_note(bounds: Iterable[Bound]) -> str:
     return " ".join(text for bound, text in _NOTES.items() if bound in there)
 
 
-def value_bound(step: StepComparison, result: Result, name: str) -> Bound:
+def value_bound(step: StepComparison, result: Cell, name: str) -> Bound:
     """The bound of a metric of an arm."""
     if name == step.headline:
         return result.value_bound
     return result.time_bound if name in metric.RESPONSES else "exact"
 
 
-def ratio_bound(step: StepComparison, result: Result, name: str) -> Bound:
+def ratio_bound(step: StepComparison, result: Cell, name: str) -> Bound:
     """The bound of a metric of an arm divided by the base's."""
     if name == step.headline:
         return result.ratio_bound
@@ -137,7 +136,7 @@ def ratio_bound(step: StepComparison, result: Result, name: str) -> Bound:
     return "at least" if result.time_bound == "exact" else "unknown"
 
 
-def limits(result: Result) -> str:
+def limits(result: Cell) -> str:
     """The generator's limits by block, in words; empty if nothing limited it."""
     words = [
         f"block {run.block}: {', '.join(run.window.limited)}"
@@ -185,17 +184,17 @@ def times_note(steps: Iterable[StepComparison]) -> str:
 # --- What went wrong ------------------------------------------------------------------------------
 
 
-def judged(result: Result) -> int:
+def judged(result: Cell) -> int:
     """In how many runs the step was done well."""
     return sum(run.ending.status == "ok" for run in result.runs)
 
 
-def missed_target(result: Result) -> bool:
+def missed_target(result: Cell) -> bool:
     """Whether the step has a target rate which a run of it did not hold."""
     return any(run.roles.sla_met is False for run in result.runs)
 
 
-def stood_still(result: Result) -> bool:
+def stood_still(result: Cell) -> bool:
     """Whether a throughput of 0 was measured in a block."""
     return any(
         run.facts.headline is not None and run.metrics.get(run.facts.headline) == 0
@@ -203,14 +202,14 @@ def stood_still(result: Result) -> bool:
     )
 
 
-def _mark(result: Result) -> str:
+def _mark(result: Cell) -> str:
     """† where a target was missed, ‡ where a block failed, ‖ where it stood still."""
     if missed_target(result):
         return MISSED
     return INCOMPLETE if failure(result) else STOOD_STILL if stood_still(result) else ""
 
 
-def failure(result: Result) -> str:
+def failure(result: Cell) -> str:
     """The failures by block, in words; empty if there are none."""
     words = [
         f"block {run.block} {run.ending.status}: {run.ending.reason or 'no reason recorded'}"
@@ -220,7 +219,7 @@ def failure(result: Result) -> str:
     return "; ".join(words)
 
 
-def words_for_nothing(result: Result) -> str:
+def words_for_nothing(result: Cell) -> str:
     """The words in place of a missing number."""
     if not result.runs:
         return "not run"
@@ -233,13 +232,13 @@ def words_for_nothing(result: Result) -> str:
 # --- Throughputs ----------------------------------------------------------------------------------
 
 
-def absolute_cell(result: Result, tone: Tone) -> Cell:
+def absolute_cell(result: Cell, tone: Tone) -> TableCell:
     """An arm's throughput in a step, or in words why there is none."""
     trouble = failure(result)
     if result.value is None:
-        return Cell(text=words_for_nothing(result), tone="failed", title=trouble)
+        return TableCell(text=words_for_nothing(result), tone="failed", title=trouble)
     titles = [_held(result), trouble, limits(result)]
-    return Cell(
+    return TableCell(
         text=signed(number.number(result.value), result.value_bound),
         mark=_mark(result),
         tone=justified(tone, result.value_bound, less=_less(result)),
@@ -247,11 +246,11 @@ def absolute_cell(result: Result, tone: Tone) -> Cell:
     )
 
 
-def _less(result: Result) -> bool:
+def _less(result: Cell) -> bool:
     return any(metric.less_is_better(run.facts.headline) for run in result.runs)
 
 
-def _held(result: Result) -> str:
+def _held(result: Cell) -> str:
     """In how many runs the target rate was held, in words; nothing without a target."""
     if result.sla_met is None:
         return ""
@@ -261,11 +260,11 @@ def _held(result: Result) -> str:
 # --- Ratios ---------------------------------------------------------------------------------------
 
 
-def relative_cell(step: StepComparison, result: Result, tone: Callable[[float], Tone]) -> Cell:
+def relative_cell(step: StepComparison, result: Cell, tone: Callable[[float], Tone]) -> TableCell:
     """An arm's throughput by the base's, which comes first, or in words why there is none."""
     base = step.cells[0]
     if result.arm == base.arm and result.value is not None:
-        return Cell(text="1.00", mark=MISSED if missed_target(result) else "")
+        return TableCell(text="1.00", mark=MISSED if missed_target(result) else "")
     either = (
         MISSED
         if missed_target(result) or missed_target(base)
@@ -276,10 +275,10 @@ def relative_cell(step: StepComparison, result: Result, tone: Callable[[float], 
     if result.value is None or result.ratio is None:
         text = words_for_nothing(result) if result.value is None else number.MISSING
         still = either if either == STOOD_STILL else ""
-        return Cell(text=text, mark=still, tone="failed", title=failure(result))
+        return TableCell(text=text, mark=still, tone="failed", title=failure(result))
     less, ratio = is_time(step), result.ratio.value
     speed = 1 / ratio if less and ratio else ratio
-    return Cell(
+    return TableCell(
         text=signed(number.ratio(ratio), result.ratio_bound),
         mark=either,
         detail=ratio_detail(result),
@@ -288,26 +287,26 @@ def relative_cell(step: StepComparison, result: Result, tone: Callable[[float], 
     )
 
 
-def quotient_cell(ratio: Ratio, first: Result, second: Result) -> Cell:
+def quotient_cell(ratio: Ratio, first: Cell, second: Cell) -> TableCell:
     """The throughput of one step by that of another of the same arm, as far as it can be told."""
     of = bound_of_quotient(first.value_bound, second.value_bound)
     spread = number.interval(ratio.low, ratio.high)
-    return Cell(
+    return TableCell(
         text=signed(number.ratio(ratio.value), of),
         detail=BOTH if of == "unknown" else spread,
         title=ratio_words(ratio),
     )
 
 
-def paired_cell(ratio: Ratio | None) -> Cell:
+def paired_cell(ratio: Ratio | None) -> TableCell:
     """A ratio that is paired by block, with its interval; empty where there is none."""
     if ratio is None:
-        return Cell(text="")
+        return TableCell(text="")
     spread = number.interval(ratio.low, ratio.high)
-    return Cell(text=number.ratio(ratio.value), detail=spread, title=ratio_words(ratio))
+    return TableCell(text=number.ratio(ratio.value), detail=spread, title=ratio_words(ratio))
 
 
-def ratio_detail(result: Result, digits: int = 2) -> str:
+def ratio_detail(result: Cell, digits: int = 2) -> str:
     """The text after a ratio of throughputs: its interval, or that it is unknown."""
     if result.ratio is None:
         return ""
@@ -323,14 +322,14 @@ def ratio_words(ratio: Ratio) -> str:
     return f"{text}, 95 % interval {spread}, {ratio.blocks} blocks" if spread else text
 
 
-def ratio_cell(step: StepComparison, result: Result, name: str) -> Cell:
+def ratio_cell(step: StepComparison, result: Cell, name: str) -> TableCell:
     """A metric divided by the base's: paired by block where that is known."""
     paired = result.ratios.get(name)
     if paired is not None:
         text = signed(number.ratio(paired.value), ratio_bound(step, result, name))
-        return Cell(text=text, title=ratio_words(paired))
+        return TableCell(text=text, title=ratio_words(paired))
     own, base = result.metrics.get(name), step.cells[0].metrics.get(name)
-    return Cell(text=number.ratio(published_ratio(own, base)))
+    return TableCell(text=number.ratio(published_ratio(own, base)))
 
 
 def published_ratio(own: float | None, base: float | None) -> float | None:

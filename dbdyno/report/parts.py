@@ -26,7 +26,7 @@ Scope = Literal["page", "workload", "step"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class TableCell:
     """One cell of a table."""
 
     text: str
@@ -53,7 +53,7 @@ class Column:
 class Row:
     """One row of a table; one cell is its heading: the first, or the table says which."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     group: str = ""  # rows of one group stand together under its name
     arm: str | None = None  # whose row it is
 

@@ -7,23 +7,25 @@ from dataclasses import replace
 from itertools import groupby
 
 from dbdyno.report.colors import ARROWS
-from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.parts import Column, Row, Table, TableCell
 
 GAP = 2  # characters between columns
 
 
-def parts(cell: Cell) -> tuple[str, str, str, str]:
+def parts(cell: TableCell) -> tuple[str, str, str, str]:
     """A cell's number, its mark, an arrow for its colour, and its detail."""
     return (cell.text, cell.mark, ARROWS.get(cell.tone, ""), cell.detail)
 
 
-def plain(cell: Cell) -> str:
+def plain(cell: TableCell) -> str:
     """A cell's words for a format without colour."""
     text, mark, arrow, detail = parts(cell)
     return " ".join(word for word in (text + mark, arrow, detail) if word)
 
 
-def aligned(cell: Cell, sizes: Sequence[int], left: bool, measure: Callable[[str], int]) -> str:
+def aligned(
+    cell: TableCell, sizes: Sequence[int], left: bool, measure: Callable[[str], int]
+) -> str:
     """A cell's parts set below those of the other cells of its column, which take `sizes`."""
     text, mark, arrow, detail = parts(cell)
     blank = " " * (sizes[0] - measure(text))
@@ -48,7 +50,7 @@ def transposed(table: Table) -> Table:
     rows = tuple(
         Row(
             cells=(
-                Cell(text=column.text, title=column.title),
+                TableCell(text=column.text, title=column.title),
                 *(row.cells[place] for row in table.rows),
             ),
             group=column.group,

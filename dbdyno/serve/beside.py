@@ -18,7 +18,6 @@ from dbdyno.report import cells, number
 from dbdyno.report.parts import (
     AnyPart,
     Callout,
-    Cell,
     Chart,
     Column,
     Finding,
@@ -26,6 +25,7 @@ from dbdyno.report.parts import (
     Ratios,
     Row,
     Table,
+    TableCell,
     Text,
 )
 from dbdyno.serve import charted
@@ -137,12 +137,12 @@ _COLUMNS = (
 def _row(side: Side, there: str, last: str) -> Row:
     return Row(
         cells=(
-            Cell(text=side.arm, link=there),
-            Cell(text=side.result, link=report(side.result)),
-            Cell(text=f"{side.planned['engine']} {side.version}"),
-            Cell(text=configuration(side.planned)),
-            Cell(text=day(side.begun_unix_ns)),
-            Cell(text=last),
+            TableCell(text=side.arm, link=there),
+            TableCell(text=side.result, link=report(side.result)),
+            TableCell(text=f"{side.planned['engine']} {side.version}"),
+            TableCell(text=configuration(side.planned)),
+            TableCell(text=day(side.begun_unix_ns)),
+            TableCell(text=last),
         )
     )
 
@@ -282,7 +282,7 @@ def _figures(found: Beside, names: tuple[str, str]) -> Table:
         rows=tuple(
             Row(
                 cells=(
-                    Cell(text=step.work.step, mark=OTHER_WORK if step.other_work else ""),
+                    TableCell(text=step.work.step, mark=OTHER_WORK if step.other_work else ""),
                     *(cell for metric in step.metrics for cell in _cells(step, metric)),
                 ),
                 group=step.work.workload,
@@ -299,19 +299,23 @@ def _figures(found: Beside, names: tuple[str, str]) -> Table:
     )
 
 
-def _cells(step: StepBeside, metric: str) -> tuple[Cell, Cell, Cell]:
+def _cells(step: StepBeside, metric: str) -> tuple[TableCell, TableCell, TableCell]:
     ratio = step.ratio(metric)
     both = [_figure(its, metric) for its in (step.left, step.right)]
-    return both[0], both[1], Cell(text=number.ratio(ratio) if ratio is not None else number.MISSING)
+    return (
+        both[0],
+        both[1],
+        TableCell(text=number.ratio(ratio) if ratio is not None else number.MISSING),
+    )
 
 
-def _figure(its: Values | None, metric: str) -> Cell:
+def _figure(its: Values | None, metric: str) -> TableCell:
     figure = its.figures.get(metric) if its is not None else None
     if its is None or figure is None:
-        return Cell(text=number.MISSING, title="the step failed, or nothing tells this figure")
+        return TableCell(text=number.MISSING, title="the step failed, or nothing tells this figure")
     bound = its.bound if metric not in (COST, RESPONSE) else "exact"
     ends = [figure_words(metric, end) for end in (figure.least, figure.greatest)]
-    return Cell(
+    return TableCell(
         text=cells.signed(figure_words(metric, figure.value), bound),
         detail=cells.reach(*ends) if figure.blocks > 1 else "",
         title=number.blocks(figure.blocks),
@@ -345,8 +349,8 @@ def _unlike(found: Beside, names: tuple[str, str]) -> Table:
         rows=tuple(
             Row(
                 cells=(
-                    Cell(text=one.what),
-                    *(Cell(text=one.values.get(side, MISSING)) for side in (LEFT, RIGHT)),
+                    TableCell(text=one.what),
+                    *(TableCell(text=one.values.get(side, MISSING)) for side in (LEFT, RIGHT)),
                 ),
                 group="named by the plans" if one.planned else "not named by the plans",
             )

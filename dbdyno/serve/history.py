@@ -22,7 +22,6 @@ from dbdyno.model import Difference
 from dbdyno.report import cells, number
 from dbdyno.report.parts import (
     Callout,
-    Cell,
     Chart,
     Column,
     Dot,
@@ -31,6 +30,7 @@ from dbdyno.report.parts import (
     Levels,
     Row,
     Table,
+    TableCell,
     Text,
 )
 from dbdyno.serve import charted
@@ -148,11 +148,11 @@ def choose(found: Sequence[Steps], query: str) -> View:
     rows = tuple(
         Row(
             cells=(
-                Cell(text=one.work.step, link=link(PATH, of=one.work.key)),
-                Cell(text=f"{one.results:,}"),
-                Cell(text=number.few(one.arms, 4), title=", ".join(one.arms)),
-                Cell(text=day(one.first_unix_ns)[:10]),
-                Cell(text=day(one.last_unix_ns)[:10]),
+                TableCell(text=one.work.step, link=link(PATH, of=one.work.key)),
+                TableCell(text=f"{one.results:,}"),
+                TableCell(text=number.few(one.arms, 4), title=", ".join(one.arms)),
+                TableCell(text=day(one.first_unix_ns)[:10]),
+                TableCell(text=day(one.last_unix_ns)[:10]),
             ),
             group=described(one.work),
         )
@@ -393,15 +393,17 @@ def _change(line: Line, one: Change, metric: str, by: By) -> Row:
     change = number.change(its.after / its.before) if its.before > 0 else number.MISSING
     return Row(
         cells=(
-            Cell(text=day(after.begun_unix_ns), detail=after.result, link=report(after.result)),
-            Cell(text=line.name),
+            TableCell(
+                text=day(after.begun_unix_ns), detail=after.result, link=report(after.result)
+            ),
+            TableCell(text=line.name),
             *(
-                Cell(text=figure_words(metric, level), detail=_results_words(count))
+                TableCell(text=figure_words(metric, level), detail=_results_words(count))
                 for level, count in levels
             ),
-            Cell(text=change),
-            Cell(text="< 0.000001" if its.p < 1e-6 else f"{its.p:.6f}"),
-            Cell(text=differing(one.unlike) or "nothing that is known"),
+            TableCell(text=change),
+            TableCell(text="< 0.000001" if its.p < 1e-6 else f"{its.p:.6f}"),
+            TableCell(text=differing(one.unlike) or "nothing that is known"),
         ),
         arm=line.name if by == "date" else None,
     )
@@ -449,15 +451,15 @@ def _result(point: Point, metric: str) -> Row:
     beside = link("/beside", left=side.result, left_arm=side.arm)
     return Row(
         cells=(
-            Cell(text=day(side.begun_unix_ns)),
-            Cell(text=side.result, link=report(side.result)),
-            Cell(text=side.arm),
-            Cell(text=side.version),
-            Cell(text=_configuration(point)),
-            Cell(text=cells.signed(figure_words(metric, its.value), point.bound)),
-            Cell(text=reach if its.blocks > 1 else ""),
-            Cell(text=str(its.blocks)),
-            Cell(text="beside …", link=beside, title="Beside another arm of this host"),
+            TableCell(text=day(side.begun_unix_ns)),
+            TableCell(text=side.result, link=report(side.result)),
+            TableCell(text=side.arm),
+            TableCell(text=side.version),
+            TableCell(text=_configuration(point)),
+            TableCell(text=cells.signed(figure_words(metric, its.value), point.bound)),
+            TableCell(text=reach if its.blocks > 1 else ""),
+            TableCell(text=str(its.blocks)),
+            TableCell(text="beside …", link=beside, title="Beside another arm of this host"),
         ),
         arm=side.arm,
     )

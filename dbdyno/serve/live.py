@@ -16,7 +16,7 @@ from dbdyno.model.error import DynoError
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import Judgement
 from dbdyno.report import looks, number
-from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.parts import Column, Row, Table, TableCell
 from dbdyno.report.render import html
 from dbdyno.report.section import verdicts
 from dbdyno.serve import listing
@@ -150,16 +150,16 @@ def of_steps(comparison: Comparison) -> Table:
             its: Mapping[bool, Judgement] = {
                 is_cpu(judgement.metric): judgement for judgement in cell.verdict.judgements
             }
-            word = Cell(text="no look yet", tone="quiet")
+            word = TableCell(text="no look yet", tone="quiet")
             if taken:
                 said = verdicts.said(cell.verdict.word, sure)
-                word = Cell(text=said, tone=verdicts.tone(cell.verdict.word, sure))
+                word = TableCell(text=said, tone=verdicts.tone(cell.verdict.word, sure))
             figures = [figure(its.get(cpu)) for cpu in (False, True)]
             e_value = evidence_of(its.values())
-            name = Cell(text=step.step)
+            name = TableCell(text=step.step)
             rows.append(
                 Row(
-                    cells=(name, Cell(text=cell.arm), word, *figures, Cell(text=e_value)),
+                    cells=(name, TableCell(text=cell.arm), word, *figures, TableCell(text=e_value)),
                     group=step.workload,
                     arm=cell.arm if len(comparison.arms) > 2 else None,
                 )
@@ -181,12 +181,14 @@ def of_steps(comparison: Comparison) -> Table:
     )
 
 
-def figure(judgement: Judgement | None) -> Cell:
+def figure(judgement: Judgement | None) -> TableCell:
     """A ratio with its interval by all blocks so far, without a word."""
     if judgement is None or not judgement.blocks:
-        return Cell(text="")
+        return TableCell(text="")
     interval = number.change_interval(judgement.low, judgement.high)
-    return Cell(text=number.change(judgement.ratio), detail=f"[{interval}]" if interval else "")
+    return TableCell(
+        text=number.change(judgement.ratio), detail=f"[{interval}]" if interval else ""
+    )
 
 
 def evidence_of(judgements: Iterable[Judgement]) -> str:

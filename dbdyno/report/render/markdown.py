@@ -16,7 +16,6 @@ from dbdyno.report.parts import (
     Bar,
     Bars,
     Callout,
-    Cell,
     Chart,
     Column,
     Finding,
@@ -25,6 +24,7 @@ from dbdyno.report.parts import (
     Leaf,
     Page,
     Table,
+    TableCell,
     Text,
     flat,
 )
@@ -336,7 +336,7 @@ def _headings(columns: Iterable[Column]) -> Iterable[str]:
             yield f"{above}{escape(column.text)}"
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: TableCell) -> str:
     bare = not cell.detail or cell.detail.startswith("[")
     text = escape(plain(cell if bare else replace(cell, detail=f"({cell.detail})")))
     return f"**{text}**" if cell.tone in ("total", "notice") and text else text

@@ -14,7 +14,6 @@ from dbdyno.report.parts import (
     Bar,
     Bars,
     Callout,
-    Cell,
     Chart,
     Column,
     Finding,
@@ -25,6 +24,7 @@ from dbdyno.report.parts import (
     Page,
     Row,
     Table,
+    TableCell,
     Text,
     flat,
     scoped,
@@ -257,7 +257,7 @@ def _lines(table: Table, sizes: Sequence[Sequence[int]]) -> Iterable[Words]:
     wide = [width(size) for size in sizes]
     if any(column.group for column in table.columns):
         yield Words(_group_line(table.columns, wide), style="dim")
-    headings = [Cell(text=column.text) for column in table.columns]
+    headings = [TableCell(text=column.text) for column in table.columns]
     yield _row(headings, table, [(size, 0, 0, 0) for size in wide], "bold")
     for group, rows in groupby(table.rows, lambda row: row.group):
         if group:
@@ -277,7 +277,9 @@ def _group_line(columns: Sequence[Column], sizes: Sequence[int]) -> str:
     return line.rstrip()
 
 
-def _row(cells: Sequence[Cell], table: Table, sizes: Sequence[Sequence[int]], style: str) -> Words:
+def _row(
+    cells: Sequence[TableCell], table: Table, sizes: Sequence[Sequence[int]], style: str
+) -> Words:
     from rich.cells import cell_len
     from rich.text import Text as Words
 

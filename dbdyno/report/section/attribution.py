@@ -9,7 +9,17 @@ from dbdyno.model import Comparison, Ratio, StepComparison
 from dbdyno.model.attribution import Attribution, Design, DesignKind, Effect
 from dbdyno.model.metric.primary import called
 from dbdyno.report import cells, number
-from dbdyno.report.parts import AnyPart, Cell, Column, Finding, Row, Section, Subject, Table, Text
+from dbdyno.report.parts import (
+    AnyPart,
+    Column,
+    Finding,
+    Row,
+    Section,
+    Subject,
+    Table,
+    TableCell,
+    Text,
+)
 
 NAMED_MAX = 4
 """So many factors without an effect that is told are named in a sentence, the others counted."""
@@ -127,11 +137,11 @@ def _rows(step: StepComparison, metrics: Sequence[str], group: str) -> Iterable[
         called(attribution.metric): _figures(attribution) for attribution in step.attributions
     }
     for name in dict.fromkeys(name for figure in figures.values() for name in figure):
-        its = (figures.get(metric, {}).get(name, Cell(text="")) for metric in metrics)
-        yield Row(cells=(Cell(text=name), *its), group=group)
+        its = (figures.get(metric, {}).get(name, TableCell(text="")) for metric in metrics)
+        yield Row(cells=(TableCell(text=name), *its), group=group)
 
 
-def _figures(one: Attribution) -> dict[str, Cell]:
+def _figures(one: Attribution) -> dict[str, TableCell]:
     """The figures of a metric by the heading of their row."""
     effects = (*one.effects, *one.interactions)
     return {
@@ -141,11 +151,11 @@ def _figures(one: Attribution) -> dict[str, Cell]:
     }
 
 
-def _cell(ratio: Ratio | None, *, found: bool = False) -> Cell:
+def _cell(ratio: Ratio | None, *, found: bool = False) -> TableCell:
     if ratio is None:
-        return Cell(text=number.MISSING, title="no block has all arms that tell it")
+        return TableCell(text=number.MISSING, title="no block has all arms that tell it")
     ends = number.change_interval(ratio.low, ratio.high)
-    return Cell(
+    return TableCell(
         text=number.change(ratio.value),
         mark=TOLD if found else "",
         detail=f"[{ends}]" if ends else "",
@@ -200,8 +210,8 @@ def levels(design: Design) -> Table:
         rows=tuple(
             Row(
                 cells=(
-                    Cell(text=arm),
-                    *(Cell(text="+" if level else number.MINUS) for level in its),
+                    TableCell(text=arm),
+                    *(TableCell(text="+" if level else number.MINUS) for level in its),
                 ),
                 arm=arm,
             )

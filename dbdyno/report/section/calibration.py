@@ -9,7 +9,7 @@ from dbdyno.model import Comparison
 from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import Aims, Calibration, Noise
 from dbdyno.report import number
-from dbdyno.report.parts import Cell, Column, Finding, Group, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Finding, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import fill_noise, node_noise, verdicts
 
 NAMES_MAX = 4
@@ -152,18 +152,18 @@ def table(comparison: Comparison) -> Table | None:
     )
 
 
-def _noise(noise: Noise, aims: Aims) -> Iterable[Cell]:
+def _noise(noise: Noise, aims: Aims) -> Iterable[TableCell]:
     """The cells of a step and metric."""
-    yield Cell(text=noise.step)
-    yield Cell(text=called(noise.metric), title=verdicts.called_in_full(noise.metric))
-    yield Cell(text=str(noise.blocks))
+    yield TableCell(text=noise.step)
+    yield TableCell(text=called(noise.metric), title=verdicts.called_in_full(noise.metric))
+    yield TableCell(text=str(noise.blocks))
     ends = (_figure(noise.sd_low, 2), _figure(noise.sd_high, 2))
-    yield Cell(text=_figure(noise.sd, 2), detail=number.EN_DASH.join(ends))
-    yield Cell(
+    yield TableCell(text=_figure(noise.sd, 2), detail=number.EN_DASH.join(ends))
+    yield TableCell(
         text="none" if noise.visible is None else verdicts.visible(noise.visible),
         tone="alike" if _smallest(noise) <= aims.effect else "",
     )
-    yield Cell(text=_figure(noise.largest))
+    yield TableCell(text=_figure(noise.largest))
 
 
 def _figure(share: float, digits: int = 1) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import OwnerCost, StepComparison
+from dbdyno.model import Cell, OwnerCost, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.step_run import IDLE, SERVER_OWNERS
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 
 _SERVER = "The server"
 _OUTSIDE = "Outside the server"
@@ -60,7 +59,7 @@ def _order(owner: str) -> tuple[bool, int, str]:
 
 
 def per_operation(
-    result: Result, owners: Iterable[str], of: Callable[[OwnerCost], float | None]
+    result: Cell, owners: Iterable[str], of: Callable[[OwnerCost], float | None]
 ) -> float | None:
     """A cost of these owners for each operation, the mean over the blocks that know it."""
     owners = set(owners)
@@ -121,7 +120,7 @@ def _row(
 ) -> Row:
     """A row of costs; the digits of a quantity are those of its sum, so that columns add up."""
     tone: Tone = "total" if total else ""
-    cells = [Cell(text=name, tone=tone)]
+    cells = [TableCell(text=name, tone=tone)]
     everyone = {
         owner
         for result in step.cells
@@ -133,7 +132,7 @@ def _row(
         sums = [per_operation(result, everyone, of) for result in step.cells]
         digits = min(number.digits_alike(sums, 9) + (more if any(sums) else 0), 4)
         cells += [
-            Cell(text=number.number(per_operation(result, owners, of), digits), tone=tone)
+            TableCell(text=number.number(per_operation(result, owners, of), digits), tone=tone)
             for result in step.cells
         ]
     return Row(cells=tuple(cells), group=group)

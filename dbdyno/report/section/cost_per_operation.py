@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import StepComparison
+from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Row, Table
+from dbdyno.report.parts import Column, Row, Table, TableCell
 
 SHORT: tuple[tuple[str, str, int, str], ...] = (
     ("cpu/o", "cpupq", 2, "CPU of the host, a load generator on it included, µs per operation"),
@@ -72,7 +71,7 @@ def _rows(step: StepComparison) -> Iterable[Row]:
             cells=(
                 *(_value(step, result, metric or cpu, digits) for _, metric, digits, _ in SHORT),
                 _per_second(step, result),
-                Cell(text=result.arm),
+                TableCell(text=result.arm),
             ),
             group=step.step,
             arm=result.arm,
@@ -83,7 +82,7 @@ def _rows(step: StepComparison) -> Iterable[Row]:
             cells=(
                 *(cells.ratio_cell(step, result, metric or cpu) for _, metric, _, _ in SHORT),
                 cells.ratio_cell(step, result, _rate(step)),
-                Cell(text=f"{result.arm} / {base.arm}"),
+                TableCell(text=f"{result.arm} / {base.arm}"),
             ),
             group=step.step,
             arm=result.arm,
@@ -95,13 +94,13 @@ def _rate(step: StepComparison) -> str:
     return "tps" if kind_of(step.headline).whole else step.headline or ""
 
 
-def _per_second(step: StepComparison, result: Result) -> Cell:
+def _per_second(step: StepComparison, result: Cell) -> TableCell:
     if _rate(step) == step.headline:
         return cells.absolute_cell(result, "")
-    return Cell(text=number.number(result.metrics.get(_rate(step))))
+    return TableCell(text=number.number(result.metrics.get(_rate(step))))
 
 
-def _value(step: StepComparison, result: Result, metric: str, digits: int) -> Cell:
+def _value(step: StepComparison, result: Cell, metric: str, digits: int) -> TableCell:
     """A figure, with the digits that it has for every arm."""
     alike = number.digits_alike([cell.metrics.get(metric) for cell in step.cells], digits)
-    return Cell(text=number.number(result.metrics.get(metric), alike))
+    return TableCell(text=number.number(result.metrics.get(metric), alike))

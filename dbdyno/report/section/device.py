@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dbdyno.model import Comparison, Json, StepComparison
 from dbdyno.model.metric.device import COLUMNS, DEVICES, Column, Device, name_of
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Group, Row, Section, Subject, Table
 from dbdyno.report.parts import Column as Heading
+from dbdyno.report.parts import Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import measured_on
 from dbdyno.report.section.measured_on import part
 
@@ -25,7 +25,7 @@ def table(step: StepComparison, comparison: Comparison, prefix: str) -> Table | 
     rows = tuple(
         Row(
             cells=(
-                Cell(text=result.arm),
+                TableCell(text=result.arm),
                 *(_cell(step, place, device, one) for one in shown),
             ),
             group=_title(comparison, device) if len(devices) > 1 else "",
@@ -64,10 +64,10 @@ def _shown(step: StepComparison, devices: Sequence[Device], one: Column) -> bool
     return any(values) if one.kind in SELDOM else any(value is not None for value in values)
 
 
-def _cell(step: StepComparison, place: int, device: Device, one: Column) -> Cell:
+def _cell(step: StepComparison, place: int, device: Device, one: Column) -> TableCell:
     """A figure, with the digits that it has for every arm."""
     values = _values(step, device, one.name)
-    return Cell(text=number.number(values[place], number.digits_alike(values, one.digits)))
+    return TableCell(text=number.number(values[place], number.digits_alike(values, one.digits)))
 
 
 def _note(step: StepComparison, comparison: Comparison, devices: Sequence[Device]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Difference
-from dbdyno.report.parts import Cell, Column, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section.measured_on import UNKNOWN
 
 
@@ -17,8 +17,8 @@ def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
     rows = tuple(
         Row(
             cells=(
-                Cell(text=difference.what),
-                *(Cell(text=difference.values.get(arm, UNKNOWN)) for arm in arms),
+                TableCell(text=difference.what),
+                *(TableCell(text=difference.values.get(arm, UNKNOWN)) for arm in arms),
             ),
             group="named by the plan" if difference.planned else "not named by the plan",
         )

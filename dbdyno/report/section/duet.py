@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from dbdyno.model.duet import Duet, State
 from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 
 TONES: dict[State, Tone] = {"holds": "", "warns": "notice", "fails": "red"}
 JUDGED = {
@@ -29,9 +29,9 @@ def table(duet: Duet, prefix: str) -> Table:
         rows=tuple(
             Row(
                 cells=(
-                    Cell(text=check.name),
-                    Cell(text=check.state, tone=TONES[check.state]),
-                    Cell(text=check.text),
+                    TableCell(text=check.name),
+                    TableCell(text=check.state, tone=TONES[check.state]),
+                    TableCell(text=check.text),
                 )
             )
             for check in duet.checks

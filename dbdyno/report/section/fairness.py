@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import Fairness, StepComparison, StepRun
+from dbdyno.model import Cell, Fairness, StepComparison, StepRun
 from dbdyno.model.headlines import kind_of
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 
 CLIENTS_SHOWN_MAX = 12
 """Of so many clients each has a column of its own; of more the slowest, median and fastest."""
@@ -111,7 +110,7 @@ def _left_out(step: StepComparison, shown: dict[str, str]) -> str:
     return f"Not shown, because their clients ran alike or like those above: {', '.join(names)}. "
 
 
-def _of_role(result: Result, role: str) -> list[Fairness]:
+def _of_role(result: Cell, role: str) -> list[Fairness]:
     return [fair for run in result.runs for fair in run.roles.fairness if fair.role == role]
 
 
@@ -161,7 +160,9 @@ def _bound_by_work(step: StepComparison) -> bool:
     return not paced and any(fair.finish_s for run in _runs(step) for fair in run.roles.fairness)
 
 
-def _whole_cells(found: Sequence[Fairness], finish: Sequence[tuple[str, Of]]) -> Iterable[Cell]:
+def _whole_cells(
+    found: Sequence[Fairness], finish: Sequence[tuple[str, Of]]
+) -> Iterable[TableCell]:
     yield from (cells.over_blocks(map(of, found), seconds) for _, of in finish)
     if finish:
         yield cells.over_blocks((fair.pct for fair in found), percent)
@@ -214,7 +215,7 @@ def _by_client(step: StepComparison, roles: dict[str, str], prefix: str) -> Iter
     )
 
 
-def _ranked(found: Sequence[Fairness], clients: int) -> Iterable[Cell]:
+def _ranked(found: Sequence[Fairness], clients: int) -> Iterable[TableCell]:
     """A cell for each place; with one block it names the client."""
     orders = [sorted(range(len(fair.rates)), key=fair.rates.__getitem__) for fair in found]
     for place in range(clients):
@@ -224,10 +225,10 @@ def _ranked(found: Sequence[Fairness], clients: int) -> Iterable[Cell]:
             if place < len(order)
         ]
         if not rates:
-            yield Cell(text="")
+            yield TableCell(text="")
             continue
         who = f"client {orders[0][place]}" if len(found) == 1 else ""
-        yield Cell(text=number.number(cells.mean(rates)), detail=who)
+        yield TableCell(text=number.number(cells.mean(rates)), detail=who)
 
 
 def _by_tenth(step: StepComparison, roles: dict[str, str], prefix: str) -> Iterable[Table]:
@@ -235,9 +236,9 @@ def _by_tenth(step: StepComparison, roles: dict[str, str], prefix: str) -> Itera
     rows = tuple(
         Row(
             cells=(
-                Cell(text=result.arm),
-                Cell(text=which),
-                *(Cell(text=_tenth(found, tenth, of)) for tenth in range(TENTHS)),
+                TableCell(text=result.arm),
+                TableCell(text=which),
+                *(TableCell(text=_tenth(found, tenth, of)) for tenth in range(TENTHS)),
             ),
             group=f"{name} of a client",
             arm=result.arm,
@@ -292,7 +293,7 @@ def _stalls(step: StepComparison, prefix: str) -> Table:
     )
 
 
-def _stall_cells(result: Result, role: str) -> Iterable[Cell]:
+def _stall_cells(result: Cell, role: str) -> Iterable[TableCell]:
     found = [
         (run.block, stall)
         for run in result.runs
@@ -300,15 +301,15 @@ def _stall_cells(result: Result, role: str) -> Iterable[Cell]:
         if stall.role == role
     ]
     if not found:
-        return [Cell(text=number.MISSING)] * 3
+        return [TableCell(text=number.MISSING)] * 3
     seconds = sum(one.seconds for _, one in found)
     stalled = sum(one.stalled for _, one in found)
     block, worst = max(found, key=lambda pair: pair[1].longest_s)
     several = len(result.runs) > 1 and worst.longest_s > 0
     return (
-        Cell(text=number.number(cells.mean(one.median for _, one in found))),
-        Cell(text=f"{stalled:,}", detail=f"of {seconds:,}", tone="notice" if stalled else ""),
-        Cell(text=str(worst.longest_s), detail=f"block {block}" if several else ""),
+        TableCell(text=number.number(cells.mean(one.median for _, one in found))),
+        TableCell(text=f"{stalled:,}", detail=f"of {seconds:,}", tone="notice" if stalled else ""),
+        TableCell(text=str(worst.longest_s), detail=f"block {block}" if several else ""),
     )
 
 
@@ -328,11 +329,11 @@ def summary(steps: Sequence[StepComparison], prefix: str) -> Table | None:
     rows = tuple(
         Row(
             cells=(
-                Cell(text=arm),
+                TableCell(text=arm),
                 *(
                     _summary_cell(step.cells[place], of, words)
                     if group != "pct" or _bound_by_work(step)
-                    else Cell(text="")
+                    else TableCell(text="")
                     for step in shown
                 ),
             ),
@@ -354,10 +355,10 @@ def summary(steps: Sequence[StepComparison], prefix: str) -> Table | None:
     )
 
 
-def _summary_cell(result: Result, of: Of, words: Callable[[float | None], str]) -> Cell:
+def _summary_cell(result: Cell, of: Of, words: Callable[[float | None], str]) -> TableCell:
     found = [fair for run in result.runs if (fair := of_headline(run)) is not None]
     values = [value for fair in found if (value := of(fair)) is not None]
-    return cells.over_blocks(values, words) if values else Cell(text="")
+    return cells.over_blocks(values, words) if values else TableCell(text="")
 
 
 def _parts(subject: Subject) -> Iterable[Group]:

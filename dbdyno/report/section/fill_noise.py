@@ -8,7 +8,7 @@ from dbdyno.model import Comparison
 from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import FillNoise
 from dbdyno.report import number
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import verdicts
 
 
@@ -59,22 +59,22 @@ def table(comparison: Comparison) -> Table | None:
     )
 
 
-def _cells(one: FillNoise) -> Iterable[Cell]:
-    yield Cell(text=one.step)
-    yield Cell(text=called(one.metric), title=verdicts.called_in_full(one.metric))
-    yield Cell(text=str(one.fills))
-    yield Cell(text=str(one.blocks))
+def _cells(one: FillNoise) -> Iterable[TableCell]:
+    yield TableCell(text=one.step)
+    yield TableCell(text=called(one.metric), title=verdicts.called_in_full(one.metric))
+    yield TableCell(text=str(one.fills))
+    yield TableCell(text=str(one.blocks))
     yield _figure(one.sd, one.sd_low, one.sd_high)
     yield _figure(one.blocks_sd, one.blocks_sd_low, one.blocks_sd_high)
-    yield Cell(text=_percent(one.means_sd))
+    yield TableCell(text=_percent(one.means_sd))
 
 
-def _figure(sd: float, low: float | None, high: float | None) -> Cell:
+def _figure(sd: float, low: float | None, high: float | None) -> TableCell:
     """A standard deviation with its interval."""
     if not sd:
-        return Cell(text="not seen", detail="" if high is None else f"up to {_percent(high)}")
+        return TableCell(text="not seen", detail="" if high is None else f"up to {_percent(high)}")
     ends = () if low is None or high is None else (low, high)
-    return Cell(text=_percent(sd), detail=number.EN_DASH.join(map(_percent, ends)))
+    return TableCell(text=_percent(sd), detail=number.EN_DASH.join(map(_percent, ends)))
 
 
 def _percent(share: float) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dbdyno.model import Across, StepComparison
-from dbdyno.model import Cell as Result
+from dbdyno.model import Across, Cell, StepComparison
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import groups
 
 KIND = "post by pre"
@@ -55,9 +54,9 @@ def _rows(
         twin = after.cells[place] if after is not None else None
         yield Row(
             cells=(
-                Cell(text=result.arm),
+                TableCell(text=result.arm),
                 cells.absolute_cell(result, ""),
-                Cell(text="not run", tone="failed")
+                TableCell(text="not run", tone="failed")
                 if twin is None
                 else cells.absolute_cell(twin, ""),
                 _by_before(result, twin, ratios.get((step.step, result.arm))),
@@ -67,9 +66,9 @@ def _rows(
         )
 
 
-def _by_before(before: Result, after: Result | None, across: Across | None) -> Cell:
+def _by_before(before: Cell, after: Cell | None, across: Across | None) -> TableCell:
     if after is None or across is None or across.ratio is None:
-        return Cell(text=number.MISSING)
+        return TableCell(text=number.MISSING)
     return cells.quotient_cell(across.ratio, before, after)
 
 

@@ -12,7 +12,17 @@ from dbdyno.model.headlines import kind_of
 from dbdyno.model.profile import NO_SYMBOL, Difference, FunctionCost, Profile, ProfileComparison
 from dbdyno.report import number
 from dbdyno.report.colors import ARROWS, Tone
-from dbdyno.report.parts import Cell, Column, Finding, Group, Row, Section, Subject, Table, Text
+from dbdyno.report.parts import (
+    Column,
+    Finding,
+    Group,
+    Row,
+    Section,
+    Subject,
+    Table,
+    TableCell,
+    Text,
+)
 
 ROWS_MAX = 20
 """So many functions have a row of their own, the surest changes first."""
@@ -192,10 +202,10 @@ def _row(cost: FunctionCost, form: Form, *, function: bool = False) -> Row:
     whole = both if form.beside else both[:1]
     return Row(
         cells=(
-            *(Cell(text=text) for text in words),
-            *(Cell(text=form.figure(value)) for value in own),
+            *(TableCell(text=text) for text in words),
+            *(TableCell(text=form.figure(value)) for value in own),
             *((_change(cost.change, form, _tone(cost)),) if form.beside else ()),
-            *(Cell(text=form.figure(value)) for value in whole),
+            *(TableCell(text=form.figure(value)) for value in whole),
             *((_change(cost.inclusive_change, form, ""),) if form.beside else ()),
         )
     )
@@ -208,11 +218,11 @@ def _tone(cost: FunctionCost) -> Tone:
     return "slower" if cost.change.value > 0 else "faster"
 
 
-def _change(change: Difference, form: Form, tone: Tone) -> Cell:
+def _change(change: Difference, form: Form, tone: Tone) -> TableCell:
     if change.low is None or change.high is None:
-        return Cell(text=form.more(change.value), tone=tone)
+        return TableCell(text=form.more(change.value), tone=tone)
     ends = " to ".join(form.figure(end) for end in (change.low, change.high))
-    return Cell(text=form.more(change.value), detail=ends, tone=tone)
+    return TableCell(text=form.more(change.value), detail=ends, tone=tone)
 
 
 def _sum(compared: ProfileComparison, form: Form, *, width: int) -> Row:
@@ -222,14 +232,14 @@ def _sum(compared: ProfileComparison, form: Form, *, width: int) -> Row:
 
 def _total(words: str, form: Form, own: tuple[float, float], *, width: int, tone: Tone = "") -> Row:
     """A row of what has no figures with what it calls; `width`: its columns of words."""
-    empty = (Cell(text=""),)
+    empty = (TableCell(text=""),)
     figures = (
-        Cell(text=form.figure(value), tone=tone) for value in (own if form.beside else own[:1])
+        TableCell(text=form.figure(value), tone=tone) for value in (own if form.beside else own[:1])
     )
-    change = (Cell(text=form.more(own[1] - own[0]), tone=tone),) if form.beside else ()
+    change = (TableCell(text=form.more(own[1] - own[0]), tone=tone),) if form.beside else ()
     return Row(
         cells=(
-            Cell(text=words, tone=tone),
+            TableCell(text=words, tone=tone),
             *empty * (width - 1),
             *figures,
             *change,

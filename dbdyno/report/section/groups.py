@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import StepComparison
+from dbdyno.model import Cell, StepComparison
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.headlines import kind_of
 from dbdyno.report import cells, table_layout
@@ -19,7 +18,6 @@ from dbdyno.report.colors import PUBLISHED as PUBLISHED_COLORS
 from dbdyno.report.colors import Thresholds
 from dbdyno.report.parts import (
     AnyPart,
-    Cell,
     Column,
     Finding,
     Group,
@@ -27,6 +25,7 @@ from dbdyno.report.parts import (
     Section,
     Subject,
     Table,
+    TableCell,
     Text,
     anchored,
 )
@@ -244,7 +243,7 @@ def _relative(
             cells=(
                 *(_relative_cell(step, cell, thresholds) for cell in step.cells[1:]),
                 _absolute_cell(step.cells[0]),
-                Cell(text=step.step),
+                TableCell(text=step.step),
             )
         )
         for step in steps
@@ -266,14 +265,14 @@ def _relative(
     )
 
 
-def _relative_cell(step: StepComparison, result: Result, thresholds: Thresholds) -> Cell:
+def _relative_cell(step: StepComparison, result: Cell, thresholds: Thresholds) -> TableCell:
     """A ratio; marked where one of the two counts statements that mostly find nothing."""
     cell = cells.relative_cell(step, result, thresholds.tone)
     either = cell.tone != "failed" and any(map(unfound, (step.cells[0], result)))
     return replace(cell, mark=cell.mark or UNFOUND) if either else cell
 
 
-def unfound(result: Result) -> bool:
+def unfound(result: Cell) -> bool:
     """Whether its statements find a row so seldom that a throughput of them misleads."""
     share = result.metrics.get("found_share")
     return share is not None and share < 100 * FOUND_MIN
@@ -282,7 +281,7 @@ def unfound(result: Result) -> bool:
 def _absolute(title: str, steps: Sequence[StepComparison], name: str) -> Table:
     """The throughput of every arm, and the step's name."""
     rows = tuple(
-        Row(cells=(*map(_absolute_cell, step.cells), Cell(text=step.step))) for step in steps
+        Row(cells=(*map(_absolute_cell, step.cells), TableCell(text=step.step))) for step in steps
     )
     arms = [result.arm for result in steps[0].cells]
     bounds = (result.value_bound for step in steps for result in step.cells)
@@ -299,7 +298,7 @@ def _absolute(title: str, steps: Sequence[StepComparison], name: str) -> Table:
     )
 
 
-def _absolute_cell(result: Result) -> Cell:
+def _absolute_cell(result: Cell) -> TableCell:
     cell = cells.absolute_cell(result, "")
     return replace(cell, mark=cell.mark or UNFOUND) if unfound(result) else cell
 

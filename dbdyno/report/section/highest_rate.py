@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.model import Cell as Result
+from dbdyno.model import Cell
 from dbdyno.model.find import METRIC
 from dbdyno.report import cells, number
-from dbdyno.report.parts import AnyPart, Cell, Column, Row, Section, Subject, Table
+from dbdyno.report.parts import AnyPart, Column, Row, Section, Subject, Table, TableCell
 
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:
@@ -56,9 +56,9 @@ def _limit_us(subject: Subject, workload: str) -> float | None:
     return next((use.get("p99_below_us") for use in its), None)
 
 
-def _cells(result: Result, beside: bool) -> Iterable[Cell]:
-    yield Cell(text=result.arm)
+def _cells(result: Cell, beside: bool) -> Iterable[TableCell]:
+    yield TableCell(text=result.arm)
     values = [run.metrics.get(METRIC) for run in result.runs]
-    yield cells.over_blocks(values) if any(values) else Cell(text="none", tone="failed")
+    yield cells.over_blocks(values) if any(values) else TableCell(text="none", tone="failed")
     if beside:
         yield cells.paired_cell(result.ratios.get(METRIC))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import StepComparison
+from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.level_change import Event, LevelChange, Moved
 from dbdyno.report import number
@@ -77,7 +76,7 @@ def _event(event: Event) -> str:
     ) + f" {event.edge}"
 
 
-def _listed(result: Result, headline: str | None) -> Iterable[Finding]:
+def _listed(result: Cell, headline: str | None) -> Iterable[Finding]:
     """The largest changes of an arm, by block and second."""
     found = [(run.block, change) for run in result.runs for change in run.level_changes]
     largest = sorted(found, key=lambda one: -_size(one[1]))[:CHANGES_MAX]

@@ -11,7 +11,6 @@ from dbdyno.model import Comparison, Json, engine
 from dbdyno.model.compiler import flags_of
 from dbdyno.report import cells, number
 from dbdyno.report.parts import (
-    Cell,
     Column,
     Finding,
     Group,
@@ -19,6 +18,7 @@ from dbdyno.report.parts import (
     Section,
     Subject,
     Table,
+    TableCell,
     Text,
 )
 
@@ -116,7 +116,7 @@ def hosts(comparison: Comparison) -> Table | None:
             *(Column(text=heading, left=True) for heading in headings),
         ),
         rows=tuple(
-            Row(cells=(Cell(text=name), *(Cell(text=text or UNKNOWN) for text in texts)))
+            Row(cells=(TableCell(text=name), *(TableCell(text=text or UNKNOWN) for text in texts)))
             for name, texts in lines.items()
         ),
         look="words",
@@ -374,7 +374,9 @@ def servers(comparison: Comparison) -> Table:
         values = [read(comparison.servers.get(arm, {})) for arm in arms]
         if any(value not in (None, "") for value in values):
             texts = (UNKNOWN if value is None else str(value) for value in values)
-            rows.append(Row(cells=(Cell(text=name), *(Cell(text=text) for text in texts))))
+            rows.append(
+                Row(cells=(TableCell(text=name), *(TableCell(text=text) for text in texts)))
+            )
     columns = (Column(text="", left=True), *(Column(text=arm, left=True) for arm in arms))
     return Table(name="servers", title="The arms", columns=columns, rows=tuple(rows), look="words")
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import StepComparison, metric
+from dbdyno.model import Cell, StepComparison, metric
 from dbdyno.model.metric import device
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 
 _RESPONSE = (
     *("dps", "response", "service", "late", "connect_us_mean", "lag", "queue", "backlog"),
@@ -63,7 +62,7 @@ def _published(step: StepComparison, base: str, prefix: str) -> Table:
     rows = [
         Row(
             cells=(
-                Cell(text=result.arm),
+                TableCell(text=result.arm),
                 *(_value_cell(step, result, one) for one in shown),
             ),
             arm=result.arm,
@@ -73,7 +72,7 @@ def _published(step: StepComparison, base: str, prefix: str) -> Table:
     rows += [
         Row(
             cells=(
-                Cell(text=result.arm),
+                TableCell(text=result.arm),
                 *(cells.ratio_cell(step, result, one.name) for one in shown),
             ),
             group=f"divided by {base}",
@@ -107,12 +106,12 @@ def _means(step: StepComparison) -> str:
     )
 
 
-def _value_cell(step: StepComparison, result: Result, one: metric.Metric) -> Cell:
+def _value_cell(step: StepComparison, result: Cell, one: metric.Metric) -> TableCell:
     """A metric's value, with the digits that it has for every arm."""
     values = [other.metrics.get(one.name) for other in step.cells]
     digits = number.digits_alike(values, one.digits)
     text = number.number(result.metrics.get(one.name), digits)
-    return Cell(text=cells.signed(text, cells.value_bound(step, result, one.name)))
+    return TableCell(text=cells.signed(text, cells.value_bound(step, result, one.name)))
 
 
 def _hover(one: metric.Metric) -> str:
@@ -137,8 +136,8 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
     rows = tuple(
         Row(
             cells=(
-                Cell(text=other.title, title=f"{other.name}: {other.how}"),
-                Cell(text=other.unit),
+                TableCell(text=other.title, title=f"{other.name}: {other.how}"),
+                TableCell(text=other.unit),
                 *(_value_cell(step, result, other) for result in step.cells),
                 *(_detailed_ratio(step, result, other.name) for result in compared),
             ),
@@ -183,12 +182,14 @@ def _fits(name: str, starts: tuple[str, ...]) -> bool:
     return name.startswith(starts) or ("cpu" in starts and "cpu" in name and "canary" not in name)
 
 
-def _detailed_ratio(step: StepComparison, result: Result, name: str) -> Cell:
+def _detailed_ratio(step: StepComparison, result: Cell, name: str) -> TableCell:
     cell = cells.ratio_cell(step, result, name)
     paired = result.ratios.get(name)
     if paired is None:
         return cell
-    return Cell(text=cell.text, detail=number.interval(paired.low, paired.high), title=cell.title)
+    return TableCell(
+        text=cell.text, detail=number.interval(paired.low, paired.high), title=cell.title
+    )
 
 
 def _parts(subject: Subject) -> Iterable[Group]:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import Comparison, Network, StepComparison
+from dbdyno.model import Cell, Comparison, Network, StepComparison
 from dbdyno.report import cells, number
 from dbdyno.report import network as figures
 from dbdyno.report.network import WAYS, LinkFigures, Way
-from dbdyno.report.parts import Cell, Column, Finding, Group, Row, Section, Subject, Table, Text
+from dbdyno.report.parts import (
+    Column,
+    Finding,
+    Group,
+    Row,
+    Section,
+    Subject,
+    Table,
+    TableCell,
+    Text,
+)
 
 MIB = 1 << 20
 MEANS = "What the network means for the figures"
@@ -79,25 +88,25 @@ def hosts(comparison: Comparison) -> Table:
     )
 
 
-def _host_cells(comparison: Comparison, arm: str, link: LinkFigures) -> Iterable[Cell]:
-    yield Cell(text=arm)
-    yield Cell(text=link.host)
+def _host_cells(comparison: Comparison, arm: str, link: LinkFigures) -> Iterable[TableCell]:
+    yield TableCell(text=arm)
+    yield TableCell(text=link.host)
     yield _round_trip(link)
     offset = link.offset_us
     title = "" if offset is None else f"offset at the last step: {number.number(offset / 1e6, 6)} s"
-    yield Cell(text=number.time_us(link.offset_bound_us), title=title)
+    yield TableCell(text=number.time_us(link.offset_bound_us), title=title)
     for way in WAYS:
         yield _most(comparison, arm, link.host, way)
 
 
-def _round_trip(link: LinkFigures) -> Cell:
+def _round_trip(link: LinkFigures) -> TableCell:
     trips = link.round_trips_us
     low, high = (number.time_us(end(trips, default=None)) for end in (min, max))
     detail = cells.reach(low, high) if low != high else ""
-    return Cell(text=number.time_us(link.round_trip_us), detail=detail)
+    return TableCell(text=number.time_us(link.round_trip_us), detail=detail)
 
 
-def _most(comparison: Comparison, arm: str, host: str, way: Way) -> Cell:
+def _most(comparison: Comparison, arm: str, host: str, way: Way) -> TableCell:
     """The step in which the host's interface was busiest."""
     found = [
         (value, step.step)
@@ -108,9 +117,9 @@ def _most(comparison: Comparison, arm: str, host: str, way: Way) -> Cell:
         if value is not None
     ]
     if not found:
-        return Cell(text=number.MISSING)
+        return TableCell(text=number.MISSING)
     value, step = max(found)
-    return Cell(text=number.number(value), title=step)
+    return TableCell(text=number.number(value), title=step)
 
 
 def _per_s(network: Network, way: Way, host: str | None = None) -> float | None:
@@ -127,7 +136,7 @@ def steps(comparison: Comparison) -> Table:
     several = len({step.workload for step in comparison.steps}) > 1
     rows = tuple(
         Row(
-            cells=(Cell(text=result.arm), *_bytes(result)),
+            cells=(TableCell(text=result.arm), *_bytes(result)),
             group=f"{step.workload} {step.step}" if several else step.step,
             arm=result.arm,
         )
@@ -163,7 +172,7 @@ def _shown(comparison: Comparison) -> list[StepComparison]:
     ]
 
 
-def _bytes(result: Result) -> Iterable[Cell]:
+def _bytes(result: Cell) -> Iterable[TableCell]:
     found = list(figures.of(result))
     for way in WAYS:
         yield cells.over_blocks(figures.per_operation(one, way) for one in found)

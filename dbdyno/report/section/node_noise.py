@@ -8,7 +8,7 @@ from statistics import median
 from dbdyno.model import Comparison
 from dbdyno.model.nodes import NodeNoise, Unlikeness
 from dbdyno.report import number
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import verdicts
 
 WORDS: dict[Unlikeness, str] = {"level": "speed", "noise": "noise", "bias": "ghost"}
@@ -81,36 +81,38 @@ def table(comparison: Comparison) -> Table | None:
     )
 
 
-def _cells(one: NodeNoise) -> Iterable[Cell]:
-    yield Cell(text=one.node)
-    yield Cell(text=str(one.blocks))
+def _cells(one: NodeNoise) -> Iterable[TableCell]:
+    yield TableCell(text=one.node)
+    yield TableCell(text=str(one.blocks))
     yield _change(one.level, one.level_low, one.level_high, one.level_q)
     yield _noise(one)
     yield _change(one.bias, one.bias_low, one.bias_high, one.bias_q)
-    yield Cell(
+    yield TableCell(
         text=", ".join(WORDS[what] for what in one.unlike), tone="notice" if one.unlike else ""
     )
 
 
-def _change(change: float | None, low: float | None, high: float | None, q: float | None) -> Cell:
+def _change(
+    change: float | None, low: float | None, high: float | None, q: float | None
+) -> TableCell:
     """A change with its interval; a dash where nothing is known."""
     if change is None:
-        return Cell(text=number.EN_DASH)
+        return TableCell(text=number.EN_DASH)
     ends = None if low is None or high is None else number.change_interval(1 + low, 1 + high)
-    return Cell(
+    return TableCell(
         text=number.change(1 + change).removesuffix(" %"),
         detail=f"[{ends}]" if ends else "",
         title=_q(q),
     )
 
 
-def _noise(one: NodeNoise) -> Cell:
+def _noise(one: NodeNoise) -> TableCell:
     if one.sd is None or one.sd_low is None or one.sd_high is None:
-        return Cell(text=number.EN_DASH, title="one block")
+        return TableCell(text=number.EN_DASH, title="one block")
     low, sd, high = (
         verdicts.measured(its, 2).removesuffix(" %") for its in (one.sd_low, one.sd, one.sd_high)
     )
-    return Cell(text=sd, detail=number.EN_DASH.join((low, high)), title=_q(one.sd_q))
+    return TableCell(text=sd, detail=number.EN_DASH.join((low, high)), title=_q(one.sd_q))
 
 
 def _q(q: float | None) -> str:

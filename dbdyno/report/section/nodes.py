@@ -10,7 +10,17 @@ from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.nodes import ByNode, NodeRatio
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Cell, Column, Finding, Group, Row, Section, Subject, Table, Text
+from dbdyno.report.parts import (
+    Column,
+    Finding,
+    Group,
+    Row,
+    Section,
+    Subject,
+    Table,
+    TableCell,
+    Text,
+)
 from dbdyno.report.section import verdicts
 from dbdyno.report.section.headline import step_name
 
@@ -183,8 +193,8 @@ def _summary(comparison: Comparison, arm: str, rows: Sequence[_Row], name: str) 
         rows=tuple(
             Row(
                 cells=(
-                    Cell(text=step_name(comparison, row.step)),
-                    *((Cell(text=called(row.one.metric)),) if metrics else ()),
+                    TableCell(text=step_name(comparison, row.step)),
+                    *((TableCell(text=called(row.one.metric)),) if metrics else ()),
                     *(_of_nodes(row.one, names) if few else _ends(row.one)),
                     *_together(row.one),
                 )
@@ -203,22 +213,24 @@ _NOTE = (
 )
 
 
-def _of_nodes(one: ByNode, names: Sequence[str]) -> Iterable[Cell]:
+def _of_nodes(one: ByNode, names: Sequence[str]) -> Iterable[TableCell]:
     """A cell for each node; an empty one for a node without the step."""
     found = {node.node: node for node in one.nodes}
     for name in names:
-        yield _change(found[name]) if name in found else Cell(text="")
+        yield _change(found[name]) if name in found else TableCell(text="")
 
 
-def _ends(one: ByNode) -> Iterable[Cell]:
+def _ends(one: ByNode) -> Iterable[TableCell]:
     """The least and the greatest, with their nodes."""
     for its in (one.lowest, one.highest):
         cell = _change(its)
-        yield Cell(text=cell.text, detail=f"{its.node} {cell.detail}".rstrip(), title=cell.title)
+        yield TableCell(
+            text=cell.text, detail=f"{its.node} {cell.detail}".rstrip(), title=cell.title
+        )
 
 
-def _change(its: NodeRatio) -> Cell:
-    return Cell(
+def _change(its: NodeRatio) -> TableCell:
+    return TableCell(
         text=number.change(its.ratio).removesuffix(" %"),
         detail=_interval(its.low, its.high),
         title=number.blocks(its.blocks),
@@ -230,10 +242,10 @@ def _interval(low: float | None, high: float | None) -> str:
     return f"[{ends}]" if ends else ""
 
 
-def _together(one: ByNode) -> Iterable[Cell]:
+def _together(one: ByNode) -> Iterable[TableCell]:
     """Whether nodes disagree, their spread, and such machines."""
     tests = (("p", one.p), ("q", one.q))
-    yield Cell(
+    yield TableCell(
         text=one.agreement,
         tone=_TONES.get(one.agreement, ""),
         title=", ".join(
@@ -241,22 +253,22 @@ def _together(one: ByNode) -> Iterable[Cell]:
         ),
     )
     yield _spread(one)
-    yield Cell(
+    yield TableCell(
         text=number.change(one.ratio).removesuffix(" %"),
         detail=_interval(one.low, one.high),
         title=f"{one.freedom} degrees of freedom",
     )
 
 
-def _spread(one: ByNode) -> Cell:
+def _spread(one: ByNode) -> TableCell:
     if one.spread is None:
-        return Cell(text=number.EN_DASH, title="no node has two blocks")
+        return TableCell(text=number.EN_DASH, title="no node has two blocks")
     high = None if one.spread_high is None else _percent(one.spread_high)
     if one.spread == 0:
-        return Cell(text="not seen", detail=f"up to {high}" if high else "")
+        return TableCell(text="not seen", detail=f"up to {high}" if high else "")
     low = None if one.spread_low is None else _percent(one.spread_low)
     ends = number.EN_DASH.join((low, high)) if low and high else ""
-    return Cell(text=_percent(one.spread), detail=ends)
+    return TableCell(text=_percent(one.spread), detail=ends)
 
 
 def _percent(share: float) -> str:
@@ -278,7 +290,7 @@ def _each(comparison: Comparison, arm: str, rows: Sequence[_Row], name: str) -> 
         ),
         rows=tuple(
             Row(
-                cells=(Cell(text=node.node), Cell(text=str(node.blocks)), _change(node)),
+                cells=(TableCell(text=node.node), TableCell(text=str(node.blocks)), _change(node)),
                 group=f"{step_name(comparison, row.step)}, {called(row.one.metric)}",
             )
             for row in rows

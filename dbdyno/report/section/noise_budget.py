@@ -15,7 +15,17 @@ from dbdyno.model.noise_budget import (
     left_of,
 )
 from dbdyno.report import number
-from dbdyno.report.parts import Cell, Column, Finding, Group, Row, Section, Subject, Table, Text
+from dbdyno.report.parts import (
+    Column,
+    Finding,
+    Group,
+    Row,
+    Section,
+    Subject,
+    Table,
+    TableCell,
+    Text,
+)
 from dbdyno.report.section import verdicts
 
 SOURCES: dict[Source, tuple[str, str]] = {
@@ -77,31 +87,33 @@ def _of(budget: NoiseBudget, source: Source) -> Component | None:
     return next((component for component in budget.components if component.source == source), None)
 
 
-def _cells(budget: NoiseBudget, sources: Sequence[Source], ways: Sequence[Way]) -> Iterable[Cell]:
-    yield Cell(text=budget.step)
+def _cells(
+    budget: NoiseBudget, sources: Sequence[Source], ways: Sequence[Way]
+) -> Iterable[TableCell]:
+    yield TableCell(text=budget.step)
     metric = budget.metric
-    yield Cell(text=called(metric), title=verdicts.called_in_full(metric))
+    yield TableCell(text=called(metric), title=verdicts.called_in_full(metric))
     yield from (_component(_of(budget, source)) for source in sources)
     blocks = number.blocks(round(budget.blocks))
-    yield Cell(text=_percent(budget.error), title=f"{blocks} of {_seconds(budget.seconds)}")
+    yield TableCell(text=_percent(budget.error), title=f"{blocks} of {_seconds(budget.seconds)}")
     errors = {prospect.way: prospect for prospect in budget.prospects}
     for way in ways:
         one = errors.get(way)
         if one is None:
-            yield Cell(text=number.EN_DASH, title="this calibration cannot predict it")
+            yield TableCell(text=number.EN_DASH, title="this calibration cannot predict it")
             continue
         title = f"{number.number(one.blocks, 1)} blocks of {_seconds(one.seconds)}"
-        yield Cell(text=_percent(one.error), title=title)
+        yield TableCell(text=_percent(one.error), title=title)
 
 
-def _component(one: Component | None) -> Cell:
+def _component(one: Component | None) -> TableCell:
     if one is None:
-        return Cell(text=number.EN_DASH, title="not separated")
+        return TableCell(text=number.EN_DASH, title="not separated")
     ends = None if one.low is None or one.high is None else (one.low, one.high)
     if one.sd is None:
-        return Cell(text="not seen", detail=f"up to {_percent(ends[1])}" if ends else "")
+        return TableCell(text="not seen", detail=f"up to {_percent(ends[1])}" if ends else "")
     detail = number.EN_DASH.join(map(_percent, ends)) if ends else ""
-    return Cell(text=_percent(one.sd), detail=detail)
+    return TableCell(text=_percent(one.sd), detail=detail)
 
 
 def _percent(share: float) -> str:

@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import ResponseTimes, StepComparison, StepRun
+from dbdyno.model import Cell, ResponseTimes, StepComparison, StepRun
 from dbdyno.report import cells, number
 from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 
 BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", ">16s")
 KINDS = ("query", "insert", "delete")
@@ -165,17 +164,17 @@ def _response_rows(
 
 
 def _bucket_row(
-    result: Result, times: ResponseTimes | None, longest: Sequence[int], group: str
+    result: Cell, times: ResponseTimes | None, longest: Sequence[int], group: str
 ) -> Row:
-    head = Cell(text=result.arm)
+    head = TableCell(text=result.arm)
     if times is None or times.count == 0:
-        nothing = Cell(text=cells.words_for_nothing(result), tone="failed")
-        blank = Cell(text="")
+        nothing = TableCell(text=cells.words_for_nothing(result), tone="failed")
+        blank = TableCell(text="")
         row = (head, nothing, *[blank] * (len(BUCKETS) + len(_PERCENTILES) + 1))
         return Row(cells=row, group=group, arm=result.arm)
     total = sum(times.buckets) or 1
     shares = [
-        Cell(
+        TableCell(
             text=number.share(count / total),
             shade=round(100 * count / total / 5),
             title=f"{count:,} of {total:,}",
@@ -186,9 +185,9 @@ def _bucket_row(
     def at_most(time_us: float) -> str:
         return cells.signed(number.time_us(time_us), result.time_bound)
 
-    percentiles = [Cell(text=at_most(of(times))) for _, of in _PERCENTILES]
-    slowest = Cell(text=at_most(times.max_us), tone=longest_tone(times.max_us, longest))
-    mean = Cell(text="" if times.mean_us is None else at_most(times.mean_us))
+    percentiles = [TableCell(text=at_most(of(times))) for _, of in _PERCENTILES]
+    slowest = TableCell(text=at_most(times.max_us), tone=longest_tone(times.max_us, longest))
+    mean = TableCell(text="" if times.mean_us is None else at_most(times.mean_us))
     return Row(cells=(head, *shares, mean, *percentiles, slowest), group=group, arm=result.arm)
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dbdyno.model import Across, Ratio, StepComparison
-from dbdyno.model import Cell as Result
+from dbdyno.model import Across, Cell, Ratio, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, values
 from dbdyno.report import cells, number
 from dbdyno.report.parts import (
     AnyPart,
-    Cell,
     Chart,
     Column,
     Group,
@@ -23,6 +21,7 @@ from dbdyno.report.parts import (
     Section,
     Subject,
     Table,
+    TableCell,
 )
 from dbdyno.report.section import groups
 
@@ -81,8 +80,8 @@ def _overview(sweeps: Sequence[_Sweep], blocks: int, prefix: str) -> Table | Non
         return None
     fewest = sweeps[0].fewest
     counts = sorted({clients for sweep in sweeps for clients in sweep.others})
-    ideal = (Cell(text=number.number(clients / fewest), tone="quiet") for clients in counts)
-    first = Row(cells=(Cell(text="ideal", tone="quiet"), Cell(text=""), *ideal))
+    ideal = (TableCell(text=number.number(clients / fewest), tone="quiet") for clients in counts)
+    first = Row(cells=(TableCell(text="ideal", tone="quiet"), TableCell(text=""), *ideal))
     return Table(
         name=f"{prefix}-scale-up",
         title="Scale-up",
@@ -105,10 +104,10 @@ def _overview_rows(sweep: _Sweep, counts: Sequence[int]) -> Iterable[Row]:
         more = (
             _times(sweep, clients, result, sweep.others[clients].cells[place])
             if clients in sweep.others
-            else Cell(text="")
+            else TableCell(text="")
             for clients in counts
         )
-        row = (Cell(text=result.arm), cells.absolute_cell(result, ""), *more)
+        row = (TableCell(text=result.arm), cells.absolute_cell(result, ""), *more)
         yield Row(cells=row, group=sweep.title, arm=result.arm)
 
 
@@ -142,12 +141,12 @@ def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
     arms = [result.arm for result in sweep.first.cells]
     first = Row(
         cells=(
-            Cell(text=f"{sweep.fewest:,}"),
-            Cell(text="1.00"),
+            TableCell(text=f"{sweep.fewest:,}"),
+            TableCell(text="1.00"),
             *(
                 cell
                 for result in sweep.first.cells
-                for cell in (cells.absolute_cell(result, ""), Cell(text="1.00"))
+                for cell in (cells.absolute_cell(result, ""), TableCell(text="1.00"))
             ),
         )
     )
@@ -186,13 +185,13 @@ def _row(sweep: _Sweep, clients: int) -> Row:
         for cell in (cells.absolute_cell(result, ""), _times(sweep, clients, first, result))
     ]
     ideal = number.number(clients / sweep.fewest)
-    return Row(cells=(Cell(text=f"{clients:,}"), Cell(text=ideal), *own))
+    return Row(cells=(TableCell(text=f"{clients:,}"), TableCell(text=ideal), *own))
 
 
-def _times(sweep: _Sweep, clients: int, first: Result, result: Result) -> Cell:
+def _times(sweep: _Sweep, clients: int, first: Cell, result: Cell) -> TableCell:
     ratio = sweep.ratios.get((clients, result.arm))
     if ratio is None:
-        return Cell(text=number.MISSING)
+        return TableCell(text=number.MISSING)
     return cells.quotient_cell(ratio, first, result)
 
 

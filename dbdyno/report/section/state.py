@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import StepComparison, StepRun
+from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.model.metric.state import STATES, State, by_name
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 
 _GROUPS: Mapping[str, str] = {  # by the unit of a quantity; debt has a group of its own
     "bytes": "Size",
@@ -46,7 +45,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     rows = tuple(
         Row(
             cells=(
-                Cell(text=row.title, title=f"{row.name}: {row.how}"),
+                TableCell(text=row.title, title=f"{row.name}: {row.how}"),
                 *(cell for result in step.cells for cell in _cells(result, row.name)),
             ),
             group=_group(row),
@@ -74,7 +73,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     )
 
 
-def undone(result: Result) -> str:
+def undone(result: Cell) -> str:
     """An arm's debt after the step, in a sentence; nothing if unknown."""
     known = [(name, what, _mean(result, name)) for name, what in _UNDONE]
     parts = [_left(name, value, what) for name, what, value in known if value]
@@ -106,10 +105,10 @@ def _known(step: StepComparison, name: str) -> bool:
     )
 
 
-def _cells(result: Result, name: str) -> Iterable[Cell]:
+def _cells(result: Cell, name: str) -> Iterable[TableCell]:
     for of in (_before, _after):
         values = [value for run in result.runs if (value := of(run).get(name)) is not None]
-        yield Cell(
+        yield TableCell(
             text=words(name, cells.mean(values) if values else None),
             title=f"by block: {', '.join(words(name, value) for value in values)}"
             if len(values) > 1
@@ -117,7 +116,7 @@ def _cells(result: Result, name: str) -> Iterable[Cell]:
         )
 
 
-def _mean(result: Result, name: str) -> float | None:
+def _mean(result: Cell, name: str) -> float | None:
     values = [value for run in result.runs if (value := run.server.after.get(name)) is not None]
     return cells.mean(values) if values else None
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import StatementUse, StepComparison, StepRun
+from dbdyno.model import Cell, StatementUse, StepComparison, StepRun
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.report import cells, number
 from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 
 Rate = tuple[str, tuple[str, ...], str]
 """A heading, the metrics whose sum it is, and what it means."""
@@ -53,7 +52,7 @@ def _rates(step: StepComparison, shown: Sequence[Rate], prefix: str, title: str)
     rows = tuple(
         Row(
             cells=(
-                Cell(text=result.arm),
+                TableCell(text=result.arm),
                 *(
                     cells.over_blocks(_sum(run, names) for run in result.runs)
                     for _, names, _ in shown
@@ -101,9 +100,9 @@ def _statements(step: StepComparison, uses: Sequence[tuple[str, str]], prefix: s
     rows = tuple(
         Row(
             cells=(
-                Cell(text=name),
+                TableCell(text=name),
                 *(
-                    Cell(text=number.number(_mean(result, role, name, of)))
+                    TableCell(text=number.number(_mean(result, role, name, of)))
                     for _, of in _QUANTITIES
                     for result in step.cells
                 ),
@@ -131,7 +130,7 @@ def _statements(step: StepComparison, uses: Sequence[tuple[str, str]], prefix: s
     )
 
 
-def _uses(result: Result, role: str, name: str) -> list[StatementUse]:
+def _uses(result: Cell, role: str, name: str) -> list[StatementUse]:
     return [
         use
         for run in result.runs
@@ -141,18 +140,18 @@ def _uses(result: Result, role: str, name: str) -> list[StatementUse]:
 
 
 def _mean(
-    result: Result, role: str, name: str, of: Callable[[StatementUse], float | None]
+    result: Cell, role: str, name: str, of: Callable[[StatementUse], float | None]
 ) -> float | None:
     values = [value for use in _uses(result, role, name) if (value := of(use)) is not None]
     return cells.mean(values) if values else None
 
 
-def _found(result: Result, role: str, name: str) -> Cell:
+def _found(result: Cell, role: str, name: str) -> TableCell:
     share = _mean(result, role, name, lambda use: use.found)
     if share is None:
-        return Cell(text="")
+        return TableCell(text="")
     tone: Tone = "red" if share < FOUND_MIN else ""
-    return Cell(text=number.number(100 * share, 1), tone=tone)
+    return TableCell(text=number.number(100 * share, 1), tone=tone)
 
 
 def _parts(subject: Subject) -> Iterable[Group]:

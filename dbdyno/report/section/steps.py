@@ -8,7 +8,7 @@ from statistics import median
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.model.headlines import kind_of
 from dbdyno.report import number, table_layout
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import fairness, groups
 
 CACHED_READS_MAX = 0.01
@@ -84,25 +84,27 @@ def _well(runs: Sequence[StepRun]) -> list[StepRun]:
     return [run for run in runs if run.ending.status == "ok"]
 
 
-def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[Cell]:
+def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[TableCell]:
     runs = _runs(step)
     well = _well(runs)
     extent = next((run.facts.extent for run in runs if run.facts.extent is not None), None)
     clients = extent.clients if extent is not None else None
-    yield Cell(text=step.step)
-    yield Cell(text=counted(step))
-    yield Cell(text=number.number(clients, 0))
-    yield Cell(text=number.number(extent.connections if extent else None, 0))
-    yield Cell(text=number.number(extent.tables if extent else None, 0))
-    yield Cell(text=_range([_rows(run) / clients for run in well]) if clients else number.MISSING)
+    yield TableCell(text=step.step)
+    yield TableCell(text=counted(step))
+    yield TableCell(text=number.number(clients, 0))
+    yield TableCell(text=number.number(extent.connections if extent else None, 0))
+    yield TableCell(text=number.number(extent.tables if extent else None, 0))
+    yield TableCell(
+        text=_range([_rows(run) / clients for run in well]) if clients else number.MISSING
+    )
     asked = next((run.facts.sla_target for run in runs if run.facts.sla_target is not None), None)
-    yield Cell(text=number.number(asked / clients) if asked and clients else "")
+    yield TableCell(text=number.number(asked / clients) if asked and clients else "")
     lengths = [run.window.seconds for run in well if run.window.seconds is not None]
     seconds = number.seconds(min(lengths), max(lengths)) if lengths else number.MISSING
-    yield Cell(text=seconds.removesuffix(" s"))
+    yield TableCell(text=seconds.removesuffix(" s"))
     yield _reads(well)
     if with_runs:
-        yield Cell(text=str(len(well)))
+        yield TableCell(text=str(len(well)))
 
 
 def _rows(run: StepRun) -> float:
@@ -120,14 +122,16 @@ def _range(values: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _reads(runs: Sequence[StepRun]) -> Cell:
+def _reads(runs: Sequence[StepRun]) -> TableCell:
     """Device reads for each operation in the run in the middle, and whether that is none at all."""
     values = [value for run in runs if (value := run.metrics.get("rpq")) is not None]
     if not values:
-        return Cell(text=number.MISSING)
+        return TableCell(text=number.MISSING)
     middle, low, high = (number.number(of(values)) for of in (median, min, max))
     cached = median(values) <= CACHED_READS_MAX
-    return Cell(text="cached" if cached else middle, title=f"{low} to {high} in {len(values)} runs")
+    return TableCell(
+        text="cached" if cached else middle, title=f"{low} to {high} in {len(values)} runs"
+    )
 
 
 def _parts(subject: Subject) -> Iterable[Group]:

@@ -10,14 +10,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import StepComparison
+from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.report import cells, number
 from dbdyno.report.colors import ARROWS, Thresholds, Tone
 from dbdyno.report.parts import (
     AnyPart,
-    Cell,
     Chart,
     Column,
     Group,
@@ -27,6 +25,7 @@ from dbdyno.report.parts import (
     Section,
     Subject,
     Table,
+    TableCell,
 )
 from dbdyno.report.section import fairness
 
@@ -107,7 +106,7 @@ def _absolute(steps: Sequence[StepComparison], blocks: int, prefix: str) -> Tabl
     by_step = [_absolute_column(step) for step in steps]
     arms = [result.arm for result in steps[0].cells]
     rows = tuple(
-        Row(cells=(Cell(text=arm), *(column[place] for column in by_step)), arm=arm)
+        Row(cells=(TableCell(text=arm), *(column[place] for column in by_step)), arm=arm)
         for place, arm in enumerate(arms)
     )
     mean = "" if blocks <= 1 else f"Geometric means of {blocks} blocks."
@@ -139,11 +138,11 @@ def _absolute(steps: Sequence[StepComparison], blocks: int, prefix: str) -> Tabl
     )
 
 
-def _cells(steps: Sequence[StepComparison]) -> Iterable[Result]:
+def _cells(steps: Sequence[StepComparison]) -> Iterable[Cell]:
     return (result for step in steps for result in step.cells)
 
 
-def _absolute_column(step: StepComparison) -> list[Cell]:
+def _absolute_column(step: StepComparison) -> list[TableCell]:
     missed = [cells.missed_target(result) for result in step.cells]
     values = [result.value for result in step.cells]
     if cells.is_time(step):  # by how much is done in a time, as the others
@@ -164,7 +163,7 @@ def _relative(
     rows = tuple(
         Row(
             cells=(
-                Cell(text=arm),
+                TableCell(text=arm),
                 *(cells.relative_cell(step, step.cells[place], tone) for step in steps),
             ),
             arm=arm,
@@ -211,13 +210,13 @@ def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
     arms = [result.arm for result in steps[0].cells]
     rows = [
         Row(
-            cells=(Cell(text=arm), *(_background_cell(step.cells[place]) for step in steps)),
+            cells=(TableCell(text=arm), *(_background_cell(step.cells[place]) for step in steps)),
             arm=arm,
         )
         for place, arm in enumerate(arms)
     ]
-    targets = (Cell(text=number.number(target(step)), tone="quiet") for step in steps)
-    rows.append(Row(cells=(Cell(text="target", tone="quiet"), *targets)))
+    targets = (TableCell(text=number.number(target(step)), tone="quiet") for step in steps)
+    rows.append(Row(cells=(TableCell(text="target", tone="quiet"), *targets)))
     marks = cells.legend(rows, {cells.MISSED: "under 95 % of the target in at least one block"})
     columns = (
         Column(text="arm", left=True),
@@ -239,14 +238,14 @@ def target(step: StepComparison) -> float | None:
     return next((target for target in targets if target is not None), None)
 
 
-def _background_cell(result: Result) -> Cell:
+def _background_cell(result: Cell) -> TableCell:
     rates = [run.roles.sla_achieved for run in result.runs if run.roles.sla_achieved is not None]
     if not rates:
-        return Cell(
+        return TableCell(
             text=cells.words_for_nothing(result), tone="failed", title=cells.failure(result)
         )
     missed = cells.missed_target(result)
-    return Cell(
+    return TableCell(
         text=number.number(sum(rates) / len(rates)),
         mark=cells.MISSED if missed else "",
         detail=f"held in {result.sla_met or 0} of {cells.judged(result)}" if missed else "",

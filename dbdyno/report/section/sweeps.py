@@ -10,7 +10,6 @@ from dbdyno.model.sweep import CLIENTS, P99, Peak, Sweep
 from dbdyno.report import cells, number
 from dbdyno.report.parts import (
     AnyPart,
-    Cell,
     Chart,
     Column,
     CurvePoint,
@@ -20,6 +19,7 @@ from dbdyno.report.parts import (
     Section,
     Subject,
     Table,
+    TableCell,
     anchored,
 )
 
@@ -104,15 +104,15 @@ def _row(peak: Peak, sweep: Sweep, beside: bool) -> Row:
     greatest = peak.throughput.value if peak.throughput is not None else None
     return Row(
         cells=(
-            Cell(text=peak.arm),
-            Cell(
+            TableCell(text=peak.arm),
+            TableCell(
                 text=f"{peak.clients:,}",
                 detail=_range(peak),
                 title=said(peak),
             ),
-            Cell(text=f"{least}{number.number(greatest)}"),
+            TableCell(text=f"{least}{number.number(greatest)}"),
             *by_base[0],
-            Cell(
+            TableCell(
                 text=number.ratio(peak.drop.value) if peak.drop is not None else number.MISSING,
                 detail=_interval(peak.drop),
                 mark=cells.STOOD_STILL if peak.stood_still else "",

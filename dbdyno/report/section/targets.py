@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import StepComparison, Target
+from dbdyno.model import Cell, StepComparison, Target
 from dbdyno.report import cells, number
 from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Cell, Column, Group, Section, Subject, Table
+from dbdyno.report.parts import Column, Group, Section, Subject, Table, TableCell
 
 NAMES = {"insert": "inserts", "delete": "deletes"}
 
@@ -39,20 +38,20 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     )
 
 
-def _cells(result: Result, role: str) -> Iterable[Cell]:
+def _cells(result: Cell, role: str) -> Iterable[TableCell]:
     found = [target for run in result.runs for target in run.roles.targets if target.role == role]
     if not found:
-        return [Cell(text=number.MISSING)] * 5
+        return [TableCell(text=number.MISSING)] * 5
     held = sum(target.met for target in found)
     missed = sum(target.seconds_missed for target in found)
     seconds = sum(target.seconds for target in found)
     tone: Tone = "" if held == len(found) else "red"
     return (
-        Cell(text=number.number(found[0].rows_per_s)),
+        TableCell(text=number.number(found[0].rows_per_s)),
         cells.over_blocks((target.achieved for target in found), tone=tone),
-        Cell(text=percent(cells.mean(map(_percent, found)))),
-        Cell(text=f"{held} of {len(found)}", tone=tone),
-        Cell(text=f"{missed:,}", detail=f"of {seconds:,}"),
+        TableCell(text=percent(cells.mean(map(_percent, found)))),
+        TableCell(text=f"{held} of {len(found)}", tone=tone),
+        TableCell(text=f"{missed:,}", detail=f"of {seconds:,}"),
     )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import StepComparison
+from dbdyno.model import Cell, StepComparison
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Bar, Bars, Chart, Section, Subject
 from dbdyno.report.section import steps
@@ -64,14 +63,14 @@ def bars(step: StepComparison, base: str) -> Iterable[Bar]:
         )
 
 
-def _block_values(result: Result) -> list[float]:
+def _block_values(result: Cell) -> list[float]:
     found = (
         run.metrics.get(run.facts.headline) for run in result.runs if run.facts.headline is not None
     )
     return [value for value in found if value is not None]
 
 
-def _bar_detail(result: Result, base: str) -> str:
+def _bar_detail(result: Cell, base: str) -> str:
     if result.arm == base or result.ratio is None:
         return ""
     spread = cells.ratio_detail(result, 3)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import StepComparison
+from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.primary import REMAINDER, SESSIONS_CPU, TIME
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import waits
 
 _ROWS: tuple[tuple[str, str, str], ...] = (  # metric, name, what it says where it is not known
@@ -55,7 +54,7 @@ def _row(step: StepComparison, name: str, title: str, unknown: str) -> Row:
     tone: Tone = "total" if name == TIME else ""
     return Row(
         cells=(
-            Cell(text=title, title=name, tone=tone),
+            TableCell(text=title, title=name, tone=tone),
             *(_value(result.metrics.get(name), digits, unknown, tone) for result in step.cells),
             *(_difference(result, base, name, digits, tone) for result in others),
         )
@@ -68,23 +67,23 @@ def _digits(step: StepComparison) -> int:
     return min(number.digits_alike(sums, 9) + 1, 4)
 
 
-def _value(value: float | None, digits: int, unknown: str, tone: Tone) -> Cell:
+def _value(value: float | None, digits: int, unknown: str, tone: Tone) -> TableCell:
     if value is None:
-        return Cell(text=unknown, tone="quiet")
-    return Cell(text=number.number(value, digits), tone=tone)
+        return TableCell(text=unknown, tone="quiet")
+    return TableCell(text=number.number(value, digits), tone=tone)
 
 
-def _difference(result: Result, base: Result, name: str, digits: int, tone: Tone) -> Cell:
+def _difference(result: Cell, base: Cell, name: str, digits: int, tone: Tone) -> TableCell:
     """How much more the arm has; its interval is that of the ratio, times what the base has."""
     own, before = result.metrics.get(name), base.metrics.get(name)
     if own is None or before is None or own == before == 0:
-        return Cell(text="")
+        return TableCell(text="")
     ratio = result.ratios.get(name)
     detail = ""
     if ratio is not None and ratio.low is not None and ratio.high is not None:
         ends = (number.number(before * (end - 1), digits) for end in (ratio.low, ratio.high))
         detail = " to ".join(ends)
-    return Cell(text=number.difference(own, before, digits), detail=detail, tone=tone)
+    return TableCell(text=number.difference(own, before, digits), detail=detail, tone=tone)
 
 
 def _note(step: StepComparison, many: str, *, compared: bool) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import StepComparison, ToldMetric
+from dbdyno.model import Cell, StepComparison, ToldMetric
 from dbdyno.report import cells, number
-from dbdyno.report.parts import Cell, Column, Group, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 
 
 def table(step: StepComparison, base: str, prefix: str) -> Table | None:
@@ -23,11 +22,11 @@ def table(step: StepComparison, base: str, prefix: str) -> Table | None:
     rows = tuple(
         Row(
             cells=(
-                Cell(text=one.title),
+                TableCell(text=one.title),
                 *(_cell(result, name) for result in step.cells),
-                *(Cell(text=_by_base(result, first, name)) for result in others),
-                Cell(text=one.unit),
-                Cell(text=one.better or ""),
+                *(TableCell(text=_by_base(result, first, name)) for result in others),
+                TableCell(text=one.unit),
+                TableCell(text=one.better or ""),
             )
         )
         for name, one in shown.items()
@@ -52,13 +51,13 @@ def table(step: StepComparison, base: str, prefix: str) -> Table | None:
     )
 
 
-def _values(result: Result, name: str) -> list[float | str]:
+def _values(result: Cell, name: str) -> list[float | str]:
     """The arm's values, block by block."""
     told = (run.told.get(name) for run in result.runs)
     return [one.value for one in told if one is not None and one.value is not None]
 
 
-def _cell(result: Result, name: str) -> Cell:
+def _cell(result: Cell, name: str) -> TableCell:
     """The mean of numbers; of texts each that was told, the most frequent first."""
     values = _values(result, name)
     texts = [value for value in values if isinstance(value, str)]
@@ -66,11 +65,11 @@ def _cell(result: Result, name: str) -> Cell:
         return cells.over_blocks(value for value in values if not isinstance(value, str))
     counted = Counter(texts).most_common()
     if len(counted) == 1:
-        return Cell(text=texts[0])
-    return Cell(text=", ".join(f"{text} ({count})" for text, count in counted))
+        return TableCell(text=texts[0])
+    return TableCell(text=", ".join(f"{text} ({count})" for text, count in counted))
 
 
-def _by_base(result: Result, base: Result, name: str) -> str:
+def _by_base(result: Cell, base: Cell, name: str) -> str:
     """The mean by that of the base; nothing of texts."""
     own, other = (
         [value for value in _values(one, name) if not isinstance(value, str)]

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dbdyno.model import Bound, Comparison, StepComparison, metric
-from dbdyno.model import Cell as Result
+from dbdyno.model import Bound, Cell, Comparison, StepComparison, metric
 from dbdyno.model.looks import Judge
 from dbdyno.model.metric.primary import called, cpu_of, is_cpu
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, LookResult, Verdict, Word
 from dbdyno.report import cells, known, looks, nodes, number
 from dbdyno.report.colors import ARROWS, Tone
-from dbdyno.report.parts import Cell, Column, Row, Section, Subject, Table
+from dbdyno.report.parts import Column, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import groups, summary
 
 LARGE = 0.995
@@ -262,7 +261,7 @@ def grouped(steps: Sequence[StepComparison]) -> dict[str, list[StepComparison]]:
     return {title: some for title, some in (found | {BEFORE_WRITES: before}).items() if some}
 
 
-def mark(step: StepComparison, result: Result) -> str:
+def mark(step: StepComparison, result: Cell) -> str:
     """† where a target was missed, ‡ where a block failed, ‖ where one of the two stood still.
 
     § where statements found nothing.
@@ -305,7 +304,7 @@ def _table(
     rows = tuple(
         Row(
             cells=(
-                Cell(text=step.step, mark=mark(step, result)),
+                TableCell(text=step.step, mark=mark(step, result)),
                 *_cells(result, comparison, sure),
             ),
             group=title,
@@ -385,7 +384,7 @@ def _judgements(steps: Iterable[StepComparison], arm: str) -> list[Judgement]:
     ]
 
 
-def _cells(result: Result, comparison: Comparison, sure: bool) -> Iterable[Cell]:
+def _cells(result: Cell, comparison: Comparison, sure: bool) -> Iterable[TableCell]:
     """The verdict of a step, its changes, and what it would take."""
     verdict = result.verdict
     assert verdict is not None
@@ -393,20 +392,20 @@ def _cells(result: Result, comparison: Comparison, sure: bool) -> Iterable[Cell]
     for cpu in (False, True):
         yield _change_cell(result, primary(verdict, cpu), verdict)
     undecided = verdict.word in ("same", "cannot tell") and not verdict.withheld
-    yield Cell(text=_visible(verdict) if undecided else "")
+    yield TableCell(text=_visible(verdict) if undecided else "")
     needed = price(verdict, comparison).words
     told = verdict.word != "cannot tell" or verdict.withheld
-    yield Cell(text="" if told else needed)
+    yield TableCell(text="" if told else needed)
 
 
-def _verdict_cell(result: Result, verdict: Verdict, aims: Aims, sure: bool) -> Cell:
+def _verdict_cell(result: Cell, verdict: Verdict, aims: Aims, sure: bool) -> TableCell:
     word = said(verdict.word, sure).replace("the margin", f"±{percent(aims.margin)}")
     way = known.of_step(verdict) if verdict.word == "cannot tell" else known.NOWHERE
     by = " and ".join(called(name) for name in verdict.by)
     figures = ". ".join(details(judgement) for judgement in verdict.judgements)
     texts = (verdict.outcome, f"by {by}" if by else "", figures, cells.failure(result))
     beside = (verdict.stood_still, nodes.caution(result))
-    return Cell(
+    return TableCell(
         text=word if way == known.NOWHERE else f"{way}, {word}",
         detail="; ".join(filter(None, beside)),
         tone=tone(verdict.word, sure),
@@ -414,14 +413,14 @@ def _verdict_cell(result: Result, verdict: Verdict, aims: Aims, sure: bool) -> C
     )
 
 
-def _change_cell(result: Result, judgement: Judgement | None, verdict: Verdict) -> Cell:
+def _change_cell(result: Cell, judgement: Judgement | None, verdict: Verdict) -> TableCell:
     """A change; by which the verdict is said stands out."""
     if judgement is None:
-        return Cell(text=number.MISSING)
+        return TableCell(text=number.MISSING)
     if not judgement.blocks:
-        return Cell(text=number.MISSING, title=details(judgement))
+        return TableCell(text=number.MISSING, title=details(judgement))
     of: Bound = "exact" if is_cpu(judgement.metric) else result.ratio_bound
-    return Cell(
+    return TableCell(
         text=cells.signed(number.change(judgement.told[0]).removesuffix(" %"), of),
         detail=cells.BOTH if of == "unknown" else _interval(judgement),
         tone="notice" if judgement.metric in verdict.by and verdict.word in CHANGED else "",
@@ -435,7 +434,7 @@ def _interval(judgement: Judgement) -> str:
     return f"[{ends}]{known.lent_mark(judgement.lent)}" if ends else ""
 
 
-def _both(result: Result, judgement: Judgement) -> str:
+def _both(result: Cell, judgement: Judgement) -> str:
     """The figures of a judgement, and what limited the generator."""
     return ". ".join(text for text in (details(judgement), cells.limits(result)) if text)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from dbdyno.model import Cell as Result
-from dbdyno.model import StepComparison, WaitLoad, Waits
+from dbdyno.model import Cell, StepComparison, WaitLoad, Waits
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Cell, Chart, Column, Group, Layers, Row, Stack, Table
+from dbdyno.report.parts import Chart, Column, Group, Layers, Row, Stack, Table, TableCell
 from dbdyno.report.section.cost_by_owner import owner_name
 from dbdyno.report.section.over_time import CHART_BLOCKS_MAX
 
@@ -120,22 +119,22 @@ def tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]:
 # --- Rows ------------------------------------------------------------------------------------
 
 
-def _waits(result: Result) -> list[Waits]:
+def _waits(result: Cell) -> list[Waits]:
     return [run.server.waits for run in result.runs if run.server.waits is not None]
 
 
-def _mean_load(result: Result) -> dict[_Key, float]:
+def _mean_load(result: Cell) -> dict[_Key, float]:
     """Mean sessions over the blocks that were sampled."""
     return _means(result, lambda waits: {_key(one): one.sessions for one in waits.load})
 
 
-def _mean_idle(result: Result) -> dict[_Key, float]:
+def _mean_idle(result: Cell) -> dict[_Key, float]:
     return _means(
         result, lambda waits: {("", "", "", owner): idle for owner, idle in waits.idle.items()}
     )
 
 
-def _means(result: Result, of: Callable[[Waits], Mapping[_Key, float]]) -> dict[_Key, float]:
+def _means(result: Cell, of: Callable[[Waits], Mapping[_Key, float]]) -> dict[_Key, float]:
     found = [of(waits) for waits in _waits(result)]
     keys = dict.fromkeys(key for one in found for key in one)
     return {key: math.fsum(one.get(key, 0.0) for one in found) / len(found) for key in keys}
@@ -199,18 +198,18 @@ def _row(
     base, *others = values
     return Row(
         cells=(
-            Cell(text=words, tone=tone),
-            *(Cell(text=number.number(value, digits), tone=tone) for value in values),
+            TableCell(text=words, tone=tone),
+            *(TableCell(text=number.number(value, digits), tone=tone) for value in values),
             *(_difference(value, base, digits, tone) for value in others),
         ),
         group=owner_name(owner) if owner else "all owners",
     )
 
 
-def _difference(value: float | None, base: float | None, digits: int, tone: Tone) -> Cell:
+def _difference(value: float | None, base: float | None, digits: int, tone: Tone) -> TableCell:
     if value is None or base is None:
-        return Cell(text="")
-    return Cell(text=number.difference(value, base, digits), tone=tone)
+        return TableCell(text="")
+    return TableCell(text=number.difference(value, base, digits), tone=tone)
 
 
 # --- Words -----------------------------------------------------------------------------------

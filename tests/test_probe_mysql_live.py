@@ -21,6 +21,7 @@ from dbdyno.engine.snapshot import Subject
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address, Json
 from dbdyno.model.error import ServerError
+from dbdyno.model.events import Connected
 from server_place import address
 
 pytestmark = pytest.mark.live
@@ -128,12 +129,14 @@ def test_owners_are_threads_and_add_up_to_the_process(server: Server, tmp_path: 
     watch = Sampler(path, device=None, server=server)
     with closing(connect(address(server), "test")) as connection:
         watch.observe(
-            {
-                "event": "connected",
-                "server_pid": connection.thread_id(),
-                "server_tid": thread_of(server, connection.thread_id()),
-                "role": "query",
-            }
+            Connected(
+                mono_ns=1,
+                role="query",
+                client=0,
+                connection=0,
+                server_pid=connection.thread_id(),
+                server_tid=thread_of(server, connection.thread_id()),
+            )
         )
         before_ns = process_ns(server)
         watch.read("open")

@@ -25,7 +25,8 @@ LAB = """
 import dataclasses, os, signal, sys
 from pathlib import Path
 from dbdyno.model import Arm
-from dbdyno.engine import Place, provide
+from dbdyno.engine import Place
+from dbdyno.engine.arm_server import provide
 from dbdyno.host import leftovers, shared_memory
 from dbdyno.host.account import choose
 base, base_dir, how = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]

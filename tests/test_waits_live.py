@@ -24,6 +24,7 @@ from dbdyno.engine.postgres.wait_connection import WaitConnection
 from dbdyno.engine.wait_sampler import END_S_MAX, WaitSampler
 from dbdyno.model import Arm, Json, Observe, StepRun
 from dbdyno.model.error import ServerError
+from dbdyno.model.events import Connected
 from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
 from one_arm import ONE_LIVE_ARM
@@ -85,7 +86,9 @@ class Samples:
         assert isinstance(made, WaitSampler)
         self.sampler = made
         for pid, role in roles.items():
-            self.sampler.observe({"event": "connected", "server_pid": pid, "role": role})
+            self.sampler.observe(
+                Connected(mono_ns=1, role=role, client=0, connection=0, server_pid=pid)
+            )
 
     @property
     def seen(self) -> set[tuple[object, ...]]:

@@ -19,6 +19,7 @@ from dbdyno.engine.wait_sampler import WaitSampler
 from dbdyno.host import capacity
 from dbdyno.model import Json, Observe
 from dbdyno.model.error import PlanError
+from dbdyno.model.events import Connected
 from dbdyno.run.check import preflight
 from mysql_place import an_arm
 from server_place import a_place, address, within
@@ -113,7 +114,7 @@ class Samples:
         assert isinstance(made, WaitSampler)
         self.sampler = made
         for pid, role in roles.items():
-            made.observe({"event": "connected", "server_pid": pid, "role": role})
+            made.observe(Connected(mono_ns=1, role=role, client=0, connection=0, server_pid=pid))
 
     def see(self, what: Callable[[], bool]) -> bool:
         """Samples until something is so."""

@@ -78,13 +78,35 @@ def unpack(archive: IO[bytes], into: Path, url: str, leave_out: Collection[str] 
     `url` names it in errors. `leave_out`: folders directly below its top that are not unpacked.
     Raises ServerError where it is no tarball, OSError where it cannot be written.
     """
-    if not hasattr(tarfile, "data_filter"):
-        raise ServerError("this Python cannot unpack archives safely: use 3.11.4 or newer")
     try:
         with tarfile.open(fileobj=archive) as opened:
             for member in opened:
                 if not set(Path(member.name).parts[1:2]) & set(leave_out):
-                    opened.extract(member, into, filter="data")
+                    extract(opened, member, into)
     except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error) as error:
         reason = " ".join(str(error).split())
         raise ServerError(f"`{url}` cannot be unpacked: {reason}") from error
+
+
+def extract(archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
+    """Unpacks one member as data: inside of `into`, owned by this account, no device.
+
+    Raises TarError for what does not fit, OSError where it cannot be written.
+    """
+    if hasattr(tarfile, "data_filter"):
+        archive.extract(member, into, filter="data")
+        return
+    # Python 3.11.0 to 3.11.3, as Debian 12 has it, lacks the filter.
+    if not (member.isfile() or member.isdir() or member.issym() or member.islnk()):
+        raise tarfile.ExtractError(f"`{member.name}` is no file, folder or link")
+    target = into / member.name
+    places = [target]
+    if member.issym():
+        places.append(target.parent / member.linkname)
+    elif member.islnk():
+        places.append(into / member.linkname)
+    if not all(place.resolve().is_relative_to(into.resolve()) for place in places):
+        raise tarfile.ExtractError(f"`{member.name}` is outside the destination")
+    member.uid, member.gid, member.uname, member.gname = os.getuid(), os.getgid(), "", ""
+    member.mode = 0o755 if member.isdir() else member.mode & 0o755
+    archive.extract(member, into)

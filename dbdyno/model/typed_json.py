@@ -12,8 +12,8 @@ import msgspec
 
 
 def packed(value: object) -> Any:
-    """A value as what JSON has. Raises TypeError where a part of it cannot be sent."""
-    return msgspec.to_builtins(value, enc_hook=_plain)
+    """A value as JSON has it, lists for tuples. Raises TypeError where a part cannot be sent."""
+    return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_plain))
 
 
 def unpacked(form: Any, written: object) -> Any:

@@ -54,11 +54,8 @@ def each_python(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 def list_versions(site: Site, *versions: str) -> None:
     """Makes the repository list these versions."""
     (site.folder / NAME).mkdir(exist_ok=True)
-    lines = "".join(f"      <version>{version}</version>\n" for version in versions)
-    (site.folder / NAME / "maven-metadata.xml").write_text(
-        f"<metadata>\n  <versioning>\n    <versions>\n{lines}    </versions>\n  </versioning>\n"
-        "</metadata>\n"
-    )
+    lines = "".join(f"<version>{version}</version>\n" for version in versions)
+    (site.folder / NAME / "maven-metadata.xml").write_text(f"<versions>\n{lines}</versions>\n")
 
 
 def put(site: Site, version: str, files: dict[str, str] = WHOLE) -> Path:

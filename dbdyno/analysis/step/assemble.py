@@ -13,7 +13,6 @@ from dbdyno.analysis.step import (
     idle_work,
     metrics,
     profile,
-    raw_files,
     step_warnings,
     sums,
 )
@@ -45,6 +44,7 @@ from dbdyno.model import (
 from dbdyno.model.error import ResultError
 from dbdyno.model.events import Part
 from dbdyno.model.job import extent, is_control
+from dbdyno.stats import amounts
 from dbdyno.stats.response_times import Histogram, merged
 from dbdyno.store import StepFolder
 
@@ -223,8 +223,8 @@ def _use(
     evidence: Evidence, role: str, statement: Json, parts: Sequence[Part], seconds: float
 ) -> StatementUse:
     count, rows = (
-        evidence.in_window(role, raw_files.total(amounts))
-        for amounts in ([part.count for part in parts], [part.rows for part in parts])
+        evidence.in_window(role, amounts.total(counted))
+        for counted in ([part.count for part in parts], [part.rows for part in parts])
     )
     return StatementUse(
         role=role,
@@ -239,5 +239,5 @@ def _use(
 def _found(parts: Sequence[Part]) -> float | None:
     """The share that found a row; None where nothing was executed or the load does not tell."""
     count = sum(part.count for part in parts)
-    empty = raw_files.total(part.empty for part in parts)
+    empty = amounts.total(part.empty for part in parts)
     return None if not count or empty is None else (count - empty) / count

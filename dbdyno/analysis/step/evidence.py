@@ -22,6 +22,7 @@ from dbdyno.model.job import (
 from dbdyno.model.processor import BUSY, CPU_STATES
 from dbdyno.model.step import headline_of
 from dbdyno.model.step_run import SERVER_OWNERS
+from dbdyno.stats import amounts
 from dbdyno.stats.response_times import Histogram, merged
 from dbdyno.store import StepFolder
 
@@ -116,7 +117,7 @@ class Evidence:
 
         Rows that a running statement reports count when it does so, whenever it began.
         """
-        rows = raw_files.total(tick.rows for tick in self.load.of([role]))
+        rows = amounts.total(tick.rows for tick in self.load.of([role]))
         if reports_progress(self.job, role):
             return None if rows is None else float(rows)
         return self.in_window(role, rows)
@@ -176,7 +177,7 @@ class Evidence:
         if self.has_work and not kind_of(headline["metric"]).whole:
             return self.work
         role = headline["role"]
-        counted = raw_files.total(map(self.counted, self.load.of([role])))
+        counted = amounts.total(map(self.counted, self.load.of([role])))
         if headline["count"] == "rows" and reports_progress(self.job, role):
             return None if counted is None else float(counted)
         if headline.get("each") is not None and role not in self.load.connections:

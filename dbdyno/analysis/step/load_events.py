@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from dbdyno.analysis.step import raw_files
 from dbdyno.model.error import ResultError
 from dbdyno.model.job import settle_s
+from dbdyno.stats import amounts
 from dbdyno.stats.response_times import Histogram
 from dbdyno.store import StepFolder
 
@@ -91,7 +92,7 @@ def histograms(folder: StepFolder, load: raw_files.Load) -> Times:
                 response.setdefault(key, []).append(part.response)
                 if part.service is not None:
                     service.setdefault(key, []).append(part.service)
-                longest_us[key] = raw_files.longest([longest_us.get(key, 0), part.max_us])
+                longest_us[key] = amounts.longest([longest_us.get(key, 0), part.max_us])
     for role, times in load.window.items():
         for name, whole in times.items():
             response.setdefault((role, name), []).append(whole.response)

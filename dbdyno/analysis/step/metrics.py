@@ -27,7 +27,7 @@ from dbdyno.analysis.step.raw_files import per, scaled
 from dbdyno.model import Json, RoleFigures, ServerSide, Span, StatementUse, metric
 from dbdyno.model.job import role_connections
 from dbdyno.model.step_run import SERVER_OWNERS
-from dbdyno.stats import interval
+from dbdyno.stats import amounts, interval
 from dbdyno.stats.response_times import Histogram
 
 LAG_OPERATIONS_MIN = 1_000
@@ -223,9 +223,9 @@ def steadiness(evidence: Evidence, roles: RoleFigures) -> Metrics:
 def trouble(evidence: Evidence) -> Metrics:
     """Lateness, retries and errors of all roles."""
     ticks = evidence.load.ticks
-    retries = raw_files.total(tick.retries for tick in ticks)
-    late_us = raw_files.longest(tick.late_us_max for tick in ticks)
-    backlog = raw_files.longest(tick.backlog for tick in ticks)
+    retries = amounts.total(tick.retries for tick in ticks)
+    late_us = amounts.longest(tick.late_us_max for tick in ticks)
+    backlog = amounts.longest(tick.backlog for tick in ticks)
     errors = sum(tick.errors for tick in ticks)  # those that were tried again too
     counts = Counter[str]()
     for tick in ticks:

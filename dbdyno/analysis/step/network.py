@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Json, Link, Network
+from dbdyno.stats import amounts
 
 LINK = tuple(field.name for field in fields(Link))
 BYTES = ("sent_bytes", "received_bytes")
@@ -44,4 +44,4 @@ def _operations(found: Evidence) -> int | None:
     roles = found.headline_roles
     totals = found.load.totals
     counts = [totals[role].count if role in totals else None for role in roles]
-    return raw_files.total(counts) if roles else None
+    return amounts.total(counts) if roles else None

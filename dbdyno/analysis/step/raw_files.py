@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from msgspec.structs import asdict
+
 from dbdyno.model import Json, events
 from dbdyno.model.events import ClientCounts, Connects, Part
 from dbdyno.model.job import SETTLE_S_DEFAULT
+from dbdyno.stats.amounts import longest, total
 
 NS_PER_S = 1_000_000_000
 MS_PER_S = 1_000
@@ -144,15 +147,10 @@ def _with(so_far: Sums | None, part: Part) -> Sums | None:
     """Sums with those of a tick; None from the first tick on that does not tell them."""
     if so_far is None or part.sums_us is None:
         return None
-    told = part.sums_us
     by_times = {}
-    for times, (total, squares) in (
-        ("response", told.response),
-        ("service", told.service),
-        ("late", told.late),
-    ):
+    for times, (sum_us, squares) in asdict(part.sums_us).items():
         before = so_far.by_times.get(times, (0.0, 0.0))
-        by_times[times] = before[0] + total, before[1] + squares
+        by_times[times] = before[0] + sum_us, before[1] + squares
     return Sums(so_far.count + part.count, by_times)
 
 
@@ -308,18 +306,6 @@ def difference(before: Any, after: Any, *path: str) -> float | None:
     if first is None or last is None or last < first:
         return None
     return last - first
-
-
-def total(amounts: Iterable[int | None]) -> int | None:
-    """The sum; None where one of them is not known."""
-    known = list(amounts)
-    return None if None in known else sum(filter(None, known))
-
-
-def longest(amounts: Iterable[int | None]) -> int | None:
-    """The largest, 0 of none; None where one of them is not known."""
-    known = list(amounts)
-    return None if None in known else max(filter(None, known), default=0)
 
 
 def per(amount: float | None, count: float | None) -> float | None:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from dbdyno.model.events import ClientCounts, Connects, InTicks, Part, Sums, Tick, Totals
 from dbdyno.stats import hdr_histogram
+from dbdyno.stats.amounts import longest, total
 
 
 def added(ticks: Sequence[Sequence[Tick]]) -> list[Tick]:
@@ -40,14 +41,14 @@ def totals(parts: Sequence[Mapping[str, Totals]]) -> dict[str, Totals]:
 def _totals(parts: Sequence[Totals]) -> Totals:
     in_ticks = [part.in_ticks for part in parts if part.in_ticks is not None]
     return Totals(
-        count=_sum(part.count for part in parts),
-        rows=_sum(part.rows for part in parts),
-        errors=_sum(part.errors for part in parts),
-        retries=_sum(part.retries for part in parts),
-        retried=_sum(part.retried for part in parts),
-        failed=_sum(part.failed for part in parts),
-        skipped=_sum(part.skipped for part in parts),
-        over_limit=_sum(part.over_limit for part in parts),
+        count=total(part.count for part in parts),
+        rows=total(part.rows for part in parts),
+        errors=total(part.errors for part in parts),
+        retries=total(part.retries for part in parts),
+        retried=total(part.retried for part in parts),
+        failed=total(part.failed for part in parts),
+        skipped=total(part.skipped for part in parts),
+        over_limit=total(part.over_limit for part in parts),
         in_ticks=_in_ticks(in_ticks) if in_ticks else None,
     )
 
@@ -71,9 +72,9 @@ def _tick(parts: Sequence[Tick]) -> Tick:
         parts[0],
         mono_ns=max(part.mono_ns for part in parts),
         active_ns=max(part.active_ns for part in parts),
-        late_us_max=_most(part.late_us_max for part in parts),
-        backlog=_sum(part.backlog for part in parts),
-        cpu_us=_sum(part.cpu_us for part in parts),
+        late_us_max=longest(part.late_us_max for part in parts),
+        backlog=total(part.backlog for part in parts),
+        cpu_us=total(part.cpu_us for part in parts),
         per_client=[_client(rows) for rows in clients],
         operations={
             name: _operation([part[name] for part in operations]) for name in _keys(operations)
@@ -87,9 +88,9 @@ def _client(parts: Sequence[ClientCounts]) -> ClientCounts:
     """A client's counts; all but one generator have zeros."""
     return ClientCounts(
         count=sum(part.count for part in parts),
-        rows=_sum(part.rows for part in parts),
+        rows=total(part.rows for part in parts),
         errors=sum(part.errors for part in parts),
-        max_us=_most(part.max_us for part in parts),
+        max_us=longest(part.max_us for part in parts),
     )
 
 
@@ -98,15 +99,15 @@ def _operation(parts: Sequence[Part]) -> Part:
     sums_us = [part.sums_us for part in parts if part.sums_us is not None]
     return Part(
         count=sum(part.count for part in parts),
-        rows=_sum(part.rows for part in parts),
-        empty=_sum(part.empty for part in parts),
-        retries=_sum(part.retries for part in parts),
-        retried=_sum(part.retried for part in parts),
+        rows=total(part.rows for part in parts),
+        empty=total(part.empty for part in parts),
+        retries=total(part.retries for part in parts),
+        retried=total(part.retried for part in parts),
         errors=_counts(part.errors for part in parts),
         failed=_counts(part.failed for part in parts) or None,
-        skipped=_sum(part.skipped for part in parts),
-        over_limit=_sum(part.over_limit for part in parts),
-        max_us=_most(part.max_us for part in parts),
+        skipped=total(part.skipped for part in parts),
+        over_limit=total(part.over_limit for part in parts),
+        max_us=longest(part.max_us for part in parts),
         response=None,
         sums_us=_sums_us(sums_us) if sums_us else None,
     )
@@ -156,18 +157,6 @@ def _connects(parts: Sequence[Connects]) -> Connects:
         sum_us=sum(part.sum_us for part in parts),
         max_us=max(part.max_us for part in parts),
     )
-
-
-def _sum(amounts: Iterable[int | None]) -> int | None:
-    """The sum; None where one is not told."""
-    known = list(amounts)
-    return None if None in known else sum(filter(None, known))
-
-
-def _most(amounts: Iterable[int | None]) -> int | None:
-    """The largest; None where one is not told."""
-    known = list(amounts)
-    return None if None in known else max(filter(None, known), default=0)
 
 
 def _keys(parts: Sequence[Mapping[str, object]]) -> list[str]:

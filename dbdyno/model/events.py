@@ -6,14 +6,15 @@ newer keys, and names what only a newer version knows (`read`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 
 from dbdyno.model.error import GeneratorError
-from dbdyno.model.json import misfit
+from dbdyno.model.json import misfit_words
 
 PROTOCOL = 1
 """Of jobs and events: the contract between dyno and what makes the load."""
@@ -122,19 +123,26 @@ class Thread(Struct, kw_only=True, omit_defaults=True):
 
 
 class Event(
-    Struct, tag_field="event", kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+    Struct,
+    tag_field="event",
+    tag=lambda name: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(),  # window_open
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
 ):
     """What all events have. A key without a default is one that judging computes with."""
 
-    name: ClassVar[str]
-    """The event's name, as its key `event` has it."""
     mono_ns: Natural
 
+    @property
+    def name(self) -> str:
+        """The event's name, as its key `event` has it."""
+        return name_of(type(self))
 
-class Hello(Event, tag="hello"):
+
+class Hello(Event):
     """The first one. `program`: another one than dyno-loadgen makes the load."""
 
-    name = "hello"
     protocol: int
     version: str | None = None
     program: str | None = None
@@ -143,10 +151,9 @@ class Hello(Event, tag="hello"):
     pid: Natural | None = None
 
 
-class Connected(Event, tag="connected"):
+class Connected(Event):
     """A connection has been let in."""
 
-    name = "connected"
     role: str
     client: Natural
     connection: Natural
@@ -154,33 +161,28 @@ class Connected(Event, tag="connected"):
     server_tid: Natural | None = None
 
 
-class Ready(Event, tag="ready"):
+class Ready(Event):
     """Everything is prepared; `go` is awaited."""
 
-    name = "ready"
     connections: Natural | None = None
     threads: Natural | None = None
     setup_us: Natural | None = None
     histogram_bytes_max: Natural | None = None
 
 
-class Started(Event, tag="started"):
+class Started(Event):
     """The step has started."""
 
-    name = "started"
     unix_ns: int
 
 
-class WindowOpen(Event, tag="window_open"):
+class WindowOpen(Event):
     """Counting begins."""
 
-    name = "window_open"
 
-
-class Tick(Event, tag="tick"):
+class Tick(Event):
     """One role's second; of a load that tells no seconds, its window."""
 
-    name = "tick"
     tick: int | None  # its number: those of the warm-up end with 0
     active_ns: Natural
     measured: bool
@@ -196,22 +198,17 @@ class Tick(Event, tag="tick"):
     connects: Connects | None = None
 
 
-class Paused(Event, tag="paused"):
+class Paused(Event):
     """All is quiet."""
 
-    name = "paused"
 
-
-class Resumed(Event, tag="resumed"):
+class Resumed(Event):
     """The step goes on."""
 
-    name = "resumed"
 
-
-class Captured(Event, tag="captured"):
+class Captured(Event):
     """What a statement returned."""
 
-    name = "captured"
     role: str
     client: Natural
     connection: Natural
@@ -221,10 +218,9 @@ class Captured(Event, tag="captured"):
     notices: list[str]
 
 
-class Operation(Event, tag="operation"):
+class Operation(Event):
     """One operation, of a job with `trace`."""
 
-    name = "operation"
     role: str
     client: Natural
     connection: Natural
@@ -237,10 +233,9 @@ class Operation(Event, tag="operation"):
     error: str | None
 
 
-class Error(Event, tag="error"):
+class Error(Event):
     """An error of the server, or a lost connection."""
 
-    name = "error"
     role: str
     client: Natural
     connection: Natural
@@ -250,20 +245,18 @@ class Error(Event, tag="error"):
     fatal: bool
 
 
-class WindowClose(Event, tag="window_close"):
+class WindowClose(Event):
     """Counting has ended. `status`: how, where that was not as the job says."""
 
-    name = "window_close"
     active_ns: Natural
     clients_end_ns: list[Natural | None] | None
     ended: dict[str, list[Natural | None]] | None = None
     status: str | None = None
 
 
-class Done(Event, tag="done"):
+class Done(Event):
     """The last one. `report`, `window`: what only other programs tell."""
 
-    name = "done"
     status: str
     reason: str | None
     totals: dict[str, Totals]
@@ -290,7 +283,14 @@ AnyEvent = (
     | Done
 )
 EventOf = TypeVar("EventOf", bound=Event)
-EVENTS: Mapping[str, type[Event]] = {event.name: event for event in get_args(AnyEvent)}
+
+
+def name_of(event: type[Event]) -> str:
+    """The name of events of this type, as their key `event` has it."""
+    return str(event.__struct_config__.tag)
+
+
+EVENTS: Mapping[str, type[Event]] = {name_of(event): event for event in get_args(AnyEvent)}
 
 
 class Newer(Struct, frozen=True):
@@ -314,7 +314,7 @@ def parse(line: str | bytes) -> AnyEvent:
     except msgspec.ValidationError as error:
         raise GeneratorError(
             "dyno-loadgen wrote a line that does not fit the contract: "
-            f"{misfit(error)}: {_text(line)}"
+            f"{misfit_words(error)}: {_text(line)}"
         ) from error
     except msgspec.DecodeError as error:
         raise GeneratorError(f"dyno-loadgen wrote a line that is no JSON: {_text(line)}") from error
@@ -332,11 +332,17 @@ def read(line: bytes) -> tuple[AnyEvent | Newer, ...]:
         kind = EVENTS.get(str(keys.get("event")))
         if kind is None:
             return (Newer((f"the event `{keys.get('event')}`",)),)
-        known = {"event", *kind.__struct_fields__}
-        of = "ticks" if kind is Tick else f"`{kind.name}`"
-        newer = Newer(tuple(f"the key `{key}` of {of}" for key in sorted(keys.keys() - known)))
-        event: AnyEvent = msgspec.convert({k: keys[k] for k in keys if k in known}, AnyEvent)
+        novel = unknown(kind, keys)
+        of = "ticks" if kind is Tick else f"`{name_of(kind)}`"
+        newer = Newer(tuple(f"the key `{key}` of {of}" for key in novel))
+        known = {key: value for key, value in keys.items() if key not in novel}
+        event: AnyEvent = msgspec.convert(known, AnyEvent)
         return event, newer
+
+
+def unknown(event: type[Event], keys: Iterable[str]) -> list[str]:
+    """The keys that events of this type do not have, sorted."""
+    return sorted(set(keys) - {"event", *event.__struct_fields__})
 
 
 def line(event: Event) -> str:

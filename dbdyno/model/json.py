@@ -12,7 +12,7 @@ _MISSING = re.compile(r"Object missing required field `([^`]+)`(?: - at `\$\.?([
 _WRONG = re.compile(r"(.+?)(?: - at `\$\.?([^`]*)`)?")
 
 
-def misfit(error: msgspec.ValidationError) -> str:
+def misfit_words(error: msgspec.ValidationError) -> str:
     """Which key does not fit its type, and why: ``the key `stop.seconds` is missing``."""
     text = str(error)
     if match := _MISSING.fullmatch(text):

@@ -19,11 +19,12 @@ import msgspec
 
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
-from dbdyno.model.form import misfit as misfit_of_form
-from dbdyno.model.json import misfit
+from dbdyno.model.form import misfit
+from dbdyno.model.json import misfit_words
 
 Value = TypeVar("Value")
 REMEDY = "restore it from a copy"
+REMEDY_OF_MISFIT = f"{REMEDY}, or use the version of dyno that wrote it"
 
 # --- Writing files ---------------------------------------------------------------------------
 
@@ -124,9 +125,9 @@ def read_json_if_there(path: Path, form: Any = None) -> Json | None:
     except ValueError as error:
         what = f"is not JSON ({error})" if content else "is empty"
         raise ResultError(f"{path}: {what}; {REMEDY}") from error
-    found = misfit_of_form(value, form or {})
+    found = misfit(value, form or {})
     if found is not None:
-        raise ResultError(f"{path}: {found}; {REMEDY}, or use the version of dyno that wrote it")
+        raise ResultError(f"{path}: {found}; {REMEDY_OF_MISFIT}")
     assert isinstance(value, dict)
     return value
 
@@ -173,8 +174,7 @@ def decoded_lines(path: Path, decode: Callable[[bytes], Value]) -> Iterator[Valu
                     yield decode(line)
                 except msgspec.ValidationError as error:
                     raise ResultError(
-                        f"{path}:{number}: {misfit(error)}; {REMEDY}, or use the version of dyno "
-                        "that wrote it"
+                        f"{path}:{number}: {misfit_words(error)}; {REMEDY_OF_MISFIT}"
                     ) from error
                 except msgspec.DecodeError:
                     bad = number

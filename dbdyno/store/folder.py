@@ -18,7 +18,7 @@ from dbdyno.store import checksums, profile, schema, void_blocks
 from dbdyno.store.checksums import Checksums
 from dbdyno.store.derived_cache import Files, files
 from dbdyno.store.file import (
-    REMEDY,
+    REMEDY_OF_MISFIT,
     decoded_lines,
     read_json,
     read_json_if_there,
@@ -163,7 +163,7 @@ def check(path: Path, value: Json, its_form: Json) -> None:
     """Raises ResultError where what a file says has not its form."""
     found = misfit(value, its_form)
     if found is not None:
-        raise ResultError(f"{path}: {found}; {REMEDY}, or use the version of dyno that wrote it")
+        raise ResultError(f"{path}: {found}; {REMEDY_OF_MISFIT}")
 
 
 def refuse_other_protocol(path: Path, protocol: int) -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from functools import cache
 from types import NoneType
 from typing import Protocol, get_args
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import FieldInfo, fields
+from msgspec.structs import fields
 
 from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
@@ -32,8 +33,10 @@ from dbdyno.model.events import (
     Tick,
     WindowClose,
     WindowOpen,
+    name_of,
+    unknown,
 )
-from dbdyno.model.json import misfit
+from dbdyno.model.json import misfit_words
 
 OWN_EVENTS = (Hello, Ready, Started, Paused, Resumed)
 """Events that dyno writes for a program."""
@@ -120,13 +123,13 @@ class Lines:
             keys = {"role": self._role} | keys
         if kind is Done:
             keys = {"reason": None, "totals": {}} | keys
-        if novel := keys.keys() - {"event", *kind.__struct_fields__}:
-            words = " and ".join(f"the key `{key}` of `{name}`" for key in sorted(novel))
+        if novel := unknown(kind, keys):
+            words = " and ".join(f"the key `{key}` of `{name}`" for key in novel)
             raise self._refused(line, f"has {words}, which dyno does not know")
         try:
             event = made(kind, keys)
         except msgspec.ValidationError as error:
-            raise self._refused(line, misfit(error)) from error
+            raise self._refused(line, misfit_words(error)) from error
         role = getattr(event, "role", self._role)
         if role != self._role:
             raise self._refused(line, f"`role` is {role!r}, and the step has `{self._role}` only")
@@ -186,26 +189,18 @@ def made(kind: type[Event], keys: Mapping[str, object]) -> AnyEvent:
 
     Raises msgspec.ValidationError where a key is missing that every load tells, or does not fit.
     """
-    whole = {"event": kind.name, "mono_ns": time.monotonic_ns(), **_untold(kind), **keys}
+    whole = {"event": name_of(kind), "mono_ns": time.monotonic_ns(), **_untold(kind), **keys}
     parts = whole.get("operations")
     if isinstance(parts, dict):
         whole["operations"] = {
-            name: {**_NO_PART, **part} if isinstance(part, dict) else part
+            name: {**_untold(Part), **part} if isinstance(part, dict) else part
             for name, part in parts.items()
         }
     event: AnyEvent = msgspec.convert(whole, AnyEvent)
     return event
 
 
-def _untold(kind: type[Struct]) -> dict[str, None]:
-    """The keys that have no default, and may be null."""
-    return {field.name: None for field in fields(kind) if field.required and _may_be_null(field)}
-
-
-def _may_be_null(field: FieldInfo) -> bool:
-    return NoneType in get_args(field.type)
-
-
-_NO_PART = {
-    field.name: None for field in fields(Part) if field.name != "count" and _may_be_null(field)
-}
+@cache
+def _untold(kind: type[Struct]) -> Mapping[str, None]:
+    """Null for each key that may be null; made once, as it reads the annotations."""
+    return {field.name: None for field in fields(kind) if NoneType in get_args(field.type)}

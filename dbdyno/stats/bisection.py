@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -84,13 +85,15 @@ def posterior(
     ValueError of tests that no search can have.
     """
     _check(n, tests, skipped)
-    return next(summed(n, gathered(n, tests, smallest)).changes())
+    _, chain = _known(n, tuple(tests), smallest)
+    return next(chain.changes())
 
 
 def layout(n: int, tests: Sequence[Test], *, smallest: float = SMALLEST) -> Layout:
     """The layout noise that these tests let expect. Arguments as of `posterior`."""
     _check(n, tests, ())
-    return _layout(summed(n, gathered(n, tests, smallest)))
+    _, chain = _known(n, tuple(tests), smallest)
+    return _layout(chain)
 
 
 def next_test(
@@ -108,8 +111,7 @@ def next_test(
     _check(n, tests, skipped)
     if not tests:
         return n
-    measured = gathered(n, tests, smallest)
-    chain = summed(n, measured)
+    measured, chain = _known(n, tuple(tests), smallest)
     for order, chances in enumerate(chain.changes()):
         if order > 0 and chances[-1] > 1 - FURTHER:
             return None
@@ -129,8 +131,7 @@ def found(
 ) -> Found:
     """The answer so far: the first change, and those after it. Arguments as of `posterior`."""
     _check(n, tests, skipped)
-    measured = gathered(n, tests, smallest)
-    chain = summed(n, measured)
+    measured, chain = _known(n, tuple(tests), smallest)
     told: list[Found] = []
     for order, chances in enumerate(chain.changes()):
         if order > 0 and chances[-1] > 1 - FURTHER:
@@ -151,6 +152,13 @@ def found(
         one if one.sure else replace(one, wanted=_wanted(one, measured, scatter)) for one in sized
     ]
     return replace(whole[0], more_changes=tuple(whole[1:]))
+
+
+@lru_cache(maxsize=1)
+def _known(n: int, tests: tuple[Test, ...], smallest: float) -> tuple[Measured, Chain]:
+    """What the tests say. Kept for the last ones, of which a search asks several things."""
+    measured = gathered(n, tests, smallest)
+    return measured, summed(n, measured)
 
 
 def _check(n: int, tests: Sequence[Test], skipped: Collection[int]) -> None:
@@ -273,11 +281,12 @@ def _layout(chain: Chain) -> Layout:
 
 
 def _wanted(told: Found, measured: Measured, layout: Layout) -> Wanted:
-    """What tells the levels before and after a change, half of its size from the middle.
+    """How many builds and tests would tell the levels before and after a change apart, about.
 
-    Half of the variance that is allowed is for layout, which only other builds tell, and the rest
-    for blocks. Without a change both ends are to be told apart from the smallest one. More builds
-    are wanted if the least layout noise that is likely asks for them.
+    Each level has to be known to half of the change. Layout, which only further builds average out,
+    gets half of the variance that this allows; blocks get the other half. Without a change, the
+    smallest one takes its place, at both ends. Further builds are wanted only where even the low
+    end of the layout noise asks for them.
     """
     size = measured.smallest
     if told.first is not None and told.size is not None:

@@ -8,7 +8,7 @@ from dbdyno.model import Comparison
 from dbdyno.model.verdict import DEPENDENCE_BLOCKS_MIN, Dependence, Judgement, Order
 from dbdyno.report import number
 
-ASSUMED = f"Blocks are assumed to be independent; {DEPENDENCE_BLOCKS_MIN} or more would show it."
+ASSUMED = f"Blocks are assumed to be independent: {DEPENDENCE_BLOCKS_MIN} are needed to test it."
 WIDENED_MIN = 1.05
 """Intervals that are wider by less are as those of independent blocks."""
 CORRELATION_MIN = 0.05

@@ -210,8 +210,8 @@ def _ways(found: Beside) -> Iterable[Ways]:
     yield Ways(
         name="Reports",
         ways=tuple(
-            Way(words=fromkey, link=report(fromkey))
-            for fromkey in dict.fromkeys((left.result, right.result))
+            Way(words=result, link=report(result))
+            for result in dict.fromkeys((left.result, right.result))
         ),
     )
 

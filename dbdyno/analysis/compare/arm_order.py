@@ -60,8 +60,11 @@ def predecessors(blocks: Sequence[BlockFolder], arms: Arms, plan: Json) -> dict[
 
 
 def _patterns(faced: Facing, before: Predecessors, name: str) -> dict[Order, Mapping[int, float]]:
-    """By block: half for the later place, less half for the earlier one; and one where arm and base
-    ran after each other, less one where after themselves, half where one of them did."""
+    """What each block's log ratio would gain by the order of its runs, by the kind of the effect.
+
+    `place`: 0.5 where the arm ran later than the base, else -0.5. `predecessor`: 0.5 for each of
+    the two that ran after the other, and -0.5 for each that ran after itself.
+    """
     place: dict[int, float] = {}
     after: dict[int, float] = {}
     for run, bases in zip(faced.runs, faced.bases, strict=True):

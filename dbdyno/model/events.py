@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from dbdyno.model.error import GeneratorError
-from dbdyno.model.json import misfit_words
+from dbdyno.model.json import Natural, misfit_words
 
 PROTOCOL = 1
 """Of jobs and events: the contract between dyno and what makes the load."""
@@ -24,8 +24,6 @@ SPIN = "spin"
 Told = Literal["seconds", "histograms", "connections", "rows", "lag", "pauses", "fills", "spins"]
 """What a driver may be able to tell: of each second; response times; which sessions of the server
 are whose; rows; what it costs and delays by itself. `pauses`, `fills`, `spins`: what it can do."""
-Natural = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-"""A whole number that is not negative and that 64 bits hold, as counts and times are."""
 
 # --- Parts of events ---------------------------------------------------------------------------
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 Json = dict[str, Any]
+Natural = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""A whole number that is not negative and that 64 bits hold, as counts and times are."""
 _MISSING = re.compile(r"Object missing required field `([^`]+)`(?: - at `\$\.?([^`]*)`)?")
 _WRONG = re.compile(r"(.+?)(?: - at `\$\.?([^`]*)`)?")
 

@@ -29,9 +29,13 @@ REMEDY_OF_MISFIT = f"{REMEDY}, or use the version of dyno that wrote it"
 # --- Writing files ---------------------------------------------------------------------------
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write `value` as JSON so that `path` holds either the old or the whole new content."""
-    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+def write_json(path: Path, value: object) -> None:
+    """Write a Struct, dataclass or dict so that `path` holds the old or the whole new content.
+
+    Raises ValueError where a number is not finite, which JSON cannot say.
+    """
+    plain = msgspec.to_builtins(value)
+    text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(path, (text + "\n").encode())
 
 
@@ -78,9 +82,10 @@ class Lines:
         self.path = path
         self._file = path.open("ab", buffering=0)
 
-    def write(self, value: Json) -> None:
-        """Append one object as a line."""
-        self.write_raw(json.dumps(value, allow_nan=False, separators=(",", ":")))
+    def write(self, value: object) -> None:
+        """Append a Struct, dataclass or dict as a line. Raises ValueError as `write_json` does."""
+        plain = msgspec.to_builtins(value)
+        self.write_raw(json.dumps(plain, allow_nan=False, separators=(",", ":")))
 
     def write_raw(self, line: str | bytes) -> None:
         """Append one line as another program wrote it, with or without its line feed."""
@@ -105,6 +110,37 @@ class Lines:
 
 
 # --- Reading files ---------------------------------------------------------------------------
+
+
+def read_struct(path: Path, form: type[Value]) -> Value:
+    """The object in `path`, of a type (a Struct); keys that the type does not have are passed over.
+
+    Raises ResultError, which names the file and the key, where it is missing, damaged or does not
+    fit.
+    """
+    value = read_struct_if_there(path, form)
+    if value is None:
+        raise ResultError(f"{path}: is missing; {REMEDY}")
+    return value
+
+
+def read_struct_if_there(path: Path, form: type[Value]) -> Value | None:
+    """The same; None where there is no file."""
+    content = read_if_there(path)
+    if content is None:
+        return None
+    try:
+        return msgspec.json.decode(content, type=form)
+    except msgspec.ValidationError as error:
+        raise ResultError(f"{path}: {misfit_words(error)}; {REMEDY_OF_MISFIT}") from error
+    except ValueError as error:
+        what = f"is not JSON ({error})" if content else "is empty"
+        raise ResultError(f"{path}: {what}; {REMEDY}") from error
+
+
+def read_structs(path: Path, form: type[Value]) -> Iterator[Value]:
+    """The objects of a file of JSON lines, each of a type; raises as `decoded_lines` does."""
+    return decoded_lines(path, msgspec.json.Decoder(form).decode)
 
 
 def read_json(path: Path, form: Any = None) -> Json:

@@ -116,8 +116,8 @@ def test_a_plan_that_an_earlier_version_began_goes_on_as_begun(tmp_path: Path) -
     after = Results.open(outcome.folder)
     assert [block.state for block in after.blocks() if block.state == "done"] == ["done"] * 3
     assert files(after, 1) == first, "what was measured stays as it is"
-    orders = [block.order()["order"] for block in after.blocks() if block.state == "done"]
-    assert orders[0] == before.blocks()[0].order()["order"]
+    orders = [block.order().order for block in after.blocks() if block.state == "done"]
+    assert orders[0] == before.blocks()[0].order().order
 
 
 def say_figures(results: Results) -> None:

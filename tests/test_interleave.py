@@ -295,7 +295,7 @@ class TestRun:
                 order = list(schedule.of_step(of, block.number, step))
                 assert all(steps[arm, step.name]["turns"] == {"order": order} for arm in order)
             assert all(steps[arm, "fill"]["turns"] is None for arm in "abc")
-            assert block.order()["interleave"] == "step"
+            assert block.order().interleave == "step"
 
     def test_the_steps_begin_in_the_drawn_order(self, tmp_path: Path) -> None:
         of = made(tmp_path)

@@ -148,7 +148,7 @@ def run(plan: Plan, out: Path, played: Played) -> Results:
 def orders(results: Results) -> list[tuple[object, ...]]:
     """What the blocks do that count."""
     return [
-        (block.number, block.arms(), block.order()["seed"], block.steps())
+        (block.number, block.arms(), block.order().seed, block.steps())
         for block in results.blocks()
         if block.state == "done"
     ]

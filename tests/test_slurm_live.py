@@ -184,12 +184,12 @@ def test_both_nodes_measure_at_once_and_the_result_is_that_of_one_host(
     assert (outcome.failed, outcome.voids) == (0, 0)
     results = assert_whole(fakes, out, cluster)
     assert {block.host for block in results.blocks()} == set(slurm_cluster.NODES)
-    spans = sorted((b.order()["started_unix_ns"], b.lasted_s() or 0) for b in results.blocks())
+    spans = sorted((b.begun_unix_ns, b.lasted_s() or 0) for b in results.blocks())
     assert spans[1][0] - spans[0][0] < spans[0][1] * 1e9, "one block after the other"
     alone = looks.run(fakes, tmp_path / "alone", compare.load, way=Here(wait=True), quiet=True)
     assert files(results.folder) == files(alone.folder)
     orders = [
-        [(block.order()["order"], block.order()["seed"]) for block in its.blocks()]
+        [(block.order().order, block.order().seed) for block in its.blocks()]
         for its in (results, Results.open(alone.folder))
     ]
     assert orders[0] == orders[1]

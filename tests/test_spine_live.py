@@ -205,7 +205,7 @@ def test_the_generators_ceiling_is_kept_by_each_command_that_measures(
     lines = [json.loads(line) for line in (results.folder / "generator.jsonl").open()]
     assert len(lines) == 2
     assert lines[0]["mono_ns"] < lines[1]["mono_ns"]
-    begun_ns = [block.order()["started_unix_ns"] for block in results.blocks()]
+    begun_ns = [block.begun_unix_ns for block in results.blocks()]
     assert lines[0]["unix_ns"] < begun_ns[0] < lines[1]["unix_ns"] < begun_ns[1]
     for line in lines:
         # two clients with one connection each are fewer than 8

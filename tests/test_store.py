@@ -268,7 +268,7 @@ def test_a_block_is_missing_then_broken_then_done(tmp_path: Path) -> None:
     assert results.block_state(1) == "done"
     (block,) = results.blocks()
     assert block.arms() == ("pg18", "pg17")
-    assert block.order()["seed"] == 1
+    assert block.order().seed == 1
     assert block.name == "block 1"
 
 

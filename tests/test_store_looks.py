@@ -10,9 +10,10 @@ import pytest
 
 import result_builder
 from dbdyno.model import Block, Plan
+from dbdyno.model.block_files import Took
 from dbdyno.model.error import ResultError
 from dbdyno.model.looks import Looks
-from dbdyno.store import Results, Took
+from dbdyno.store import Results
 
 UNTIL_DECIDED = Looks(first=None, minutes_max=90.0)
 
@@ -94,7 +95,7 @@ def test_looks_of_a_newer_version_are_read_without_what_is_not_known(results: Re
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [('{"first": 3', "is not JSON"), ('{"first": "3"}', "`first` is '3'"), ("{}", "`first`")],
+    [('{"first": 3', "is not JSON"), ('{"first": "3"}', "`first`: expected"), ("{}", "`first`")],
 )
 def test_damaged_looks_are_named_with_their_file(results: Results, text: str, words: str) -> None:
     (results.folder / "looks.json").write_text(text)

@@ -231,7 +231,7 @@ def test_a_run_takes_all_arms_through_the_order_that_it_notes(tmp_path: Path) ->
     of = made("scale = [1, 2], clients = [1, 2, 4]", tmp_path)
     folder = blocks.run(of, tmp_path / "results", wait=True).folder
     for block in Results.open(folder).blocks():
-        noted = block.order()["sweeps"]
+        noted = block.order().sweeps
         assert sorted(noted) == ["pgbench@scale=1", "pgbench@scale=2"]
         for run in block.runs():
             for name, its in noted.items():

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct
+
+from dbdyno.model.json import Natural
 from dbdyno.model.profile import FunctionCost
 
 
@@ -14,7 +17,7 @@ class CommitBetween:
     """A commit that one of two builds has and the other has not."""
 
     commit: str  # 40 digits
-    unix_s: int  # when it was committed
+    unix_s: Natural  # when it was committed
     subject: str
     of: Literal["arm", "base"]  # which of the two has it
     touched: Mapping[str, tuple[str, ...]]  # functions by file, as git tells of its hunks
@@ -32,6 +35,12 @@ class CommitsBetween:
     # By file that one of them touched: the functions that it has in the arm's version.
     defined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: str | None = None  # why commits are not known, or not all of them
+
+
+class CommitsFile(Struct, frozen=True):
+    """commits.json.gz: the commits between the builds of a result's arms (docs/results.md)."""
+
+    between: tuple[CommitsBetween, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

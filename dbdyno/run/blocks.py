@@ -23,6 +23,7 @@ from dbdyno.host import duet_acceptance, leftovers
 from dbdyno.host.lock import HostLock
 from dbdyno.host.observe import facts
 from dbdyno.model import Block, Json, Plan, Step, WorkloadUse, can
+from dbdyno.model.block_files import Took
 from dbdyno.model.error import DynoError, HostError, LabDied, ResultError
 from dbdyno.plan import schedule
 from dbdyno.run import commits, extra_run, interleave, profile, site, starting_state, void
@@ -33,7 +34,7 @@ from dbdyno.run.lab import Lab, Went
 from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch, rest_leg
 from dbdyno.run.starting_state import Point
-from dbdyno.store import Results, Took
+from dbdyno.store import Results
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """Errors of a disk without room: no arm is at fault, and the next attempt would meet it, too."""

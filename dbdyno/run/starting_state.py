@@ -20,7 +20,7 @@ from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.plan import schedule
 from dbdyno.plan.schedule import SAVE
 from dbdyno.run.driver import registry
-from dbdyno.store import BlockFolder, Results
+from dbdyno.store import Results
 
 COPY_BYTES_PER_S = 150e6
 """A guess for the progress bar and `dyno check`: reading and writing on one disk."""
@@ -105,14 +105,8 @@ def usable(copy: Copy | None, results: Results) -> Copy | None:
     """
     if copy is None:
         return None
-    makers = [b for b in results.blocks() if begun_unix_ns(b) == copy.facts["block_begun_unix_ns"]]
+    makers = [b for b in results.blocks() if b.begun_unix_ns == copy.facts["block_begun_unix_ns"]]
     return copy if all(block.state == "done" for block in makers) else None
-
-
-def begun_unix_ns(block: BlockFolder) -> int | None:
-    """When a block was begun, by which it is known; None where that was not written any more."""
-    begun: int | None = block.order().get("started_unix_ns")
-    return begun
 
 
 def about(step: Step, results: Results, number: int) -> Json:
@@ -121,7 +115,7 @@ def about(step: Step, results: Results, number: int) -> Json:
     return {
         "workload": step.workload,
         "step": step.name,
-        "block_begun_unix_ns": begun_unix_ns(block),
+        "block_begun_unix_ns": block.begun_unix_ns,
     }
 
 

@@ -15,11 +15,11 @@ from dbdyno.store.file import (
     read_lines,
     write_json,
 )
-from dbdyno.store.folder import BlockFolder, BlockState, RunFolder, StepFolder, Took, safe_name
+from dbdyno.store.folder import BlockFolder, BlockState, RunFolder, StepFolder, safe_name
 from dbdyno.store.results import FORMAT, Results
 
 __all__ = [
     "FORMAT", "BlockFolder", "BlockState", "Files", "Lines", "Results", "RunFolder", "Shelf",
-    "StepFolder", "Took", "code_version", "decoded_lines", "read_json", "read_json_if_there",
+    "StepFolder", "code_version", "decoded_lines", "read_json", "read_json_if_there",
     "read_lines", "safe_name", "write_json",
 ]  # fmt: skip

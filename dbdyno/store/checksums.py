@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbdyno.model.block_files import BlockDone
 from dbdyno.model.error import ResultError
-from dbdyno.store import schema
-from dbdyno.store.file import REMEDY, read_json_if_there
+from dbdyno.store.file import REMEDY, read_struct_if_there
 
 DONE = "done.json"
 """The file of a block that holds the checksums of all others."""
@@ -41,9 +41,10 @@ def read(block: Path) -> Checksums | None:
     A done.json that is damaged has none either: `BlockFolder` says so where it reads it.
     """
     try:
-        return (read_json_if_there(block / DONE, schema.BLOCK_DONE) or {}).get("sha256")
+        done = read_struct_if_there(block / DONE, BlockDone)
     except ResultError:
         return None
+    return None if done is None else done.sha256
 
 
 def of_block_damaged(block: Path, expected: Checksums) -> Iterator[Damaged]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from dbdyno.model import Json, events
+from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIRST
 from dbdyno.model.form import misfit
@@ -23,18 +24,12 @@ from dbdyno.store.file import (
     read_json,
     read_json_if_there,
     read_lines,
+    read_struct,
+    read_struct_if_there,
     sync_folder,
 )
 
 BlockState = Literal["missing", "done", "broken"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Took:
-    """How long a block took, by the lab's monotonic clock."""
-
-    took_s: float  # from its begin to its end
-    steps_s: Mapping[str, Mapping[str, float]]  # of it each step: by workload and step, all arms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,74 +241,83 @@ class BlockFolder:
 
     def disturbed(self) -> tuple[str, ...]:
         """What disturbed a complete block that counts; ResultError where done.json is damaged."""
-        found = read_json_if_there(self.path / "done.json", schema.BLOCK_DONE) or {}
-        return tuple(found.get("disturbed", ()))
+        done = self.done()
+        return () if done is None else done.disturbed
 
-    def order(self) -> Json:
-        """order.json; empty where it is not there, or damaged."""
-        found = self._order()
-        return found if isinstance(found, dict) else {}
+    def done(self) -> BlockDone | None:
+        """done.json; None where there is none. Raises ResultError where it is damaged."""
+        return read_struct_if_there(self.path / checksums.DONE, BlockDone)
+
+    def order(self) -> Order | None:
+        """order.json; None where it is not there, or damaged."""
+        order = self._order()
+        return order if isinstance(order, Order) else None
 
     def damage(self) -> str | None:
         """Why order.json cannot be used; None where it can."""
-        found = self._order()
-        return found if isinstance(found, str) else None
+        order = self._order()
+        return order if isinstance(order, str) else None
 
-    def _order(self) -> Json | str:
+    def _order(self) -> Order | str:
         try:
-            return read_json(self.path / "order.json", schema.ORDER)
+            return read_struct(self.path / "order.json", Order)
         except ResultError as error:
             return str(error)
 
     @property
+    def begun_unix_ns(self) -> int | None:
+        """When it was begun, by which it is known; None where order.json does not say so."""
+        order = self.order()
+        return None if order is None else order.started_unix_ns
+
+    @property
     def host(self) -> str | None:
         """The name of the host that measured all of it; None: the one of host.json, or several."""
-        found: str | None = self.order().get("host")
-        return found
+        order = self.order()
+        return None if order is None else order.host
 
     @property
     def figures(self) -> int:
         """The number of how it was measured (model.figures)."""
-        return int(self.order().get("figures", FIRST))
+        order = self.order()
+        return FIRST if order is None else order.figures
 
     def checksums(self) -> Checksums | None:
         """What its files had when it ended; None of an incomplete one, or an older version's."""
         return checksums.read(self.path)
 
-    def steps(self) -> dict[str, tuple[str, ...]] | None:
+    def steps(self) -> StepNames | None:
         """By workload, the only steps that the block does; None: all."""
-        found = self.order().get("steps")
-        return None if found is None else {name: tuple(its) for name, its in found.items()}
+        order = self.order()
+        return None if order is None else order.steps
 
     def took(self) -> Took | None:
         """The block's duration; None if incomplete or of an older version.
 
         Raises ResultError where done.json is damaged.
         """
-        found = read_json_if_there(self.path / "done.json", schema.BLOCK_DONE)
-        if found is None or "took_s" not in found:
+        done = self.done()
+        if done is None or done.took_s is None:
             return None
-        return Took(took_s=found["took_s"], steps_s=found["steps_s"])
+        return Took(took_s=done.took_s, steps_s=done.steps_s)
 
     def duration(self) -> Took:
         """The complete block's duration. Raises ResultError if done.json lacks it."""
-        found = self.took()
-        if found is None:
+        took = self.took()
+        if took is None:
             raise ResultError(
                 f"{self.path}/done.json: key `took_s` is missing; restore it from a copy"
             )
-        return found
+        return took
 
     def lasted_s(self) -> float | None:
         """From its begin to its end by the wall clock; None where its files do not say both.
 
         Raises ResultError where done.json is damaged.
         """
-        begin = self.order().get("started_unix_ns")
-        end = (read_json_if_there(self.path / "done.json") or {}).get("ended_unix_ns")
-        if not isinstance(begin, int) or not isinstance(end, int) or end <= begin:
-            return None
-        return (end - begin) / 1e9
+        begin, done = self.begun_unix_ns, self.done()
+        end = None if done is None else done.ended_unix_ns
+        return None if begin is None or end is None or end <= begin else (end - begin) / 1e9
 
     def failed_steps(self) -> int:
         """How many steps failed or were skipped. Raises ResultError where a file is damaged."""
@@ -325,17 +329,17 @@ class BlockFolder:
         Where order.json does not say it: those of the plan's arms that have a folder.
         """
         order = self.order()
-        if order:
-            return tuple(order["order"])
+        if order is not None:
+            return order.order
         return tuple(arm for arm in self.planned if (self.path / safe_name(arm)).is_dir())
 
-    def passes(self) -> dict[str, tuple[str, ...]]:
+    def passes(self) -> StepNames:
         """By workload, as the block went through them, the arms in its order.
 
         Empty where all have that of the block: there is one workload, or an older version ran it.
         """
-        found = self.order().get("passes") or {}
-        return {workload: tuple(arms) for workload, arms in found.items()}
+        order = self.order()
+        return {} if order is None else order.passes
 
     def runs(self) -> list[RunFolder]:
         """The runs that have a folder, in the block's order."""

@@ -49,7 +49,7 @@ def outline(
     seen = {
         (block.number, begun): block
         for block in [*(one for other in others for one in other.blocks()), *results.blocks()]
-        if (begun := block.order().get("started_unix_ns")) is not None
+        if (begun := block.begun_unix_ns) is not None
     }
     for block in seen.values():
         if block.void is not None:

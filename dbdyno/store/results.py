@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import gzip
 import json
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
+import msgspec
+
 from dbdyno.model import Block, Json, Plan, Step
+from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIGURES, changes_since
 from dbdyno.model.looks import Looks
-from dbdyno.model.suspects import CommitsBetween
-from dbdyno.store import checksums, commits, continuation, profile, schema, void_blocks
+from dbdyno.model.suspects import CommitsBetween, CommitsFile
+from dbdyno.store import checksums, continuation, profile, schema, void_blocks
 from dbdyno.store.derived_cache import Shelf, code_version
 from dbdyno.store.file import (
     read_json,
     read_json_if_there,
     read_lines,
+    read_struct_if_there,
     sync_folder,
     write_atomically,
     write_json,
@@ -30,7 +35,6 @@ from dbdyno.store.file import (
 from dbdyno.store.folder import (
     BlockFolder,
     BlockState,
-    Took,
     check,
     folders,
     free_name,
@@ -214,10 +218,7 @@ class Results:
 
         Raises ResultError where it is damaged.
         """
-        found = read_json_if_there(self._looks_path, schema.LOOKS)
-        if found is None:
-            return None
-        return Looks(**{field.name: found[field.name] for field in fields(Looks)})
+        return read_struct_if_there(self._looks_path, Looks)
 
     def settle_looks(self, plan: Plan) -> Looks:
         """The looks of the result; before its first block they are written as the plan has them.
@@ -230,27 +231,27 @@ class Results:
             return before
         complete, schedule = self.complete(), plan.schedule
         until_decided = schedule.until_decided and not complete
-        found = Looks(
+        looks = Looks(
             first=None if until_decided else complete or schedule.blocks,
             minutes_max=schedule.minutes_max if until_decided else None,
             judge=plan.aims.judge,
         )
-        self.keep_looks(found)
-        return found
+        self.keep_looks(looks)
+        return looks
 
     def end_looks(self, last: int) -> Looks:
         """Say in looks.json that the time was over after this block, once and for good."""
         looks = self.looks()
         assert looks is not None and looks.last is None
-        found = replace(looks, last=last)
-        self.keep_looks(found)
-        return found
+        ended = replace(looks, last=last)
+        self.keep_looks(ended)
+        return ended
 
     def keep_looks(self, looks: Looks) -> None:
         """Write looks.json, before the first block; afterwards only `last` may change."""
         before = self.looks()
         assert before is None or not self.blocks() or replace(before, last=looks.last) == looks
-        write_json(self._looks_path, asdict(looks))
+        write_json(self._looks_path, looks)
 
     @property
     def _looks_path(self) -> Path:
@@ -258,11 +259,13 @@ class Results:
 
     def commits(self) -> tuple[CommitsBetween, ...]:
         """commits.json.gz: the commits between builds of arms. Raises ResultError if damaged."""
-        return commits.read(self._commits_path)
+        file = read_struct_if_there(self._commits_path, CommitsFile)
+        return () if file is None else file.between
 
-    def keep_commits(self, found: Sequence[CommitsBetween]) -> None:
+    def keep_commits(self, between: Sequence[CommitsBetween]) -> None:
         """Write commits.json.gz, before the first block of the arms that it tells of."""
-        commits.write(self._commits_path, found)
+        text = msgspec.json.encode(CommitsFile(between=tuple(between)))
+        write_atomically(self._commits_path, gzip.compress(text, mtime=0))
 
     @property
     def _commits_path(self) -> Path:
@@ -314,9 +317,9 @@ class Results:
         self,
         block: Block,
         interleave: str = "run",
-        sweeps: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+        sweeps: Mapping[str, StepNames] | None = None,
         *,
-        passes: Mapping[str, Sequence[str]] | None = None,
+        passes: StepNames | None = None,
         host: str | None = None,
     ) -> Path:
         """Make the folder of a block that is missing, with its order.json.
@@ -327,20 +330,20 @@ class Results:
         """
         folder = self._block_path(block.number)
         folder.mkdir(parents=True)
-        order = {
-            "block": block.number,
-            "order": list(block.order),
-            "seed": block.seed,
-            "interleave": interleave,
-            "steps": None if block.steps is None else _listed(block.steps),
-            **({"sweeps": {of: _listed(its) for of, its in sweeps.items()}} if sweeps else {}),
-            **({"passes": _listed(passes)} if passes and len(passes) > 1 else {}),
-            **({} if host is None else {"host": host}),
-            "dyno": metadata.version("dbdyno"),
-            "figures": FIGURES,
-            "started_unix_ns": time.time_ns(),
-            "boot_id": _boot_id(),
-        }
+        order = Order(
+            block=block.number,
+            order=block.order,
+            seed=block.seed,
+            interleave=interleave,
+            steps=block.steps,
+            sweeps=sweeps or {},
+            passes=passes if passes and len(passes) > 1 else {},
+            host=host,
+            dyno=metadata.version("dbdyno"),
+            figures=FIGURES,
+            started_unix_ns=time.time_ns(),
+            boot_id=_boot_id(),
+        )
         write_json(folder / "order.json", order)
         sync_folder(folder.parent)
         return folder
@@ -350,10 +353,15 @@ class Results:
 
         Its done.json has the checksums of all its other files.
         """
-        ended = {"ended_unix_ns": time.time_ns(), **(asdict(took) if took is not None else {})}
-        ended |= {"disturbed": list(disturbed)} if disturbed else {}
         folder = self._block_path(number)
-        write_json(folder / checksums.DONE, ended | {"sha256": checksums.of_block(folder)})
+        done = BlockDone(
+            ended_unix_ns=time.time_ns(),
+            took_s=None if took is None else took.took_s,
+            steps_s={} if took is None else took.steps_s,
+            disturbed=disturbed,
+            sha256=checksums.of_block(folder),
+        )
+        write_json(folder / checksums.DONE, done)
 
     def run_folder(self, number: int, arm: str) -> Path:
         """The folder of an arm's run in block `number`, made where it is missing."""
@@ -414,10 +422,6 @@ def _create(folder: Path, plan: Json) -> Results:
         raise ResultError(text) from error
     write_json(folder / "plan.json", plan)
     return Results(folder, plan)
-
-
-def _listed(steps: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    return {workload: list(names) for workload, names in steps.items()}
 
 
 def _boot_id() -> str | None:

@@ -96,27 +96,6 @@ NAME = {"name": str}
 
 PLAN = {"name": str, "base": str, "blocks": int, "arms": [NAME], "workloads?": [NAME]}
 SERVER = {"settings?": (None, dict), "nondefault?": (None, dict), "preset?": (None, dict)}
-ORDER = {
-    "order": [str],
-    "steps?": (None, {"*": [str]}),
-    "sweeps?": {"*": {"*": [str]}},
-    "passes?": {"*": [str]},
-    "host?": (None, str),
-    "dyno?": str,
-    "figures?": Natural,
-}
-BLOCK_DONE = {
-    "took_s?": NUMBER,
-    "steps_s?": {"*": {"*": NUMBER}},
-    "disturbed?": [str],
-    "sha256?": {"*": str},
-}
-LOOKS = {
-    "first": (None, int),
-    "minutes_max": (None, *NUMBER),
-    "judge": str,
-    "last": (None, int),
-}
 GOLDEN = {
     "began": bool,
     "workload": str,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dbdyno.model.block_files import VoidReason
 from dbdyno.model.error import ResultError
-from dbdyno.store.file import read_json_if_there, write_json
+from dbdyno.store.file import read_struct_if_there, write_json
 
 NAME = "void.json"
 
@@ -16,7 +17,7 @@ def say(folder: Path, reason: str, cause: str | None) -> None:
     One that has a reason already, as dyno ended in between, keeps that one.
     """
     if not is_there(folder):
-        write_json(folder / NAME, {"reason": reason, "cause": cause})
+        write_json(folder / NAME, VoidReason(reason, cause))
 
 
 def is_there(folder: Path) -> bool:
@@ -27,16 +28,16 @@ def is_there(folder: Path) -> bool:
 def reason(folder: Path) -> str | None:
     """Why a void block is void."""
     try:
-        content = read_json_if_there(folder / NAME)
+        void = read_struct_if_there(folder / NAME, VoidReason)
     except ResultError as error:
         return str(error)
-    return None if content is None else str(content.get("reason"))
+    return None if void is None else void.reason
 
 
 def cause(folder: Path) -> str | None:
     """For what it was done again by itself, a word; None: it was broken off, or nobody can tell."""
     try:
-        content = read_json_if_there(folder / NAME) or {}
+        void = read_struct_if_there(folder / NAME, VoidReason)
     except ResultError:
         return None
-    return content.get("cause")
+    return None if void is None else void.cause

@@ -86,12 +86,12 @@ def index(name: str, results: Results, known: dict[str, Work] | None = None) -> 
             for step in run.steps() if run.arm in shown else ():
                 place = (step.arm, step.workload, step.ordinal, step.name)
                 folders.setdefault(place, []).append(step)
-    begun = [block.order().get("started_unix_ns") for block in blocks]
+    begun = [block.begun_unix_ns for block in blocks]
     return Index(
         name=name,
         results=results,
         host=host,
-        begun_unix_ns=next((one for one in begun if isinstance(one, int)), 0),
+        begun_unix_ns=next((time_ns for time_ns in begun if time_ns is not None), 0),
         traces=tuple(
             replace(trace, work=shared.setdefault(trace.work.key, trace.work))
             for trace in _traces(results.plan, host, folders.values())

@@ -282,9 +282,9 @@ def _generators(results: Results, hosts: Iterable[str], lost: Damage) -> dict[st
 
 def _boot_ids(judged: Sequence[BlockFolder]) -> dict[str | None, list[str]]:
     """By host the boots in which its blocks were measured, as far as they say it."""
-    found: dict[str | None, list[str]] = {}
+    boot_ids: dict[str | None, list[str]] = {}
     for block in judged:
-        boot_id = block.order().get("boot_id")
-        if boot_id is not None:
-            found.setdefault(block.host, []).append(boot_id)
-    return found
+        order = block.order()
+        if order is not None and order.boot_id is not None:
+            boot_ids.setdefault(block.host, []).append(order.boot_id)
+    return boot_ids

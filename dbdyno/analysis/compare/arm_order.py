@@ -48,7 +48,7 @@ def predecessors(blocks: Sequence[BlockFolder], arms: Arms, plan: Json) -> dict[
     last: dict[str | None, str] = {}
 
     def begun(block: BlockFolder) -> tuple[int, int]:
-        return block.order().get("started_unix_ns") or 0, block.number
+        return block.begun_unix_ns or 0, block.number
 
     for block in sorted(blocks, key=begun):
         for workload, order in arms_and_blocks.passes(block, plan):

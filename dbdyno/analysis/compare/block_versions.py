@@ -33,9 +33,9 @@ def unverified(judged: Sequence[BlockFolder]) -> tuple[int, ...]:
 def _versions(block: BlockFolder, runs: Sequence[StepRun]) -> dict[str, str]:
     """What measured a block, as far as its files say it."""
     versions = {}
-    lab = block.order().get("dyno")
-    if lab is not None:
-        versions["dyno"] = str(lab)
+    order = block.order()
+    if order is not None and order.dyno is not None:
+        versions["dyno"] = order.dyno
     generators = {run.generator for run in runs if run.block == block.number and run.generator}
     if generators:
         versions["the load generator"] = " and ".join(sorted(generators))

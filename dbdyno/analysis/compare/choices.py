@@ -62,8 +62,7 @@ def _question(plan: Json) -> tuple[object, ...]:
 
 def _changed_aims(results: Results, judged: Sequence[BlockFolder]) -> Iterator[str]:
     """Aims that were others when blocks were measured that are judged by those of today."""
-    begun = [block.order().get("started_unix_ns") for block in judged]
-    times = sorted(time for time in begun if isinstance(time, int))
+    times = sorted(begun for block in judged if (begun := block.begun_unix_ns) is not None)
     for earlier in results.earlier_plans():
         seen = sum(time < results.plan.get("created_unix_ns", 0) for time in times)
         changes = list(

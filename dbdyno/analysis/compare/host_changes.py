@@ -36,8 +36,8 @@ def of_result(
 
 def _begun(judged: Sequence[BlockFolder]) -> dict[int, int]:
     """When the blocks began, by wall-clock time, as far as they say it."""
-    found = {block.number: block.order().get("started_unix_ns") for block in judged}
-    return {number: begun for number, begun in found.items() if isinstance(begun, int)}
+    begun = {block.number: block.begun_unix_ns for block in judged}
+    return {number: time_ns for number, time_ns in begun.items() if time_ns is not None}
 
 
 def changes(

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from bench import command, contenders, figure, fill, jobs, pace, point, process, scale, server
+from bench import arms, command, figure, fill, jobs, pace, point, process, scale, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure, Target
-from bench.pairs import WARM_UP_S, Contender, Pair, Sample, after, alternate, spread, steady
-from bench.process import ContenderFailed, Ended
+from bench.pairs import WARM_UP_S, BenchArm, Pair, Sample, after, alternate, spread, steady
+from bench.process import Ended, ProgramFailed
 from dbdyno.engine import Server
 from dbdyno.host import program as binary
 from dbdyno.model import Address, Json
@@ -67,14 +67,14 @@ def sample(operations: int = 1_000_000, cpu_s: float = 5.0, per_s: float = 1000.
     return Sample(operations=operations, user_s=cpu_s / 4, system_s=cpu_s * 3 / 4, per_s=per_s)
 
 
-def constant(name: str, one: Sample, calls: list[tuple[str, float]]) -> Contender:
-    """A contender that always does the same and notes that it was called."""
+def constant(name: str, one: Sample, calls: list[tuple[str, float]]) -> BenchArm:
+    """An arm that always does the same and notes that it was called."""
 
     def run(seconds: float) -> Sample:
         calls.append((name, seconds))
         return one
 
-    return Contender(name=name, run=run)
+    return BenchArm(name=name, run=run)
 
 
 # --- Pairs and figures -------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def test_connecting_is_taken_off_where_it_would_blur_the_ratio() -> None:
         user_s, system_s = 0.01 + operations * 1e-6, 0.04 + operations * 3e-6
         return Sample(operations=operations, user_s=user_s, system_s=system_s, per_s=1e5)
 
-    found = steady(Contender(name="a", run=run)).run(3)
+    found = steady(BenchArm(name="a", run=run)).run(3)
     assert found.operations == 300_000
     assert (found.cpu_us, found.user_us) == (pytest.approx(4.0), pytest.approx(1.0))
 
@@ -170,16 +170,16 @@ def test_what_the_server_took_is_compared_where_both_were_observed() -> None:
     assert observed[0].json()["server_us"] == 4.08
 
 
-def test_a_contender_that_is_not_installed_is_said_and_never_run() -> None:
+def test_an_arm_that_is_not_installed_is_said_and_never_run() -> None:
     bench = a_bench(pairs=3)
     calls: list[tuple[str, float]] = []
-    missing = contenders.absent("sysbench", contenders.NO_SYSBENCH)
+    missing = arms.absent("sysbench", arms.NO_SYSBENCH)
     subject = Subject(measurement="point", connections=8, cpu_max=0.70)
     (only,) = compare(bench, subject, constant("dyno-loadgen", sample(), calls), missing)
     assert calls == []
     assert only.row().endswith("≤ 0.7   not installed")
     assert only.json()["median"] is None
-    with pytest.raises(ContenderFailed, match="apt-get install sysbench"):
+    with pytest.raises(ProgramFailed, match="apt-get install sysbench"):
         missing.run(1)
 
 
@@ -218,11 +218,11 @@ def test_the_table_fits_eighty_columns() -> None:
     assert lines[0].index("target") == lines[1].index("≤ 1.15")
 
 
-# --- What contenders say -----------------------------------------------------------------------
+# --- What arms say -----------------------------------------------------------------------
 
 
 def test_pgbenchs_summary_is_read() -> None:
-    found = contenders.pgbench_sample(ended(PGBENCH))
+    found = arms.pgbench_sample(ended(PGBENCH))
     expected = Sample(operations=196104, user_s=1.0, system_s=2.0, per_s=65678.901234, switches=3)
     assert found == expected
 
@@ -231,20 +231,20 @@ def test_pgbenchs_summary_is_read() -> None:
     "output", ["", PGBENCH.replace("failed transactions: 0", "failed transactions: 3")]
 )
 def test_a_pgbench_that_failed_is_no_result(output: str) -> None:
-    with pytest.raises(ContenderFailed, match="pgbench said"):
-        contenders.pgbench_sample(ended(output))
+    with pytest.raises(ProgramFailed, match="pgbench said"):
+        arms.pgbench_sample(ended(output))
 
 
 def test_sysbenchs_summary_is_read() -> None:
-    found = contenders.sysbench_sample(ended(SYSBENCH))
+    found = arms.sysbench_sample(ended(SYSBENCH))
     expected = Sample(operations=105960, user_s=1.0, system_s=2.0, per_s=52951.11, switches=3)
     assert found == expected
 
 
 @pytest.mark.parametrize("output", ["", re.sub(r"(errors: +)0 ", r"\g<1>2 ", SYSBENCH)])
 def test_a_sysbench_that_ignored_errors_is_no_result(output: str) -> None:
-    with pytest.raises(ContenderFailed, match="sysbench said"):
-        contenders.sysbench_sample(ended(output))
+    with pytest.raises(ProgramFailed, match="sysbench said"):
+        arms.sysbench_sample(ended(output))
 
 
 def test_the_cpu_is_the_programs_own() -> None:
@@ -255,9 +255,9 @@ def test_the_cpu_is_the_programs_own() -> None:
 
 
 def test_a_program_that_fails_or_hangs_is_one_line_that_names_it() -> None:
-    with pytest.raises(ContenderFailed, match=r"^`sh` ended with status 3: no such table$"):
+    with pytest.raises(ProgramFailed, match=r"^`sh` ended with status 3: no such table$"):
         process.run(["sh", "-c", "echo no such table >&2; exit 3"], limit_s=60)
-    with pytest.raises(ContenderFailed, match=r"^`sleep` ended with status -9"):
+    with pytest.raises(ProgramFailed, match=r"^`sleep` ended with status -9"):
         process.run(["sleep", "60"], limit_s=0.1)
 
 
@@ -281,7 +281,7 @@ def test_the_generator_takes_the_jobs(job: Json, rows: bool, operations: int) ->
     """On its fake server, which answers a statement in 100 µs of a clock of its own."""
     generator = binary.find("dyno-loadgen")
     faked = job | {"engine": "fake", "server": None, "fake": FAKE}
-    found = contenders.dyno(generator, lambda _: faked, rows=rows).run(1)
+    found = arms.dyno(generator, lambda _: faked, rows=rows).run(1)
     assert found.per_s == pytest.approx(operations, rel=0.01)
     assert found.operations >= found.per_s
     assert found.user_s + found.system_s > 0
@@ -289,8 +289,8 @@ def test_the_generator_takes_the_jobs(job: Json, rows: bool, operations: int) ->
 
 def test_a_step_that_failed_is_no_result() -> None:
     job = jobs.point(ADDRESS, point.ACCOUNT.sql, key_max=9, connections=1, seconds=1)
-    with pytest.raises(ContenderFailed, match="dyno-loadgen"):
-        contenders.dyno(binary.find("dyno-loadgen"), lambda _: job).run(1)
+    with pytest.raises(ProgramFailed, match="dyno-loadgen"):
+        arms.dyno(binary.find("dyno-loadgen"), lambda _: job).run(1)
 
 
 # --- The command -------------------------------------------------------------------------------
@@ -339,10 +339,10 @@ def test_a_fill_is_judged_by_how_many_times_as_fast_it_is(
         return rows
 
     monkeypatch.setattr(fill, "load_pairs", measured)
-    monkeypatch.setattr(contenders, "sysbench_program", lambda: Path("/usr/bin/sysbench"))
+    monkeypatch.setattr(arms, "sysbench_program", lambda: Path("/usr/bin/sysbench"))
     speed, vacuum = fill.measure(a_bench(pairs=3))
     assert (asked, speed.result, vacuum.result) == ([(1000, 3)], "met", "")
-    monkeypatch.setattr(contenders, "sysbench_program", lambda: None)
+    monkeypatch.setattr(arms, "sysbench_program", lambda: None)
     assert [one.result for one in fill.measure(a_bench(pairs=3))] == ["not installed"]
 
 
@@ -394,11 +394,11 @@ def running() -> Iterator[Server]:
         yield one
 
 
-def present(contender: Contender) -> Contender:
-    """The contender; the test is skipped with the reason where it is not here."""
-    if contender.missing is not None:
-        pytest.skip(f"{contender.name}: {contender.missing}")
-    return contender
+def present(arm: BenchArm) -> BenchArm:
+    """The arm; the test is skipped with the reason where it is not here."""
+    if arm.missing is not None:
+        pytest.skip(f"{arm.name}: {arm.missing}")
+    return arm
 
 
 def count(running: Server, table: str) -> int:
@@ -407,8 +407,8 @@ def count(running: Server, table: str) -> int:
     return int(rows)
 
 
-def generator_with(job: Callable[[float], Json], *, rows: bool = False) -> Contender:
-    return contenders.dyno(binary.find("dyno-loadgen"), job, rows=rows)
+def generator_with(job: Callable[[float], Json], *, rows: bool = False) -> BenchArm:
+    return arms.dyno(binary.find("dyno-loadgen"), job, rows=rows)
 
 
 @pytest.mark.live
@@ -419,11 +419,11 @@ def test_a_transaction_that_is_counted_is_in_the_history(running: Server, name: 
         generator_with(
             lambda s: jobs.pgbench(address, "tpcb-like", scale=1, connections=2, seconds=s)
         ),
-        contenders.pgbench(address, "tpcb-like", 2),
+        arms.pgbench(address, "tpcb-like", 2),
     ]
-    contender = present(next(one for one in both if one.name == name))
+    arm = present(next(one for one in both if one.name == name))
     server.freshen_tpcb(running)
-    assert contender.run(1).operations == count(running, "pgbench_history") > 0
+    assert arm.run(1).operations == count(running, "pgbench_history") > 0
 
 
 @pytest.mark.live
@@ -432,10 +432,10 @@ def test_a_row_that_is_counted_is_in_the_table(running: Server, name: str) -> No
     address = server.address_of(running)
     both = [
         generator_with(lambda s: jobs.insert(address, seconds=s, clients=2)[0], rows=True),
-        contenders.python_client(address, 2),
+        arms.python_client(address, 2),
     ]
-    contender = next(one for one in both if one.name == name)
+    arm = next(one for one in both if one.name == name)
     running.execute("TRUNCATE pi1, pi2")
-    counted = contender.run(1).operations
+    counted = arm.run(1).operations
     rows = [count(running, table) for table in ("pi1", "pi2")]
     assert counted == sum(rows) and min(rows) > 0

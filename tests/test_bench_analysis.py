@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import analysis, results
-from bench.process import ContenderFailed
+from bench.process import ProgramFailed
 from dbdyno.analysis import compare
 from result_builder import build
 
@@ -39,5 +39,5 @@ def test_a_command_is_measured_with_all_its_processes() -> None:
     cost = analysis.run([sys.executable, "-c", code])
     assert cost.seconds > 0.5
     assert cost.memory_mib > 85
-    with pytest.raises(ContenderFailed, match="no such thing"):
+    with pytest.raises(ProgramFailed, match="no such thing"):
         analysis.run([sys.executable, "-c", "raise SystemExit('no such thing')"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import contenders, figure, jobs, limits, mysql, point, server
+from bench import arms, figure, jobs, limits, mysql, point, server
 from bench.compare import Bench
 from dbdyno.engine import Server
 from server_place import a_place
@@ -19,7 +19,7 @@ WIDTH_MAX = 80
 
 
 def test_each_way_has_a_name_that_fits_the_table_on_either_server() -> None:
-    others = {*contenders.WAYS, limits.OURS} - {contenders.EPOLL}
+    others = {*arms.WAYS, limits.OURS} - {arms.EPOLL}
     names = [*limits.POSTGRES.values(), *limits.MYSQL.values()]
     assert set(limits.POSTGRES) == set(limits.MYSQL) == others
     assert len(set(names)) == len(names)
@@ -54,14 +54,14 @@ def accounts(mysql_server: Server) -> Server:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("way", contenders.WAYS)
+@pytest.mark.parametrize("way", arms.WAYS)
 def test_the_bare_loop_asks_as_often_as_the_server_answers(running: Server, way: str) -> None:
     """The server counts a lookup for each answer."""
     check_operations(running, way, "postgres", index_reads)
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("way", contenders.WAYS)
+@pytest.mark.parametrize("way", arms.WAYS)
 def test_the_bare_loop_asks_as_often_as_a_mysql_answers(accounts: Server, way: str) -> None:
     """The server counts an execution for each answer."""
     check_operations(accounts, way, "mysql", executions)
@@ -77,7 +77,7 @@ def check_operations(
     answering: Server, way: str, protocol: str, counted: Callable[[Server], int]
 ) -> None:
     """Lets the loop run, and holds what it says against what the server counts."""
-    loop = contenders.bare_loop(
+    loop = arms.bare_loop(
         server.address_of(answering),
         point.ACCOUNT.sql,
         key_max=jobs.ACCOUNTS_OF_SCALE,

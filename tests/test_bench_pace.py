@@ -4,7 +4,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from bench import pace
-from bench.process import ContenderFailed
+from bench.process import ProgramFailed
 from dbdyno.model import Address, Json
 
 ADDRESS = Address(host="/run/somewhere", port=5432, user="dyno", database="dyno")
@@ -52,9 +52,9 @@ def test_the_warm_up_is_no_part_of_what_was_achieved() -> None:
 
 def test_a_run_that_failed_gives_no_figures() -> None:
     failed = [{"event": "done", "status": "failed", "reason": "the server is gone"}]
-    with pytest.raises(ContenderFailed, match="10 a second: the server is gone"):
+    with pytest.raises(ProgramFailed, match="10 a second: the server is gone"):
         pace.figures(failed, per_s=10, seconds=1.0)
-    with pytest.raises(ContenderFailed, match="no end"):
+    with pytest.raises(ProgramFailed, match="no end"):
         pace.figures([], per_s=10, seconds=1.0)
 
 

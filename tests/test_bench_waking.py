@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench import figure, server, waking
-from bench.pairs import Contender, Sample
+from bench.pairs import BenchArm, Sample
 from dbdyno.host import core_sets
 
 
@@ -33,7 +33,7 @@ def test_a_client_is_on_its_processors_while_it_runs_and_no_longer(
         raise RuntimeError
 
     running: Any = SimpleNamespace(postmaster_pid=7)
-    one = waking.placed(running, Contender(name="one", run=run), frozenset(before), its)
+    one = waking.placed(running, BenchArm(name="one", run=run), frozenset(before), its)
     with pytest.raises(RuntimeError):
         one.run(1.0)
     assert os.sched_getaffinity(0) == before
@@ -50,6 +50,6 @@ def test_the_cpu_is_that_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
         return Sample(operations=operations, user_s=user_s, system_s=0.0, per_s=1.0)
 
     running: Any = None
-    found = waking.together(running, Contender(name="one", run=run)).run(1.0)
+    found = waking.together(running, BenchArm(name="one", run=run)).run(1.0)
     assert found.operations == 1_000
     assert found.cpu_us == pytest.approx((1.0 + 2.5) / 1_000 * 1e6)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import contenders, jobs, server
+from bench import arms, jobs, server
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.host import program as binary
@@ -132,7 +132,7 @@ def scripted(text: str, protocol: str, folder: Path) -> tuple[Client, Client]:
 def generate(address: Address, job: Json) -> None:
     """The generator to its end."""
     made = job | {"autostart": True, "seed": jobs.SEED, "server": server_json(address)}
-    _, events = contenders.generate(binary.find("dyno-loadgen"), made, LIMIT_S)
+    _, events = arms.generate(binary.find("dyno-loadgen"), made, LIMIT_S)
     assert events[-1]["status"] == "ok", events[-1]["reason"]
 
 

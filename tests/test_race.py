@@ -1,4 +1,4 @@
-"""A few words become a plan: contenders, their errors, sizes, interleaving."""
+"""A few words become a plan: arms, their errors, sizes, interleaving."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import race as races
 from dbdyno.plan.race import sizes
-from dbdyno.plan.race.contender import Found, Here
+from dbdyno.plan.race.arm import Found, Here
 
 HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)
 NOISY, QUIET = 0.05, 0.001
@@ -22,7 +22,7 @@ NOISY, QUIET = 0.05, 0.001
 
 def folder(path: Path) -> Found:
     if path.name != "pg-patched":
-        raise DynoError(f"contender `{path}`: there is no folder `{path}`")
+        raise DynoError(f"arm `{path}`: there is no folder `{path}`")
     return Found(engine="postgres", version="17.6")
 
 
@@ -33,13 +33,13 @@ HERE = Here(
 )
 
 
-def sides(*written: str, settings: tuple[str, ...] = ()) -> tuple[races.Contender, ...]:
-    return races.contenders(written, settings, (), HERE)
+def arms(*written: str, settings: tuple[str, ...] = ()) -> tuple[races.RaceArm, ...]:
+    return races.arms(written, settings, (), HERE)
 
 
 def text(*written: str, scatter: float = NOISY, host: Capacity = HOST, **wishes: Any) -> str:
     wishes = {"minutes": 5.0, "command": "dyno race", **wishes}
-    of = races.Race(sides=sides(*written), **wishes)
+    of = races.Race(arms=arms(*written), **wishes)
     return races.text_of(of, Path("out/race.toml"), host, scatter)
 
 
@@ -50,70 +50,70 @@ def plan(*written: str, **wishes: Any) -> dict[str, Any]:
     return tomllib.loads(made)
 
 
-# --- Contenders ------------------------------------------------------------------------------
+# --- Arms ------------------------------------------------------------------------------
 
 
 def test_versions_are_postgres_with_the_published_configuration_of_each() -> None:
-    first, second = sides("17", "18.1")
+    first, second = arms("17", "18.1")
     assert (first.name, first.engine, first.config) == ("pg17", "postgres", "x10a")
     assert (second.name, second.origin, second.config) == ("pg18.1", {"version": "18.1"}, "x10b")
 
 
 def test_engines_come_with_a_version_or_with_the_newest_that_is_here() -> None:
-    found = sides("postgres:18", "mysql:9.7", "mariadb")
+    found = arms("postgres:18", "mysql:9.7", "mariadb")
     assert [one.name for one in found] == ["pg18", "mysql9.7", "mariadb"]
     assert [one.origin["version"] for one in found] == ["18", "9.7", "10.11.19"]
     assert [one.config for one in found] == ["x10b", "z12a", "z12a"]
 
 
 def test_a_folder_and_a_build_are_what_lies_there() -> None:
-    first, second = sides("/opt/pg-patched", "mine")
+    first, second = arms("/opt/pg-patched", "mine")
     assert (first.name, first.origin) == ("pg-patched", {"base_dir": "/opt/pg-patched"})
     assert (second.engine, second.origin, second.config) == ("mysql", {"build": "mine"}, "z12a")
 
 
 def test_a_release_is_built_by_a_recipe() -> None:
-    one, _ = sides("18;build=o2nofp", "18")
+    one, _ = arms("18;build=o2nofp", "18")
     assert (one.name, one.origin) == ("pg18-o2nofp", {"version": "18", "build": "o2nofp"})
 
 
 def test_settings_after_a_semicolon_are_of_one_side() -> None:
-    first, second = sides("18", "18;jit=off;work_mem=64MB")
+    first, second = arms("18", "18;jit=off;work_mem=64MB")
     assert (first.settings, second.settings) == ({}, {"jit": "off", "work_mem": "64MB"})
     assert second.name == "pg18-jit-off-work_mem-64MB"
 
 
-def test_a_single_contender_races_itself_with_what_is_set() -> None:
-    first, second = sides("18", settings=("jit=off",))
+def test_a_single_arm_races_itself_with_what_is_set() -> None:
+    first, second = arms("18", settings=("jit=off",))
     assert (first.settings, second.settings) == ({}, {"jit": "off"})
 
 
 def test_what_is_set_is_set_on_the_last_side_alone() -> None:
-    first, second = sides("17", "18", settings=("jit=off",))
+    first, second = arms("17", "18", settings=("jit=off",))
     assert (first.settings, second.settings) == ({}, {"jit": "off"})
 
 
 def test_alike_sides_have_names_of_their_own() -> None:
-    assert [one.name for one in sides("18", "18", "18")] == ["pg18", "pg18-2", "pg18-3"]
+    assert [one.name for one in arms("18", "18", "18")] == ["pg18", "pg18-2", "pg18-3"]
 
 
 def test_a_server_elsewhere_is_entered_as_its_keys_say() -> None:
     uri = "postgresql://bench@db.example.com/bench"
-    one, _ = sides(f"{uri};env=SECRET;allow_drop=true", "18")
+    one, _ = arms(f"{uri};env=SECRET;allow_drop=true", "18")
     assert (one.name, one.origin, one.config) == ("db.example.com", {"dsn": uri}, None)
     assert one.access == {"password": {"env": "SECRET"}, "allow_drop": True}
 
 
 def test_servers_on_one_host_are_told_apart_by_their_ports() -> None:
-    found = sides("postgresql://a@host:5417/b", "postgresql://a@host:5418/b")
+    found = arms("postgresql://a@host:5417/b", "postgresql://a@host:5418/b")
     assert [one.name for one in found] == ["host-5417", "host-5418"]
 
 
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ((), "no contender"),
-        (("18",), "one contender: name a second"),
+        ((), "no arm"),
+        (("18",), "one arm: name a second"),
         (("17", "postgers:18"), "did you mean `postgres`"),
         (("17", "mysql:new"), "no version `new`; write it as mysql:9.7"),
         (("17", "18;jit"), "`jit` is no setting; write it as jit=off"),
@@ -127,15 +127,15 @@ def test_servers_on_one_host_are_told_apart_by_their_ports() -> None:
         (("17", "postgresql://a@b/c;allow_drop=1"), "has to be true or false, not `1`"),
     ],
 )
-def test_bad_contenders_are_refused_in_one_line(written: tuple[str, ...], said: str) -> None:
+def test_bad_arms_are_refused_in_one_line(written: tuple[str, ...], said: str) -> None:
     with pytest.raises(DynoError) as refused:
-        sides(*written)
+        arms(*written)
     assert said in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_a_password_is_not_repeated_in_the_message() -> None:
     with pytest.raises(PlanError) as refused:
-        sides("postgresql://me:secret@host/db;jit=off", "18")
+        arms("postgresql://me:secret@host/db;jit=off", "18")
     assert "secret" not in str(refused.value)
 
 
@@ -215,8 +215,8 @@ def test_the_plan_begins_with_the_command_that_made_it() -> None:
 
 
 def test_names_of_races_are_those_of_their_sides() -> None:
-    assert races.name_of(sides("17", "18")) == "race-pg17-pg18"
-    assert len(races.name_of(sides(*["postgres:18"] * 20))) <= 60
+    assert races.name_of(arms("17", "18")) == "race-pg17-pg18"
+    assert len(races.name_of(arms(*["postgres:18"] * 20))) <= 60
 
 
 def test_amounts_are_cut_to_a_digit() -> None:

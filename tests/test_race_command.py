@@ -18,7 +18,7 @@ from dbdyno.cli.ask import Questions
 from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import race as races
-from dbdyno.plan.race.contender import Here
+from dbdyno.plan.race.arm import Here
 from server_place import builds
 
 HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)
@@ -33,20 +33,20 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(race, "checked", lambda text, path, out: plans.parse(text, path))
 
 
-def asked(*contenders: str, minutes: float = 5.0) -> race.Asked:
+def asked(*arms: str, minutes: float = 5.0) -> race.Asked:
     return race.Asked(
-        contenders=list(contenders), workload=None, steps=[], config=[], settings=[],
+        arms=list(arms), workload=None, steps=[], config=[], settings=[],
         minutes=minutes, pgbench=[],
     )  # fmt: skip
 
 
-def wanted(*contenders: str, minutes: float = 5.0) -> races.Race:
-    return race.race_of(asked(*contenders, minutes=minutes), race.look_around())
+def wanted(*arms: str, minutes: float = 5.0) -> races.Race:
+    return race.race_of(asked(*arms, minutes=minutes), race.look_around())
 
 
-def begun(out: Path, *contenders: str, minutes: float = 5.0) -> Path:
+def begun(out: Path, *arms: str, minutes: float = 5.0) -> Path:
     """A race that was begun: its plan lies there, and its folder."""
-    path, text = race.settled(wanted(*contenders, minutes=minutes), out)
+    path, text = race.settled(wanted(*arms, minutes=minutes), out)
     race.keep(path, text)
     (out / path.stem).mkdir()
     return path
@@ -85,11 +85,9 @@ def test_the_command_of_a_race_has_what_differs_from_the_usual() -> None:
 def test_a_plan_that_is_not_there_yet_is_not_named(tmp_path: Path) -> None:
     path = tmp_path / "race.toml"
     said = f"{path}: arms.pg18.settings.work_men: PostgreSQL 18.6 has no such setting"
-    assert race.of_contender(said, path) == (
-        "contender `pg18`: work_men: PostgreSQL 18.6 has no such setting"
-    )
+    assert race.of_arm(said, path) == ("arm `pg18`: work_men: PostgreSQL 18.6 has no such setting")
     said = f"{path}: key `arms.host.dsn`: names no user"
-    assert race.of_contender(said, path) == "contender `host`: names no user"
+    assert race.of_arm(said, path) == "arm `host`: names no user"
 
 
 @pytest.mark.parametrize("minutes", [0, 0.5, 50_000])

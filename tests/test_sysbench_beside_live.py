@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from bench import contenders, jobs, process, server
+from bench import arms, jobs, process, server
 from bench.pairs import alternate
 from dbdyno import workload
 from dbdyno.engine import Server
@@ -27,7 +27,7 @@ from server_place import a_place
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(contenders.sysbench_program() is None, reason=contenders.NO_SYSBENCH),
+    pytest.mark.skipif(arms.sysbench_program() is None, reason=arms.NO_SYSBENCH),
 ]
 
 TABLES, ROWS = 2, 20_000
@@ -109,9 +109,9 @@ def tables() -> Iterator[Server]:
 
 def run_sysbench(running: Server, script: str, command: str, options: Options) -> None:
     """Runs a command of sysbench's to its end."""
-    program = contenders.sysbench_program()
+    program = arms.sysbench_program()
     assert program is not None
-    first = contenders.sysbench_command(program, server.address_of(running), ROWS, script)
+    first = arms.sysbench_command(program, server.address_of(running), ROWS, script)
     given = {"tables": TABLES, "threads": CLIENTS, "events": EVENTS, "time": 0} | options
     words = [
         f"--{key}={('off', 'on')[value] if key in SWITCHES else value}"
@@ -131,7 +131,7 @@ def dyno(running: Server, script: str, options: Options) -> None:
     *_, step = workload.expand(workload.load("sysbench-oltp", set=script), given, "postgres")
     where = server_json(server.address_of(running))
     job = step.job | {"autostart": True, "seed": jobs.SEED, "server": where}
-    _, events = contenders.generate(binary.find("dyno-loadgen"), job, LIMIT_S)
+    _, events = arms.generate(binary.find("dyno-loadgen"), job, LIMIT_S)
     (totals,) = events[-1]["totals"].values()
     assert (totals["count"], totals["errors"]) == (EVENTS, 0)
 
@@ -249,8 +249,8 @@ def test_throughput_and_the_servers_cpu_are_near_sysbenchs(tables: Server, scrip
         return made | {"threads": CONNECTIONS}
 
     found = alternate(
-        server.observed(tables, contenders.dyno(binary.find("dyno-loadgen"), job)),
-        server.observed(tables, contenders.sysbench(address, ROWS, CONNECTIONS, script)),
+        server.observed(tables, arms.dyno(binary.find("dyno-loadgen"), job)),
+        server.observed(tables, arms.sysbench(address, ROWS, CONNECTIONS, script)),
         count=PAIRS,
         seconds=SECONDS,
         show=lambda number, pair: None,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import contenders
+from bench import arms
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.model import Arm, Json
@@ -19,7 +19,7 @@ from two_arms import of_17, two_arms
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(contenders.sysbench_program() is None, reason=contenders.NO_SYSBENCH),
+    pytest.mark.skipif(arms.sysbench_program() is None, reason=arms.NO_SYSBENCH),
 ]
 
 TABLES = """

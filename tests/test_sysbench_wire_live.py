@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from bench import contenders, jobs, process, server
+from bench import arms, jobs, process, server
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.host import program as binary
@@ -27,7 +27,7 @@ from test_sysbench_beside_live import OF_ONE_TABLE, SCRIPTS
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(contenders.sysbench_program() is None, reason=contenders.NO_SYSBENCH),
+    pytest.mark.skipif(arms.sysbench_program() is None, reason=arms.NO_SYSBENCH),
 ]
 
 ROWS, EVENTS, LIMIT_S = 2_000, 20, 60
@@ -68,9 +68,9 @@ def run_sysbench(
     address: Address, script: str, command: str, options: Options, driver: str = "pgsql"
 ) -> None:
     """Runs a command of sysbench's to its end."""
-    program = contenders.sysbench_program()
+    program = arms.sysbench_program()
     assert program is not None
-    first = contenders.sysbench_command(program, address, ROWS, script, driver=driver)
+    first = arms.sysbench_command(program, address, ROWS, script, driver=driver)
     given = {"threads": 1, "events": EVENTS, "time": 0} | options
     process.run([*first, *(f"--{k}={v}" for k, v in given.items()), command], limit_s=LIMIT_S)
 
@@ -85,7 +85,7 @@ def dyno(address: Address, script: str, options: Options) -> None:
     given = {"tables": 1, "table_size": ROWS, "clients": 1, "events": EVENTS} | options
     *_, step = workload.expand(workload.load("sysbench-oltp", set=script), given, "postgres")
     job = step.job | {"autostart": True, "seed": jobs.SEED, "server": server_json(address)}
-    _, events = contenders.generate(binary.find("dyno-loadgen"), job, LIMIT_S)
+    _, events = arms.generate(binary.find("dyno-loadgen"), job, LIMIT_S)
     (totals,) = events[-1]["totals"].values()
     assert (totals["count"], totals["errors"]) == (EVENTS, 0)
 

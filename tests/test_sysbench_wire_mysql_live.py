@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from bench import contenders, jobs
+from bench import arms, jobs
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.host import program as binary
@@ -23,7 +23,7 @@ from test_sysbench_wire_live import EVENTS, LIMIT_S, ROWS, run_sysbench
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(contenders.sysbench_program() is None, reason=contenders.NO_SYSBENCH),
+    pytest.mark.skipif(arms.sysbench_program() is None, reason=arms.NO_SYSBENCH),
 ]
 
 SCRIPT = "oltp_read_write"
@@ -54,7 +54,7 @@ def dyno(engine: str, where: Address) -> None:
     given = {"tables": 1, "table_size": ROWS, "clients": 1, "events": EVENTS}
     *_, step = workload.expand(workload.load("sysbench-oltp", set=SCRIPT), given, engine)
     job = step.job | {"autostart": True, "seed": jobs.SEED, "server": server_json(where)}
-    contenders.generate(binary.find("dyno-loadgen"), job, LIMIT_S)
+    arms.generate(binary.find("dyno-loadgen"), job, LIMIT_S)
 
 
 def packets(stream: bytes) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import fake_source
-from bench import contenders, jobs
+from bench import arms, jobs
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.host import program
@@ -268,7 +268,7 @@ def test_what_is_told_of_a_delay_stands_beside_what_is_true(tmp_path: Path) -> N
 def test_queue_reads_what_the_generator_tells() -> None:
     job = queues.job(ADDRESS, "auto", 2.0) | {"engine": "fake", "server": None}
     job |= {"fake": {"default_us": 100, "jitter": 0.0}}
-    _, events = contenders.generate(program.find("dyno-loadgen"), job, 60)
+    _, events = arms.generate(program.find("dyno-loadgen"), job, 60)
     ticks = [event for event in events if event["event"] == "tick" and event["measured"]]
     found = queues.figures(ticks)
     assert found["service_p50"] == pytest.approx(100, abs=1)

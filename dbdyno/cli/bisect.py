@@ -245,7 +245,7 @@ def question_of(asked: Asked, worktree: Worktree, found: tuple[Commit, ...]) -> 
     from dbdyno.host import capacity, place, program, steadiness
     from dbdyno.model.bisection import Question
     from dbdyno.plan import bisect as plans
-    from dbdyno.plan.race.contender import CONFIGS
+    from dbdyno.plan.race.arm import CONFIGS
 
     name = asked.workload
     if "/" in name or name.endswith(".toml"):

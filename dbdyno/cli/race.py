@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 MINUTES = 5.0
 MINUTES_MAX = 43_200
-ARM = re.compile(
+OF_ARM = re.compile(
     r"^`?arms\.(.+?)\.(?:version|base_dir|build|dsn|config|settings(?:\.([\w.]+))?)`?: "
 )
 """The beginning of a plan's sentence on an arm."""
 REPORT = "report.html"
 """In the result folder; a race that has it is over."""
-Contenders = Annotated[
+Arms = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="CONTENDER…",
+        metavar="ARM…",
         help="A version (17), engine:version (mysql:9.7), a folder with bin/postgres or "
-        "bin/mysqld, the name of a build, or a DSN. Settings of one side follow a semicolon: "
-        "'18;jit=off'. The first contender is the base.",
+        "bin/mysqld, the name of a build, or a DSN. Settings of one arm follow a semicolon: "
+        "'18;jit=off'. The first arm is the base.",
         show_default=False,
     ),
 ]
@@ -55,7 +55,7 @@ Config = Annotated[
     typer.Option(
         "--config",
         metavar="PRESET,…",
-        help="Configure all sides: each takes the first preset for its version. Without it the "
+        help="Configure all arms: each takes the first preset for its version. Without it the "
         "published base configurations; `default` is the server's own.",
     ),
 ]
@@ -64,7 +64,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Change a setting on one side only, the last; a single contender races itself.",
+        help="Change a setting of the last arm only; a single arm races itself.",
     ),
 ]
 Minutes = Annotated[
@@ -82,7 +82,7 @@ Dsn = Annotated[
 
 
 def race(
-    contenders: Contenders = None,
+    arms: Arms = None,
     workload: Workload = None,
     steps: Steps = None,
     config: Config = None,
@@ -107,7 +107,7 @@ def race(
 
     here = look_around()
     asked = Asked(
-        contenders=[*(contenders or []), *(dsn or [])],
+        arms=[*(arms or []), *(dsn or [])],
         workload=workload,
         steps=listed(steps),
         config=listed(config),
@@ -148,7 +148,7 @@ def init(
     here = look_around()
     questions = Questions()
     asked = Asked(
-        contenders=questions.words("contenders (17 18, mysql:9.7, a folder, a DSN)", "17 18"),
+        arms=questions.words("arms (17 18, mysql:9.7, a folder, a DSN)", "17 18"),
         settings=questions.words("settings of the last one alone (jit=off)", ""),
         pgbench=questions.words("scripts of pgbench's, where they are the load", ""),
         workload=None,
@@ -184,7 +184,7 @@ def init(
 class Asked:
     """The words of a person, not yet understood."""
 
-    contenders: list[str]
+    arms: list[str]
     workload: str | None
     steps: list[str]
     config: list[str]
@@ -195,7 +195,7 @@ class Asked:
     @property
     def command(self) -> str:
         """The command that asks for the same."""
-        words = ["dyno", "race", *self.contenders]
+        words = ["dyno", "race", *self.arms]
         words += ["--workload", self.workload] if self.workload else []
         words += ["--steps", ",".join(self.steps)] if self.steps else []
         words += ["--config", ",".join(self.config)] if self.config else []
@@ -224,13 +224,13 @@ def look_around() -> Here:
         if not rows:
             product = engine.of(name).product
             raise DynoError(
-                f"contender `{name}`: no {product} is installed: dyno server fetch {name} "
+                f"arm `{name}`: no {product} is installed: dyno server fetch {name} "
                 f"{engine.of(name).newest}, or name its folder"
             )
         return rows[-1].version
 
     def folder(path: Path) -> Found:
-        build = installed.in_folder(path, f"contender `{path}`")
+        build = installed.in_folder(path, f"arm `{path}`")
         return Found(engine=build.engine, version=build.version)
 
     def builds() -> dict[str, Found]:
@@ -257,7 +257,7 @@ def race_of(asked: Asked, here: Here) -> Race:
         workload = str(Path(workload).expanduser().absolute())
     return races.Race(
         command=asked.command,
-        sides=races.contenders(asked.contenders, asked.settings, asked.config, here),
+        arms=races.arms(asked.arms, asked.settings, asked.config, here),
         minutes=asked.minutes,
         workload=workload,
         steps=tuple(asked.steps),
@@ -282,7 +282,7 @@ def name_of(wanted: Race) -> str:
     """The race's name."""
     from dbdyno.plan import race as races
 
-    return races.name_of(wanted.sides)
+    return races.name_of(wanted.arms)
 
 
 def text_of(wanted: Race, path: Path) -> str:
@@ -328,14 +328,14 @@ def checked(text: str, path: Path, out: Path) -> Plan:
         plan = measuring.with_lengths(plans.parse(text, path), out / path.stem)
         preflight.prepare(plan)
     except DynoError as error:
-        raise type(error)(of_contender(str(error), path)) from None
+        raise type(error)(of_arm(str(error), path)) from None
     return plan
 
 
-def of_contender(said: str, path: Path) -> str:
-    """A plan's complaint, said of the contender, because the plan's file does not exist yet."""
+def of_arm(said: str, path: Path) -> str:
+    """A plan's complaint, said of the arm, because the plan's file does not exist yet."""
     said = said.removeprefix(f"{path}: ").removeprefix("key ")
-    return ARM.sub(lambda of: f"contender `{of[1]}`: " + (f"{of[2]}: " if of[2] else ""), said)
+    return OF_ARM.sub(lambda of: f"arm `{of[1]}`: " + (f"{of[2]}: " if of[2] else ""), said)
 
 
 def keep(path: Path, text: str) -> None:

@@ -15,7 +15,7 @@ from dbdyno.model import Step, WorkloadUse
 from dbdyno.model.bisection import Question
 from dbdyno.model.error import PlanError
 from dbdyno.model.version import NUMBER, Version
-from dbdyno.plan.race.contender import Contender, config_of, is_for, series
+from dbdyno.plan.race.arm import RaceArm, config_of, is_for, series
 from dbdyno.plan.race.course import DEFAULT, expanded
 from dbdyno.plan.race.text import Race, text_of
 
@@ -56,8 +56,8 @@ def text(question: Question, sides: Sequence[Side], *, index: int, blocks: int, 
 
     `at`: the file that it is for. Raises PlanError, WorkloadError.
     """
-    contenders = tuple(
-        Contender(
+    arms = tuple(
+        RaceArm(
             name=arm_of(question, number),
             engine=question.engine,
             origin={"build": side.build},
@@ -67,7 +67,7 @@ def text(question: Question, sides: Sequence[Side], *, index: int, blocks: int, 
     )
     race = Race(
         command=question.command,
-        sides=contenders,
+        arms=arms,
         minutes=question.minutes,
         workload=question.workload,
         steps=(question.step,),

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import made_results
 from bench import results
+from bench.arms import ROOT
 from bench.compare import Bench, progress
-from bench.contenders import ROOT
 from bench.figure import Figure, at_most
-from bench.process import ContenderFailed
+from bench.process import ProgramFailed
 from dbdyno.store import Results
 
 BLOCKS = 6
@@ -118,7 +118,7 @@ def costs(
 
 
 def run(command: Sequence[str]) -> Cost:
-    """Runs a command of dyno's own. Raises ContenderFailed where it fails."""
+    """Runs a command of dyno's own. Raises ProgramFailed where it fails."""
     started_s = time.monotonic()
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors)
@@ -130,7 +130,7 @@ def run(command: Sequence[str]) -> Cost:
         errors.seek(0)
         if status != 0:
             said = errors.read().decode(errors="replace")[-300:]
-            raise ContenderFailed(f"`{' '.join(command[:4])}` ended with status {status}: {said}")
+            raise ProgramFailed(f"`{' '.join(command[:4])}` ended with status {status}: {said}")
     cpu_s = usage.ru_utime + usage.ru_stime
     return Cost(seconds=seconds, cpu_s=cpu_s, memory_mib=memory.largest_kib / 1024)
 

@@ -14,7 +14,7 @@ import psycopg
 
 from bench import (
     analysis,
-    contenders,
+    arms,
     figure,
     fill,
     fill_mysql,
@@ -61,7 +61,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
 """In the order in which they run."""
 LONG = ("interleave",)
 """Those that run only where they are named."""
-OUT = contenders.ROOT / "docs/benchmarks/figures.jsonl"
+OUT = arms.ROOT / "docs/benchmarks/figures.jsonl"
 PAIRS, SECONDS, ROWS = 7, 3, 1_000_000
 FAILED = "failed"
 HOST_KEYS = ("cpu", "memory_bytes", "kernel", "os", "virtual", "container", "clock_source")
@@ -134,7 +134,7 @@ def measurements(names: Sequence[str], bench: Bench) -> Iterator[Figure]:
 
 
 def show(figures: Sequence[Figure]) -> None:
-    """Prints the ratios, what is missing and why, then what each contender took in itself."""
+    """Prints the ratios, what is missing and why, then what each arm took in itself."""
     print(figure.head())
     for one in figures:
         print(one.row())
@@ -168,14 +168,12 @@ def keep(path: Path, bench: Bench, figures: Sequence[Figure]) -> None:
 
 def commit() -> str | None:
     """The checkout's commit, `-dirty` with changes; None outside git."""
-    return said(
-        ["git", "-C", str(contenders.ROOT), "describe", "--always", "--dirty", "--exclude=*"]
-    )
+    return said(["git", "-C", str(arms.ROOT), "describe", "--always", "--dirty", "--exclude=*"])
 
 
 def versions(generator: Path) -> Json:
     """What was measured, as each program says it; None for one that is not there."""
-    pgbench, sysbench = contenders.pgbench_program(), contenders.sysbench_program()
+    pgbench, sysbench = arms.pgbench_program(), arms.sysbench_program()
     server = build.cached("postgres", str(build.MAJOR_MAX), place.cache_root())
     others = {engine: mysql.newest(engine) for engine in mysql.VARIABLES}
     return {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.figure import Figure, Target, at_most
-from bench.pairs import Contender, Pair, Sample, alternate
+from bench.pairs import BenchArm, Pair, Sample, alternate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class Bench:
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What two contenders are compared in, and what is wanted."""
+    """What two arms are compared in, and what is wanted."""
 
     measurement: str
     connections: int
@@ -32,10 +32,10 @@ class Subject:
     server_within: float | None = None  # how far the server's CPU per operation may be off
 
 
-def compare(bench: Bench, subject: Subject, ours: Contender, theirs: Contender) -> Iterator[Figure]:
+def compare(bench: Bench, subject: Subject, ours: BenchArm, theirs: BenchArm) -> Iterator[Figure]:
     """Alternates the two; the ratios of CPU per operation, throughput and the server's CPU.
 
-    The last is there where both contenders are observed (bench.server).
+    The last is there where both arms are observed (bench.server).
     """
     figure = Figure(
         measurement=subject.measurement,
@@ -82,11 +82,9 @@ def compare(bench: Bench, subject: Subject, ours: Contender, theirs: Contender) 
         )
 
 
-def in_words(contender: Contender, sample: Sample) -> str:
-    """A run of a contender for the person who watches."""
-    return (
-        f"{contender.name} {sample.cpu_us:.2f} µs ({sample.user_us:.2f} user) {sample.per_s:,.0f}/s"
-    )
+def in_words(arm: BenchArm, sample: Sample) -> str:
+    """A run of an arm for the person who watches."""
+    return f"{arm.name} {sample.cpu_us:.2f} µs ({sample.user_us:.2f} user) {sample.per_s:,.0f}/s"
 
 
 def progress(text: str) -> None:

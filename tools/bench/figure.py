@@ -43,7 +43,7 @@ class Figure:
     """One row of the table: one value for each pair, or each block, or one alone."""
 
     measurement: str
-    beside: str  # the other contender; or the step and arm
+    beside: str  # the other arm; or the step and arm
     what: str  # with its unit: "CPU ratio", "MiB"
     values: tuple[float, ...] = ()
     connections: int | None = None
@@ -52,7 +52,7 @@ class Figure:
     shown: str | None = None  # in the table, where it is not the median with smallest and largest
     missing: str | None = None  # why there are no values
     detail: Json | None = None  # what else was found, for the file of figures
-    samples: tuple[Json, ...] = ()  # what the values come from, a run by contender for each pair
+    samples: tuple[Json, ...] = ()  # what the values come from, a run by arm for each pair
 
     @property
     def result(self) -> str:
@@ -91,8 +91,8 @@ class Figure:
 
 
 def costs(figures: Iterable[Figure]) -> Iterator[str]:
-    """A second table: what each contender took in itself, medians over its runs."""
-    names = f"{'measure':<8}{'conn.':<6}{'contender':<14}"
+    """A second table: what each arm took in itself, medians over its runs."""
+    names = f"{'measure':<8}{'conn.':<6}{'arm':<14}"
     yield f"{names}{'CPU µs':>10}{'user µs':>10}{'per second':>13}"
     for figure in figures:
         for name in figure.samples[0] if figure.samples else ():

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bench import contenders, jobs, process, server
+from bench import arms, jobs, process, server
 from bench.compare import Bench
 from bench.figure import Figure, Target
 from bench.pairs import alternating
-from bench.process import ContenderFailed
+from bench.process import ProgramFailed
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.model import Json
@@ -37,8 +37,8 @@ def measure(bench: Bench) -> Iterator[Figure]:
         what="speed",
         target=Target(bound=SPEED_MIN, at_least=True),
     )
-    if contenders.sysbench_program() is None:
-        yield replace(figure, missing=contenders.NO_SYSBENCH)
+    if arms.sysbench_program() is None:
+        yield replace(figure, missing=arms.NO_SYSBENCH)
         return
     found = load_pairs(bench.generator, bench.rows, bench.pairs)
     yield replace(figure, values=tuple(one["faster"] for one in found), detail={"pairs": found})
@@ -53,7 +53,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
 def load_pairs(generator: Path, rows: int, pairs: int) -> list[Json]:
     """The seconds of each load, in `pairs` alternating pairs after one of each that is thrown away.
 
-    Raises ContenderFailed where sysbench is missing or a load fails.
+    Raises ProgramFailed where sysbench is missing or a load fails.
     """
     with server.running() as running:
         loads = {
@@ -101,13 +101,13 @@ def fill(
     only["after"] = [sql for sql in only["after"] if not sql.startswith(UPKEEP)]
     running.execute(*step.setup)
     job = jobs.begun_on(server.address_of(running), step.job)
-    contenders.generate(generator, job, LOAD_S_MAX)
+    arms.generate(generator, job, LOAD_S_MAX)
 
 
 def prepare(running: Server, rows: int, driver: str = "pgsql") -> None:
     """Loads the table as sysbench does, by one of its drivers."""
-    program = contenders.sysbench_program()
+    program = arms.sysbench_program()
     if program is None:
-        raise ContenderFailed(f"sysbench: {contenders.NO_SYSBENCH}")
-    command = contenders.sysbench_command(program, server.address_of(running), rows, driver=driver)
+        raise ProgramFailed(f"sysbench: {arms.NO_SYSBENCH}")
+    command = arms.sysbench_command(program, server.address_of(running), rows, driver=driver)
     process.run([*command, "--threads=1", "prepare"], limit_s=LOAD_S_MAX)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from bench import contenders, mysql
+from bench import arms, mysql
 from bench.compare import Bench
 from bench.figure import Figure
 from bench.fill import fill, prepare
@@ -27,8 +27,8 @@ def measure(bench: Bench) -> Iterator[Figure]:
         here = mysql.newest(engine)
         if here is None:
             yield replace(figure, missing=mysql.missing(engine))
-        elif contenders.sysbench_program() is None:
-            yield replace(figure, missing=contenders.NO_SYSBENCH)
+        elif arms.sysbench_program() is None:
+            yield replace(figure, missing=arms.NO_SYSBENCH)
         else:
             with mysql.running(engine, here) as server:
                 found = load_pairs(bench, server, here)

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bench import contenders, jobs, process, server
+from bench import arms, jobs, process, server
 from bench.compare import Bench, progress
 from bench.figure import Figure, Target
 from bench.pairs import alternating
-from bench.process import ContenderFailed
+from bench.process import ProgramFailed
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.model import Json
@@ -40,8 +40,8 @@ def measure(bench: Bench) -> Iterator[Figure]:
         what="speed",
         target=Target(bound=SPEED_MIN, at_least=True),
     )
-    if contenders.pgbench_program() is None:
-        yield replace(figure, missing=contenders.NO_PGBENCH)
+    if arms.pgbench_program() is None:
+        yield replace(figure, missing=arms.NO_PGBENCH)
         return
     scale = max(1, bench.rows // jobs.ACCOUNTS_OF_SCALE)
     with server.running(replace(server.NEWEST, settings=server.SETTINGS | SETTINGS)) as running:
@@ -78,7 +78,7 @@ def fill(running: Server, generator: Path, scale: int) -> Json:
     job["fills"] = [one | {"after": []} for one in job["fills"]]
     begun_s = time.monotonic()
     running.execute(*step.setup)
-    contenders.generate(generator, job, LOAD_S_MAX)
+    arms.generate(generator, job, LOAD_S_MAX)
     took = {"generate": time.monotonic() - begun_s, "vacuum": 0.0, "primary keys": 0.0}
     for sql in afterwards:
         begun_s = time.monotonic()
@@ -92,9 +92,9 @@ def fill(running: Server, generator: Path, scale: int) -> Json:
 
 def prepare(running: Server, scale: int) -> Json:
     """Loads as pgbench does; the seconds of its phases, as its last line has them."""
-    program = contenders.pgbench_program()
+    program = arms.pgbench_program()
     if program is None:
-        raise ContenderFailed(f"pgbench: {contenders.NO_PGBENCH}")
+        raise ProgramFailed(f"pgbench: {arms.NO_PGBENCH}")
     address = server.address_of(running)
     command: list[str | Path] = [*TO_OUTPUT, program, "-i", "-q", "-s", str(scale)]
     command += ["-h", address.host, "-p", str(address.port), "-U", address.user, address.database]

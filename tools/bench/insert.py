@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench import contenders, jobs, server
+from bench import arms, jobs, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
 from bench.pairs import after, steady
@@ -40,6 +40,6 @@ def measure_with(bench: Bench, running: Server, clients: int) -> Iterator[Figure
     yield from compare(
         bench,
         Subject(measurement="insert", connections=clients, cpu_max=CPU_MAX),
-        after(empty, steady(contenders.dyno(bench.generator, job, rows=True))),
-        after(empty, contenders.python_client(address, clients)),
+        after(empty, steady(arms.dyno(bench.generator, job, rows=True))),
+        after(empty, arms.python_client(address, clients)),
     )

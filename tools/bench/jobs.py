@@ -1,4 +1,4 @@
-"""Jobs for the generator that do what the other contenders do: same SQL, same tables, same pace."""
+"""Jobs for the generator that do what the other arms do: same SQL, same tables, same pace."""
 
 from __future__ import annotations
 

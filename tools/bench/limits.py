@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from bench import contenders, mysql, point, server
+from bench import arms, mysql, point, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
-from bench.pairs import Contender, steady
+from bench.pairs import BenchArm, steady
 from dbdyno.engine import Build
 
 CONNECTIONS = (1, 2, 8, 64, 512)
@@ -29,7 +29,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
     if here is None:
         yield Figure(
             measurement=ENGINE,
-            beside=contenders.WAYS[contenders.EPOLL],
+            beside=arms.WAYS[arms.EPOLL],
             what="CPU",
             missing=mysql.missing(ENGINE),
         )
@@ -43,7 +43,7 @@ def on_postgres(bench: Bench) -> Iterator[Figure]:
         server.make_accounts(running, point.SCALE)
         address = server.address_of(running)
 
-        def client(connections: int, way: str) -> Contender:
+        def client(connections: int, way: str) -> BenchArm:
             if way == OURS:
                 one = point.generator(bench, address, point.ACCOUNT, connections)
             else:
@@ -59,7 +59,7 @@ def on_mysql(bench: Bench, here: Build) -> Iterator[Figure]:
         mysql.make_accounts(running, point.SCALE)
         address = server.address_of(running)
 
-        def client(connections: int, way: str) -> Contender:
+        def client(connections: int, way: str) -> BenchArm:
             if way == OURS:
                 one = mysql.generator(bench, ENGINE, address, connections, point.ACCOUNT)
             else:
@@ -70,11 +70,11 @@ def on_mysql(bench: Bench, here: Build) -> Iterator[Figure]:
 
 
 def beside_epoll(
-    bench: Bench, names: Mapping[str, str], client: Callable[[int, str], Contender]
+    bench: Bench, names: Mapping[str, str], client: Callable[[int, str], BenchArm]
 ) -> Iterator[Figure]:
     """Each way of `names` beside epoll at rising connections; `client` makes one of a way."""
     for connections in CONNECTIONS:
         for way, name in names.items():
             subject = Subject(measurement=name, connections=connections)
-            one, epoll = (client(connections, each) for each in (way, contenders.EPOLL))
+            one, epoll = (client(connections, each) for each in (way, arms.EPOLL))
             yield from compare(bench, subject, one, epoll)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from bench import contenders, jobs, process
+from bench import arms, jobs, process
 from bench import server as servers
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
 from bench.jobs import ACCOUNTS_OF_SCALE
-from bench.pairs import Contender
+from bench.pairs import BenchArm
 from bench.point import PREPARE_S_MAX, SBTEST, Query
 from bench.server import address_of
 from dbdyno.engine import Build, Server
@@ -47,7 +47,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
                     bench,
                     Subject(measurement=engine, connections=connections, cpu_max=cpu_max),
                     generator(bench, engine, address, connections),
-                    contenders.sysbench(address, SBTEST.rows, connections, driver=CLIENT_DRIVER),
+                    arms.sysbench(address, SBTEST.rows, connections, driver=CLIENT_DRIVER),
                 )
 
 
@@ -76,10 +76,10 @@ def running(engine: str, here: Build) -> AbstractContextManager[Server]:
 
 def make_sbtest(server: Server, address: Address) -> None:
     """Lets sysbench make its table, where it is installed."""
-    program = contenders.sysbench_program()
+    program = arms.sysbench_program()
     if program is None:
         return
-    command = contenders.sysbench_command(program, address, SBTEST.rows, driver=CLIENT_DRIVER)
+    command = arms.sysbench_command(program, address, SBTEST.rows, driver=CLIENT_DRIVER)
     process.run([*command, "prepare"], limit_s=PREPARE_S_MAX)
     server.execute("ANALYZE TABLE sbtest1")
 
@@ -105,7 +105,7 @@ def make_accounts(server: Server, scale: int) -> None:
 
 def generator(
     bench: Bench, engine: str, address: Address, connections: int, query: Query = SBTEST
-) -> Contender:
+) -> BenchArm:
     """The generator with a query, sysbench's if not said otherwise."""
 
     def job(seconds: float) -> Json:
@@ -114,4 +114,4 @@ def generator(
         )
         return made | {"engine": engine}
 
-    return contenders.dyno(bench.generator, job)
+    return arms.dyno(bench.generator, job)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench import contenders, jobs, point, server
+from bench import arms, jobs, point, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
-from bench.pairs import Contender, after
+from bench.pairs import BenchArm, after
 from dbdyno.engine import Server
 from dbdyno.model import Address, Json
 
@@ -38,11 +38,11 @@ def measure(bench: Bench) -> Iterator[Figure]:
                         server_within=SERVER_WITHIN,
                     ),
                     settled(running, generator(bench, address, script, (connections, threads))),
-                    settled(running, contenders.sysbench(address, ROWS, connections, script)),
+                    settled(running, arms.sysbench(address, ROWS, connections, script)),
                 )
 
 
-def generator(bench: Bench, address: Address, script: str, size: tuple[int, int]) -> Contender:
+def generator(bench: Bench, address: Address, script: str, size: tuple[int, int]) -> BenchArm:
     """The generator with a script, on so many connections and threads."""
     connections, threads = size
 
@@ -50,13 +50,13 @@ def generator(bench: Bench, address: Address, script: str, size: tuple[int, int]
         made = jobs.oltp(address, script, rows=ROWS, connections=connections, seconds=seconds)
         return made | {"threads": threads}
 
-    return contenders.dyno(bench.generator, job)
+    return arms.dyno(bench.generator, job)
 
 
-def settled(running: Server, contender: Contender) -> Contender:
-    """The contender, observed; dead rows of the run before are not its to pay for."""
+def settled(running: Server, arm: BenchArm) -> BenchArm:
+    """The arm, observed; dead rows of the run before are not its to pay for."""
 
     def vacuum() -> None:
         running.execute("VACUUM sbtest1")
 
-    return after(vacuum, server.observed(running, contender))
+    return after(vacuum, server.observed(running, arm))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bench import contenders, jobs
+from bench import arms, jobs
 from bench.compare import Bench
 from bench.figure import Figure, Target
-from bench.process import ContenderFailed
+from bench.process import ProgramFailed
 from dbdyno.model import Address, Json
 from dbdyno.run.driver import ceiling
 from dbdyno.stats.response_times import Histogram
@@ -59,10 +59,10 @@ def measure_rates(generator: Path) -> list[Json]:
 def measure_rate(generator: Path, address: Address, per_s: float, seconds: float) -> Json:
     """Runs one rate; what was achieved, and how late the generator was itself.
 
-    Raises ContenderFailed where the step did not end well.
+    Raises ProgramFailed where the step did not end well.
     """
     limit_s = seconds + WARMUP_S + LIMIT_S
-    _, events = contenders.generate(generator, job(address, per_s, seconds), limit_s)
+    _, events = arms.generate(generator, job(address, per_s, seconds), limit_s)
     return figures(events, per_s, seconds)
 
 
@@ -81,7 +81,7 @@ def figures(events: list[Json], per_s: float, seconds: float) -> Json:
     """What the events of a run say of its pace. Times are in microseconds."""
     done = events[-1] if events else {}
     if done.get("status") != "ok":
-        raise ContenderFailed(f"{per_s} a second: {done.get('reason') or 'no end'}")
+        raise ProgramFailed(f"{per_s} a second: {done.get('reason') or 'no end'}")
     ticks = [event for event in events if event["event"] == "tick" and event["measured"]]
     lag, queue, response = Histogram(), Histogram(), Histogram()
     for tick in ticks:

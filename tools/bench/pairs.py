@@ -1,4 +1,4 @@
-"""Two contenders in turn, and what came out: pairs, ratios within pairs, their median and spread.
+"""Two arms in turn, and what came out: pairs, ratios within pairs, their median and spread.
 
 A host drifts from minute to minute, so only runs directly after each other are held against each
 other, and neither is always the first.
@@ -23,7 +23,7 @@ BRIEF_S = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """One run of a contender: what it did, and the CPU that it took itself."""
+    """One run of an arm: what it did, and the CPU that it took itself."""
 
     operations: int
     user_s: float
@@ -55,7 +55,7 @@ class Sample:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contender:
+class BenchArm:
     """A client that can be measured: `run` runs it once for so many seconds."""
 
     name: str
@@ -63,21 +63,21 @@ class Contender:
     missing: str | None = None  # why it cannot be run here, and the remedy
 
 
-def after(preparation: Callable[[], None], contender: Contender) -> Contender:
-    """The contender, with something done before each of its runs that is not measured."""
+def after(preparation: Callable[[], None], arm: BenchArm) -> BenchArm:
+    """The arm, with something done before each of its runs that is not measured."""
 
     def run(seconds: float) -> Sample:
         preparation()
-        return contender.run(seconds)
+        return arm.run(seconds)
 
-    return replace(contender, run=run)
+    return replace(arm, run=run)
 
 
-def steady(contender: Contender) -> Contender:
-    """The contender without its connecting: each run is a long one less a brief one."""
+def steady(arm: BenchArm) -> BenchArm:
+    """The arm without its connecting: each run is a long one less a brief one."""
 
     def run(seconds: float) -> Sample:
-        brief, long = contender.run(BRIEF_S), contender.run(seconds + BRIEF_S)
+        brief, long = arm.run(BRIEF_S), arm.run(seconds + BRIEF_S)
         return Sample(
             operations=long.operations - brief.operations,
             user_s=long.user_s - brief.user_s,
@@ -87,7 +87,7 @@ def steady(contender: Contender) -> Contender:
             switches=less(long.switches, brief.switches),
         )
 
-    return replace(contender, run=run)
+    return replace(arm, run=run)
 
 
 def less(amount: float | None, by: float | None) -> float | None:
@@ -120,8 +120,8 @@ class Pair:
 
 
 def alternate(
-    ours: Contender,
-    theirs: Contender,
+    ours: BenchArm,
+    theirs: BenchArm,
     *,
     count: int,
     seconds: int,
@@ -131,8 +131,8 @@ def alternate(
 
     `show` gets each pair with its number, from 1.
     """
-    for contender in (ours, theirs):
-        contender.run(WARM_UP_S)
+    for arm in (ours, theirs):
+        arm.run(WARM_UP_S)
     pairs = []
     for number in range(1, count + 1):
         if number % 2:

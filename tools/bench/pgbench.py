@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bench import contenders, jobs, server
+from bench import arms, jobs, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
-from bench.pairs import Contender, after
+from bench.pairs import BenchArm, after
 from dbdyno.engine import Server
 from dbdyno.model import Json
 
@@ -42,12 +42,12 @@ def measure(bench: Bench) -> Iterator[Figure]:
                     fresh(running, generator(bench, running, script, connections)),
                     fresh(
                         running,
-                        contenders.pgbench(server.address_of(running), script, connections),
+                        arms.pgbench(server.address_of(running), script, connections),
                     ),
                 )
 
 
-def generator(bench: Bench, running: Server, script: str, connections: int) -> Contender:
+def generator(bench: Bench, running: Server, script: str, connections: int) -> BenchArm:
     """The generator with a script of the workload, on one thread, as pgbench has it here."""
     address = server.address_of(running)
 
@@ -56,13 +56,13 @@ def generator(bench: Bench, running: Server, script: str, connections: int) -> C
             address, script, scale=SCALE, connections=connections, seconds=seconds
         ) | {"threads": 1}
 
-    return contenders.dyno(bench.generator, job)
+    return arms.dyno(bench.generator, job)
 
 
-def fresh(running: Server, contender: Contender) -> Contender:
-    """The contender, observed; what the run before left behind is not its to pay for."""
+def fresh(running: Server, arm: BenchArm) -> BenchArm:
+    """The arm, observed; what the run before left behind is not its to pay for."""
 
     def freshen() -> None:
         server.freshen_tpcb(running)
 
-    return after(freshen, server.observed(running, contender))
+    return after(freshen, server.observed(running, arm))

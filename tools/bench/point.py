@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bench import contenders, jobs, process, server
+from bench import arms, jobs, process, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
-from bench.pairs import Contender, steady
+from bench.pairs import BenchArm, steady
 from dbdyno.engine import Server
 from dbdyno.model import Address, Json
 
@@ -47,7 +47,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
                 bench,
                 subject(connections, cpu_max),
                 generator(bench, address, SBTEST, connections),
-                contenders.sysbench(address, SBTEST.rows, connections),
+                arms.sysbench(address, SBTEST.rows, connections),
             )
         for connections, cpu_max in BARE_LOOP_CPU_MAX.items():
             yield from compare(
@@ -65,7 +65,7 @@ def subject(connections: int, cpu_max: float | None) -> Subject:
 
 def generator(
     bench: Bench, address: Address, query: Query, connections: int, keys: Json | None = None
-) -> Contender:
+) -> BenchArm:
     """The generator with this query; `keys`: what else its job says."""
 
     def job(seconds: float) -> Json:
@@ -74,18 +74,18 @@ def generator(
         )
         return its | (keys or {})
 
-    return contenders.dyno(bench.generator, job)
+    return arms.dyno(bench.generator, job)
 
 
 def bare_loop(
     address: Address,
     query: Query,
     connections: int,
-    way: str = contenders.EPOLL,
+    way: str = arms.EPOLL,
     protocol: str = "postgres",
-) -> Contender:
+) -> BenchArm:
     """The bare loop with this query."""
-    return contenders.bare_loop(
+    return arms.bare_loop(
         address,
         query.sql,
         key_max=query.rows,
@@ -97,9 +97,9 @@ def bare_loop(
 
 def make_sbtest(running: Server) -> None:
     """Lets sysbench make its table, where it is installed."""
-    program = contenders.sysbench_program()
+    program = arms.sysbench_program()
     if program is None:
         return
-    command = contenders.sysbench_command(program, server.address_of(running), SBTEST.rows)
+    command = arms.sysbench_command(program, server.address_of(running), SBTEST.rows)
     process.run([*command, "prepare"], limit_s=PREPARE_S_MAX)
     server.settle(running)

@@ -16,7 +16,7 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC
 """The same on every host: no `PG*` variable of ours gets in."""
 
 
-class ContenderFailed(DynoError):
+class ProgramFailed(DynoError):
     """A program that is measured did not do its work."""
 
 
@@ -34,7 +34,7 @@ def run(command: Sequence[str | Path], *, limit_s: float, text: str = "") -> End
     """Runs a program with `text` as its standard input.
 
     The CPU is that of wait4(2): of the process, its threads and those of its children that it
-    waited for. Raises ContenderFailed where it ends with another status than 0, or not within
+    waited for. Raises ProgramFailed where it ends with another status than 0, or not within
     `limit_s` seconds.
     """
     words = [str(word) for word in command]
@@ -63,7 +63,7 @@ def run(command: Sequence[str | Path], *, limit_s: float, text: str = "") -> End
         said = output.read().decode(errors="replace")
         if process.returncode != 0:
             why = " ".join((errors.read().decode(errors="replace") or said).split())[-300:]
-            raise ContenderFailed(
+            raise ProgramFailed(
                 f"`{Path(words[0]).name}` ended with status {process.returncode}: {why}"
             )
         return Ended(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from bench import contenders, jobs
+from bench import arms, jobs
 from bench.compare import Bench, progress
 from bench.figure import Figure, Target
 from dbdyno.model import Address, Json
@@ -107,7 +107,7 @@ def cost(bench: Bench, job: Callable[[float], Json]) -> Cost:
     The CPU is the thread's own while it makes load. The process's CPU would include connecting,
     which can outweigh the operations of a second.
     """
-    generated = contenders.run_generator(bench.generator, job(bench.seconds))
+    generated = arms.run_generator(bench.generator, job(bench.seconds))
     return Cost(
         cpu_us=generated.thread_us / generated.sample.operations, peak_bytes=generated.peak_bytes
     )

@@ -1,4 +1,4 @@
-"""The PostgreSQL that contenders are measured on: the newest one here, with a table for each."""
+"""The PostgreSQL that arms are measured on: the newest one here, with a table for each."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.jobs import ACCOUNTS_OF_SCALE, TELLERS_OF_SCALE
-from bench.pairs import Contender, Sample
-from bench.process import ContenderFailed
+from bench.pairs import BenchArm, Sample
+from bench.process import ProgramFailed
 from dbdyno.engine import Build, Place, Server
 from dbdyno.engine.arm_server import provide
 from dbdyno.engine.postgres import build as fetch
@@ -105,35 +105,35 @@ def freshen_tpcb(server: Server) -> None:
 
 
 def observed(
-    running: Server, contender: Contender, cpu_s: Callable[[Server], float] | None = None
-) -> Contender:
-    """The contender, each run with the server's CPU: of its sessions, or what `cpu_s` tells."""
+    running: Server, arm: BenchArm, cpu_s: Callable[[Server], float] | None = None
+) -> BenchArm:
+    """The arm, each run with the server's CPU: of its sessions, or what `cpu_s` tells."""
     told = cpu_s or sessions_s
 
     def run(seconds: float) -> Sample:
         before_s = told(running)
-        sample = contender.run(seconds)
+        sample = arm.run(seconds)
         return replace(sample, server_s=told(running) - before_s)
 
-    return replace(contender, run=run)
+    return replace(arm, run=run)
 
 
 def sessions_s(running: Server) -> float:
     """The CPU of all sessions until now, when the last has ended, from their connecting on.
 
     The kernel adds what a process took to its parent's account when it has ended: exactly, and
-    shown in hundredths of a second. Raises ContenderFailed where one does not end.
+    shown in hundredths of a second. Raises ProgramFailed where one does not end.
     """
     end_s = time.monotonic() + SESSIONS_END_S_MAX
     while any(kind in SESSIONS for kind in running.processes().values()):
         if time.monotonic() > end_s:
-            raise ContenderFailed(f"a session is open {SESSIONS_END_S_MAX:g} s after its client")
+            raise ProgramFailed(f"a session is open {SESSIONS_END_S_MAX:g} s after its client")
         time.sleep(LOOK_S)
     return _stat(running).children_ticks / TICKS_PER_S
 
 
 def process_s(running: Server) -> float:
-    """The CPU of a server's one process until now. Raises ContenderFailed where it is gone."""
+    """The CPU of a server's one process until now. Raises ProgramFailed where it is gone."""
     found = _stat(running)
     return (found.user_ticks + found.system_ticks) / TICKS_PER_S
 
@@ -142,5 +142,5 @@ def _stat(running: Server) -> procfs.ProcessStat:
     """What the kernel says of the server's first process."""
     text = files.record(f"/proc/{running.postmaster_pid}/stat")
     if text is None:
-        raise ContenderFailed("the server is gone")
+        raise ProgramFailed("the server is gone")
     return procfs.process_stat(text)

@@ -11,11 +11,11 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from bench import contenders, mysql, point, server
+from bench import arms, mysql, point, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
-from bench.pairs import Contender, Sample
-from bench.process import ContenderFailed
+from bench.pairs import BenchArm, Sample
+from bench.process import ProgramFailed
 from bench.server import address_of
 from dbdyno.engine import Build, Server
 from dbdyno.engine.mysql.instruments import SETTING
@@ -50,12 +50,12 @@ def measure(bench: Bench) -> Iterator[Figure]:
 
 def of_mysql(bench: Bench, engine: str, here: Build) -> Iterator[Figure]:
     """The same of a MySQL or MariaDB, and of one beside it whose latches tell their waits."""
-    if contenders.sysbench_program() is None:
+    if arms.sysbench_program() is None:
         yield Figure(
             measurement=SHORT[engine],
             beside="no samples",
             what="CPU",
-            missing=contenders.NO_SYSBENCH,
+            missing=arms.NO_SYSBENCH,
         )
         return
     settings = mysql.SETTINGS | {SETTING: "ON"}
@@ -82,8 +82,8 @@ def pairs(  # noqa: PLR0913 (two servers and their loads, each by its name)
     name: str,
     asked: Server,
     left: Server,
-    ours: Contender,
-    theirs: Contender,
+    ours: BenchArm,
+    theirs: BenchArm,
     cpu_s: Callable[[Server], float],
 ) -> Iterator[Figure]:
     """Queries to a server that is sampled beside such to one that is not."""
@@ -95,17 +95,17 @@ def pairs(  # noqa: PLR0913 (two servers and their loads, each by its name)
     )
 
 
-def sampled(running: Server, contender: Contender) -> Contender:
-    """The contender, the server's sessions being sampled meanwhile."""
+def sampled(running: Server, arm: BenchArm) -> BenchArm:
+    """The arm, the server's sessions being sampled meanwhile."""
 
     def run(seconds: float) -> Sample:
         sampler = running.waits(JOB, EVERY, lambda line: None)
         assert sampler is not None, "each of these engines tells waits"
         with sampler:
             sampler.begin()
-            sample = contender.run(seconds)
+            sample = arm.run(seconds)
         if sampler.failure is not None:
-            raise ContenderFailed(sampler.failure)
+            raise ProgramFailed(sampler.failure)
         return sample
 
-    return replace(contender, run=run)
+    return replace(arm, run=run)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from bench import point, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
-from bench.pairs import Contender, Sample, steady
+from bench.pairs import BenchArm, Sample, steady
 from dbdyno.engine import Server
 from dbdyno.host import core_sets
 
@@ -37,7 +37,7 @@ def measure_with(bench: Bench, running: Server, connections: int) -> Iterator[Fi
     address = server.address_of(running)
     everywhere = frozenset(os.sched_getaffinity(0))
 
-    def ours(**keys: int | str) -> Contender:
+    def ours(**keys: int | str) -> BenchArm:
         one = point.generator(bench, address, point.ACCOUNT, connections, keys)
         return together(running, one)
 
@@ -58,7 +58,7 @@ def places(everywhere: Processors) -> dict[str, tuple[Processors, Processors]]:
     return {"same": (first, first), "apart": (first, second)}
 
 
-def together(running: Server, client: Contender) -> Contender:
+def together(running: Server, client: BenchArm) -> BenchArm:
     """The client without connecting; its CPU has that of the server's sessions in it."""
     observed = steady(server.observed(running, client))
 
@@ -70,9 +70,7 @@ def together(running: Server, client: Contender) -> Contender:
     return replace(observed, run=run)
 
 
-def placed(
-    running: Server, client: Contender, servers: Processors, clients: Processors
-) -> Contender:
+def placed(running: Server, client: BenchArm, servers: Processors, clients: Processors) -> BenchArm:
     """The client, with the server and itself on these processors while it runs."""
 
     def run(seconds: float) -> Sample:

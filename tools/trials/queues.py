@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from bench import contenders, jobs, server
+from bench import arms, jobs, server
 from bench.point import ACCOUNT, SCALE
 from dbdyno.host import program
 from dbdyno.model import Address, Json
@@ -46,7 +46,7 @@ def measure(address: Address, way: str, side: Side) -> Figures:
 
 def generated(generator: Path, its: Json) -> list[Json]:
     """The ticks of a job that count."""
-    _, events = contenders.generate(generator, its, its["stop"]["seconds"] + OVERTIME_S_MAX)
+    _, events = arms.generate(generator, its, its["stop"]["seconds"] + OVERTIME_S_MAX)
     return [event for event in events if event["event"] == "tick" and event["measured"]]
 
 

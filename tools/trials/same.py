@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from bench import contenders, jobs, server
+from bench import arms, jobs, server
 from bench.point import ACCOUNT, SCALE
 from dbdyno.model import Address
 from dbdyno.model.verdict import Aims
@@ -36,7 +36,7 @@ def measure(address: Address, side: Side) -> Figures:
     job = jobs.point(
         address, ACCOUNT.sql, key_max=ACCOUNT.rows, connections=CONNECTIONS, seconds=SECONDS
     )
-    sample = contenders.run_generator(side.generator, job).sample
+    sample = arms.run_generator(side.generator, job).sample
     return {RATE: sample.per_s, CPU: sample.cpu_us}
 
 

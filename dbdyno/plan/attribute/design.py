@@ -11,7 +11,7 @@ from dbdyno.model import Arm
 from dbdyno.model.attribution import Design, DesignKind, Factor
 from dbdyno.model.error import PlanError
 from dbdyno.plan.attribute.factor import Exchange, Sides, is_origin, together_of
-from dbdyno.plan.race.contender import ODD
+from dbdyno.plan.race.arm import ODD
 from dbdyno.stats import factorial
 
 FULL_MAX = 3

@@ -1,4 +1,4 @@
-"""The course of a race: its steps, the state that blocks begin from, how sides interleave."""
+"""The course of a race: its steps, the state that blocks begin from, how arms interleave."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from dbdyno import workload
 from dbdyno.model import Step, WorkloadUse, engine
-from dbdyno.plan.race.contender import Contender
+from dbdyno.plan.race.arm import RaceArm
 from dbdyno.plan.workload_use import HOST_CHECKED
 
 STEADY = 0.01
@@ -41,7 +41,7 @@ least noise (docs/benchmarks, "interleave").
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """The steps of a race, where its blocks begin, and how its sides interleave."""
+    """The steps of a race, where its blocks begin, and how its arms interleave."""
 
     steps: tuple[str, ...]  # those that are written; none: all of the workload
     measured: int
@@ -57,22 +57,20 @@ def steps_of(name: str, minutes: float) -> tuple[str, ...]:
     return tuple(step for least, step in STEPS.get(name, ()) if minutes >= least)
 
 
-def course(
-    use: WorkloadUse, sides: Sequence[Contender], plan: Path, scatter: float | None
-) -> Course:
-    """The course that suits workload, sides and the host's scatter. Raises WorkloadError."""
-    steps = expanded(use, sides[0].engine, plan)
+def course(use: WorkloadUse, arms: Sequence[RaceArm], plan: Path, scatter: float | None) -> Course:
+    """The course that suits workload, arms and the host's scatter. Raises WorkloadError."""
+    steps = expanded(use, arms[0].engine, plan)
     after = loaded(use, steps)
-    elsewhere = any(side.elsewhere for side in sides)
+    elsewhere = any(arm.elsewhere for arm in arms)
     rest = steps[after:]
     writes = any(step.writes for step in rest)
     hidden = any(step.writes and not step.measured for step in rest)
     can_save = bool(after and rest) and not elsewhere
-    turns = all("slices" in engine.of(side.engine).can for side in sides)
+    turns = all("slices" in engine.of(arm.engine).can for arm in arms)
     turns &= (can_save and not hidden) if writes else after < len(steps)
     noisy = scatter is None or scatter >= STEADY
     save = steps[after - 1].name if can_save else None
-    prewarmed = all("prewarm" in engine.of(side.engine).can for side in sides)
+    prewarmed = all("prewarm" in engine.of(arm.engine).can for arm in arms)
     return Course(
         steps=use.steps or (),
         measured=sum(step.measured for step in rest),
@@ -103,7 +101,7 @@ def reason(*, turns: bool, noisy: bool, scatter: float | None) -> str:
     """The reason for the interleaving, in words."""
     seen = "" if scatter is None else f"fixed work scattered by {100 * scatter:.1f} % here"
     if not turns:
-        return "its steps write and begin from no copy, so that sides follow one another"
+        return "its steps write and begin from no copy, so that arms follow one another"
     if noisy:
-        return f"{seen + ', so ' if seen else ''}sides take turns within each step"
-    return f"{seen}: a quiet host, so that each side has it alone"
+        return f"{seen + ', so ' if seen else ''}arms take turns within each step"
+    return f"{seen}: a quiet host, so that each arm has it alone"

@@ -20,7 +20,7 @@ MEMORY_USUAL = GB
 CACHED = 4
 """A server's memory by its data: a quarter of it is what the published caches hold of theirs."""
 DISK_SHARE = 0.25
-"""Of the free disk, for the data of all sides; copies and logs take as much again, and more."""
+"""Of the free disk, for the data of all arms; copies and logs take as much again, and more."""
 CLIENTS_SHARE = 0.75
 """Clients by cores, as in the published studies (docs/workload.md)."""
 BLOCKS = 6
@@ -97,5 +97,5 @@ def seconds(minutes: float, arms: int, steps: int) -> int:
 
 
 def run_s(minutes: float, arms: int) -> float:
-    """The seconds that one side may take for a workload with an amount of work."""
+    """The seconds that one arm may take for a workload with an amount of work."""
     return 60 * minutes / (3 * arms)

@@ -12,7 +12,7 @@ from dbdyno import workload
 from dbdyno.model import WorkloadUse
 from dbdyno.model.plan import LENGTH
 from dbdyno.model.size import Capacity
-from dbdyno.plan.race.contender import Contender, named
+from dbdyno.plan.race.arm import RaceArm, named
 from dbdyno.plan.race.course import DEFAULT, Course, course, steps_of
 from dbdyno.plan.race.sizes import LENGTHS, Sizes, fitting, run_s, seconds
 from dbdyno.plan.schedule import SAVE
@@ -21,7 +21,7 @@ from dbdyno.workload import mixes
 MADE_BY = "# Made by: "
 """The beginning of the first line of a race's plan; the command follows."""
 WHOLE_S = 120.0
-"""One side's time from which a workload of many steps keeps more of its rates."""
+"""One arm's time from which a workload of many steps keeps more of its rates."""
 REPEATS_FROM = 20.0
 """Minutes from which a disturbed block is done again; in shorter races it counts, and is named."""
 REPORT_SHARE = 0.1
@@ -29,7 +29,7 @@ REPORT_SHARE = 0.1
 LONG = 10.0
 """Minutes from which a step has a second of warm-up; before that half a one."""
 SPARE_CORES = 4
-"""With fewer of them the sides have no processors to spare, and turns are shorter."""
+"""With fewer of them the arms have no processors to spare, and turns are shorter."""
 SHORT_TURN_S = 0.5
 NAME_MAX = 60
 COLUMNS = 100
@@ -40,7 +40,7 @@ class Race:
     """The race that is asked for."""
 
     command: str | None  # that repeats it; None: it was asked by `dyno init`
-    sides: tuple[Contender, ...]
+    arms: tuple[RaceArm, ...]
     minutes: float
     workload: str | None = None  # None: DEFAULT, or scripts
     steps: tuple[str, ...] = ()
@@ -49,9 +49,9 @@ class Race:
     processor: int | None = None  # that one client and the server share; None: as the host likes
 
 
-def name_of(sides: Sequence[Contender]) -> str:
+def name_of(arms: Sequence[RaceArm]) -> str:
     """The name of the plan and its results: race-pg17-pg18."""
-    return named("race-" + "-".join(side.name for side in sides), NAME_MAX)
+    return named("race-" + "-".join(arm.name for arm in arms), NAME_MAX)
 
 
 def text_of(race: Race, plan: Path, host: Capacity, scatter: float | None) -> str:
@@ -61,9 +61,9 @@ def text_of(race: Race, plan: Path, host: Capacity, scatter: float | None) -> st
     """
     use = use_of(race)
     names = workload.used(use, plan).file.parameters
-    sizes = fitting(names, len(race.sides), race.minutes, host)
+    sizes = fitting(names, len(race.arms), race.minutes, host)
     parameters = parameters_of(names, sizes, race)
-    way = course(replace(use, parameters=parameters), race.sides, plan, scatter)
+    way = course(replace(use, parameters=parameters), race.arms, plan, scatter)
     if not way.writes:
         parameters.pop("write_seconds", None)
     chosen = way.interleave == "slice" and race.blocks is None
@@ -72,7 +72,7 @@ def text_of(race: Race, plan: Path, host: Capacity, scatter: float | None) -> st
     parameters |= dict.fromkeys(lengths, lasting(race, way))
     lines = [
         *heading(race, plan),
-        *(line for side in race.sides for line in of_side(side, sizes)),
+        *(line for arm in race.arms for line in of_arm(arm, sizes)),
         *of_workload(race, use, way),
         *of_parameters(parameters),
         *of_placement(race),
@@ -111,8 +111,8 @@ def parameters_of(names: Mapping[str, object], sizes: Sizes, race: Race) -> dict
 
 
 def of_inserts(rows: int, race: Race) -> dict[str, object]:
-    """The Insert Benchmark, an amount of work, in the time that one side's way through it has."""
-    one_s = run_s(race.minutes, len(race.sides))
+    """The Insert Benchmark, an amount of work, in the time that one arm's way through it has."""
+    one_s = run_s(race.minutes, len(race.arms))
     return {
         "rows_i1": max(1000, rows // 5),
         "rows_i2": max(100, rows // 50),
@@ -122,7 +122,7 @@ def of_inserts(rows: int, race: Race) -> dict[str, object]:
 
 def lasting(race: Race, way: Course) -> int:
     """The seconds of each step where dyno does not choose them later, as it does for turns."""
-    return seconds(race.minutes, len(race.sides), way.measured)
+    return seconds(race.minutes, len(race.arms), way.measured)
 
 
 # --- Text ------------------------------------------------------------------------------------
@@ -142,25 +142,25 @@ def heading(race: Race, plan: Path) -> Iterator[str]:
         yield f"#     dyno run {plan.with_stem('mine')} --out {plan.parent}"
     yield ""
     yield "seed = 1  # draws the order of the arms and every value"
-    yield f"base = {quoted(race.sides[0].name)}  # the others are compared with it"
+    yield f"base = {quoted(race.arms[0].name)}  # the others are compared with it"
 
 
-def of_side(side: Contender, sizes: Sizes) -> Iterator[str]:
+def of_arm(arm: RaceArm, sizes: Sizes) -> Iterator[str]:
     """An arm."""
     yield ""
-    yield f"[arms.{key(side.name)}]"
-    yield f"engine = {quoted(side.engine)}"
-    for name, value in side.origin.items():
+    yield f"[arms.{key(arm.name)}]"
+    yield f"engine = {quoted(arm.engine)}"
+    for name, value in arm.origin.items():
         yield f"{name} = {quoted(value)}"
-    for name, of_access in side.access.items():
+    for name, of_access in arm.access.items():
         yield f"{name} = {value_of(of_access)}"
-    if side.config is not None:
-        ours = "/" not in side.config
-        yield f"config = {quoted(side.config)}" + "  # `dyno config show` prints it" * ours
+    if arm.config is not None:
+        ours = "/" not in arm.config
+        yield f"config = {quoted(arm.config)}" + "  # `dyno config show` prints it" * ours
         if ours:
             yield f"memory = {quoted(sizes.memory)}  # that the preset is sized to"
-    if side.settings:
-        yield f"settings = {value_of(side.settings)}  # on top of its config"
+    if arm.settings:
+        yield f"settings = {value_of(arm.settings)}  # on top of its config"
 
 
 def of_workload(race: Race, use: WorkloadUse, way: Course) -> Iterator[str]:

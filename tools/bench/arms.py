@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import process
-from bench.pairs import Contender, Sample
-from bench.process import ContenderFailed, Ended
+from bench.pairs import BenchArm, Sample
+from bench.process import Ended, ProgramFailed
 from dbdyno.model import Address, Json
 from dbdyno.model.events import Hello, parse
 from dbdyno.model.job import server_json
@@ -27,7 +27,7 @@ BARE_LOOP = ROOT / "target/release/examples/bare_loop"
 PYTHON_CLIENT = Path(__file__).with_name("python_client.py")
 DEBIAN_PGBENCH = "usr/lib/postgresql/*/bin/pgbench"
 OVERTIME_S_MAX = 120
-"""How much longer than asked for a contender may take: connecting, starting, ending."""
+"""How much longer than asked for an arm may take: connecting, starting, ending."""
 
 PGBENCH_COUNT = re.compile(r"^number of transactions actually processed: (\d+)", re.MULTILINE)
 PGBENCH_FAILED = re.compile(r"^number of failed transactions: (\d+)", re.MULTILINE)
@@ -47,25 +47,25 @@ PLACEHOLDERS = {"postgres": "$1", "mysql": "?"}
 NO_BARE_LOOP = "not built: cargo build --release --example bare_loop"
 
 
-def absent(name: str, missing: str) -> Contender:
-    """A contender that is not on this machine."""
+def absent(name: str, missing: str) -> BenchArm:
+    """An arm that is not on this machine."""
 
     def run(seconds: float) -> Sample:
-        raise ContenderFailed(f"{name}: {missing}")
+        raise ProgramFailed(f"{name}: {missing}")
 
-    return Contender(name=name, run=run, missing=missing)
+    return BenchArm(name=name, run=run, missing=missing)
 
 
 # --- The generator -----------------------------------------------------------------------------
 
 
-def dyno(generator: Path, job: Callable[[float], Json], *, rows: bool = False) -> Contender:
+def dyno(generator: Path, job: Callable[[float], Json], *, rows: bool = False) -> BenchArm:
     """The load generator with the job made for so many seconds; `rows`: they are counted."""
 
     def run(seconds: float) -> Sample:
         return run_generator(generator, job(seconds), rows=rows).sample
 
-    return Contender(name="dyno-loadgen", run=run)
+    return BenchArm(name="dyno-loadgen", run=run)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ class Generated:
 def run_generator(generator: Path, job: Json, *, rows: bool = False) -> Generated:
     """Runs a timed job.
 
-    Raises ContenderFailed where it does not end well, GeneratorError for a debug build.
+    Raises ProgramFailed where it does not end well, GeneratorError for a debug build.
     """
     ended, events = generate(generator, job, job["stop"]["seconds"] + OVERTIME_S_MAX)
     done = events[-1]
@@ -96,7 +96,7 @@ def run_generator(generator: Path, job: Json, *, rows: bool = False) -> Generate
 def generate(generator: Path, job: Json, limit_s: float) -> tuple[Ended, list[Json]]:
     """Runs a job within `limit_s` seconds; how the program ended, and its events.
 
-    Raises ContenderFailed where it does not end well, GeneratorError for a debug build.
+    Raises ProgramFailed where it does not end well, GeneratorError for a debug build.
     """
     ended = process.run([generator], limit_s=limit_s, text=json.dumps(job))
     lines = ended.output.splitlines()
@@ -106,7 +106,7 @@ def generate(generator: Path, job: Json, limit_s: float) -> tuple[Ended, list[Js
     events = [json.loads(line) for line in lines]
     done = events[-1]
     if done["event"] != "done" or done["status"] != "ok":
-        raise ContenderFailed(f"dyno-loadgen ended badly: {done.get('reason')}")
+        raise ProgramFailed(f"dyno-loadgen ended badly: {done.get('reason')}")
     return ended, events
 
 
@@ -124,7 +124,7 @@ def sampled(ended: Ended, operations: int, per_s: float) -> Sample:
 # --- The others --------------------------------------------------------------------------------
 
 
-def pgbench(address: Address, script: str, connections: int) -> Contender:
+def pgbench(address: Address, script: str, connections: int) -> BenchArm:
     """pgbench with one of its built-in scripts, prepared statements and one thread."""
     program = pgbench_program()
     if program is None:
@@ -137,7 +137,7 @@ def pgbench(address: Address, script: str, connections: int) -> Contender:
         command += [address.database]
         return pgbench_sample(process.run(command, limit_s=seconds + OVERTIME_S_MAX))
 
-    return Contender(name="pgbench", run=run)
+    return BenchArm(name="pgbench", run=run)
 
 
 def pgbench_program() -> Path | None:
@@ -152,11 +152,11 @@ def pgbench_program() -> Path | None:
 
 
 def pgbench_sample(ended: Ended) -> Sample:
-    """What pgbench's summary says. Raises ContenderFailed where transactions failed."""
+    """What pgbench's summary says. Raises ProgramFailed where transactions failed."""
     count, rate = PGBENCH_COUNT.search(ended.output), PGBENCH_RATE.search(ended.output)
     failed = PGBENCH_FAILED.search(ended.output)
     if count is None or rate is None or (failed is not None and int(failed[1])):
-        raise ContenderFailed(f"pgbench said: {' '.join(ended.output.split())[-300:]}")
+        raise ProgramFailed(f"pgbench said: {' '.join(ended.output.split())[-300:]}")
     return sampled(ended, int(count[1]), float(rate[1]))
 
 
@@ -167,7 +167,7 @@ def sysbench(
     script: str = POINT_SELECT,
     *,
     driver: str = "pgsql",
-) -> Contender:
+) -> BenchArm:
     """sysbench on its own table; it has a thread for each connection. An operation is an event."""
     program = sysbench_program()
     if program is None:
@@ -179,7 +179,7 @@ def sysbench(
         ended = process.run(command + more, limit_s=seconds + OVERTIME_S_MAX)
         return sysbench_sample(ended)
 
-    return Contender(name="sysbench", run=run)
+    return BenchArm(name="sysbench", run=run)
 
 
 def sysbench_program() -> Path | None:
@@ -210,10 +210,10 @@ def sysbench_command(
 
 
 def sysbench_sample(ended: Ended) -> Sample:
-    """What sysbench's summary says. Raises ContenderFailed where it ignored errors."""
+    """What sysbench's summary says. Raises ProgramFailed where it ignored errors."""
     events, ignored = SYSBENCH_EVENTS.search(ended.output), SYSBENCH_IGNORED.search(ended.output)
     if events is None or (ignored is not None and int(ignored[1])):
-        raise ContenderFailed(f"sysbench said: {' '.join(ended.output.split())[-300:]}")
+        raise ProgramFailed(f"sysbench said: {' '.join(ended.output.split())[-300:]}")
     return sampled(ended, int(events[1]), float(events[2]))
 
 
@@ -225,7 +225,7 @@ def bare_loop(  # noqa: PLR0913 (each by its name)
     connections: int,
     way: str = EPOLL,
     protocol: str = "postgres",
-) -> Contender:
+) -> BenchArm:
     """The least that any client can do, by one of `WAYS` (loadgen/benches/bare_loop).
 
     `sql` ends where the key follows, drawn from 1 to `key_max`.
@@ -250,10 +250,10 @@ def bare_loop(  # noqa: PLR0913 (each by its name)
         per_s = outcome["operations"] / outcome["active_ns"] * 1e9
         return sampled(ended, outcome["operations"], per_s)
 
-    return Contender(name=name, run=run)
+    return BenchArm(name=name, run=run)
 
 
-def python_client(address: Address, clients: int = 1) -> Contender:
+def python_client(address: Address, clients: int = 1) -> BenchArm:
     """The Insert Benchmark's clients as a Python program; it reports its own CPU.
 
     So that the start of the interpreter, which a long benchmark does not feel, is left out.
@@ -274,4 +274,4 @@ def python_client(address: Address, clients: int = 1) -> Contender:
             per_s=outcome["rows"] / outcome["active_s"],
         )
 
-    return Contender(name="Python", run=run)
+    return BenchArm(name="Python", run=run)

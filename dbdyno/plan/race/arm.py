@@ -1,6 +1,6 @@
-"""The contenders of a race as a person writes them: `17`, `mysql:9.7`, a folder, a build, a DSN.
+"""The arms of a race as a person writes them: `17`, `mysql:9.7`, a folder, a build, a DSN.
 
-After a semicolon come settings of this contender alone: `18;jit=off`.
+After a semicolon come settings of this arm alone: `18;jit=off`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dbdyno.model.version import Version
 from dbdyno.plan.arm import SETTING, VERSION
 
 CONFIGS = ("x10a", "x10b", "z12a")
-"""The published base configurations; a contender takes the first that is for its version."""
+"""The published base configurations; an arm takes the first that is for its version."""
 NO_CONFIG = "default"
 """`--config default`: the server's own defaults."""
 OF_SERVER = ("config", "build")
-"""Keys of a contender that are no settings of its server."""
+"""Keys of an arm that are no settings of its server."""
 OF_DSN = ("env", "passfile", "insecure", "allow_drop")
-"""Keys of a contender that runs elsewhere; it has no others."""
+"""Keys of an arm that runs elsewhere; it has no others."""
 SWITCHES = ("insecure", "allow_drop")
 FORMS = "a version (17), engine:version (mysql:9.7), a folder, a build's name or a DSN"
 ODD = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -54,8 +54,8 @@ class Here:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contender:
-    """A side of a race: an arm of the plan to be."""
+class RaceArm:
+    """An arm of the plan to be."""
 
     name: str
     engine: str
@@ -70,26 +70,26 @@ class Contender:
         return "dsn" in self.origin
 
 
-def contenders(
+def arms(
     written: Sequence[str], settings: Sequence[str], configs: Sequence[str], here: Here
-) -> tuple[Contender, ...]:
-    """The sides of a race. A single contender races itself with `settings`, which the last takes.
+) -> tuple[RaceArm, ...]:
+    """The arms of a race. A single arm races itself with `settings`, which the last takes.
 
     Raises PlanError in one line for what cannot race.
     """
     if not written:
-        raise PlanError(f"no contender: name two, each {FORMS}")
+        raise PlanError(f"no arm: name two, each {FORMS}")
     if len(written) == 1 and not settings:
         raise PlanError(
-            "one contender: name a second, or what differs: "
+            "one arm: name a second, or what differs: "
             f"dyno race {shown(written[0])} --set NAME=VALUE"
         )
     configs = configs or CONFIGS
     texts = list(written) if len(written) > 1 else [written[0], written[0]]
     texts[-1] = ";".join([texts[-1], *settings])
-    found: list[Contender] = []
+    found: list[RaceArm] = []
     for text in texts:
-        one = contender(text, configs, here)
+        one = arm(text, configs, here)
         names = [other.name for other in found]
         again = 2 + sum(re.fullmatch(rf"{re.escape(one.name)}(-\d+)?", each) is not None
                         for each in names) - 1  # fmt: skip
@@ -97,10 +97,10 @@ def contenders(
     return tuple(found)
 
 
-def contender(text: str, configs: Sequence[str], here: Here) -> Contender:
-    """One side from what a person wrote. Raises PlanError that begins with it."""
+def arm(text: str, configs: Sequence[str], here: Here) -> RaceArm:
+    """An arm from what a person wrote. Raises PlanError that begins with it."""
     place, *pairs = text.split(";")
-    where = f"contender `{shown(text)}`"
+    where = f"arm `{shown(text)}`"
     keys = dict(pair_of(pair, where) for pair in pairs)
     if URI.match(place):
         return of_dsn(place, keys, where)
@@ -122,7 +122,7 @@ def contender(text: str, configs: Sequence[str], here: Here) -> Contender:
 
 
 def shown(text: str) -> str:
-    """The text of a contender, without a password that may be in it."""
+    """The text of an arm, without a password that may be in it."""
     return re.sub(r"(://[^:/@\s]*):[^@/\s]*@", r"\1:…@", text)
 
 
@@ -136,13 +136,13 @@ def pair_of(text: str, where: str) -> tuple[str, str]:
 
 def named(text: str, length_max: int = NAME_MAX) -> str:
     """A text as a name: no characters that a folder's name should not have."""
-    return ODD.sub("_", text).strip("._+-")[:length_max].rstrip("._+-") or "side"
+    return ODD.sub("_", text).strip("._+-")[:length_max].rstrip("._+-") or "arm"
 
 
 # --- Where a server comes from ---------------------------------------------------------------
 
 
-def of_place(place: str, recipe: str | None, where: str, here: Here) -> tuple[Contender, Version]:
+def of_place(place: str, recipe: str | None, where: str, here: Here) -> tuple[RaceArm, Version]:
     """A server of this host, without settings, and the series that it is of. Raises PlanError."""
     match = ENGINE.fullmatch(place)
     if VERSION.fullmatch(place):
@@ -168,25 +168,25 @@ def of_place(place: str, recipe: str | None, where: str, here: Here) -> tuple[Co
 
 def of_version(
     its: str, release: str, recipe: str | None, name: str | None = None
-) -> tuple[Contender, Version]:
+) -> tuple[RaceArm, Version]:
     """A server by its version, brought, built by a recipe, or found under the usual paths."""
     name = name or f"{engine.of(its).short}{release}"
     origin = {"version": release} | ({"build": recipe} if recipe else {})
     name += f"-{recipe}" if recipe else ""
-    return Contender(name=name, engine=its, origin=origin), series(its, release)
+    return RaceArm(name=name, engine=its, origin=origin), series(its, release)
 
 
-def of_found(found: Found, name: str, origin: Mapping[str, str]) -> tuple[Contender, Version]:
+def of_found(found: Found, name: str, origin: Mapping[str, str]) -> tuple[RaceArm, Version]:
     """A server that lies here; one that is called by figures alone has its engine before them."""
     short = engine.of(found.engine).short
     name = short + name if VERSION.fullmatch(name) else name or short
     return (
-        Contender(name=name, engine=found.engine, origin=origin),
+        RaceArm(name=name, engine=found.engine, origin=origin),
         series(found.engine, found.version),
     )
 
 
-def of_dsn(uri: str, keys: Mapping[str, str], where: str) -> Contender:
+def of_dsn(uri: str, keys: Mapping[str, str], where: str) -> RaceArm:
     """A server that runs elsewhere, and how it is entered. Raises PlanError."""
     forms = {
         scheme: name
@@ -222,7 +222,7 @@ def of_dsn(uri: str, keys: Mapping[str, str], where: str) -> Contender:
     its = forms[parts.scheme]
     host = parts.hostname or engine.of(its).short
     host += f"-{parts.port}" if parts.port is not None else ""
-    return Contender(name=named(host), engine=its, origin={"dsn": uri}, access=access)
+    return RaceArm(name=named(host), engine=its, origin={"dsn": uri}, access=access)
 
 
 def series(its: str, release: str) -> Version:

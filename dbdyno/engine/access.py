@@ -9,7 +9,6 @@ data_root/<arm>/load.key         its key, of the server's account alone
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -99,21 +98,13 @@ class Entrance:
         self.folder = folder
         self.certificate_file, self.key_file = folder / "load.crt", folder / "load.key"
         self.certificate = made_certificate(access.address) if access.tls else None
-        self._account = account
+        self.account = account
 
     def write(self) -> None:
         """Writes certificate and key for the server's account."""
         if self.certificate is not None:
-            self.write_file(self.certificate_file, self.certificate.text, mode=0o644)
-            self.write_file(self.key_file, self.certificate.key, mode=0o600)
-
-    def write_file(self, path: Path, text: str, *, mode: int) -> None:
-        """Writes a file of the server's account, which never has another mode."""
-        path.unlink(missing_ok=True)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(text)
-        self._account.own(path)
+            self.account.give(self.certificate_file, self.certificate.text)
+            self.account.give(self.key_file, self.certificate.key, mode=0o600)
 
     def load_address(self, own: Address, *, exposed: bool) -> Address:
         """Where the load connects; `own`: the server's address for the lab.

@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ KEY_DIGITS = 12
 UNFINISHED = ".new-"
 GONE = ".gone-"
 """How names begin of folders that are being made, or removed; what a break leaves is swept up."""
+WAL_LINKS = ("pg_wal", "pg_xlog")
+"""Links that the lab lets a data directory have."""
 COPY_S_MAX = 6 * 3600.0
 """For a terabyte on a disk that does 50 MB/s."""
 
@@ -56,13 +59,29 @@ def key_of(parts: Json) -> str:
 
 
 def census(*folders: Path) -> Census:
-    """Files and bytes below folders; links are not followed."""
+    """Files and bytes below folders; links count as files, wherever they lead, and lead nowhere."""
     files = size = 0
     for folder in folders:
-        for inside, _, names in os.walk(folder):
-            files += len(names)
-            size += sum(os.lstat(os.path.join(inside, name)).st_size for name in names)
+        for inside, below, names in os.walk(folder):
+            links = [name for name in below if os.path.islink(os.path.join(inside, name))]
+            for name in (*names, *links):
+                files += 1
+                size += os.lstat(os.path.join(inside, name)).st_size
     return Census(files=files, bytes=size)
+
+
+def special_file(folder: Path) -> Path | None:
+    """The first link, FIFO, socket or device below a folder of data; None where there is none.
+
+    The link to a write-ahead log beside the data, which the lab makes, is none.
+    """
+    for inside, folders, names in os.walk(folder):
+        for path in (Path(inside, name) for name in (*folders, *names)):
+            mode = path.lstat().st_mode
+            of_wal = path.parent == folder and path.name in WAL_LINKS
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or of_wal):
+                return path
+    return None
 
 
 # --- Finding one -----------------------------------------------------------------------------
@@ -114,6 +133,9 @@ def damage(copy: Copy) -> str | None:
         return f"its data are of {its.traits.product} {now.major}, not {copy.facts['major']}"
     if now.sha256 != copy.facts["control_sha256"]:
         return f"its {now.of} was changed since: a server was started in it"
+    for folder in folders_of(copy):
+        if (special := special_file(folder)) is not None:
+            return f"`{special}` is no file or folder"
     found = census(*folders_of(copy))
     kept = Census(files=copy.facts["files"], bytes=copy.facts["bytes"])
     if found != kept:
@@ -155,6 +177,9 @@ def keep(source: Source, parts: Json, about: Json) -> Copy:
     `about`: further facts for golden.json. Everything is on the disk before the copy has its name.
     Raises HostError where the disk refuses.
     """
+    for folder in filter(None, (source.data_dir, source.wal_dir)):
+        if (special := special_file(folder)) is not None:
+            raise ServerError(f"`{source.data_dir}` is not kept: `{special}` is no file or folder")
     now = engine.of(source.engine).fingerprint(source.data_dir, source.wal_dir)
     key = key_of(parts)
     discard(source.data_root, key)

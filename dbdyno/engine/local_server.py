@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
+import shutil
 import subprocess
 import time
 from abc import abstractmethod
@@ -147,9 +148,7 @@ class Home:
         for folder in filter(None, (self.wal_folder, self.folder)):
             data_folder.remove(folder)
         if self.socket_dir.is_dir():
-            for file in self.socket_dir.iterdir():
-                file.unlink()
-            self.socket_dir.rmdir()
+            shutil.rmtree(self.socket_dir)
         if self._entry is not None:
             leftovers.unregister(self._entry)
 

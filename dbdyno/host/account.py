@@ -19,6 +19,11 @@ from dbdyno.model import Json, engine
 from dbdyno.model.error import HostError, ServerError
 
 LAST_RESORT = "nobody"
+WRITE = 'rm -f -- "$0" && cat >"$0"'
+APPEND = 'cat >>"$0"'
+MAKE_FOLDER = 'mkdir -p -m 0700 -- "$0"'
+WRITE_S_MAX = 20.0
+"""Longer than any small file takes; a FIFO with nobody at its other end takes for ever."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,16 +49,63 @@ class Account:
             options |= {"user": self.uid, "group": self.gid, "extra_groups": []}
         return options
 
-    def own(self, path: Path) -> None:
-        """Gives `path` to the account."""
+    def own(self, file: int) -> None:
+        """Gives an open file or folder to the account."""
         if self.other:
-            os.chown(path, self.uid, self.gid)
+            os.fchown(file, self.uid, self.gid)
 
     def make_folder(self, path: Path) -> None:
-        """Makes the folder `path` for the account alone (mode 0700) where it is not there yet."""
-        path.mkdir(exist_ok=True)
-        path.chmod(0o700)
-        self.own(path)
+        """Makes the folder `path` for the account alone (mode 0700) where it is not there yet.
+
+        The folder above has to be one that the account cannot change: `make_folder_within` makes
+        one in its own. Raises OSError, also where a link or a file lies there.
+        """
+        path.mkdir(mode=0o700, exist_ok=True)
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            os.fchmod(folder, 0o700)
+            self.own(folder)
+        finally:
+            os.close(folder)
+
+    def give(self, path: Path, text: str, *, mode: int = 0o644) -> None:
+        """Writes a file of the account, which never has another mode.
+
+        The folder has to be one that the account cannot change: `write` writes into its own.
+        """
+        path.unlink(missing_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
+            os.fchmod(file.fileno(), mode)
+            self.own(file.fileno())
+            file.write(text)
+
+    def make_folder_within(self, path: Path) -> None:
+        """Makes the folder `path` in a folder of the account, by the account's rights alone.
+
+        Raises ServerError.
+        """
+        self._do(MAKE_FOLDER, path)
+
+    def write(self, path: Path, text: str) -> None:
+        """Writes a file in a folder of the account, by the account's rights alone.
+
+        What lies there is removed before, so that nothing is written through a link. Raises
+        ServerError.
+        """
+        self._do(WRITE, path, text)
+
+    def append(self, path: Path, text: str) -> None:
+        """Adds to a file in a folder of the account, by the account's rights alone.
+
+        Raises ServerError.
+        """
+        self._do(APPEND, path, text)
+
+    def _do(self, script: str, path: Path, text: str = "") -> None:
+        """Has a shell do what `script` says with `path`, and with `text` as its input."""
+        done = run(["sh", "-c", script, path], self, limit_s=WRITE_S_MAX, input=text)
+        if done.returncode != 0:
+            raise ServerError(f"`{path}` cannot be written: {' '.join(done.stderr.split())}")
 
 
 def choose(name: str, requested: str | None = None) -> Account:
@@ -116,6 +168,8 @@ def run(
     other than 0 is the caller's to judge.
     """
     options = {"cwd": "/"} | account.options() | options
+    if "input" in options:
+        del options["stdin"]
     try:
         return subprocess.run(
             [str(part) for part in command],
@@ -145,6 +199,25 @@ def blocked_at(path: Path, account: Account) -> Path | None:
         except (FileNotFoundError, NotADirectoryError):
             return None
         if not may_enter(found, account):
+            return folder
+    return None
+
+
+def changeable_at(path: Path, account: Account) -> Path | None:
+    """The first folder on the way to `path` that somebody beside root can change; None: none is.
+
+    Of a lab that runs as its servers' own account nothing is asked: it has no rights to lose. In a
+    sticky folder as /tmp others cannot exchange what is not theirs.
+    """
+    if not account.other:
+        return None
+    for folder in [*reversed(path.absolute().parents), path.absolute()]:
+        try:
+            status = folder.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        open_to_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if status.st_uid != 0 or (open_to_others and not status.st_mode & stat.S_ISVTX):
             return folder
     return None
 

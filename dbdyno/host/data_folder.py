@@ -7,7 +7,10 @@ wal_root/<arm>/wal/              its write-ahead log, where the plan names a fol
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
+import stat
 from pathlib import Path
 
 from dbdyno.host import account as accounts
@@ -16,6 +19,8 @@ from dbdyno.host.account import Account
 from dbdyno.model.error import HostError, ServerError
 
 MARK = "made-by-dyno"
+READ_BYTES_MAX = 1 << 20
+"""More than any file has that is read whole."""
 
 
 def check(folder: Path, account: Account, arm: str) -> None:
@@ -24,6 +29,11 @@ def check(folder: Path, account: Account, arm: str) -> None:
         raise HostError(
             f"server.data_dir: account `{account.name}` cannot enter `{blocked}`: choose another "
             f"folder, or open it (chmod o+x {blocked})"
+        )
+    if changeable := accounts.changeable_at(folder.parent, account):
+        raise HostError(
+            f"server.data_dir: others than root can change `{changeable}`, and so exchange what "
+            "root writes below it: choose another folder, or let root alone own and change it"
         )
     if not folder.exists():
         return
@@ -41,13 +51,25 @@ def check(folder: Path, account: Account, arm: str) -> None:
 
 def user_of(folder: Path) -> int | None:
     """The server process that works in `folder`; None where nobody does."""
-    pid_file = folder / "data" / "postmaster.pid"
     try:
-        pid = int(pid_file.read_text().split("\n", 1)[0])
-    except (FileNotFoundError, ValueError):
+        pid = int(read(folder / "data", "postmaster.pid").split(b"\n", 1)[0])
+    except (OSError, ValueError):
         pid = None
     working = process.working_in(folder)
     return pid if pid in working else min(working, default=None)
+
+
+def read(folder: Path, name: str, bytes_max: int = READ_BYTES_MAX) -> bytes:
+    """The first bytes of a file in a server's folder, whose account may have put anything there.
+
+    Raises FileNotFoundError; OSError where a link, a FIFO or the file of somebody else lies there.
+    """
+    path = folder / name
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != folder.lstat().st_uid:
+            raise PermissionError(errno.EPERM, "is no file of the server's account", str(path))
+        return file.read(bytes_max)
 
 
 def make(folder: Path, name: str, account: Account) -> Path:

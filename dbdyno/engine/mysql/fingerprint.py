@@ -10,6 +10,7 @@ import hashlib
 from pathlib import Path
 
 from dbdyno.engine.interface import Fingerprint
+from dbdyno.host import data_folder
 
 HEAD_BYTES = 64 << 10
 """Of InnoDB's redo log: its header and both of its checkpoints lie there, in all versions."""
@@ -21,8 +22,8 @@ def read(data_dir: Path, wal_dir: Path | None) -> Fingerprint:
     """The fingerprint of a data directory. Raises OSError where its files are missing."""
     found = hashlib.sha256()
     for path in [data_dir / "ibdata1", *redo_files(wal_dir or data_dir)]:
-        with path.open("rb") as file:
-            found.update(path.name.encode() + b"\0" + file.read(HEAD_BYTES))
+        head = data_folder.read(path.parent, path.name, HEAD_BYTES)
+        found.update(path.name.encode() + b"\0" + head)
     return Fingerprint(major=None, sha256=found.hexdigest(), of="redo log")
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from dbdyno.builds import Build
 from dbdyno.engine.mysql import flavour, options
 from dbdyno.engine.mysql.flavour import since
+from dbdyno.host import data_folder
 from dbdyno.host.account import Account
 
 SOCKET = "mysql.sock"
@@ -59,10 +60,10 @@ class Layout:
         command: list[str | Path] = [self.build.program, f"--defaults-file={self.options}"]
         return [*command, f"--init-file={self.accounts}"] if first else command
 
-    def write(self, values: Mapping[str, str], user: str) -> None:
-        """Writes the files of options and of accounts."""
-        self.options.write_text(options.text(self.with_places(values)))
-        self.accounts.write_text(accounts_of(user, self.build))
+    def write(self, values: Mapping[str, str], user: str, account: Account) -> None:
+        """Writes the files of options and of accounts, which are the account's then."""
+        account.give(self.options, options.text(self.with_places(values)))
+        account.give(self.accounts, accounts_of(user, self.build))
 
     def with_places(self, values: Mapping[str, str]) -> dict[str, str]:
         """The options with this arm's folders, socket and port."""
@@ -87,12 +88,13 @@ class Layout:
     def readdress_binary_log(self, account: Account) -> None:
         """Lets a copied index of binary logs name the files where they lie now."""
         folder = self.wal_dir or self.data
-        index = folder / f"{BINARY_LOG}.index"
-        if not index.is_file():
+        index = f"{BINARY_LOG}.index"
+        try:
+            lines = data_folder.read(folder, index).decode().splitlines()
+        except FileNotFoundError:
             return
-        names = [Path(line).name for line in index.read_text().splitlines() if line]
-        index.write_text("".join(f"{folder / name}\n" for name in names))
-        account.own(index)
+        names = [Path(line).name for line in lines if line]
+        account.write(folder / index, "".join(f"{folder / name}\n" for name in names))
 
 
 def without_places(values: Mapping[str, str]) -> dict[str, str]:

@@ -245,11 +245,10 @@ class MysqlServer(LocalServer):
         self._place.account.make_folder(self._layout.temporary)
 
     def _write_options(self) -> None:
-        self._layout.write({**self._settled.values, **self._for_access()}, USER)
+        values = {**self._settled.values, **self._for_access()}
+        self._layout.write(values, USER, self._place.account)
         if self._entrance is not None:
             self._entrance.write()
-        for file in (self._layout.options, self._layout.accounts):
-            self._place.account.own(file)
 
     def _wait_for_answer(self) -> dict[int, str]:
         """Waits for the first session; returns the threads that there were before it."""

@@ -61,7 +61,8 @@ def tls_settings(entrance: Entrance) -> dict[str, str]:
 def write(entrance: Entrance, major: int) -> None:
     """Writes the entrance's files into the server's folder."""
     entrance.write()
-    entrance.write_file(entrance.folder / RULES, rules(entrance.access, major), mode=0o600)
+    text = rules(entrance.access, major)
+    entrance.account.give(entrance.folder / RULES, text, mode=0o600)
 
 
 def rules(access: Access, major: int) -> str:

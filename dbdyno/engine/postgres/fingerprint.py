@@ -11,6 +11,7 @@ import struct
 from pathlib import Path
 
 from dbdyno.engine.interface import Fingerprint
+from dbdyno.host import data_folder
 from dbdyno.model.error import ServerError
 
 CONTROL = "global/pg_control"
@@ -23,15 +24,15 @@ SHUT_DOWN = 1
 def read(data_dir: Path) -> Fingerprint:
     """The fingerprint of a data directory. Raises OSError where its files are missing."""
     return Fingerprint(
-        major=(data_dir / "PG_VERSION").read_text().strip(),
-        sha256=hashlib.sha256((data_dir / CONTROL).read_bytes()).hexdigest(),
+        major=data_folder.read(data_dir, "PG_VERSION").decode().strip(),
+        sha256=hashlib.sha256(data_folder.read(data_dir, CONTROL)).hexdigest(),
         of=f"`{CONTROL}`",
     )
 
 
 def refuse_unclean(data_dir: Path) -> None:
     """Raises ServerError for data that cannot be copied and started again as they are."""
-    *_, state = CONTROL_HEAD.unpack_from((data_dir / CONTROL).read_bytes())
+    *_, state = CONTROL_HEAD.unpack_from(data_folder.read(data_dir, CONTROL))
     if state != SHUT_DOWN:
         raise ServerError(
             f"`{data_dir}` is not kept: its server was not shut down in order "

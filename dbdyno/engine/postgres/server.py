@@ -131,11 +131,10 @@ class PostgresServer(LocalServer):
             said = " ".join((done.stderr or done.stdout).split())
             raise ServerError(f"arm {self.name}: initdb failed: {said[-500:]}")
         self._home.times["initdb_s"] = time.monotonic() - begun_s
-        with (data / "postgresql.conf").open("a") as main:
-            main.write(f"\ninclude '{settings.FILE}'\n")
+        own = self._place.account
+        own.append(data / "postgresql.conf", f"\ninclude '{settings.FILE}'\n")
         if self._standbys and self.build.major < 10:  # later initdb lets them in by itself
-            with (data / "pg_hba.conf").open("a") as rules:
-                rules.write("local replication all trust\n")
+            own.append(data / "pg_hba.conf", "local replication all trust\n")
         self._write_settings()
 
     def prepare_from(self, copy: Copy, *, shared_blocks: bool) -> None:
@@ -345,9 +344,7 @@ class PostgresServer(LocalServer):
         }
         if self._entrance is not None:
             access.write(self._entrance, self.build.major)
-        file = self._home.data_dir / settings.FILE
-        file.write_text(settings.text_of(values))
-        self._place.account.own(file)
+        self._place.account.write(self._home.data_dir / settings.FILE, settings.text_of(values))
 
     def _for_access(self) -> dict[str, str]:
         return {} if self._entrance is None else access.settings_of(self._entrance)

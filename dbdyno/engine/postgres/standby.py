@@ -120,19 +120,14 @@ class Standby:
         except psycopg.Error as error:
             said = " ".join(str(error).split())
             raise ServerError(f"{self._what} cannot be made: {said}") from error
-        self._write(data / "backup_label", label)
+        own = self._place.account
+        own.write(data / "backup_label", label)
         if tablespaces:
-            self._write(data / "tablespace_map", tablespaces)
+            own.write(data / "tablespace_map", tablespaces)
         logs = data / ("pg_wal" if self.build.major >= 10 else "pg_xlog")
         if wal is not None:
             logs.symlink_to(wal)
-        for folder in (wal or logs, logs / "archive_status"):
-            self._place.account.make_folder(folder)
-
-    def _write(self, file: Path, text: str) -> None:
-        """Writes a file of the server's account."""
-        file.write_text(text)
-        self._place.account.own(file)
+        own.make_folder_within(logs / "archive_status")
 
     @property
     def _begin_backup(self) -> str:
@@ -162,7 +157,7 @@ class Standby:
         if done.returncode != 0 and lost:
             raise HostError(f"{self._what} cannot be copied: {lost[0]}: check the disk")
         for name in entries.keys() & LEFT_EMPTY - {"pg_wal", "pg_xlog"}:
-            self._place.account.make_folder(data / name)
+            self._place.account.make_folder_within(data / name)
 
     def _configure(self, primary: Address, data: Path, values: Mapping[str, str]) -> None:
         told = {
@@ -177,11 +172,11 @@ class Standby:
         }
         if self.build.major >= 12:
             own |= told
-            self._write(data / "standby.signal", "")
+            self._place.account.write(data / "standby.signal", "")
         else:
             text = settings.text_of({"standby_mode": "on"} | told)
-            self._write(data / "recovery.conf", text)
-        self._write(data / settings.FILE, settings.text_of(own))
+            self._place.account.write(data / "recovery.conf", text)
+        self._place.account.write(data / settings.FILE, settings.text_of(own))
 
     # --- While it runs ---
 

@@ -12,7 +12,7 @@ import pytest
 
 from dbdyno.engine import fake, golden
 from dbdyno.engine.fake import FakeEngine, FakeServer
-from dbdyno.engine.golden_copy import Copy
+from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.interface import Fingerprint
 from dbdyno.host import data_folder
 from dbdyno.host.account import Account
@@ -57,20 +57,21 @@ class KeepingServer(FakeServer):
         """Takes the offset of the copy's fill, which its key draws."""
         self.offset = random.Random(copy.key).gauss(0, self.sd)
 
-    def keep(self, parts: Json, about: Json) -> Copy:
+    def keep(self, parts: Json, origin: Origin) -> Copy:
         """Keeps a folder with next to nothing in it."""
         made = data_folder.make(self.root / self.name, "data", here())
         (made / "rows").write_text("filled")
         source = golden.Source(
             engine="fake",
+            arm=self.name,
+            version="fake",
             data_dir=made,
             wal_dir=None,
             data_root=self.root,
             wal_root=None,
             account=here(),
         )
-        times = {"arm": self.name, "version": "fake", "made_unix_ns": len(golden.rows(self.root))}
-        return golden.keep(source, parts, about | times)
+        return golden.keep(source, parts, origin)
 
 
 @dataclass(frozen=True)

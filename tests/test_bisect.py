@@ -217,7 +217,7 @@ def test_a_damaged_file_of_a_search_is_one_line(tmp_path: Path):
     go(tmp_path, Lab({}))
     path = tmp_path / "search" / "bisect.json"
     path.write_text(re.sub(r'"asked": (\d+)', r'"asked": "\1"', path.read_text()))
-    with pytest.raises(ResultError, match=r"bisect\.json: `tests\[0\]\.asked` "):
+    with pytest.raises(ResultError, match=r"bisect\.json: the key `tests\[0\]\.asked`: exp"):
         BisectionFolder(tmp_path / "search").opened(QUESTION)
 
 

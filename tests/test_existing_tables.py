@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison
+from dbdyno.model.golden import GoldenUse
 from dbdyno.report import page
 from dbdyno.report.render import html, markdown
 from dbdyno.store import Results
@@ -19,16 +20,16 @@ DAY_NS = 1_795_193_071_191_415_511  # 2026-11-20
 def begin(folder: Path, block: int, arm: str, *, began: bool = True) -> None:
     """Makes a run of built results one that began with a copy (or made it), kept after l.i1."""
     results = Results.open(folder)
-    content = {
-        "began": began,
-        "workload": WORKLOAD,
-        "step": "l.i1",
-        "step_ordinal": 3,
-        "key": "abc",
-        "made_unix_ns": DAY_NS,
-        "bytes": 1,
-    }
-    results.write_golden(block, arm, WORKLOAD, content)
+    use = GoldenUse(
+        began=began,
+        workload=WORKLOAD,
+        step="l.i1",
+        step_ordinal=3,
+        key="abc",
+        made_unix_ns=DAY_NS,
+        bytes=1,
+    )
+    results.write_golden(block, arm, use)
     if began:
         for step in ("01-l.i0", "02-l.x", "03-l.i1"):
             shutil.rmtree(folder / "blocks" / f"{block:03d}" / arm / WORKLOAD / step)

@@ -20,6 +20,7 @@ from dbdyno.analysis.compare.overall import wholes
 from dbdyno.analysis.compare.pairing import facing
 from dbdyno.model import Comparison, Json, Plan, Schedule, StepRun, WorkloadUse
 from dbdyno.model.error import PlanError
+from dbdyno.model.golden import GoldenUse
 from dbdyno.model.looks import Look
 from dbdyno.model.plan import fill_of
 from dbdyno.model.verdict import Aims, Judgement
@@ -348,13 +349,14 @@ def test_the_whole_has_at_most_the_mean_of_its_steps_deviations() -> None:
 # --- Which results begin from one fill ---------------------------------------------------------
 
 
-def golden_json(number: int, made: int, ordinal: int = 2) -> Json:
-    return {"began": number > 1, "step": "fill", "step_ordinal": ordinal, "made_unix_ns": made}
+def golden_use(number: int, made: int, ordinal: int = 2) -> GoldenUse:
+    at = {"workload": "w", "step": "fill", "step_ordinal": ordinal, "made_unix_ns": made}
+    return GoldenUse(began=number > 1, key="k", **at)
 
 
 def test_blocks_begin_from_one_fill_where_their_copies_are_one() -> None:
-    def kept(*made: int) -> dict[tuple[str, int, str], Json]:
-        return {("w", at, "a"): golden_json(at, its) for at, its in enumerate(made, start=1)}
+    def kept(*made: int) -> dict[tuple[str, int, str], GoldenUse]:
+        return {("w", at, "a"): golden_use(at, its) for at, its in enumerate(made, start=1)}
 
     assert units_of.copied_after(kept(5, 5, 5), "w") == 2
     assert units_of.copied_after(kept(5, 6), "w") is None, "each of two nodes has its own"
@@ -367,13 +369,9 @@ def test_blocks_begin_from_one_fill_where_their_copies_are_one() -> None:
 
 def golden_of(results: Results, arm: str) -> list[tuple[int, bool, str]]:
     """Of each run its fill, whether it began from a copy, and the copy's key."""
-    found = [
-        run.golden()["sysbench"]
-        for block in results.blocks()
-        for run in block.runs()
-        if run.arm == arm
-    ]
-    return [(one["fill"], one["began"], one["key"]) for one in found]
+    runs = [run for block in results.blocks() for run in block.runs() if run.arm == arm]
+    uses = [run.golden()["sysbench"] for run in runs]
+    return [(use.fill, use.began, use.key) for use in uses]
 
 
 def measured(of: Plan, parent: Path) -> tuple[Results, Comparison]:

@@ -73,12 +73,12 @@ def test_two_fills_have_copies_with_other_rows_and_the_ghost_has_its_own(
         for block in results.blocks()
         for run in block.runs()
     }
-    assert {place: (one["fill"], one["began"]) for place, one in by_run.items()} == {
+    assert {place: (use.fill, use.began) for place, use in by_run.items()} == {
         (arm, number): (fill, began)
         for arm in ("pg", "ghost")
         for number, fill, began in ((1, 1, False), (2, 2, False), (3, 1, True))
     }
-    keys = {place: one["key"] for place, one in by_run.items()}
+    keys = {place: use.key for place, use in by_run.items()}
     assert keys["pg", 1] == keys["pg", 3] and keys["ghost", 1] == keys["ghost", 3]
     assert len(set(keys.values())) == 4
     copies = {folder.name: golden.read(folder) for folder in golden.marked(here.data_root)}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
+from msgspec.json import encode
 
 from dbdyno.engine import golden
-from dbdyno.engine.golden_copy import Copy
+from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.postgres import fingerprint
 from dbdyno.host import account, data_folder, quiesce
 from dbdyno.host.place import Place
@@ -21,14 +24,7 @@ from dbdyno.run import disk_space, starting_state
 from dbdyno.run.check import dry_run
 
 PARTS: Json = {"server": {"version": "17.6"}, "seed": 7, "steps": [{"name": "fill"}]}
-ABOUT: Json = {
-    "arm": "a",
-    "version": "17.6",
-    "workload": "w",
-    "step": "fill",
-    "made_unix_ns": 1_795_193_071_191_415_511,
-    "block_begun_unix_ns": 5,
-}
+ORIGIN = Origin(workload="w", step="fill", block_begun_unix_ns=5)
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
 
 
@@ -55,6 +51,8 @@ def source(root: Path, *, state: int = fingerprint.SHUT_DOWN, wal: bool = False)
         (data / "pg_wal").symlink_to(wal_dir)
     return golden.Source(
         engine="postgres",
+        arm="a",
+        version="17.6",
         data_dir=data,
         wal_dir=wal_dir,
         data_root=root / "data",
@@ -141,11 +139,11 @@ def test_what_is_kept_unvacuumed_is_seen_in_the_statements(
 @pytest.mark.parametrize("wal", [False, True])
 def test_what_is_kept_is_found_whole_and_gone_from_its_place(tmp_path: Path, wal: bool) -> None:
     of = source(tmp_path, wal=wal)
-    kept = golden.keep(of, PARTS, ABOUT)
+    kept = golden.keep(of, PARTS, ORIGIN)
     found = golden.find(of.data_root, kept.key)
     assert found == kept
     assert found.key == golden.key_of(PARTS)
-    assert (found.facts["files"], found.facts["bytes"] >= 8192) == (5 if wal else 3, True)
+    assert (found.facts.files, found.facts.bytes >= 8192) == (5 if wal else 3, True)
     assert not of.data_dir.exists()
     assert (found.wal_dir is not None and (found.wal_dir / "000000010000000000000001").exists()) \
         is wal  # fmt: skip
@@ -155,7 +153,7 @@ def test_what_is_kept_is_found_whole_and_gone_from_its_place(tmp_path: Path, wal
 @pytest.mark.parametrize("wal", [False, True])
 def test_a_copy_has_the_same_content_and_its_own_write_ahead_log(tmp_path: Path, wal: bool) -> None:
     of = source(tmp_path, wal=wal)
-    kept = golden.keep(of, PARTS, ABOUT)
+    kept = golden.keep(of, PARTS, ORIGIN)
     data = data_folder.make(of.data_root / "b", "data", here())
     golden.fill(data, kept.data_dir, place(tmp_path), shared_blocks=True, what="copy b")
     assert (data / "base" / "1").read_bytes() == b"x" * 8192
@@ -171,9 +169,9 @@ def test_a_copy_has_the_same_content_and_its_own_write_ahead_log(tmp_path: Path,
 
 
 def test_a_later_state_of_the_same_key_takes_its_place(tmp_path: Path) -> None:
-    golden.keep(source(tmp_path), PARTS, ABOUT)
-    kept = golden.keep(source(tmp_path), PARTS, ABOUT | {"block_begun_unix_ns": 6})
-    assert golden.find(tmp_path / "data", kept.key).facts["block_begun_unix_ns"] == 6
+    golden.keep(source(tmp_path), PARTS, ORIGIN)
+    kept = golden.keep(source(tmp_path), PARTS, replace(ORIGIN, block_begun_unix_ns=6))
+    assert golden.find(tmp_path / "data", kept.key).facts.block_begun_unix_ns == 6
     assert [one.name for one in (tmp_path / "data" / "golden").iterdir()] == [kept.key]
 
 
@@ -191,7 +189,7 @@ def test_tablespaces_elsewhere_are_not_kept(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_refuses_a_copy_is_told_in_one_line(tmp_path: Path) -> None:
-    kept = golden.keep(source(tmp_path), PARTS, ABOUT)
+    kept = golden.keep(source(tmp_path), PARTS, ORIGIN)
     data = data_folder.make(tmp_path / "data" / "b", "data", here())
     with pytest.raises(HostError, match=r"cannot be copied: .*check the disk") as raised:
         none = kept.data_dir / "none"
@@ -226,11 +224,11 @@ def tear(copy: Copy) -> None:
 
 
 def newer(copy: Copy) -> None:
-    (copy.folder / golden.FACTS).write_text(json.dumps(copy.facts | {"format": 2}))
+    (copy.folder / golden.FACTS).write_bytes(encode(structs.replace(copy.facts, format=2)))
 
 
 def other_parts(copy: Copy) -> None:
-    (copy.folder / golden.FACTS).write_text(json.dumps(copy.facts | {"parts": {}}))
+    (copy.folder / golden.FACTS).write_bytes(encode(structs.replace(copy.facts, parts={})))
 
 
 def no_data(copy: Copy) -> None:
@@ -251,7 +249,7 @@ def no_data(copy: Copy) -> None:
     ],
 )
 def test_a_damaged_copy_is_one_line_with_its_remedy(tmp_path: Path, damage, words: str) -> None:
-    kept = golden.keep(source(tmp_path), PARTS, ABOUT)
+    kept = golden.keep(source(tmp_path), PARTS, ORIGIN)
     damage(kept)
     with pytest.raises(ServerError) as raised:
         golden.find(tmp_path / "data", kept.key)
@@ -275,7 +273,7 @@ def test_a_foreign_folder_is_neither_used_nor_removed(tmp_path: Path) -> None:
 
 
 def test_what_a_break_left_half_done_is_swept_up(tmp_path: Path) -> None:
-    kept = golden.keep(source(tmp_path, wal=True), PARTS, ABOUT)
+    kept = golden.keep(source(tmp_path, wal=True), PARTS, ORIGIN)
     for root in (tmp_path / "data", tmp_path / "wal"):
         data_folder.make(root / "golden" / ".new-123", "data", here())
         data_folder.make(root / "golden" / ".gone-456", "data", here())
@@ -288,7 +286,7 @@ def test_what_a_break_left_half_done_is_swept_up(tmp_path: Path) -> None:
 def test_copies_are_listed_in_a_line_each_and_removed_with_their_write_ahead_log(
     tmp_path: Path,
 ) -> None:
-    kept = golden.keep(source(tmp_path, wal=True), PARTS, ABOUT)
+    kept = golden.keep(source(tmp_path, wal=True), PARTS, ORIGIN)
     (line,) = golden.listing(tmp_path / "data")
     assert line.startswith(kept.key)
     assert line.endswith("a 17.6 after fill of w")

@@ -22,7 +22,7 @@ from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.engine import Place, Server, golden
 from dbdyno.engine.arm_server import provide
-from dbdyno.engine.golden_copy import Copy
+from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.postgres import cache_warming
 from dbdyno.engine.preset import Capacity
 from dbdyno.host import account, data_folder, leftovers, process, quiesce
@@ -39,7 +39,7 @@ LAB_S_MAX = 300.0
 """A lab's end; a machine that runs other tests is slow."""
 ROWS = 20_000
 PARTS: Json = {"seed": 1}
-ABOUT: Json = {"workload": "w", "step": "fill", "block_begun_unix_ns": 5}
+ORIGIN = Origin(workload="w", step="fill", block_begun_unix_ns=5)
 TABLE = (
     "CREATE TABLE t (a bigint PRIMARY KEY, b int, c text)",
     f"INSERT INTO t SELECT i, i % 97, repeat('x', i % 50) FROM generate_series(1, {ROWS}) i",
@@ -85,7 +85,7 @@ def test_every_run_from_a_copy_finds_the_rows_that_were_kept(
     server = server_of(base_dir, place)
     try:
         kept_rows = filled(server)
-        kept = server.keep(PARTS, ABOUT)
+        kept = server.keep(PARTS, ORIGIN)
         assert server.postmaster_pid is None
         assert (kept.wal_dir is not None) is wal
         for _ in range(2):
@@ -116,7 +116,7 @@ def test_a_server_that_crashed_is_not_kept(place: Place) -> None:
         filled(server)
         os.kill(server.postmaster_pid, signal.SIGKILL)
         with pytest.raises(ServerError, match="not shut down in order"):
-            server.keep(PARTS, ABOUT)
+            server.keep(PARTS, ORIGIN)
         assert golden.marked(place.data_root) == []
     finally:
         server.stop(crash=True)
@@ -158,7 +158,7 @@ def test_a_warm_up_reads_every_block_of_tables_and_indexes(
     server = server_of(base_dir, place, settings={"jit": "off"} if base_dir.name >= "11" else {})
     try:
         filled(server)
-        again(server, server.keep(PARTS, ABOUT))
+        again(server, server.keep(PARTS, ORIGIN))
         server.stop()
         server.start()
         found = cache_warming.warm(how, server.execute)
@@ -481,7 +481,7 @@ def test_a_lab_that_is_killed_between_two_runs_leaves_copies_whole_and_its_block
     assert [found[block, "old"] for block in ("001", "002")] == [whole, rest]
     again = golden.find(data, folder.name)
     assert again is not None
-    assert again.facts["made_unix_ns"] > killed.facts["made_unix_ns"], "all steps were done again"
+    assert again.facts.made_unix_ns > killed.facts.made_unix_ns, "all steps were done again"
     shut = plan.parse(text(data, new=builds()[0], blocks=3, save="l.x"), None)
     with pytest.raises(ResultError, match=r"`workloads\[0\]\.save` is \"post-l\.x\" now"):
         blocks.run(shut, tmp_path / "out", wait=True)

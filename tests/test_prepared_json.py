@@ -17,7 +17,7 @@ from dbdyno.builds.compile import Wish
 from dbdyno.builds.flags import Flags
 from dbdyno.builds.source import Source
 from dbdyno.engine import Place
-from dbdyno.engine.golden_copy import Copy
+from dbdyno.engine.golden_copy import Copy, CopyFacts
 from dbdyno.run.check import preflight, prepared_json
 from dbdyno.run.prepared import Prepared
 
@@ -62,7 +62,25 @@ WISH = Wish(
     options=("--with-lz4",),
     jobs=2,
 )
-COPY = Copy(folder=Path("/data/golden/1"), facts={"key": "1", "wal_dir": None, "bytes": 5})
+COPY = Copy(
+    folder=Path("/data/golden/1"),
+    facts=CopyFacts(
+        workload="w",
+        step="fill",
+        block_begun_unix_ns=5,
+        arm="a",
+        version="17.6",
+        made_unix_ns=6,
+        format=1,
+        key="1",
+        parts={"seed": 7},
+        files=3,
+        bytes=5,
+        major="17",
+        control_sha256="0",
+        wal_dir=None,
+    ),
+)
 
 
 def again(prepared: Prepared) -> Prepared:

@@ -13,16 +13,19 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from dbdyno.engine import Place, Server, golden
 from dbdyno.engine.arm_server import provide
-from dbdyno.engine.golden_copy import Copy
+from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.mysql import buffer_pool
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.host import process
 from dbdyno.model.error import HostError, PlanError, ServerError
 from mysql_place import an_arm
 from server_place import a_place, started, within
+
+ORIGIN = Origin(workload="w", step="fill", block_begun_unix_ns=5)
 
 pytestmark = pytest.mark.live
 WAIT_S = 20.0
@@ -215,7 +218,7 @@ def goes_on_from_a_golden_copy(server: Server, place: Place) -> None:
         "CREATE TABLE t (a int primary key, b int, key by_b (b)) ENGINE = InnoDB",
         f"INSERT INTO t VALUES {rows}",
     )
-    copy = server.keep({"server": server.identity}, {})
+    copy = server.keep({"server": server.identity}, ORIGIN)
     assert golden.damage(copy) is None
     server.prepare_from(copy, shared_blocks=False)
     server.start()
@@ -233,7 +236,9 @@ def goes_on_from_a_golden_copy(server: Server, place: Place) -> None:
     assert buffer_pool.dirty_pages(server.execute) <= buffer_pool.DIRTY_PAGES_MAX
     assert float(server.execute("SELECT @@innodb_max_dirty_pages_pct")[0][0]) == 90
     server.stop()
-    copied = dataclasses.replace(copy, facts=copy.facts | {"wal_dir": str(server.wal_dir)})
+    copied = dataclasses.replace(
+        copy, facts=structs.replace(copy.facts, wal_dir=str(server.wal_dir))
+    )
     assert "was started in it" in golden.damage(Moved(copied, server.data_dir))
     assert golden.damage(copy) is None
     assert golden.remove(place.data_root, [copy.key])

@@ -194,7 +194,7 @@ def test_copies_warm_up_and_checkpoints_go_with_turns(tmp_path: Path, data: Path
                 assert done["checkpoint_s"] > 0
                 assert "second" in [line["kind"] for line in step.host()], "a long slice"
                 assert assemble.step_run(step).window.seconds == 3.0
-    assert {run.golden()["reads"]["began"] for run in results.blocks()[1].runs()} == {True}
+    assert {run.golden()["reads"].began for run in results.blocks()[1].runs()} == {True}
     assert steps_of(results, "fill", 1) == {}
 
 

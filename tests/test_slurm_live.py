@@ -224,7 +224,7 @@ def test_blocks_of_a_real_server_begin_from_the_golden_copy_of_their_node(
     outcome = run(its, tmp_path, cluster.command, nodelist="n1")
     results = Results.open(outcome.folder)
     golden = [run.golden()["sysbench"] for block in results.blocks() for run in block.runs()]
-    assert [one["began"] for one in golden] == [False, True]
+    assert [use.began for use in golden] == [False, True]
     assert [path.name for path in (data / "n1").iterdir()] == ["golden"]
 
 

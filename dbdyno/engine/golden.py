@@ -21,8 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from dbdyno import engine
-from dbdyno.engine.golden_copy import Copy
+from dbdyno.engine.golden_copy import Copy, CopyFacts, Origin
 from dbdyno.host import account as accounts
 from dbdyno.host import data_folder, leftovers
 from dbdyno.host.account import Account
@@ -107,9 +109,9 @@ def find(data_root: Path, key: str) -> Copy | None:
 def read(folder: Path) -> Copy:
     """The copy in `folder`, as its golden.json says. Raises ServerError where that is damaged."""
     try:
-        facts = json.loads((folder / FACTS).read_bytes())
-        well = facts["format"] == FORMAT and facts["key"] == folder.name == key_of(facts["parts"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        facts = msgspec.json.decode((folder / FACTS).read_bytes(), type=CopyFacts)
+        well = facts.format == FORMAT and facts.key == folder.name == key_of(facts.parts)
+    except (OSError, ValueError) as error:
         raise ServerError(
             f"golden copy `{folder}`: {FACTS} cannot be read ({error}): "
             f"{removal(folder.parent.parent, folder.name)}"
@@ -124,24 +126,24 @@ def read(folder: Path) -> Copy:
 
 def damage(copy: Copy) -> str | None:
     """In what the folder is not what its golden.json says, in words; None: it is whole."""
-    its = engine.of(copy.facts.get("engine", "postgres"))  # older copies name none
+    family = engine.of(copy.facts.engine)
     try:
-        now = its.fingerprint(copy.data_dir, copy.wal_dir)
+        now = family.fingerprint(copy.data_dir, copy.wal_dir)
     except OSError as error:
         return f"`{error.filename}` cannot be read ({error.strerror})"
-    if now.major != copy.facts["major"]:
-        return f"its data are of {its.traits.product} {now.major}, not {copy.facts['major']}"
-    if now.sha256 != copy.facts["control_sha256"]:
+    if now.major != copy.facts.major:
+        return f"its data are of {family.traits.product} {now.major}, not {copy.facts.major}"
+    if now.sha256 != copy.facts.control_sha256:
         return f"its {now.of} was changed since: a server was started in it"
     for folder in folders_of(copy):
         if (special := special_file(folder)) is not None:
             return f"`{special}` is no file or folder"
-    found = census(*folders_of(copy))
-    kept = Census(files=copy.facts["files"], bytes=copy.facts["bytes"])
-    if found != kept:
+    there = census(*folders_of(copy))
+    kept = Census(files=copy.facts.files, bytes=copy.facts.bytes)
+    if there != kept:
         return (
-            f"{kept.files} files with {kept.bytes} bytes were kept, {found.files} with "
-            f"{found.bytes} are there"
+            f"{kept.files} files with {kept.bytes} bytes were kept, {there.files} with "
+            f"{there.bytes} are there"
         )
     return None
 
@@ -164,6 +166,8 @@ class Source:
     """A data directory of a server that was shut down, and the roots beside which it is kept."""
 
     engine: str
+    arm: str
+    version: str
     data_dir: Path
     wal_dir: Path | None  # None: in the data directory
     data_root: Path
@@ -171,10 +175,11 @@ class Source:
     account: Account
 
 
-def keep(source: Source, parts: Json, about: Json) -> Copy:
+def keep(source: Source, parts: Json, origin: Origin) -> Copy:
     """Moves a data directory into its place among the golden copies, and says what it is.
 
-    `about`: further facts for golden.json. Everything is on the disk before the copy has its name.
+    `parts`: all that determines the content. Everything is on the disk before the copy has its
+    name.
     Raises HostError where the disk refuses.
     """
     for folder in filter(None, (source.data_dir, source.wal_dir)):
@@ -190,18 +195,25 @@ def keep(source: Source, parts: Json, about: Json) -> Copy:
         wal = move(source.wal_dir, source.wal_root / FOLDER, key, "wal", source.account)
     new = move(source.data_dir, source.data_root / FOLDER, key, "data", source.account)
     amount = census(new / "data", *([wal / "wal"] if wal else []))
-    facts = about | {
-        "format": FORMAT,
-        "key": key,
-        "engine": source.engine,
-        "parts": parts,
-        "files": amount.files,
-        "bytes": amount.bytes,
-        "major": now.major,
-        "control_sha256": now.sha256,
-        "wal_dir": str(wal.with_name(key) / "wal") if wal else None,
-    }
-    (new / FACTS).write_text(json.dumps(facts, indent=1, allow_nan=False) + "\n")
+    facts = CopyFacts(
+        workload=origin.workload,
+        step=origin.step,
+        block_begun_unix_ns=origin.block_begun_unix_ns,
+        arm=source.arm,
+        version=source.version,
+        made_unix_ns=time.time_ns(),
+        format=FORMAT,
+        key=key,
+        engine=source.engine,
+        parts=parts,
+        files=amount.files,
+        bytes=amount.bytes,
+        major=now.major,
+        control_sha256=now.sha256,
+        wal_dir=str(wal.with_name(key) / "wal") if wal else None,
+    )
+    text = json.dumps(msgspec.to_builtins(facts), indent=1, allow_nan=False)
+    (new / FACTS).write_text(text + "\n")
     for unfinished in filter(None, (wal, new)):
         sync(unfinished, source.account)
         unfinished.rename(unfinished.with_name(key))
@@ -336,13 +348,14 @@ def listing(data_root: Path) -> list[str]:
 
 def rows(data_root: Path) -> list[Json]:
     """The same for programs: the key, then golden.json, or the error where it cannot be read."""
-    found: list[Json] = []
+    documents: list[Json] = []
     for folder in marked(data_root):
         try:
-            found.append({"key": folder.name} | read(folder).facts)
+            facts = msgspec.to_builtins(read(folder).facts)
         except ServerError as error:
-            found.append({"key": folder.name, "error": str(error)})
-    return found
+            facts = {"error": str(error)}
+        documents.append({"key": folder.name} | facts)
+    return documents
 
 
 def line(folder: Path) -> str:
@@ -352,12 +365,12 @@ def line(folder: Path) -> str:
     except ServerError as error:
         return f"{folder.name}  {error}"
     return (
-        f"{folder.name}  {facts['bytes'] / (1 << 30):6.1f} GB  {made(facts)}  "
-        f"{facts['arm']} {facts['version']} after {facts['step']} of {facts['workload']}"
-        + (f", fill {fill}" if (fill := facts["parts"].get("fill")) else "")
+        f"{folder.name}  {facts.bytes / (1 << 30):6.1f} GB  {made(facts)}  "
+        f"{facts.arm} {facts.version} after {facts.step} of {facts.workload}"
+        + (f", fill {fill}" if (fill := facts.parts.get("fill")) else "")
     )
 
 
-def made(facts: Json) -> str:
+def made(facts: CopyFacts) -> str:
     """When a copy was made, to the minute, in the host's time."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(facts["made_unix_ns"] / 1e9))
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(facts.made_unix_ns / 1e9))

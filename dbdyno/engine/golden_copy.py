@@ -5,20 +5,51 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
+
 from dbdyno.model import Json
 
 
 @dataclass(frozen=True, kw_only=True)
+class Origin:
+    """The step after which a copy is made, and the block that makes it."""
+
+    workload: str
+    step: str
+    block_begun_unix_ns: int | None
+
+
+class CopyFacts(Struct, frozen=True, kw_only=True):
+    """golden.json of a copy (docs/servers.md)."""
+
+    workload: str
+    step: str
+    block_begun_unix_ns: int | None
+    arm: str
+    version: str
+    made_unix_ns: int
+    format: int
+    key: str
+    engine: str = "postgres"  # older copies name none
+    parts: Json  # all that determines the content; `key` is a hash of them
+    files: int
+    bytes: int
+    major: str | None
+    control_sha256: str
+    wal_dir: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Copy:
-    """A golden copy as it lies on disk; `facts` is its golden.json."""
+    """A golden copy as it lies on disk."""
 
     folder: Path
-    facts: Json
+    facts: CopyFacts
 
     @property
     def key(self) -> str:
         """Its key: a hash of all that determines its content."""
-        return str(self.facts["key"])
+        return self.facts.key
 
     @property
     def data_dir(self) -> Path:
@@ -28,4 +59,4 @@ class Copy:
     @property
     def wal_dir(self) -> Path | None:
         """The write-ahead log; None where it lies in the data directory."""
-        return None if self.facts["wal_dir"] is None else Path(self.facts["wal_dir"])
+        return None if self.facts.wal_dir is None else Path(self.facts.wal_dir)

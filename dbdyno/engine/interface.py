@@ -14,7 +14,7 @@ from dbdyno.builds import Build
 from dbdyno.builds.compile import Method
 from dbdyno.builds.flags import Recipes
 from dbdyno.engine.dsn_form import DsnForm
-from dbdyno.engine.golden_copy import Copy
+from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.preset import Settings
 from dbdyno.engine.rights import Lack, Need
 from dbdyno.engine.settings import Demand, Settled
@@ -361,7 +361,7 @@ class Server(Protocol):
     def prepare_from(self, copy: Copy, *, shared_blocks: bool) -> None:
         """The same as a copy of a golden one. Raises ServerError, HostError."""
 
-    def keep(self, parts: Json, about: Json) -> Copy:
+    def keep(self, parts: Json, origin: Origin) -> Copy:
         """Shuts it down and makes its data a golden copy. Raises ServerError, HostError."""
 
     def start(self) -> None:

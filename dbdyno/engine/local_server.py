@@ -18,7 +18,7 @@ from dbdyno.engine import access, golden, log
 from dbdyno.engine.access import Entrance
 from dbdyno.engine.alone import Alone
 from dbdyno.engine.by_sql import BySql
-from dbdyno.engine.golden_copy import Copy
+from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.interface import BY_LOOPBACK, BY_SOCKET, Client, HostSampler
 from dbdyno.engine.settings import Settled
 from dbdyno.host import account as accounts
@@ -105,21 +105,22 @@ class Home:
             what = f"copy {self._arm.name}"
             golden.fill(folder, copied, self._place, shared_blocks=shared_blocks, what=what)
 
-    def keep(self, parts: Json, about: Json) -> Copy:
+    def keep(self, parts: Json, origin: Origin) -> Copy:
         """Makes the data of a server that was shut down a golden copy; it has none then.
 
-        `parts` determine the content, `about` are further facts. Raises ServerError, HostError.
+        `parts` determine the content. Raises ServerError, HostError.
         """
         source = golden.Source(
             engine=self.build.engine,
+            arm=self._arm.name,
+            version=self.build.version,
             data_dir=self.data_dir,
             wal_dir=self.wal_dir,
             data_root=self._place.data_root,
             wal_root=self._place.wal_root,
             account=self._place.account,
         )
-        about = about | {"arm": self._arm.name, "version": self.build.version}
-        return golden.keep(source, parts, about | {"made_unix_ns": time.time_ns()})
+        return golden.keep(source, parts, origin)
 
     def identity(self, settled: Settled, incidental: Collection[str]) -> Json:
         """The facts that determine how data come to lie on the disk, for servers of all engines.

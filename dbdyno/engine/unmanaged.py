@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dbdyno.engine.alone import Alone
-from dbdyno.engine.golden_copy import Copy
+from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.model import Json
 
 
@@ -30,7 +30,7 @@ class Unseen(Alone):
         """There is nothing to begin from."""
         raise AssertionError("`save` is refused for such an arm when the plan is read")
 
-    def keep(self, parts: Json, about: Json) -> Copy:
+    def keep(self, parts: Json, origin: Origin) -> Copy:
         """There is nothing to keep."""
         raise AssertionError("`save` is refused for such an arm when the plan is read")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dbdyno.model.json import Natural
 from dbdyno.model.metric.primary import called
 from dbdyno.model.size import Capacity
 
@@ -43,7 +44,7 @@ class Question:
     minutes: float  # of one test, by which steps and tables are sized
     host: Capacity
     scatter: float | None  # of fixed work on the host, as a share
-    processor: int | None = None  # that one client and the server share; None: as the host likes
+    processor: Natural | None = None  # that one client and the server share; None: any
 
     @property
     def compared(self) -> str:
@@ -60,11 +61,11 @@ class Question:
 class CommitTest:
     """All blocks so far of one commit beside the good one."""
 
-    index: int  # of the commit
+    index: Natural  # of the commit
     log_ratio: float  # ln(this commit / the good one)
     se: float
-    blocks: int  # that have both
-    asked: int  # that the plan of the test has
+    blocks: Natural  # that have both
+    asked: Natural  # that the plan of the test has
     folder: str  # its results, below the search's folder
 
 
@@ -75,7 +76,7 @@ class Bisection:
     question: Question
     tests: tuple[CommitTest, ...] = ()  # in the order in which commits were first tested
     skipped: Mapping[int, str] = field(default_factory=dict)  # by index, with the reason
-    built: int = 0  # commits that were compiled, not found in the cache
+    built: Natural = 0  # commits that were compiled, not found in the cache
     build_s: float = 0.0
     test_s: float = 0.0
 

@@ -20,6 +20,7 @@ from dbdyno.engine.interface import HostSampler
 from dbdyno.host import quiesce
 from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
+from dbdyno.model.golden import GoldenUse
 from dbdyno.plan import schedule
 from dbdyno.run import disk_space, find, hooks, measurement, profile, starting_state
 from dbdyno.run import step as steps
@@ -184,14 +185,13 @@ class Run:
         at = self.point
         assert at is not None
         self.lab.watch.begin(self.title("golden copy"), copy_leg(at, self.lab.prepared))
-        self.note(at, starting_state.record(copy, at, began=began))
+        self.note(at, starting_state.golden_use(copy, at, began=began))
         self.server.prepare_from(copy, shared_blocks=not at.writes_after)
         self.lab.watch.end(("begins from " if began else "made ") + starting_state.described(copy))
 
-    def note(self, at: Point, record: Json) -> None:
+    def note(self, at: Point, use: GoldenUse) -> None:
         """Keeps from which golden copy the run begins, or that it made one."""
-        number, arm = self.block.number, self.arm.name
-        self.lab.results.write_golden(number, arm, at.step.workload, record)
+        self.lab.results.write_golden(self.block.number, self.arm.name, use)
 
     def rest(self, ahead: Sequence[Step], *, warm: str | None) -> None:
         """Makes the bench for the measured steps, once the machine rests; no server runs yet.
@@ -321,8 +321,8 @@ class Run:
 
         `broken` says why the server does not run then.
         """
-        about = starting_state.about(at.step, self.lab.results, self.block.number)
-        self.attempt(lambda: self.begin_from(self.server.keep(at.parts, about), began=False))
+        origin = starting_state.origin(at.step, self.lab.results, self.block.number)
+        self.attempt(lambda: self.begin_from(self.server.keep(at.parts, origin), began=False))
         if self.broken is None:
             device = self.bench.device
             ahead = at.after(self.lab.steps(self.block, self.use, self.arm.name))

@@ -17,6 +17,7 @@ from dbdyno.engine.golden_copy import Copy
 from dbdyno.host import perf, quiesce
 from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import DynoError, ServerError
+from dbdyno.model.golden import GoldenUse
 from dbdyno.run import profile, starting_state
 from dbdyno.run import step as steps
 from dbdyno.run.arm import Run, copy_leg
@@ -188,7 +189,7 @@ class Again(Run):
             raise ServerError(f"the golden copy {self.part.copy.key} is gone")
         return found
 
-    def note(self, at: Point, record: Json) -> None:
+    def note(self, at: Point, use: GoldenUse) -> None:
         """The judged run has said it already."""
 
     def come_to_rest(self, ahead: Sequence[Step]) -> Json | None:

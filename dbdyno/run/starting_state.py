@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.engine import Server, golden
-from dbdyno.engine.golden_copy import Copy
+from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.host import place
 from dbdyno.model import Json, Plan, Step, WorkloadUse
+from dbdyno.model.golden import GoldenUse
 from dbdyno.plan import schedule
 from dbdyno.plan.schedule import SAVE
 from dbdyno.run.driver import registry
@@ -105,25 +106,28 @@ def usable(copy: Copy | None, results: Results) -> Copy | None:
     """
     if copy is None:
         return None
-    makers = [b for b in results.blocks() if b.begun_unix_ns == copy.facts["block_begun_unix_ns"]]
+    makers = [b for b in results.blocks() if b.begun_unix_ns == copy.facts.block_begun_unix_ns]
     return copy if all(block.state == "done" for block in makers) else None
 
 
-def about(step: Step, results: Results, number: int) -> Json:
-    """The facts of a golden.json beside the server's: what it is, and who made it."""
+def origin(step: Step, results: Results, number: int) -> Origin:
+    """The step after which a copy is made, and the block of this number that makes it."""
     (block,) = [b for b in results.blocks() if b.number == number and b.void is None]
-    return {
-        "workload": step.workload,
-        "step": step.name,
-        "block_begun_unix_ns": block.begun_unix_ns,
-    }
+    return Origin(workload=step.workload, step=step.name, block_begun_unix_ns=block.begun_unix_ns)
 
 
-def record(copy: Copy, at: Point, *, began: bool) -> Json:
-    """golden.json of a run (docs/results.md): whether it `began` from the copy, or made it."""
-    here = {"workload": at.step.workload, "step": at.step.name, "step_ordinal": at.step.ordinal}
-    keys = ("key", "made_unix_ns", "bytes")
-    return {"began": began, "fill": at.fill} | here | {key: copy.facts[key] for key in keys}
+def golden_use(copy: Copy, at: Point, *, began: bool) -> GoldenUse:
+    """golden.json of a run: whether it `began` from the copy, or made it."""
+    return GoldenUse(
+        began=began,
+        fill=at.fill,
+        workload=at.step.workload,
+        step=at.step.name,
+        step_ordinal=at.step.ordinal,
+        key=copy.key,
+        made_unix_ns=copy.facts.made_unix_ns,
+        bytes=copy.facts.bytes,
+    )
 
 
 def copy_s(size: int) -> float:
@@ -152,5 +156,4 @@ def text_of(pieces: Sequence[str | Json]) -> str:
 
 def described(copy: Copy) -> str:
     """A copy for the person who watches."""
-    facts = copy.facts
-    return f"golden copy {copy.key} of {golden.made(facts)}, after {facts['step']}"
+    return f"golden copy {copy.key} of {golden.made(copy.facts)}, after {copy.facts.step}"

@@ -8,56 +8,28 @@ OUT/<name>/report.html                 the answer, written at the end of each co
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+
+from msgspec import Struct
 
 from dbdyno.model import Json
-from dbdyno.model.bisection import Bisection, Commit, CommitTest, Question
+from dbdyno.model.bisection import Bisection, Commit, Question
 from dbdyno.model.error import ResultError
-from dbdyno.model.form import NUMBER, Natural
-from dbdyno.model.size import Capacity
-from dbdyno.store.file import read_json_if_there, write_json
+from dbdyno.store.file import read_struct, read_struct_if_there, write_json
 
 FORMAT = 1
 FILE = "bisect.json"
 TESTS = "tests"
 REPORT = "report.html"
-TEST = {
-    "index": Natural,
-    "log_ratio": NUMBER,
-    "se": NUMBER,
-    "blocks": Natural,
-    "asked": Natural,
-    "folder": str,
-}
-FORM = {
-    "format": int,
-    "question": {
-        "command": str,
-        "repository": str,
-        "commits": [{"sha": str, "subject": str}],
-        "engine": str,
-        "flags": str,
-        "options": [str],
-        "workload": str,
-        "step": str,
-        "config": [str],
-        "by": str,
-        "smallest": NUMBER,
-        "minutes": NUMBER,
-        "host": {"cores": Natural, "memory_bytes": Natural},
-        "scatter": (*NUMBER, None),
-        "processor?": (Natural, None),
-    },
-    "tests": [TEST],
-    "skipped": {"*": str},
-    "built": Natural,
-    "build_s": NUMBER,
-    "test_s": NUMBER,
-}
 FREE = ("command", "minutes", "host", "scatter", "processor")
 """Of a question: what a search keeps from its first command, whatever a later one says."""
+
+
+class Head(Struct, frozen=True):
+    """The key by which bisect.json says how the rest is written."""
+
+    format: int
 
 
 @dataclass(frozen=True)
@@ -84,22 +56,16 @@ class BisectionFolder:
 
         Raises ResultError where bisect.json is damaged.
         """
-        found = read_json_if_there(self.folder / FILE, FORM)
-        if found is None:
+        path = self.folder / FILE
+        head = read_struct_if_there(path, Head)
+        if head is None:
             return None
-        if found["format"] != FORMAT:
+        if head.format != FORMAT:
             raise ResultError(
-                f"{self.folder / FILE}: key `format` is {found['format']}, this version of dyno "
-                f"reads {FORMAT}; use the version that wrote it"
+                f"{path}: key `format` is {head.format}, this version of dyno reads {FORMAT}; "
+                "use the version that wrote it"
             )
-        return Bisection(
-            question=_question(found["question"]),
-            tests=tuple(CommitTest(**{key: test[key] for key in TEST}) for test in found["tests"]),
-            skipped={int(index): why for index, why in found["skipped"].items()},
-            built=found["built"],
-            build_s=found["build_s"],
-            test_s=found["test_s"],
-        )
+        return read_struct(path, Bisection)
 
     def opened(self, question: Question) -> Bisection:
         """The search of this question: gone on with, or begun.
@@ -128,15 +94,3 @@ class BisectionFolder:
 def document(search: Bisection) -> Json:
     """A search as bisect.json has it."""
     return {"format": FORMAT, **asdict(search)}
-
-
-def _question(found: Json) -> Question:
-    its: dict[str, Any] = {field.name: found.get(field.name) for field in fields(Question)}
-    its |= {key: tuple(found[key]) for key in ("options", "config")}
-    its["commits"] = tuple(
-        Commit(sha=commit["sha"], subject=commit["subject"]) for commit in found["commits"]
-    )
-    its["host"] = Capacity(
-        **{field.name: found["host"].get(field.name) for field in fields(Capacity)}
-    )
-    return Question(**its)

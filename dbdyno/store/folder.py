@@ -14,6 +14,7 @@ from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIRST
 from dbdyno.model.form import misfit
+from dbdyno.model.golden import GoldenUse
 from dbdyno.model.profile import Stack
 from dbdyno.store import checksums, profile, schema, void_blocks
 from dbdyno.store.checksums import Checksums
@@ -182,11 +183,11 @@ class RunFolder:
         """server.json: facts of the server, as it ran; None where it never did."""
         return read_json_if_there(self.path / "server.json", schema.SERVER)
 
-    def golden(self) -> dict[str, Json]:
+    def golden(self) -> dict[str, GoldenUse]:
         """golden.json by workload, where a state is kept: whether the run began from a copy."""
         paths = (folder / "golden.json" for folder in folders(self.path))
-        found = (read_json_if_there(path, schema.GOLDEN) for path in paths)
-        return {content["workload"]: content for content in found if content is not None}
+        uses = (read_struct_if_there(path, GoldenUse) for path in paths)
+        return {use.workload: use for use in uses if use is not None}
 
     def steps(self) -> list[StepFolder]:
         """The steps' folders by workload and ordinal."""

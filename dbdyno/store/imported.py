@@ -7,24 +7,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.store.file import read_if_there, read_json, sync_folder, write_atomically, write_json
+from msgspec import Struct
+from msgspec.structs import replace
+
+from dbdyno.store.file import read_if_there, read_struct, sync_folder, write_atomically, write_json
 
 FOLDER = "imported"
-FORM = {
-    "name": str,
-    "sha256": str,
-    "zone": (None, str),
-    "every_s": (None, int, float),
-    "shift_s": (int, float),
-    "arm": (None, str),
-}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reading:
+class Reading(Struct, frozen=True, kw_only=True):
     """How an imported table is read."""
 
     name: str  # of the file, as it was called
@@ -32,6 +26,7 @@ class Reading:
     every_s: float | None = None  # how long a row's values hold; None: until the next row
     shift_s: float = 0.0  # what is added to its times
     arm: str | None = None  # only this one's steps; None: whichever ran at the time
+    sha256: str = ""  # of the table, from when it is kept on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,24 +41,22 @@ class Imported:
 def all_of(folder: Path) -> Iterator[Imported]:
     """The tables that were imported into a result folder, in their order. Raises ResultError."""
     for path in sorted((folder / FOLDER).glob("*.csv")):
-        facts = read_json(path.with_suffix(".json"), FORM)
-        del facts["sha256"]
         yield Imported(
             path=path,
             text=(read_if_there(path) or b"").decode("utf-8"),
-            reading=Reading(**facts),
+            reading=read_struct(path.with_suffix(".json"), Reading),
         )
 
 
 def add(folder: Path, content: bytes, reading: Reading) -> Path | None:
     """Keeps a table; its path. None: the same table is there already, read in the same way."""
-    facts = asdict(reading) | {"sha256": hashlib.sha256(content).hexdigest()}
+    reading = replace(reading, sha256=hashlib.sha256(content).hexdigest())
     there = sorted((folder / FOLDER).glob("*.json"))
-    if any(read_json(path, FORM) == facts for path in there):
+    if any(read_struct(path, Reading) == reading for path in there):
         return None
     (folder / FOLDER).mkdir(exist_ok=True)
     path = folder / FOLDER / f"{len(there) + 1:03}.csv"
     write_atomically(path, content)
-    write_json(path.with_suffix(".json"), facts)
+    write_json(path.with_suffix(".json"), reading)
     sync_folder(folder)
     return path

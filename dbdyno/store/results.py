@@ -19,6 +19,7 @@ from dbdyno.model import Block, Json, Plan, Step
 from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIGURES, changes_since
+from dbdyno.model.golden import GoldenUse
 from dbdyno.model.looks import Looks
 from dbdyno.model.suspects import CommitsBetween, CommitsFile
 from dbdyno.store import checksums, continuation, profile, schema, void_blocks
@@ -371,10 +372,10 @@ class Results:
         """The folder of the run by which an arm's steps are profiled after the judged ones."""
         return made(self.run_folder(number, arm) / "log" / profile.FOLDER)
 
-    def write_golden(self, number: int, arm: str, workload: str, content: Json) -> None:
+    def write_golden(self, number: int, arm: str, use: GoldenUse) -> None:
         """Write golden.json of a run's workload: the golden copy that it began from, or made."""
-        folder = made(self.run_folder(number, arm) / safe_name(workload))
-        write_json(folder / "golden.json", content)
+        folder = made(self.run_folder(number, arm) / safe_name(use.workload))
+        write_json(folder / "golden.json", use)
 
     def step_folder(self, number: int, arm: str, step: Step) -> Path:
         """The folder of a step, such as `blocks/001/pg17/insert-benchmark/07-qr100`, made."""

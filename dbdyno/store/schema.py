@@ -96,14 +96,6 @@ NAME = {"name": str}
 
 PLAN = {"name": str, "base": str, "blocks": int, "arms": [NAME], "workloads?": [NAME]}
 SERVER = {"settings?": (None, dict), "nondefault?": (None, dict), "preset?": (None, dict)}
-GOLDEN = {
-    "began": bool,
-    "workload": str,
-    "step": str,
-    "step_ordinal": int,
-    "key": str,
-    "made_unix_ns": int,
-}
 STEP = {
     "workload": str,
     "ordinal": int,

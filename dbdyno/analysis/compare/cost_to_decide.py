@@ -21,7 +21,7 @@ def minutes_per_block(blocks: Sequence[BlockFolder], copies: Kept, lost: Damage)
     made one, or did only some steps, count only where there are no others.
     """
     seconds = {block.number: lost.usable(block.lasted_s) for block in blocks}
-    made = {number for (_, number, _), copy in copies.items() if not copy["began"]}
+    made = {number for (_, number, _), copy in copies.items() if not copy.began}
     partial = {block.number for block in blocks if block.steps() is not None}
     return _minutes(seconds, made | partial) or _minutes(seconds, ())
 

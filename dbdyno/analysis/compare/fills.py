@@ -17,6 +17,7 @@ from dbdyno.analysis.compare.earlier_results import begun, is_of_machine, parame
 from dbdyno.analysis.wording import listed
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.model.error import ResultError
+from dbdyno.model.golden import GoldenUse
 from dbdyno.model.verdict import FillNoise
 from dbdyno.stats import fills as arithmetic
 from dbdyno.stats.fills import OUTER_MIN, FillVariance, Units
@@ -87,13 +88,13 @@ def copied_after(copies: golden_copies.Kept, workload: str) -> int | None:
 
     None where they begin from several, or there is a single block.
     """
-    by_arm: dict[str, list[Json]] = {}
-    for (of, _, arm), one in copies.items():
-        if of == workload:
-            by_arm.setdefault(arm, []).append(one)
-    for its in by_arm.values():
-        if len(its) > 1 and len({one["made_unix_ns"] for one in its}) == 1:
-            return int(its[0]["step_ordinal"])
+    by_arm: dict[str, list[GoldenUse]] = {}
+    for (name, _, arm), use in copies.items():
+        if name == workload:
+            by_arm.setdefault(arm, []).append(use)
+    for uses in by_arm.values():
+        if len(uses) > 1 and len({use.made_unix_ns for use in uses}) == 1:
+            return uses[0].step_ordinal
     return None
 
 

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.analysis.wording import listed
-from dbdyno.model import Json
+from dbdyno.model.golden import GoldenUse
 from dbdyno.store import BlockFolder
 
 Where = tuple[str, int, str]
 """Workload, block, arm."""
-Kept = Mapping[Where, Json]
+Kept = Mapping[Where, GoldenUse]
 """golden.json of each run that has one (docs/results.md)."""
 
 
@@ -30,60 +30,60 @@ class History:
 def read(judged: Sequence[BlockFolder], lost: Damage) -> Kept:
     """golden.json of all runs of these blocks; what cannot be read is named in `lost`."""
     return {
-        (workload, block.number, run.arm): content
+        (workload, block.number, run.arm): use
         for block in judged
         for run in block.runs()
-        for workload, content in (lost.usable(run.golden) or {}).items()
+        for workload, use in (lost.usable(run.golden) or {}).items()
     }
 
 
 def begins_after(kept: Kept, where: Where) -> int:
     """The ordinal of the last step that a run has not, as it began with a copy; 0: it has all."""
-    content = kept.get(where)
-    return int(content["step_ordinal"]) if content is not None and content["began"] else 0
+    use = kept.get(where)
+    return use.step_ordinal if use is not None and use.began else 0
 
 
 def notes(kept: Kept) -> Iterable[str]:
     """Notes on the copies for readers, a line for each subject."""
     for workload in dict.fromkeys(workload for workload, _, _ in kept):
-        its = {where: one for where, one in kept.items() if where[0] == workload}
-        arms = list(dict.fromkeys(arm for _, _, arm in its))
-        histories = {arm: history(its, arm) for arm in arms}
-        for found in dict.fromkeys(histories.values()):
-            of = [arm for arm in arms if histories[arm] == found]
-            who = f" of {listed(of)}" if len(of) < len(arms) else ""
-            if found.copied:
-                yield f"golden copies: {words(found, who)}"
-        yield from uneven(its)
+        runs = {where: use for where, use in kept.items() if where[0] == workload}
+        arms = list(dict.fromkeys(arm for _, _, arm in runs))
+        histories = {arm: history(runs, arm) for arm in arms}
+        for past in dict.fromkeys(histories.values()):
+            alike = [arm for arm in arms if histories[arm] == past]
+            who = f" of {listed(alike)}" if len(alike) < len(arms) else ""
+            if past.copied:
+                yield f"golden copies: {words(past, who)}"
+        yield from uneven(runs)
 
 
 def history(kept: Kept, arm: str) -> History:
     """An arm's runs of one workload."""
-    its = {block: one for (_, block, name), one in kept.items() if name == arm}
+    uses = {block: use for (_, block, name), use in kept.items() if name == arm}
     days = {
-        datetime.fromtimestamp(one["made_unix_ns"] / 1e9, UTC).strftime("%Y-%m-%d")
-        for one in its.values()
-        if one["began"]
+        datetime.fromtimestamp(use.made_unix_ns / 1e9, UTC).strftime("%Y-%m-%d")
+        for use in uses.values()
+        if use.began
     }
     return History(
-        step=next(iter(its.values()))["step"],
-        whole=tuple(block for block, one in its.items() if not one["began"]),
-        copied=tuple(block for block, one in its.items() if one["began"]),
+        step=next(iter(uses.values())).step,
+        whole=tuple(block for block, use in uses.items() if not use.began),
+        copied=tuple(block for block, use in uses.items() if use.began),
         made=listed(sorted(days)),
     )
 
 
-def words(found: History, who: str) -> str:
+def words(past: History, who: str) -> str:
     """An arm's history in a sentence."""
-    blocks = f"block{'s' * (len(found.copied) > 1)} {listed(found.copied)}"
-    if not found.whole:
+    blocks = f"block{'s' * (len(past.copied) > 1)} {listed(past.copied)}"
+    if not past.whole:
         return (
-            f"no step up to {found.step}{who} ran; {blocks} began with a copy of {found.made}, "
+            f"no step up to {past.step}{who} ran; {blocks} began with a copy of {past.made}, "
             "which an earlier plan made"
         )
-    whole = f"block{'s' * (len(found.whole) > 1)} {listed(found.whole)}"
+    whole = f"block{'s' * (len(past.whole) > 1)} {listed(past.whole)}"
     return (
-        f"steps up to {found.step}{who} ran only in {whole}; {blocks} began with a copy of the "
+        f"steps up to {past.step}{who} ran only in {whole}; {blocks} began with a copy of the "
         "state after them"
     )
 
@@ -91,9 +91,9 @@ def words(found: History, who: str) -> str:
 def uneven(kept: Kept) -> Iterable[str]:
     """Blocks in which one arm began with a copy and another went through all steps."""
     for block in sorted({block for _, block, _ in kept}):
-        its = {arm: one["began"] for (_, number, arm), one in kept.items() if number == block}
-        copied = [arm for arm, began in its.items() if began]
-        whole = [arm for arm, began in its.items() if not began]
+        began = {arm: use.began for (_, number, arm), use in kept.items() if number == block}
+        copied = [arm for arm in began if began[arm]]
+        whole = [arm for arm in began if not began[arm]]
         if copied and whole:
             yield (
                 f"begun unlike: in block {block} {listed(copied)} began with a copy made before, "

@@ -14,7 +14,7 @@ from typing import Any
 from dbdyno.builds import Build
 from dbdyno.engine import log as files
 from dbdyno.engine.access import Entrance, refuse_own
-from dbdyno.engine.golden_copy import Copy
+from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.local_server import Home, LocalServer, free_port
 from dbdyno.engine.mysql import access, connection, facts, initialize, layout, log, settings
 from dbdyno.engine.mysql import thread_kind as threads
@@ -122,10 +122,10 @@ class MysqlServer(LocalServer):
         self._home.times["copy_s"] = time.monotonic() - begun_s
         self._write_options()
 
-    def keep(self, parts: Json, about: Json) -> Copy:
+    def keep(self, parts: Json, origin: Origin) -> Copy:
         """Shuts the server down and makes its data directory a golden copy; it has none then.
 
-        `parts` determine the content, `about` are further facts (golden.keep). Raises ServerError
+        `parts` determine the content. Raises ServerError
         where it does not shut down in order, HostError where the disk refuses.
         """
         since = self._watched
@@ -137,7 +137,7 @@ class MysqlServer(LocalServer):
                 f"`{self.data_dir}` is not kept: its server was not shut down in order: see "
                 f"`{self.log_path}`"
             )
-        return self._home.keep(parts, about)
+        return self._home.keep(parts, origin)
 
     def start(self) -> None:
         """Starts the server and waits until it answers.

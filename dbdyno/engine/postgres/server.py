@@ -15,7 +15,7 @@ from typing import Any
 from dbdyno.builds import Build
 from dbdyno.engine import golden, log
 from dbdyno.engine.access import Entrance, refuse_own
-from dbdyno.engine.golden_copy import Copy
+from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.local_server import LOOK_EVERY_S, Home, LocalServer, free_port
 from dbdyno.engine.postgres import (
     access,
@@ -150,10 +150,10 @@ class PostgresServer(LocalServer):
         self._home.times["copy_s"] = time.monotonic() - begun_s
         self._write_settings()
 
-    def keep(self, parts: Json, about: Json) -> Copy:
+    def keep(self, parts: Json, origin: Origin) -> Copy:
         """Shuts the server down and makes its data directory a golden copy; it has none then.
 
-        `parts` determine the content, `about` are further facts (golden.keep). Raises ServerError
+        `parts` determine the content. Raises ServerError
         where it does not shut down in order, HostError where the disk refuses.
         """
         if self._standbys:  # a server that has ended is asked nothing: what it left says why
@@ -162,7 +162,7 @@ class PostgresServer(LocalServer):
             self.execute(access.withdrawn())
         self.stop()
         fingerprint.refuse_unclean(self._home.data_dir)
-        return self._home.keep(parts, about)
+        return self._home.keep(parts, origin)
 
     def start(self) -> None:
         """Starts the server and waits until it answers.

@@ -347,7 +347,7 @@ def of_disk(plan: Plan, prepared: Prepared) -> Iterator[str]:
             here = [need for need in shared if need.root == root]
             yield f"disk: {root}: {disk_space.listed(here)} at most; {gb(free)} free"
     for copy in prepared.copies.values():
-        yield f"  {gb(copy.facts['bytes'])} are there already: {starting_state.described(copy)}"
+        yield f"  {gb(copy.facts.bytes)} are there already: {starting_state.described(copy)}"
 
 
 def of_memory(plan: Plan, prepared: Prepared) -> Iterator[str]:

@@ -290,7 +290,7 @@ def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
                 copy = starting_state.find(plan, at)
                 if copy is not None:
                     copies[at.key] = copy
-                    sizes[at.key] = copy.facts["bytes"]
+                    sizes[at.key] = copy.facts.bytes
                 else:
                     tables = estimate(plan, use, at.before(steps), prepared.sizing).disk_bytes
                     sizes[at.key] = tables + log_bytes(arm, server, tables)

@@ -1,0 +1,18 @@
+"""golden.json of a run (docs/results.md): the golden copy that the run began from, or made."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class GoldenUse(Struct, frozen=True, kw_only=True):
+    """How a run of a workload came to the state after a step that is kept."""
+
+    began: bool  # from a copy; else it went through all steps and made the copy
+    fill: int = 1
+    workload: str
+    step: str  # after which the state is kept
+    step_ordinal: int
+    key: str  # of the copy
+    made_unix_ns: int
+    bytes: int | None = None

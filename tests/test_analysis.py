@@ -370,8 +370,10 @@ def test_without_a_database_the_rest_is_derived(tmp_path: Path) -> None:
 
 def test_without_a_closing_reading_costs_are_none_and_it_is_said(tmp_path: Path) -> None:
     folder = step_folder(tmp_path, "qr100")
-    keep = [line for line in folder.host() if line["kind"] not in ("close", "end")]
-    change_lines(folder.path / "host.jsonl", lambda _: keep)
+    change_lines(
+        folder.path / "host.jsonl",
+        lambda lines: [line for line in lines if line["kind"] not in ("close", "end")],
+    )
     run = assemble.step_run(folder)
     assert run.metrics["cpupq"] is run.metrics["server_cpu_per_op"] is run.metrics["rps"] is None
     assert run.metrics["qps"] == 5_000.0

@@ -225,7 +225,7 @@ def test_every_file_of_the_result_folder_is_there(tmp_path: Path) -> None:
     assert {path.name for path in step.path.iterdir()} == {
         *("step.json", "job.json", "events.jsonl", "host.jsonl", "done.json")
     }
-    kinds = [line["kind"] for line in step.host()]
+    kinds = [reading.moment for reading in step.host()]
     assert kinds[0] == "start" and kinds[-1] == "end"
     assert kinds.count("open") == kinds.count("close") == 1
     assert step.done()["checks"][0]["ok"]

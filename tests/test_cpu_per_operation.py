@@ -213,4 +213,4 @@ def test_the_results_folder_says_by_its_readings_what_it_has(tmp_path: Path) -> 
     """No guess by version: the key stands in every line of host.jsonl."""
     folder = build(tmp_path, steps=("qr100",), blocks=1)
     (one, *_) = Results.open(folder).blocks()[0].runs()
-    assert all(line["led"] is True for line in one.steps()[0].host())
+    assert all(reading.led for reading in one.steps()[0].host())

@@ -136,7 +136,7 @@ def test_its_lines_have_the_keys_of_the_real_ones(tmp_path: Path) -> None:
     fake = {line["kind"]: line for line in sample(tmp_path / "fake.jsonl", FAKE)}
     for line in lines(tmp_path / "real.jsonl"):
         other = fake[line["kind"]]
-        assert other.keys() == line.keys()
+        assert other.keys() >= line.keys(), "there is no server whose memory, no device"
         assert other["host"].keys() == line["host"].keys()
         assert other["host"]["cpu_us"].keys() == line["host"]["cpu_us"].keys()
         assert other["host"]["memory_bytes"].keys() == line["host"]["memory_bytes"].keys()

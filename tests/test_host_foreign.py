@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import msgspec
+
 from dbdyno.host.observe.foreign_load import (
     HOOK_MARK,
     PF_KTHREAD,
@@ -21,7 +23,7 @@ from dbdyno.host.observe.foreign_load import (
 )
 from dbdyno.host.observe.procfs import ProcessStat, process_stat
 from dbdyno.host.observe.usage import TICK_US
-from dbdyno.model import Json
+from dbdyno.model.host_reading import ForeignLoad
 
 LAB = 100
 BURN = "import time\nend = time.monotonic() + 30\nwhile time.monotonic() < end: pass"
@@ -31,7 +33,7 @@ def stat(parent: int, ticks: int, children: int = 0, flags: int = 0) -> ProcessS
     return ProcessStat("some", "S", parent, ticks, 0, children, 1, 7, flags)
 
 
-def between(before: dict[int, ProcessStat], now: dict[int, ProcessStat]) -> Json:
+def between(before: dict[int, ProcessStat], now: dict[int, ProcessStat]) -> ForeignLoad:
     return spent(look(before, LAB), look(now, LAB), set())
 
 
@@ -47,10 +49,10 @@ def test_only_what_is_neither_ours_nor_the_kernels_is_foreign() -> None:
         200: stat(1, 10),
     }
     grown = {pid: one._replace(user_ticks=one.user_ticks + pid) for pid, one in before.items()}
-    found = between(before, grown)
-    assert found["cpu_us"] == (1 + 200) * TICK_US
-    assert found["kernel_us"] == (2 + 30) * TICK_US
-    assert [one["pid"] for one in found["processes"]] == [200, 1]
+    foreign = between(before, grown)
+    assert foreign.cpu_us == (1 + 200) * TICK_US
+    assert foreign.kernel_us == (2 + 30) * TICK_US
+    assert [process.pid for process in foreign.processes] == [200, 1]
 
 
 def test_who_came_and_went_is_in_the_account_of_the_one_that_waited() -> None:
@@ -58,26 +60,26 @@ def test_who_came_and_went_is_in_the_account_of_the_one_that_waited() -> None:
     worker = stat(200, 40)
     before = {LAB: stat(1, 0), 200: shell, 201: worker}
     now = {LAB: stat(1, 0), 200: shell._replace(children_ticks=40 + 5 + 300)}
-    assert between(before, now)["cpu_us"] == 305 * TICK_US, "5 of the worker, 300 of one unseen"
+    assert between(before, now).cpu_us == 305 * TICK_US, "5 of the worker, 300 of one unseen"
 
 
 def test_an_account_that_is_lost_takes_nothing_from_what_the_living_spent() -> None:
     before = {LAB: stat(1, 0), 200: stat(1, 0), 201: stat(200, 4000)}
     now = {LAB: stat(1, 0), 200: stat(1, 30)}
-    assert between(before, now)["cpu_us"] == 30 * TICK_US, "nobody waited for 201"
+    assert between(before, now).cpu_us == 30 * TICK_US, "nobody waited for 201"
 
 
 def test_a_process_that_uses_a_number_again_begins_at_nothing() -> None:
     before = {200: stat(1, 500)}
     now = {1: stat(0, 0, children=500), 200: stat(1, 3)._replace(start_ticks=8)}
-    assert between(before, now)["cpu_us"] == 3 * TICK_US
+    assert between(before, now).cpu_us == 3 * TICK_US
 
 
 def test_what_a_hook_left_behind_is_not_foreign() -> None:
     before = look({1: stat(0, 0)}, LAB)
     now = look({1: stat(0, 0), 300: stat(1, 90)}, LAB)
-    assert spent(before, now, {(300, 7)})["cpu_us"] == 0
-    assert spent(before, now, set())["cpu_us"] == 90 * TICK_US
+    assert spent(before, now, {(300, 7)}).cpu_us == 0
+    assert spent(before, now, set()).cpu_us == 90 * TICK_US
 
 
 def test_the_kernels_flags_are_read() -> None:
@@ -100,17 +102,24 @@ def test_a_busy_loop_on_this_host_is_seen_unless_it_is_a_hooks() -> None:
         try:
             with burning() as foreign, burning(**{HOOK_MARK: "/results"}) as of_hook:
                 watch, before = Foreign(lab.pid), look(dict(stats()), lab.pid)
-                assert watch.read()["cpu_us"] == 0
+                assert watch.read().cpu_us == 0
                 time.sleep(1)
                 found, now = watch.read(), look(dict(stats()), lab.pid)
                 assert (is_of_hook(foreign.pid), is_of_hook(of_hook.pid)) == (False, True)
             ticks = {birth[0]: its for birth, its in grown(before, now).items()}
             assert ticks[foreign.pid] > 1
-            assert found["cpu_us"] >= (ticks[foreign.pid] - 1) * TICK_US
-            assert of_hook.pid not in [one["pid"] for one in found["processes"]]
+            assert found.cpu_us >= (ticks[foreign.pid] - 1) * TICK_US
+            assert of_hook.pid not in [process.pid for process in found.processes]
         finally:
             lab.kill()
 
 
 def test_a_look_that_sees_nobody_is_empty() -> None:
     assert look({}, LAB) == Look({}, 0)
+
+
+def test_a_process_with_a_name_that_is_no_text_is_named_as_far_as_it_is() -> None:
+    odd = stat(1, 90)._replace(name="gr\udcfcn")  # as /proc is read
+    foreign = spent(look({}, LAB), look({300: odd}, LAB), set())
+    assert [process.name for process in foreign.processes] == ["gr\ufffdn"]
+    assert msgspec.json.decode(msgspec.json.encode(foreign), type=ForeignLoad) == foreign

@@ -27,16 +27,16 @@ def child(pid: int, owner: str, cpu_ns: int, start: int = 1) -> Process:
     return Process(pid, start, owner, usage(cpu_ns), True)
 
 
-def cpu(ledger: Ledger) -> dict[str, int]:
+def cpu(ledger: Ledger) -> dict[str, float | None]:
     """CPU time by owner."""
-    return {owner: line["cpu_ns"] for owner, line in ledger.as_json().items()}
+    return {owner: counters.cpu_ns for owner, counters in ledger.owners().items()}
 
 
 def test_an_owner_has_the_sum_of_its_processes() -> None:
     ledger = Ledger()
     ledger.update([child(1, "role:a", 10), child(2, "role:a", 20), child(3, "b", 5)], 0)
     assert cpu(ledger) == {"role:a": 30, "b": 5, "exited": 0}
-    assert ledger.as_json()["role:a"]["processes"] == 2
+    assert ledger.owners()["role:a"].processes == 2
 
 
 def test_what_a_process_spends_after_its_last_reading_is_in_exited() -> None:
@@ -44,7 +44,7 @@ def test_what_a_process_spends_after_its_last_reading_is_in_exited() -> None:
     ledger.update([child(1, "worker", 100)], 1000)
     ledger.update([], 1000 + 130)
     assert cpu(ledger) == {"worker": 100, "exited": 30}
-    assert ledger.as_json()["worker"]["processes"] == 0
+    assert ledger.owners()["worker"].processes == 0
 
 
 def test_a_process_first_seen_at_its_end_is_in_exited_once() -> None:
@@ -101,10 +101,8 @@ def test_bytes_that_may_not_be_read_are_unknown_for_the_whole_owner() -> None:
     ledger = Ledger()
     hidden = Process(2, 1, "worker", usage(5, read_bytes=None), True)
     ledger.update([child(1, "worker", 5), hidden], 0)
-    line = ledger.as_json()["worker"]
-    assert line["read_bytes"] is None
-    assert line["write_bytes"] == 0
-    assert line["cpu_ns"] == 10
+    worker = ledger.owners()["worker"]
+    assert (worker.read_bytes, worker.write_bytes, worker.cpu_ns) == (None, 0, 10)
 
 
 def test_another_postmaster_starts_its_account_anew() -> None:
@@ -165,6 +163,6 @@ def test_run_delay_is_summed_and_unknown_where_the_kernel_does_not_count_it() ->
 
     take(5, 10)
     take(15, 10)
-    assert ledger.as_json()["role:a"]["run_delay_ns"] == 25
+    assert ledger.owners()["role:a"].run_delay_ns == 25
     take(15, None)
-    assert ledger.as_json()["role:a"]["run_delay_ns"] is None
+    assert ledger.owners()["role:a"].run_delay_ns is None

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.host.observe import procfs
+from dbdyno.model.host_reading import DeviceCounters
 
 STAT = """cpu  100 1 20 3000 40 5 6 7 8 9
 cpu0 50 1 10 1500 20 0 3 0 0 0
@@ -66,7 +67,8 @@ def test_swapping_is_read_from_vmstat() -> None:
 
 
 def test_a_disks_sectors_are_of_512_bytes() -> None:
-    assert procfs.disk_stat(DISK_STAT) == procfs.DiskStat(
+    assert procfs.disk_stat(DISK_STAT, "vda") == DeviceCounters(
+        device="vda",
         reads=10,
         read_merges=2,
         read_bytes=80 * 512,
@@ -88,9 +90,9 @@ def test_a_disks_sectors_are_of_512_bytes() -> None:
 
 
 def test_what_the_kernel_does_not_count_is_unknown() -> None:
-    old = procfs.disk_stat("1 2 3 4 5 6 7 8 9 10 11\n")
-    with_discards = procfs.disk_stat("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n")
-    newer_than_known = procfs.disk_stat(" ".join(str(number) for number in range(1, 21)))
+    old = procfs.disk_stat("1 2 3 4 5 6 7 8 9 10 11\n", "vda")
+    with_discards = procfs.disk_stat("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n", "vda")
+    newer_than_known = procfs.disk_stat(" ".join(str(number) for number in range(1, 21)), "vda")
     assert (old.flushes, with_discards.flushes) == (None, None)
     assert (old.discards, old.discard_bytes, with_discards.discards) == (None, None, 12)
     assert (with_discards.flush_ms, newer_than_known.flush_ms) == (None, 17)

@@ -20,6 +20,7 @@ from dbdyno.host.observe.usage import ProcessReader, counts_nanoseconds
 from dbdyno.model import Json
 from dbdyno.model.error import LabDied
 from dbdyno.model.events import Connected, Hello, Paused
+from dbdyno.model.host_reading import DeviceCounters
 from stand_in import StandIn
 
 PARENT = """
@@ -119,7 +120,7 @@ def on(name: str) -> device.Device:
 def test_a_log_s_own_device_is_read_beside_the_data_s(
     server: Forking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampler, "disk", lambda name: {"device": name})
+    monkeypatch.setattr(sampler, "disk_counters", lambda name: DeviceCounters(device=name))
     for wal, expected in ((on("sdb"), {"device": "sdb"}), (on("sda"), None), (None, None)):
         path = tmp_path / f"{wal and wal.name}.jsonl"
         watch = Sampler(path, device=on("sda"), wal_device=wal, server=server)
@@ -228,7 +229,7 @@ def test_a_server_that_is_not_there_has_no_owners_and_no_memory(tmp_path: Path) 
     watch.stop()
     (line,) = lines(tmp_path / "host.jsonl")
     assert line["owners"].keys() == {"lab", "exited"}
-    assert (line["rss_bytes"], line["pss_bytes"], line["disk"]) == (None, None, None)
+    assert not {"rss_bytes", "pss_bytes", "disk"} & line.keys()
 
 
 def test_a_server_that_dies_leaves_its_sums(server: Forking, tmp_path: Path) -> None:
@@ -271,7 +272,7 @@ def test_how_late_a_reading_was_is_in_its_line(server: Forking, tmp_path: Path) 
     watch.stop()
     opened, second = lines(path)
     assert 5_000_000 <= opened["delay_ns"] < 1_000_000_000
-    assert second["delay_ns"] is None
+    assert "delay_ns" not in second
 
 
 def test_readings_from_several_threads_do_not_mix(server: Forking, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import report_parts
 from comparison_builder import comparison
 from dbdyno.analysis.step import assemble, evidence, raw_files
 from dbdyno.model import Cell, Json, OwnerCost, StepRun
+from dbdyno.model.host_reading import Reading
 from dbdyno.model.step_run import IDLE
 from dbdyno.report import page
 from test_analysis import change_lines, step_folder
@@ -131,10 +132,11 @@ def test_without_turns_and_in_older_results_idle_work_is_not_known(
 
 
 def test_a_wait_that_never_ends_counts_for_nothing() -> None:
-    lines = [{"kind": kind, "mono_ns": at * S} for at, kind in enumerate(
-        ("open", "pause", "resume", "settled", "pause"))]  # fmt: skip
-    assert [one["kind"] for one in raw_files.host(lines).waited] == ["pause", "resume"]
-    assert evidence.owners(raw_files.host(lines)) == {}
+    moments = ("open", "pause", "resume", "settled", "pause")
+    readings = [Reading(moment=moment, mono_ns=at * S) for at, moment in enumerate(moments)]
+    host = raw_files.host(readings)
+    assert [reading.moment for reading in host.waited] == ["pause", "resume"]
+    assert evidence.owners(host) == {}
 
 
 def test_the_table_of_costs_has_the_waiting_server_apart_from_the_machines_sum() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import dbdyno
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble, iostat, raw_files
 from dbdyno.model import Json
+from dbdyno.model.host_reading import DeviceCounters, Reading
 from dbdyno.model.metric.device import COLUMNS, NAMES
 from dbdyno.report.section import device
 from result_builder import build
@@ -21,11 +23,17 @@ NEW = ("merges", "discard", "flush_ms")
 """What the keys have in them that older results lack."""
 
 
-def reading(kind: str, at_s: float, counts: int, *, key: str = "disk") -> Json:
+def reading(moment: str, at_s: float, counts: int) -> Reading:
     """A reading in whose counters everything happened so many times."""
-    disk: Json = {"device": "sdb", "in_flight": counts % 7}
+    counters = msgspec.convert(disk(counts), DeviceCounters)
+    return Reading(moment=moment, mono_ns=round(at_s * S), disk=counters)
+
+
+def disk(counts: int) -> Json:
+    """A device in whose counters everything happened so many times."""
+    counters: Json = {"device": "sdb", "in_flight": counts % 7}
     for way, each in (("read", 4), ("write", 8), ("discard", 16)):
-        disk |= {
+        counters |= {
             f"{way}s": each * counts,
             f"{way}_merges": counts,
             f"{way}_bytes": each * counts * 8192,
@@ -33,7 +41,7 @@ def reading(kind: str, at_s: float, counts: int, *, key: str = "disk") -> Json:
         }
     moved = {"flushes": 2 * counts, "flush_ms": counts}
     busy = {"io_ms": 5 * counts, "weighted_ms": 20 * counts}
-    return {"kind": kind, "mono_ns": round(at_s * S), key: disk | moved | busy}
+    return counters | moved | busy
 
 
 def test_every_column_is_computed_from_its_own_counters() -> None:
@@ -78,10 +86,7 @@ def test_the_log_s_device_is_told_apart_from_the_data_s(tmp_path: Path) -> None:
     def with_device(lines: list[Json]) -> list[Json]:
         """Nothing happened until the window's last second."""
         counts = {"close": 200}
-        return [
-            line | {"wal_disk": reading("", 0, 100 + counts.get(line["kind"], 0))["disk"]}
-            for line in lines
-        ]
+        return [line | {"wal_disk": disk(100 + counts.get(line["kind"], 0))} for line in lines]
 
     change_lines(folder.path / "host.jsonl", with_device)
     run = assemble.step_run(folder)

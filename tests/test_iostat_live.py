@@ -14,6 +14,7 @@ import loop_device
 from dbdyno.analysis.step import iostat
 from dbdyno.host.observe import sampler
 from dbdyno.model import Json
+from dbdyno.model.host_reading import Reading
 from dbdyno.model.metric.device import COLUMNS, IN_FLIGHT
 
 pytestmark = pytest.mark.live
@@ -54,7 +55,7 @@ def beside_iostat(path: str) -> tuple[Json, Json]:
     name = Path(path).name
     command = ["iostat", "-d", "-x", "-m", "-y", "-o", "JSON", name, str(INTERVAL_S), "1"]
     for _ in range(TRIES_MAX):
-        before = sampler.disk(name)
+        before = sampler.disk_counters(name)
         begun_s = time.monotonic()
         environment = os.environ | {"LC_ALL": "C"}
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as one:
@@ -62,7 +63,7 @@ def beside_iostat(path: str) -> tuple[Json, Json]:
             load(path)
             in_time = time.monotonic() - begun_s < END_S
             text, _ = one.communicate(timeout=60)
-        after = sampler.disk(name)
+        after = sampler.disk_counters(name)
         if in_time:
             (host,) = json.loads(text)["sysstat"]["hosts"]
             (disk,) = host["statistics"][0]["disk"]
@@ -71,7 +72,7 @@ def beside_iostat(path: str) -> tuple[Json, Json]:
         pytest.fail(f"this machine did not end the load within {END_S} s")
     # Nothing but the load moves the counters, so these are iostat's two readings.
     first, last = (
-        {"mono_ns": at_s * 1_000_000_000, "disk": read}
+        Reading(moment="second", mono_ns=at_s * 1_000_000_000, disk=read)
         for at_s, read in ((0, before), (INTERVAL_S, after))
     )
     found = iostat.figures(first, last, "disk")

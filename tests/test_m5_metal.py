@@ -11,7 +11,7 @@ import m5_metal
 import result_builder
 from dbdyno import plan, workload
 from dbdyno.analysis.step.raw_files import Host
-from dbdyno.model import Json
+from dbdyno.model.host_reading import HostCounters, OwnerCounters, Reading
 from dbdyno.model.plan import Plan
 from run_builder import step_run
 
@@ -65,10 +65,10 @@ def test_a_rate_is_steady_within_a_tenth() -> None:
     assert m5_metal.steady([])[1] is None
 
 
-def reading(kind: str, busy_us: int, generator_ns: int) -> Json:
-    host = {"cpu_us": {"user": busy_us, "idle": busy_us}}
-    owners = {"generator": {"cpu_ns": generator_ns}}
-    return {"kind": kind, "mono_ns": 0, "host": host, "owners": owners}
+def reading(moment: str, busy_us: int, generator_ns: int) -> Reading:
+    host = HostCounters(cpu_us={"user": busy_us, "idle": busy_us})
+    owners = {"generator": OwnerCounters(cpu_ns=generator_ns)}
+    return Reading(moment=moment, mono_ns=0, host=host, owners=owners)
 
 
 @pytest.mark.parametrize(("generator_us", "met"), [(300, True), (500, False)])

@@ -6,12 +6,14 @@ import copy
 from collections.abc import Iterator
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from comparison_builder import comparison
 from dbdyno.analysis.step import background_spans, evidence, raw_files, series
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Json, Schedule
+from dbdyno.model.host_reading import MemoryBytes, Reading
 from dbdyno.model.job import SETTLE_S_DEFAULT, in_turns, settle_s
 from dbdyno.report.section import setup
 from dbdyno.run.check import plan_record
@@ -21,9 +23,9 @@ from wire_form import typed
 S = 1_000_000_000
 
 
-def reading(kind: str, at_s: float, cpu_us: int, switches: int, owners: dict[str, int]) -> Json:
+def reading(kind: str, at_s: float, cpu_us: int, switches: int, owners: dict[str, int]) -> Reading:
     """A line of host.jsonl; an owner's number is its CPU time in ms."""
-    return {
+    line = {
         "kind": kind,
         "mono_ns": round(at_s * S),
         "read_ns": 1000,
@@ -46,6 +48,7 @@ def reading(kind: str, at_s: float, cpu_us: int, switches: int, owners: dict[str
         },
         "rss_bytes": 5,
     }  # fmt: skip
+    return msgspec.convert(line, Reading)
 
 
 QUERY, VACUUM = "role:query", "background:autovacuum worker"
@@ -68,11 +71,11 @@ def test_a_difference_over_the_window_is_the_sum_over_the_arms_own_turns() -> No
     lines = copy.deepcopy(LINES)
     host = raw_files.host(lines)
     assert host.seconds == 1 + 1.5 + 0.5
-    assert host.difference("host", "cpu_us", "user") == 400 + 500 + 100
-    assert host.difference("host", "cpu_us", "system") == 2 * 1000
-    assert host.difference("host", "context_switches") == 50 + 60 + 10
-    assert host.difference("host", "swap_pages", "in") == 120
-    assert host.difference("disk", "write_bytes") == 10 * 120
+    assert host.cpu_us["user"] == 400 + 500 + 100
+    assert host.cpu_us["system"] == 2 * 1000
+    assert host.moved(lambda reading: reading.host.context_switches) == 50 + 60 + 10
+    assert host.moved(lambda reading: reading.host.swap_pages.into) == 120
+    assert host.moved(lambda reading: reading.of("disk").write_bytes) == 10 * 120
     assert lines == LINES, "readings stay as they were read"
     costs = evidence.owners(host)
     assert costs[QUERY].cpu_us == (200 + 200 + 60) * 1000
@@ -84,18 +87,19 @@ def test_a_difference_over_the_window_is_the_sum_over_the_arms_own_turns() -> No
 
 def test_readings_lie_on_the_arms_own_clock_and_gauges_stay() -> None:
     host = raw_files.host(LINES)
-    kinds = [(one["kind"], one["mono_ns"] / S) for one in host.readings]
-    assert kinds == [("open", 10), ("pause", 11), ("second", 12), ("pause", 12.5), ("close", 13)]
-    for one in host.readings:
-        assert (one["host"]["running"], one["rss_bytes"], one["disk"]["in_flight"]) == (3, 5, 1)
-        assert one["host"]["memory_bytes"] == {"dirty": 7}
-        assert one["owners"][QUERY]["processes"] == 1
+    moments = [(reading.moment, reading.mono_ns / S) for reading in host.readings]
+    assert moments == [("open", 10), ("pause", 11), ("second", 12), ("pause", 12.5), ("close", 13)]
+    for reading in host.readings:
+        gauges = (reading.host.running, reading.rss_bytes, reading.of("disk").in_flight)
+        assert gauges == (3, 5, 1)
+        assert reading.host.memory_bytes == MemoryBytes(dirty=7)
+        assert reading.owners[QUERY].processes == 1
 
 
 def test_a_window_that_closes_before_it_has_settled_gains_nothing() -> None:
     lines = [*LINES[1:3], reading("close", 14, 5_000, 900, {QUERY: 999})]
     host = raw_files.host(lines)
-    assert (host.seconds, host.difference("host", "context_switches")) == (1, 50)
+    assert (host.seconds, host.moved(lambda reading: reading.host.context_switches)) == (1, 50)
     assert evidence.owners(host)[QUERY].cpu_us == 200_000
 
 

@@ -23,6 +23,7 @@ from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.host import process
 from dbdyno.model import Json
+from dbdyno.model.host_reading import Reading
 from dbdyno.plan import schedule
 from dbdyno.report import page
 from dbdyno.run import blocks
@@ -147,28 +148,30 @@ def test_arms_take_turns_of_which_each_has_its_own_costs(tmp_path: Path, data: P
 
 def assert_costs(step: StepFolder, turns: Json) -> None:
     """The arm's costs are the sums over its turns, worked out here from the raw lines."""
-    lines = [line for line in step.host() if line["kind"] not in ("start", "end")]
-    kinds = [line["kind"] for line in lines]
-    assert kinds[0] == "open" and kinds[-1] == "close"
-    assert kinds[1:-1] == ["pause", "resume", "settled"] * ((len(kinds) - 2) // 3)
+    every = [reading for reading in step.host() if reading.moment not in ("start", "end")]
+    moments = [reading.moment for reading in every]
+    assert moments[0] == "open" and moments[-1] == "close"
+    assert moments[1:-1] == ["pause", "resume", "settled"] * ((len(moments) - 2) // 3)
     assert turns["slice_s"] == 0.5
-    lines = [line for line in lines if line["kind"] != "resume"]
-    pairs = list(zip(lines[::2], lines[1::2], strict=True))
+    readings = [reading for reading in every if reading.moment != "resume"]
+    pairs = list(zip(readings[::2], readings[1::2], strict=True))
     run = assemble.step_run(step)
     for owner in ("role:query", "generator", "lab"):
-        spent = sum(
-            last["owners"][owner]["cpu_ns"] - first["owners"][owner]["cpu_ns"]
-            for first, last in pairs
-        )
+        spent = sum(cpu_ns(last, owner) - cpu_ns(first, owner) for first, last in pairs)
         assert run.owners[owner].cpu_us == pytest.approx(spent / 1000)
-    idle_ns = (
-        lines[-1]["owners"]["role:query"]["cpu_ns"] - lines[0]["owners"]["role:query"]["cpu_ns"]
-    )
+    idle_ns = cpu_ns(readings[-1], "role:query") - cpu_ns(readings[0], "role:query")
     assert run.owners["role:query"].cpu_us < idle_ns / 1000, "what follows a resumption is left out"
     # The moments that the readings are of: on a busy host they are made later.
-    moments = [line["mono_ns"] - line["delay_ns"] for line in lines]
-    seconds = (sum(moments[1::2]) - sum(moments[::2])) / 1e9
+    at_ns = [reading.mono_ns - (reading.delay_ns or 0) for reading in readings]
+    seconds = (sum(at_ns[1::2]) - sum(at_ns[::2])) / 1e9
     assert seconds == pytest.approx(run.window.seconds, rel=0.02)
+
+
+def cpu_ns(reading: Reading, owner: str) -> float:
+    """The CPU time of an owner, which has to be known."""
+    known = reading.owners[owner].cpu_ns
+    assert known is not None
+    return known
 
 
 def connections(results: Results, arm: str) -> list[float]:
@@ -192,7 +195,7 @@ def test_copies_warm_up_and_checkpoints_go_with_turns(tmp_path: Path, data: Path
                 done = step.done()
                 assert (done["warm"] or {}).get("how") == how
                 assert done["checkpoint_s"] > 0
-                assert "second" in [line["kind"] for line in step.host()], "a long slice"
+                assert "second" in [reading.moment for reading in step.host()], "a long slice"
                 assert assemble.step_run(step).window.seconds == 3.0
     assert {run.golden()["reads"].began for run in results.blocks()[1].runs()} == {True}
     assert steps_of(results, "fill", 1) == {}

@@ -357,7 +357,7 @@ def test_a_whole_example_is_read_back(tmp_path: Path) -> None:
     assert step.step()["arm"] == "pg17"
     assert (step.job() or {})["step"] == "qr100"
     assert isinstance(next(step.events()), events.Hello)
-    assert next(iter(step.host()))["kind"] == "start"
+    assert next(step.host()).moment == "start"
     assert (step.before() or {})["sizes"]
     assert (step.after() or {})["sizes"]
     assert (step.done() or {})["status"] == "ok"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 import report_parts
 from dbdyno import plan
@@ -14,8 +15,15 @@ from dbdyno.analysis import compare
 from dbdyno.engine.fake import FakeServer
 from dbdyno.engine.fake.sampler import FakeSampler
 from dbdyno.host import quiesce
-from dbdyno.model import Json, Plan, Void
+from dbdyno.model import Plan, Void
 from dbdyno.model.error import DynoError, HostError, LabDied, PlanError, ServerError
+from dbdyno.model.host_reading import (
+    ForeignLoad,
+    ForeignProcess,
+    HostCounters,
+    Reading,
+    SwapPages,
+)
 from dbdyno.model.processor import CPU_STATES
 from dbdyno.plan import calibration
 from dbdyno.report import page
@@ -59,7 +67,7 @@ def names(folder: Path) -> list[str]:
 
 def reading(
     *, seconds: float, foreign_s: float | None, stolen_s: float = 0, pages: int = 0
-) -> Json:
+) -> Reading:
     idle_us = round(1e6 * (2 * seconds - (foreign_s or 0) - stolen_s))
     cpu_us = {
         **dict.fromkeys(CPU_STATES, 0),
@@ -67,12 +75,14 @@ def reading(
         "idle": idle_us,
         "steal": round(1e6 * stolen_s),
     }
-    processes = [{"pid": 7, "name": "cc1", "cpu_us": round(1e6 * (foreign_s or 0))}]
-    known = {"cpu_us": cpu_us["user"], "kernel_us": 0, "processes": processes}
-    return {
-        "host": {"cpu_us": cpu_us, "swap_pages": {"in": pages, "out": 0}},
-        "foreign": None if foreign_s is None else known,
-    }
+    processes = (ForeignProcess(7, "cc1", round(1e6 * (foreign_s or 0))),)
+    foreign = ForeignLoad(cpu_us=cpu_us["user"], processes=processes)
+    return Reading(
+        moment="open",
+        mono_ns=0,
+        host=HostCounters(cpu_us=cpu_us, swap_pages=SwapPages(pages, 0)),
+        foreign=None if foreign_s is None else foreign,
+    )
 
 
 ZERO = reading(seconds=0, foreign_s=0)
@@ -91,8 +101,11 @@ def test_foreign_load_is_a_share_of_all_cores_time_in_the_window() -> None:
 
 
 def test_foreign_load_is_never_more_than_the_processors_worked() -> None:
-    closed = reading(seconds=10, foreign_s=2)
-    closed["foreign"]["cpu_us"] = 41_000_000  # one that ended while its parent was not yet read
+    closed = structs.replace(
+        reading(seconds=10, foreign_s=2),
+        # one that ended while its parent was not yet read
+        foreign=ForeignLoad(cpu_us=41_000_000),
+    )
     (its,) = void.of_window(ZERO, closed, Void(), "l.i0 of new")
     assert its.amount == pytest.approx(0.1)
     assert list(void.of_window(ZERO, closed, Void(foreign=1), "l.i0 of new")) == []

@@ -20,6 +20,7 @@ from pathlib import Path
 from dbdyno.analysis.step import assemble, raw_files
 from dbdyno.model import Json, StepRun, job
 from dbdyno.model.error import DynoError
+from dbdyno.model.host_reading import OwnerCounters
 from dbdyno.store import Results, StepFolder
 
 BEGIN = "<!-- made by tools/m5_metal.py: begin -->"
@@ -70,8 +71,13 @@ def gates(run: StepRun, folder: StepFolder, host: Json) -> Iterator[Gate]:
     yield free_space(folder.after(), host)
     yield huge_pages(host)
     readings = raw_files.host(folder.host())
-    swapped = [readings.difference("host", "swap_pages", way) for way in ("in", "out")]
-    yield "pages were swapped", None if None in swapped else not any(swapped)
+    swapped = raw_files.plus_all(
+        [
+            readings.moved(lambda reading: reading.host.swap_pages.into),
+            readings.moved(lambda reading: reading.host.swap_pages.out),
+        ]
+    )
+    yield "pages were swapped", None if swapped is None else swapped == 0
     yield steady(rates(run))
     yield client_share(readings)
     yield "the clock source is not recorded", host.get("clock_source") is not None
@@ -119,9 +125,10 @@ def steady(per_s: Sequence[float]) -> Gate:
 
 def client_share(readings: raw_files.Host) -> Gate:
     """The generator's part of the host's processors."""
-    spent_ns = readings.difference("owners", "generator", "cpu_ns")
-    states = (readings.open or {}).get("host", {}).get("cpu_us", {})
-    whole_us = raw_files.plus(readings.difference("host", "cpu_us", state) for state in states)
+    spent_ns = readings.moved(
+        lambda reading: reading.owners.get("generator", OwnerCounters()).cpu_ns
+    )
+    whole_us = raw_files.plus(readings.cpu_us.values())
     if spent_ns is None or not whole_us:
         return "the client's processor time", None
     share = spent_ns / 1e3 / whole_us

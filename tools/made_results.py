@@ -29,9 +29,9 @@ from random import Random
 
 import msgspec
 
-from dbdyno.analysis.step.raw_files import GAUGES
 from dbdyno.model import Json
 from dbdyno.model.error import DynoError, ResultError
+from dbdyno.model.host_reading import GAUGES
 from dbdyno.store import Results, checksums
 
 BLOCKS, SECONDS = 417, 10
@@ -40,7 +40,7 @@ WHOLE_NS, LENGTH_NS = 999_000_000, (900_000_000, 1_100_000_000)
 """A second of the load, and between two readings of the host."""
 PLACE = ("event", "mono_ns", "tick", "active_ns", "measured", "role")
 """The keys of a tick that say where it stands, and not what was done in it."""
-KEPT = GAUGES | {"mono_ns"}
+KEPT = GAUGES | {"kind", "mono_ns"}
 """The keys of a reading that do not grow."""
 COPIED = ("*.json", "*.jsonl", "*.gz", "hosts/*.json")
 """What of a result folder stands beside its blocks."""

@@ -116,7 +116,7 @@ class HostSampler(Protocol):
     def stop(self) -> None:
         """Ends them and syncs the file."""
 
-    def read(self, kind: str, event_mono_ns: int | None = None) -> None:
+    def read(self, moment: str, event_mono_ns: int | None = None) -> None:
         """Makes a reading at once."""
 
     def observe(self, event: AnyEvent) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dbdyno.model import Json, Void
+from dbdyno.model import Void
+from dbdyno.model.host_reading import ForeignProcess, Reading, growth
 from dbdyno.model.processor import BUSY
 from dbdyno.store import BlockFolder, StepFolder
 
@@ -50,12 +51,8 @@ class Disturbance:
 
 def disturbances(block: BlockFolder, limits: Void) -> list[Disturbance]:
     """The disturbances of the block's windows beyond the limits."""
-    return [
-        one
-        for run in block.runs()
-        for step in run.steps()
-        for one in of_step(step, limits)
-    ]  # fmt: skip
+    steps = [step for run in block.runs() for step in run.steps()]
+    return [disturbance for step in steps for disturbance in of_step(step, limits)]
 
 
 def of_step(step: StepFolder, limits: Void) -> Iterator[Disturbance]:
@@ -65,22 +62,22 @@ def of_step(step: StepFolder, limits: Void) -> Iterator[Disturbance]:
     about = step.step()
     if not about["measured"] or about.get("remote"):
         return
-    ends = {one["kind"]: one for one in step.host() if one["kind"] in ("open", "close")}
-    if len(ends) == 2:
+    ends = {reading.moment: reading for reading in step.host()}
+    if "open" in ends and "close" in ends:
         yield from of_window(
             ends["open"], ends["close"], limits, f"{about['name']} of {about['arm']}"
         )
 
 
-def of_window(opened: Json, closed: Json, limits: Void, where: str) -> Iterator[Disturbance]:
-    """The disturbances of the window between two readings of host.jsonl, beyond the limits."""
-    before, after = opened["host"], closed["host"]
-    spent_us = {state: us - before["cpu_us"][state] for state, us in after["cpu_us"].items()}
+def of_window(opened: Reading, closed: Reading, limits: Void, where: str) -> Iterator[Disturbance]:
+    """The disturbances of the window between two readings of the host, beyond the limits."""
+    grown = growth(opened, closed)
+    spent_us = {state: us or 0.0 for state, us in grown.host.cpu_us.items()}
     all_us = max(1, sum(spent_us.values()))
-    if opened.get("foreign") is not None and closed.get("foreign") is not None:
+    if opened.foreign is not None and grown.foreign is not None:
         # Who ends while others are read may be counted twice: by itself, and by its parent.
         busy_us = sum(spent_us[state] for state in BUSY)
-        foreign_us = min(closed["foreign"]["cpu_us"] - opened["foreign"]["cpu_us"], busy_us)
+        foreign_us = min(grown.foreign.cpu_us, busy_us)
         share = foreign_us / all_us
         if share > limits.foreign and foreign_us >= FOREIGN_US_MIN:
             yield Disturbance(
@@ -88,30 +85,32 @@ def of_window(opened: Json, closed: Json, limits: Void, where: str) -> Iterator[
                 amount=share,
                 limit=limits.foreign,
                 where=where,
-                who=named(closed["foreign"]["processes"], all_us),
+                who=named(grown.foreign.processes, all_us),
             )
     stolen = spent_us["steal"] / all_us
     if limits.stolen is not None and stolen > limits.stolen:
         yield Disturbance(cause="stolen", amount=stolen, limit=limits.stolen, where=where)
-    pages = sum(now - before["swap_pages"][way] for way, now in after["swap_pages"].items())
+    swapped = grown.host.swap_pages
+    pages = (swapped.into or 0) + (swapped.out or 0)
     if limits.swap and pages > 0:
         yield Disturbance(cause="swap", amount=pages, limit=0, where=where)
 
 
-def named(processes: Sequence[Json], all_us: float) -> str:
+def named(processes: Sequence[ForeignProcess], all_us: float) -> str:
     """`cc1 (process 4711) 31.0 %, …`: who spent most of what was foreign."""
     return ", ".join(
-        f"{process['name']} (process {process['pid']}) {PERCENT * process['cpu_us'] / all_us:.1f} %"
+        f"{process.name} (process {process.pid}) {PERCENT * process.cpu_us / all_us:.1f} %"
         for process in processes
     )
 
 
-def lines(found: Sequence[Disturbance]) -> dict[Cause, str]:
+def lines(disturbances: Sequence[Disturbance]) -> dict[Cause, str]:
     """By cause, in words: the most disturbed window, and how many others there are."""
     said: dict[Cause, str] = {}
-    for cause in dict.fromkeys(one.cause for one in found):
-        its = sorted((one for one in found if one.cause == cause), key=lambda one: -one.amount)
-        more = len(its) - 1
+    for cause in dict.fromkeys(disturbance.cause for disturbance in disturbances):
+        of_cause = [disturbance for disturbance in disturbances if disturbance.cause == cause]
+        largest = max(of_cause, key=lambda disturbance: disturbance.amount)
+        more = len(of_cause) - 1
         ending = f"; and in {more} more window{'s' if more > 1 else ''}" if more else ""
-        said[cause] = f"{CAUSES[cause]}: {its[0]}{ending}"
+        said[cause] = f"{CAUSES[cause]}: {largest}{ending}"
     return said

@@ -15,6 +15,7 @@ from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIRST
 from dbdyno.model.form import misfit
 from dbdyno.model.golden import GoldenUse
+from dbdyno.model.host_reading import Reading
 from dbdyno.model.profile import Stack
 from dbdyno.store import checksums, profile, schema, void_blocks
 from dbdyno.store.checksums import Checksums
@@ -27,6 +28,7 @@ from dbdyno.store.file import (
     read_lines,
     read_struct,
     read_struct_if_there,
+    read_structs,
     sync_folder,
 )
 
@@ -101,12 +103,9 @@ class StepFolder:
                     refuse_other_protocol(path, event.protocol)
                 yield event
 
-    def host(self) -> Iterator[Json]:
+    def host(self) -> Iterator[Reading]:
         """host.jsonl, line by line: counters of the machine and of each owner."""
-        path = self.path / "host.jsonl"
-        for reading in read_lines(path):
-            check(path, reading, schema.READING)
-            yield reading
+        return read_structs(self.path / "host.jsonl", Reading)
 
     def waits(self) -> Iterator[Json]:
         """waits.jsonl, line by line: what sessions were seen to do; none where nobody asked."""

@@ -10,17 +10,6 @@ from typing import Any
 from dbdyno.model.form import NUMBER, Natural, misfit
 
 
-class _Counters(type):
-    def __instancecheck__(cls, value: object) -> bool:
-        if isinstance(value, dict):
-            return all(isinstance(one, Counters) for key, one in value.items() if key != "device")
-        return value is None or type(value) is int or type(value) is float
-
-
-class Counters(metaclass=_Counters):
-    """A counter, null where it is not known, or an object of such; a `device` may be anything."""
-
-
 class _Positive(type):
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, NUMBER) and value > 0
@@ -164,16 +153,6 @@ _SAMPLED = {
 PROFILE = ({"failure": str}, _SAMPLED)
 FAILED = {"status": str, "reason": (None, str), "log_events?": DONE["log_events?"]}
 SNAPSHOT = {"tables?": (None, {"*": dict}), "explain?": (None, {"*": {"*": (None, str)}})}
-READING = {
-    "kind": str,
-    "mono_ns": Natural,
-    "delay_ns?": (None, Natural),
-    "read_ns?": (None, *NUMBER),
-    "host?": Counters,
-    "disk?": Counters,
-    "rss_bytes?": (None, *NUMBER),
-    "owners?": {"*": {"*": Counters}},
-}
 WAITS = {"asked_ns": int}
 LOOK = {
     "mono_ns": int,

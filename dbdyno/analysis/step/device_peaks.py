@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 
 from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.analysis.step.raw_files import NS_PER_S, per, scaled
+from dbdyno.analysis.step.raw_files import NS_PER_S, BytesOf, per, scaled
 from dbdyno.model.metric.debt import SECOND_S_MIN
 
 MIB = float(1 << 20)
@@ -15,31 +15,32 @@ MIB = float(1 << 20)
 
 def metrics(evidence: Evidence) -> Mapping[str, float | None]:
     """The greatest second of reads, of writes and of both, in MiB/s; shares of the ceiling in %."""
-    read = greatest(evidence, "read_bytes")
-    write = greatest(evidence, "write_bytes")
+    read = greatest(evidence, lambda disk: disk.read_bytes)
+    write = greatest(evidence, lambda disk: disk.write_bytes)
     ceiling = (evidence.end.get("canary") or {}).get("device")
     return {
         "rmbps_max": read,
         "wmbps_max": write,
-        "rwmbps_max": greatest(evidence, "read_bytes", "write_bytes"),
+        "rwmbps_max": greatest(
+            evidence, lambda disk: raw_files.plus_all([disk.read_bytes, disk.write_bytes])
+        ),
         "read_share_of_device": scaled(per(read, raw_files.number(ceiling, "read_mbps")), 100.0),
         "write_share_of_device": scaled(per(write, raw_files.number(ceiling, "write_mbps")), 100.0),
     }
 
 
-def greatest(evidence: Evidence, *counters: str) -> float | None:
-    """The greatest MiB/s of these counters together, of a second of the window or of all of it.
+def greatest(evidence: Evidence, bytes_of: BytesOf) -> float | None:
+    """The greatest MiB/s of a second of the window, or of all of it.
 
     The whole window is what a step has that is over before two readings lie a second apart.
     """
-    known = [rate for rate in _rates(evidence, counters) if rate is not None]
-    return max(known, default=None)
-
-
-def _rates(evidence: Evidence, counters: tuple[str, ...]) -> Iterator[float | None]:
     host = evidence.host
+    pairs = [
+        (before, after)
+        for before, after in pairwise(host.readings)
+        if after.mono_ns - before.mono_ns >= SECOND_S_MIN * NS_PER_S
+    ]
     if host.open is not None and host.close is not None:
-        yield scaled(raw_files.disk_rate(host.open, host.close, *counters), 1 / MIB)
-    for before, after in pairwise(host.readings):
-        if after["mono_ns"] - before["mono_ns"] >= SECOND_S_MIN * NS_PER_S:
-            yield scaled(raw_files.disk_rate(before, after, *counters), 1 / MIB)
+        pairs.append((host.open, host.close))
+    rates = (scaled(raw_files.disk_rate(*pair, "disk", bytes_of), 1 / MIB) for pair in pairs)
+    return max((rate for rate in rates if rate is not None), default=None)

@@ -12,6 +12,7 @@ from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import Json, OwnerCost, engine, metric
 from dbdyno.model.error import ResultError
 from dbdyno.model.headlines import kind_of
+from dbdyno.model.host_reading import OwnerCounters, growth
 from dbdyno.model.job import (
     connects_each,
     reports_progress,
@@ -19,7 +20,7 @@ from dbdyno.model.job import (
     statement_names,
     timed_operations,
 )
-from dbdyno.model.processor import BUSY, CPU_STATES
+from dbdyno.model.processor import BUSY
 from dbdyno.model.step import headline_of
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats import amounts
@@ -79,7 +80,7 @@ class Evidence:
     @property
     def led(self) -> bool:
         """Whether parallel workers have the role that leads them, as in results of this version."""
-        return bool((self.host.close or {}).get("led"))
+        return self.host.close is not None and self.host.close.led
 
     @property
     def servers(self) -> str:
@@ -351,13 +352,12 @@ def _waits(folder: StepFolder) -> tuple[Json, ...]:
 
 def busy_us(host: raw_files.Host) -> float | None:
     """CPU time of all cores in the window in which they were not idle, in microseconds."""
-    parts = [host.difference("host", "cpu_us", part) for part in BUSY]
-    return None if None in parts else raw_files.plus(parts)
+    return raw_files.plus_all(host.cpu_us[state] for state in BUSY)
 
 
 def all_us(host: raw_files.Host) -> float | None:
     """Time of all cores in the window, in microseconds."""
-    return raw_files.plus(host.difference("host", "cpu_us", part) for part in CPU_STATES)
+    return raw_files.plus(host.cpu_us.values())
 
 
 def owners(host: raw_files.Host) -> dict[str, OwnerCost]:
@@ -367,10 +367,9 @@ def owners(host: raw_files.Host) -> dict[str, OwnerCost]:
     """
     if host.open is None or host.close is None:
         return {}
-    before = host.open.get("owners", {})
-    now = host.close.get("owners", {})
-    found = {owner: _cost(before.get(owner, {}), counters) for owner, counters in now.items()}
-    costs = {owner: cost for owner, cost in found.items() if cost is not None}
+    grown = growth(host.open.owners, host.close.owners)
+    costs = {owner: _cost(counters, spent_ns) for owner, counters in grown.items()
+             if (spent_ns := counters.cpu_ns) is not None}  # fmt: skip
     busy = busy_us(host)
     if busy is not None:
         spent = math.fsum(cost.cpu_us for cost in costs.values())
@@ -380,23 +379,13 @@ def owners(host: raw_files.Host) -> dict[str, OwnerCost]:
     return costs
 
 
-def _cost(before: Json, now: Json) -> OwnerCost | None:
-    """An owner that was not there when the window opened had spent nothing until then."""
-
-    def moved(key: str) -> float | None:
-        last = raw_files.number(now, key)
-        return None if last is None else last - (raw_files.number(before, key) or 0.0)
-
-    cpu_ns, run_delay_ns = moved("cpu_ns"), moved("run_delay_ns")
-    if cpu_ns is None:
-        return None
-    switches = [moved("voluntary"), moved("involuntary")]
+def _cost(grown: OwnerCounters, cpu_ns: float) -> OwnerCost:
     return OwnerCost(
         cpu_us=cpu_ns / NS_PER_US,
-        context_switches=None if None in switches else raw_files.plus(switches),
-        read_bytes=moved("read_bytes"),
-        write_bytes=moved("write_bytes"),
-        run_delay_us=raw_files.scaled(run_delay_ns, 1 / NS_PER_US),
+        context_switches=raw_files.plus_all([grown.voluntary, grown.involuntary]),
+        read_bytes=grown.read_bytes,
+        write_bytes=grown.write_bytes,
+        run_delay_us=raw_files.scaled(grown.run_delay_ns, 1 / NS_PER_US),
     )
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
+
 from dbdyno.analysis.step import evidence, metrics
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import NS_PER_S, Host
-from dbdyno.model import Half, Json
+from dbdyno.model import Half
 from dbdyno.model.metric.primary import CONNECTIONS_CPU, CPU, SESSIONS_CPU
 
 
@@ -39,18 +41,16 @@ def halves(found: Evidence) -> tuple[Half, ...]:
 def hosts(host: Host) -> tuple[Host, Host]:
     """The readings of the first half, and those of the second; none where they were not paused."""
     readings = host.readings
-    cut = next((at for at, reading in enumerate(readings) if reading["kind"] == "pause"), None)
+    cut = next((at for at, reading in enumerate(readings) if reading.moment == "pause"), None)
     if cut is None:
         return Host(readings=()), Host(readings=())
-    swap = readings[cut]
-    return (
-        Host(readings=(*readings[:cut], _called(swap, "close"))),
-        Host(readings=(_called(swap, "open"), *readings[cut + 1 :])),
+    closing, opening = (
+        msgspec.structs.replace(readings[cut], moment=moment) for moment in ("close", "open")
     )
-
-
-def _called(reading: Json, kind: str) -> Json:
-    return reading | {"kind": kind}
+    return (
+        Host(readings=(*readings[:cut], closing)),
+        Host(readings=(opening, *readings[cut + 1 :])),
+    )
 
 
 def half(  # noqa: PLR0913 (a half and its bounds, each by its name)

@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable, Mapping
 from functools import partial
 
+import msgspec
+
 from dbdyno.analysis.step import evidence as basis
 from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import US_PER_S, Evidence
@@ -31,15 +33,17 @@ def waits(host: Host) -> Host:
     """The arm's waits as one window: a difference is the sum over them. Empty without waits."""
     if not host.waited:
         return Host(readings=())
-    kinds = ["open", *["pause", "settled"] * (len(host.waited) // 2 - 1), "close"]
-    named = zip(host.waited, kinds, strict=True)
-    return raw_files.host(reading | {"kind": kind} for reading, kind in named)
+    moments = ["open", *["pause", "settled"] * (len(host.waited) // 2 - 1), "close"]
+    return raw_files.host(
+        msgspec.structs.replace(reading, moment=moment)
+        for reading, moment in zip(host.waited, moments, strict=True)
+    )
 
 
 def owners(evidence: Evidence) -> Mapping[str, OwnerCost]:
     """The cost of each owner of the arm's servers while they waited; none without waits."""
-    found = basis.owners(waits(evidence.server_host))
-    return {owner: cost for owner, cost in found.items() if owner.startswith(ARM)}
+    costs = basis.owners(waits(evidence.server_host))
+    return {owner: cost for owner, cost in costs.items() if owner.startswith(ARM)}
 
 
 def named(evidence: Evidence) -> Mapping[str, OwnerCost]:

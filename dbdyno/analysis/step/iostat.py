@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbdyno.analysis.step import raw_files
-from dbdyno.analysis.step.raw_files import MS_PER_S, NS_PER_S, Host, per, scaled
-from dbdyno.model import Json
-from dbdyno.model.metric.device import DEVICES, Device, name_of
+from dbdyno.analysis.step.raw_files import MS_PER_S, Host, per, scaled
+from dbdyno.model.host_reading import Device, Reading
+from dbdyno.model.metric.device import COLUMNS, DEVICES, name_of
 
 Figures = Mapping[str, float | None]
 
@@ -32,36 +32,40 @@ def metrics(host: Host) -> dict[str, float | None]:
 
 def of_window(host: Host, device: Device) -> Figures:
     """All columns of a device over exactly the window, by the names of metric.device.COLUMNS."""
-    counts = [raw_files.number(reading, device, "in_flight") for reading in host.readings]
+    counts = [reading.of(device).in_flight for reading in host.readings]
     known = [count for count in counts if count is not None]
-    return {**figures(host.open, host.close, device), "in_flight_max": max(known, default=None)}
+    columns: dict[str, float | None] = dict.fromkeys(column.name for column in COLUMNS)
+    if host.open is not None and host.close is not None:
+        columns |= figures(host.open, host.close, device)
+    return columns | {"in_flight_max": max(known, default=None)}
 
 
-def figures(before: Json | None, after: Json | None, device: Device) -> dict[str, float | None]:
+def figures(before: Reading, after: Reading, device: Device) -> dict[str, float | None]:
     """iostat's columns between two readings of the host, by the names of metric.device.COLUMNS.
 
     A counter that a reading lacks, as those of older results do, makes None of what needs it.
     """
-    seconds = scaled(raw_files.difference(before, after, "mono_ns"), 1 / NS_PER_S)
+    seconds = raw_files.seconds_between(before, after)
+    first, last = before.of(device), after.of(device)
 
     def moved(counter: str) -> float | None:
-        return raw_files.difference(before, after, device, counter)
+        return raw_files.moved(getattr(first, counter), getattr(last, counter))
 
-    found: dict[str, float | None] = {}
-    for letter, kind in REQUESTS.items():
-        count, merges, size = moved(f"{kind}s"), moved(f"{kind}_merges"), moved(f"{kind}_bytes")
-        asked = None if count is None or merges is None else count + merges
-        found |= {
+    columns: dict[str, float | None] = {}
+    for letter, request in REQUESTS.items():
+        count, merges = moved(f"{request}s"), moved(f"{request}_merges")
+        size = moved(f"{request}_bytes")
+        columns |= {
             f"{letter}ps": per(count, seconds),
             f"{letter}mbps": scaled(per(size, seconds), 1 / MIB),
             f"{letter}rqmps": per(merges, seconds),
-            f"{letter}rqm_pct": scaled(per(merges, asked), 100.0),
-            f"{letter}_await": per(moved(f"{kind}_ms"), count),
+            f"{letter}rqm_pct": scaled(per(merges, raw_files.plus_all([count, merges])), 100.0),
+            f"{letter}_await": per(moved(f"{request}_ms"), count),
             f"{letter}areq_sz": scaled(per(size, count), 1 / KIB),
         }
     flushes = moved("flushes")
     return {
-        **found,
+        **columns,
         "fps": per(flushes, seconds),
         "f_await": per(moved("flush_ms"), flushes),
         "aqu_sz": scaled(per(moved("weighted_ms"), seconds), 1 / MS_PER_S),

@@ -24,7 +24,8 @@ from dbdyno.analysis.step import evidence as basis
 from dbdyno.analysis.step.background_spans import overlap_s
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import per, scaled
-from dbdyno.model import Json, RoleFigures, ServerSide, Span, StatementUse, metric
+from dbdyno.model import RoleFigures, ServerSide, Span, StatementUse, metric
+from dbdyno.model.host_reading import Reading
 from dbdyno.model.job import role_connections
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats import amounts, interval
@@ -254,10 +255,11 @@ def largest_p99_us(encoded: Iterable[tuple[str, str | None]]) -> float | None:
 def device(evidence: Evidence) -> Metrics:
     """Reads and writes of the data device: by operation, by row inserted."""
     operations = evidence.operations
-    reads, writes, read_bytes, write_bytes = (
-        evidence.host.difference("disk", key)
-        for key in ("reads", "writes", "read_bytes", "write_bytes")
-    )
+    host = evidence.host
+    reads = host.moved(lambda reading: reading.of("disk").reads)
+    writes = host.moved(lambda reading: reading.of("disk").writes)
+    read_bytes = host.moved(lambda reading: reading.of("disk").read_bytes)
+    write_bytes = host.moved(lambda reading: reading.of("disk").write_bytes)
     rows = evidence.rows_inserted
     return {
         "rpq": per(reads, operations),
@@ -272,18 +274,15 @@ def device(evidence: Evidence) -> Metrics:
 def machine(evidence: Evidence) -> Metrics:
     """The whole host: context switches, CPU, memory."""
     host, operations = evidence.server_host, evidence.operations
-    switches = host.difference("host", "context_switches")
+    switches = host.moved(lambda reading: reading.host.context_switches)
     busy, total = basis.busy_us(host), basis.all_us(evidence.host)
-    resident = [raw_files.number(reading, "rss_bytes") for reading in host.readings]
-    known = [value for value in resident if value is not None]
+    known = [reading.rss_bytes for reading in host.readings if reading.rss_bytes is not None]
     return {
         "csps": per(switches, host.seconds),
         "cspq": per(switches, operations),
         "cpups": scaled(per(busy, total), 100.0),
         "cpupq": per(busy, operations),
-        "steal_share": scaled(
-            per(evidence.host.difference("host", "cpu_us", "steal"), total), 100.0
-        ),
+        "steal_share": scaled(per(evidence.host.cpu_us["steal"], total), 100.0),
         "lab_cpu_share": scaled(per(basis.cpu_us(evidence, "lab"), total), 100.0),
         "rss": scaled(max(known, default=None), 1 / GIB),
         "dirty_mb_open": unwritten_mb(host.open),
@@ -291,12 +290,12 @@ def machine(evidence: Evidence) -> Metrics:
     }
 
 
-def unwritten_mb(reading: Json | None) -> float | None:
+def unwritten_mb(reading: Reading | None) -> float | None:
     """Dirty and Writeback of a reading, in MiB."""
-    parts = [
-        raw_files.number(reading, "host", "memory_bytes", key) for key in ("dirty", "writeback")
-    ]
-    return None if None in parts else scaled(raw_files.plus(parts), 1 / MIB)
+    if reading is None:
+        return None
+    memory = reading.host.memory_bytes
+    return scaled(raw_files.plus_all([memory.dirty, memory.writeback]), 1 / MIB)
 
 
 def costs(evidence: Evidence) -> Metrics:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,16 +13,15 @@ from msgspec.structs import asdict
 
 from dbdyno.model import Json, events
 from dbdyno.model.events import ClientCounts, Connects, Part
+from dbdyno.model.host_reading import Device, DeviceCounters, Reading, growth
 from dbdyno.model.job import SETTLE_S_DEFAULT
+from dbdyno.model.processor import CPU_STATES
 from dbdyno.stats.amounts import longest, total
 
 NS_PER_S = 1_000_000_000
 MS_PER_S = 1_000
-GAUGES = frozenset(
-    {"kind", "read_ns", "delay_ns", "running", "memory_bytes", "device", "in_flight", "processes"}
-    | {"rss_bytes", "pss_bytes", "cpu_source", "led"}
-)
-"""The keys of a host reading that are not counters."""
+BytesOf = Callable[[DeviceCounters], float | None]
+"""A counter of a device, or some together."""
 WHOLE_TICK_SHARE = 0.999
 """A tick at least so long, in seconds, is a whole one; the last of a window is usually shorter."""
 
@@ -301,11 +300,13 @@ def number(value: Any, *path: str) -> float | None:
 
 
 def difference(before: Any, after: Any, *path: str) -> float | None:
+    """How far a counter in nested objects moved; as `moved` has it."""
+    return moved(number(before, *path), number(after, *path))
+
+
+def moved(before: float | None, after: float | None) -> float | None:
     """How far a counter moved; None where a side is missing or the counter was set back."""
-    first, last = number(before, *path), number(after, *path)
-    if first is None or last is None or last < first:
-        return None
-    return last - first
+    return None if before is None or after is None or after < before else after - before
 
 
 def per(amount: float | None, count: float | None) -> float | None:
@@ -318,15 +319,26 @@ def scaled(amount: float | None, factor: float) -> float | None:
     return None if amount is None else amount * factor
 
 
-def disk_rate(before: Json, after: Json, *counters: str, device: str = "disk") -> float | None:
-    """Bytes by second that a device moved between two readings, of these counters together.
+def seconds_between(before: Reading, after: Reading) -> float | None:
+    """The time between two readings; None where the clock was set back."""
+    return scaled(moved(before.mono_ns, after.mono_ns), 1 / NS_PER_S)
 
-    `device`: its key in a reading; the data's if not given. None where a reading lacks a counter.
+
+def disk_rate(before: Reading, after: Reading, device: Device, bytes_of: BytesOf) -> float | None:
+    """Bytes by second that a device moved between two readings.
+
+    None where a reading lacks a counter.
     """
-    moved = [difference(before, after, device, counter) for counter in counters]
-    if None in moved:
-        return None
-    return per(plus(moved), scaled(difference(before, after, "mono_ns"), 1 / NS_PER_S))
+    size = moved(bytes_of(before.of(device)), bytes_of(after.of(device)))
+    return per(size, seconds_between(before, after))
+
+
+def cpu_us(before: Reading | None, after: Reading | None) -> dict[str, float | None]:
+    """Time of all cores between two readings, by state; None where it is not known."""
+    if before is None or after is None:
+        return dict.fromkeys(CPU_STATES)
+    first, last = before.host.cpu_us, after.host.cpu_us
+    return {state: moved(first.get(state), last.get(state)) for state in CPU_STATES}
 
 
 def plus_all(amounts: Iterable[float | None]) -> float | None:
@@ -349,86 +361,61 @@ class Host:
     been: a difference is the sum over its own turns.
     """
 
-    readings: tuple[Json, ...]
-    waited: tuple[Json, ...] = ()  # as read: `pause` and `resume` of each wait for the next turn
+    readings: tuple[Reading, ...]
+    waited: tuple[Reading, ...] = ()  # as read: `pause` and `resume` of each wait for the next turn
 
     @property
-    def open(self) -> Json | None:
+    def open(self) -> Reading | None:
         """The reading at the window's start."""
         return self._end("open", 0)
 
     @property
-    def close(self) -> Json | None:
+    def close(self) -> Reading | None:
         """The reading at the window's end."""
         return self._end("close", -1)
 
-    def _end(self, kind: str, place: int) -> Json | None:
-        reading = self.readings[place] if self.readings else {}
-        return reading if reading.get("kind") == kind else None
+    def _end(self, moment: str, place: int) -> Reading | None:
+        reading = self.readings[place] if self.readings else None
+        return reading if reading is not None and reading.moment == moment else None
 
-    def difference(self, *path: str) -> float | None:
+    def moved(self, counter: Callable[[Reading], float | None]) -> float | None:
         """How far a counter moved between the window's two ends."""
-        return difference(self.open, self.close, *path)
+        if self.open is None or self.close is None:
+            return None
+        return moved(counter(self.open), counter(self.close))
+
+    @cached_property
+    def cpu_us(self) -> Mapping[str, float | None]:
+        """Time of all cores between the window's two ends, by state."""
+        return cpu_us(self.open, self.close)
 
     @property
     def seconds(self) -> float | None:
         """The time between the two readings, by which rates of counters are taken."""
-        return scaled(self.difference("mono_ns"), 1 / NS_PER_S)
+        if self.open is None or self.close is None:
+            return None
+        return seconds_between(self.open, self.close)
 
 
-def host(lines: Iterable[Json]) -> Host:
+def host(readings: Iterable[Reading]) -> Host:
     """The readings from `open` to `close`; without either end, what there is of `second` ones."""
-    kept: list[Json] = []
-    waited: list[Json] = []
-    foreign: Json = {}  # by how much counters grew between the arm's turns, so far
-    paused: Json | None = None  # the reading at the last turn's end, until the next turn begins
-    for line in lines:
-        kind = line["kind"]
-        if kind == "open":
-            kept, waited, foreign, paused = [line], [], {}, None
-        elif kind == "resume" and paused is not None:
-            waited += [paused, line]
-        elif kind in ("second", "settled", "pause", "close"):
-            if paused is not None:
-                foreign, paused = _sum(foreign, _growth(paused, line)), None
-            if kind == "pause":
-                paused = line
-            if kind != "settled":  # as the `pause` before it, now
-                kept.append(_less(line, foreign))
-        if kind == "close":
+    kept: list[Reading] = []
+    waited: list[Reading] = []
+    between: Reading | None = None  # by how much counters grew between the arm's turns, so far
+    turn_end: tuple[Reading, Reading] | None = None  # as read and as kept, until the next turn
+    for reading in readings:
+        moment = reading.moment
+        if moment == "open":
+            kept, waited, between, turn_end = [reading], [], None, None
+        elif moment == "resume" and turn_end is not None:
+            waited += [turn_end[0], reading]
+        elif moment in ("second", "settled", "pause", "close"):
+            if turn_end is not None:
+                between, turn_end = growth(turn_end[1], reading), None
+            if moment != "settled":  # as the `pause` before it, now
+                kept.append(reading if between is None else growth(between, reading))
+            if moment == "pause":
+                turn_end = reading, kept[-1]
+        if moment == "close":
             break
     return Host(readings=tuple(kept), waited=tuple(waited))
-
-
-def _growth(before: Any, after: Json) -> Json:
-    """By how much each counter of a reading grew; one that was not there yet was 0."""
-    grown: Json = {}
-    for key, now in after.items():
-        was = before.get(key) if isinstance(before, dict) else None
-        if key in GAUGES or now is None:
-            continue
-        grown[key] = _growth(was, now) if isinstance(now, dict) else now - (was or 0)
-    return grown
-
-
-def _sum(first: Json, second: Json) -> Json:
-    """Both growths together."""
-    total = dict(first)
-    for key, grown in second.items():
-        was = first.get(key)
-        total[key] = _sum(was or {}, grown) if isinstance(grown, dict) else grown + (was or 0)
-    return total
-
-
-def _less(reading: Json, foreign: Json) -> Json:
-    """A reading whose counters never grew by that."""
-    if not foreign:
-        return reading
-    return {
-        key: value
-        if value is None or key not in foreign
-        else _less(value, foreign[key])
-        if isinstance(value, dict)
-        else value - foreign[key]
-        for key, value in reading.items()
-    }

@@ -21,11 +21,11 @@ from dbdyno.analysis.step import raw_files, waits
 from dbdyno.analysis.step.evidence import HELPERS, NS_PER_US, US_PER_S, Evidence
 from dbdyno.analysis.step.raw_files import NS_PER_S, Tick
 from dbdyno.analysis.step.role_seconds import full_seconds
-from dbdyno.model import Json
+from dbdyno.model.host_reading import Device, OwnerCounters, Reading
+from dbdyno.model.metric.device import DEVICES
 from dbdyno.model.processor import BUSY, CPU_STATES
 
 Numbers = npt.NDArray[np.float64]
-Path = tuple[str, ...]
 
 MB = 1e6
 COST_SHARE_MIN = 0.02
@@ -48,35 +48,32 @@ def second_values(evidence: Evidence, ticks: Sequence[Tick], rates: Numbers) -> 
     """All values of the seconds of these ticks, in which the headline had these rates."""
     begins = np.array([tick.end_s - tick.seconds for tick in ticks])
     ends = np.array([tick.end_s for tick in ticks])
-    found = [*_of_roles(evidence, ends), *_of_waits(evidence, ends)]
+    values = [*_of_roles(evidence, ends), *_of_waits(evidence, ends)]
     host = evidence.server_host
     if host.open is not None and host.close is not None:
-        begun_ns = host.open["mono_ns"]
-        at_s = [(reading["mono_ns"] - begun_ns) / NS_PER_S for reading in host.readings]
+        begun_ns = host.open.mono_ns
+        at_s = [(reading.mono_ns - begun_ns) / NS_PER_S for reading in host.readings]
 
-        def by_second(value: Callable[[Json], float | None]) -> Numbers | None:
+        def by_second(counter: ByReading) -> Numbers | None:
             """A counter's growth by second, even between readings; None: one does not tell it."""
-            told = [value(reading) for reading in host.readings]
-            counts = [count for count in told if count is not None]
-            if len(counts) < len(told):
+            read = [counter(reading) for reading in host.readings]
+            counts = [count for count in read if count is not None]
+            if len(counts) < len(read):
                 return None
             return _growth(begins, ends, at_s, counts)
 
-        found += _costs(evidence, by_second, rates)
-        found += _of_owners(evidence, by_second)
-        found += _of_machine(by_second)
-    found += _pages(evidence, begins, ends, rates)
-    return found
+        values += _costs(evidence, by_second, rates)
+        values += _of_owners(evidence, by_second)
+        values += _of_machine(by_second)
+    values += _pages(evidence, begins, ends, rates)
+    return values
 
 
-BySecond = Callable[[Callable[[Json], float | None]], "Numbers | None"]
+ByReading = Callable[[Reading], float | None]
+BySecond = Callable[[ByReading], "Numbers | None"]
 
 
 # --- The host's counters ----------------------------------------------------------------------
-
-
-def _sum_of(paths: Sequence[Path]) -> Callable[[Json], float | None]:
-    return lambda reading: raw_files.plus(raw_files.number(reading, *path) for path in paths)
 
 
 def _costs(evidence: Evidence, by_second: BySecond, rates: Numbers) -> Iterator[SecondValues]:
@@ -85,8 +82,16 @@ def _costs(evidence: Evidence, by_second: BySecond, rates: Numbers) -> Iterator[
         return
     role = evidence.step["headline"]["role"]
     names = (f"role:{role}", f"parallel:{role}", *HELPERS)
-    for name, counter in (("cpu_per_op", "cpu_ns"), ("ready_per_op", "run_delay_ns")):
-        spent = by_second(_sum_of([("owners", owner, counter) for owner in names]))
+
+    def owners(reading: Reading) -> Iterator[OwnerCounters]:
+        return (reading.owners[name] for name in names if name in reading.owners)
+
+    counters: dict[str, ByReading] = {
+        "cpu_per_op": lambda reading: raw_files.plus(own.cpu_ns for own in owners(reading)),
+        "ready_per_op": lambda reading: raw_files.plus(own.run_delay_ns for own in owners(reading)),
+    }
+    for name, counter in counters.items():
+        spent = by_second(counter)
         if spent is not None:
             yield _per_operation(name, spent / NS_PER_US, rates, least=0.1)
 
@@ -98,22 +103,27 @@ def _per_operation(name: str, spent: Numbers, rates: Numbers, *, least: float) -
 
 def _of_owners(evidence: Evidence, by_second: BySecond) -> Iterator[SecondValues]:
     """CPU of the server's background by kind, of dyno, and of the machine beside all owners."""
-    owners = list((evidence.server_host.close or {}).get("owners", {}))
+    closed = evidence.server_host.close
+    owners = [] if closed is None else list(closed.owners)
     for owner in owners:
         if owner.startswith(("background:", "lab")) and owner not in HELPERS:
             # An owner that was not there yet had spent nothing.
             spent = by_second(partial(_spent_us, owners=[owner]))
             if spent is not None:
                 yield _of_a_core(f"cpu.{owner}", spent)
-    busy = by_second(_sum_of([("host", "cpu_us", part) for part in BUSY]))
+    busy = by_second(partial(_cpu_us, states=BUSY))
     known = by_second(partial(_spent_us, owners=owners))
     if busy is not None and known is not None:
         yield _of_a_core("cpu.rest", busy - known)
 
 
-def _spent_us(reading: Json, owners: Sequence[str]) -> float:
-    paths = [("owners", owner, "cpu_ns") for owner in owners]
-    return (_sum_of(paths)(reading) or 0.0) / NS_PER_US
+def _spent_us(reading: Reading, owners: Sequence[str]) -> float:
+    known = [reading.owners[owner] for owner in owners if owner in reading.owners]
+    return sum(owner.cpu_ns or 0.0 for owner in known) / NS_PER_US
+
+
+def _cpu_us(reading: Reading, states: Sequence[str]) -> float | None:
+    return raw_files.plus(reading.host.cpu_us.get(state) for state in states)
 
 
 def _of_a_core(name: str, spent_us: Numbers) -> SecondValues:
@@ -122,24 +132,34 @@ def _of_a_core(name: str, spent_us: Numbers) -> SecondValues:
 
 def _of_machine(by_second: BySecond) -> Iterator[SecondValues]:
     """Time that other machines took, swap, and what the devices did."""
-    stolen = by_second(_sum_of([("host", "cpu_us", "steal")]))
-    whole = by_second(_sum_of([("host", "cpu_us", part) for part in CPU_STATES]))
+    stolen = by_second(partial(_cpu_us, states=("steal",)))
+    whole = by_second(partial(_cpu_us, states=CPU_STATES))
     if stolen is not None and whole is not None:
         yield SecondValues(name="steal", values=_quotient(100 * stolen, whole), least=0.5)
-    swapped = by_second(_sum_of([("host", "swap_pages", way) for way in ("in", "out")]))
+    swapped = by_second(_swapped_pages)
     if swapped is not None:
         yield SecondValues(name="swap", values=swapped, least=10.0)
-    for device in ("disk", "wal_disk"):
-        for way, requests in (("read", "reads"), ("write", "writes")):
+    for device in DEVICES:
+        for way in ("read", "write"):
             moved, took_ms, count = (
-                by_second(_sum_of([(device, counter)]))
-                for counter in (f"{way}_bytes", f"{way}_ms", requests)
+                by_second(partial(_of_device, device=device, counter=f"{way}{ending}"))
+                for ending in ("_bytes", "_ms", "s")
             )
             if moved is not None:
                 yield SecondValues(name=f"{device}.{way}_mbps", values=moved / MB, least=0.5)
             if took_ms is not None and count is not None:
                 each = _quotient(took_ms, count)
                 yield SecondValues(name=f"{device}.{way}_ms", values=each, least=0.05)
+
+
+def _swapped_pages(reading: Reading) -> float | None:
+    pages = reading.host.swap_pages
+    return raw_files.plus([pages.into, pages.out])
+
+
+def _of_device(reading: Reading, device: Device, counter: str) -> float | None:
+    amount: float | None = getattr(reading.of(device), counter)
+    return amount
 
 
 # --- The load and the server ------------------------------------------------------------------
@@ -150,7 +170,7 @@ def _of_roles(evidence: Evidence, ends: Numbers) -> Iterator[SecondValues]:
     errors, retries = np.zeros(len(ends)), np.zeros(len(ends))
     headline = evidence.step["headline"]["role"]
     places = {end_s: place for place, end_s in enumerate(ends.tolist())}
-    for role in [one["name"] for one in evidence.job.get("roles", [])]:
+    for role in [known["name"] for known in evidence.job.get("roles", [])]:
         done = np.zeros(len(ends))
         for tick in full_seconds(evidence, role):
             if (place := places.get(tick.end_s)) is not None:
@@ -183,9 +203,9 @@ def _pages(
     evidence: Evidence, begins: Numbers, ends: Numbers, rates: Numbers
 ) -> Iterator[SecondValues]:
     """Pages that the server read from outside of its cache, where samples of waits tell them."""
-    told = waits.told_blocks(evidence)
-    if len(told) > 1:
-        moved = _growth(begins, ends, [at_s for at_s, _ in told], [read for _, (read, _) in told])
+    pages = waits.told_blocks(evidence)
+    if len(pages) > 1:
+        moved = _growth(begins, ends, [at_s for at_s, _ in pages], [read for _, (read, _) in pages])
         if moved is not None:
             yield _per_operation("pages_per_op", moved, rates, least=0.001)
 
@@ -207,5 +227,5 @@ def _growth(
 def _quotient(amounts: Numbers, counts: Numbers) -> Numbers:
     """The amounts by the counts; NaN in seconds that count nothing."""
     none = np.full(len(counts), np.nan)
-    found: Numbers = np.divide(amounts, counts, out=none, where=counts > 0)
-    return found
+    quotient: Numbers = np.divide(amounts, counts, out=none, where=counts > 0)
+    return quotient

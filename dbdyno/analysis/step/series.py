@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 import numpy as np
 
 from dbdyno.analysis.step import client_rates, iostat, raw_files, replay_lag, waits
 from dbdyno.analysis.step.evidence import KINDS, Evidence
-from dbdyno.analysis.step.raw_files import Tick
-from dbdyno.model import Json, Series
-from dbdyno.model.metric.device import DEVICES, Device
-from dbdyno.model.processor import BUSY, CPU_STATES
+from dbdyno.analysis.step.raw_files import BytesOf, Tick
+from dbdyno.model import Series
+from dbdyno.model.host_reading import Device, Reading
+from dbdyno.model.metric.device import DEVICES
+from dbdyno.model.processor import BUSY
 
 SHORT_S = 0.5
 """A shorter stretch at a window's end has no rate of its own: it would be mostly noise."""
 CLIENTS_MAX = 64
 """With more, nobody could tell their lines apart."""
 MB = 1e6
+MOVED: Mapping[str, BytesOf] = {
+    "read": lambda disk: disk.read_bytes,
+    "write": lambda disk: disk.write_bytes,
+}
 DEVICE_COLUMNS = ("r_await", "w_await", "aqu_sz", "util_pct")
 """The columns of iostat that are series; an export has all of them by second."""
 
@@ -35,30 +40,30 @@ def series(evidence: Evidence) -> dict[str, Series]:
     of a standby). KIND is insert, delete, query, or other: that has the headline's role where it is
     none of these.
     """
-    found: dict[str, Series] = {}
+    curves: dict[str, Series] = {}
     for kind, roles in _roles(evidence).items():
         ticks = evidence.load.of(roles) if evidence.load.in_seconds else []
         if ticks:
-            found[f"{kind}.rate"] = _rates(evidence, ticks, kind)
-            found |= {f"{kind}.client.{n}.rate": one for n, one in _by_client(ticks, kind)}
+            curves[f"{kind}.rate"] = _rates(evidence, ticks, kind)
+            curves |= {f"{kind}.client.{n}.rate": rate for n, rate in _by_client(ticks, kind)}
             longest = _longest(ticks)
-            found |= {f"{kind}.max_us": longest} if longest.x_s else {}
+            curves |= {f"{kind}.max_us": longest} if longest.x_s else {}
     if evidence.load.open_ns is not None:
         busy = [(at_s, _busy_share(before, after)) for at_s, before, after in _seconds(evidence)]
-        found |= dict(_known("host.cpu_pct", busy))
-        found |= {name: one for device in DEVICES for name, one in _of_device(evidence, device)}
-    found |= waits.blocks(evidence)
-    return found | replay_lag.series(evidence)
+        curves |= dict(_known("host.cpu_pct", busy))
+        for device in DEVICES:
+            curves |= dict(_of_device(evidence, device))
+    return curves | waits.blocks(evidence) | replay_lag.series(evidence)
 
 
 def _roles(evidence: Evidence) -> dict[str, list[str]]:
     """The roles of each kind that has series."""
-    found = {kind: evidence.roles(kind) for kind in KINDS}
+    roles = {kind: evidence.roles(kind) for kind in KINDS}
     if evidence.counts_in_seconds:
         role = evidence.step["headline"]["role"]
         if evidence.kind(role) not in KINDS:
-            found["other"] = [role]
-    return found
+            roles["other"] = [role]
+    return roles
 
 
 def _rates(evidence: Evidence, ticks: Iterable[Tick], kind: str) -> Series:
@@ -79,18 +84,18 @@ def _rates(evidence: Evidence, ticks: Iterable[Tick], kind: str) -> Series:
 
 def _by_client(ticks: Iterable[Tick], kind: str) -> Iterable[tuple[int, Series]]:
     """The work of each client in roles with several clients."""
-    told = [
+    known = [
         tick
         for tick in ticks
         if 1 < len(tick.clients) <= CLIENTS_MAX
         and tick.seconds >= SHORT_S
         and tick.rows is not None
     ]
-    if not told:
+    if not known:
         return
-    seconds = np.array([tick.seconds for tick in told])
-    own = client_rates.amounts(told, kind) / seconds[:, np.newaxis]
-    ends_s, place = np.unique([tick.end_s for tick in told], return_inverse=True)
+    seconds = np.array([tick.seconds for tick in known])
+    own = client_rates.amounts(known, kind) / seconds[:, np.newaxis]
+    ends_s, place = np.unique([tick.end_s for tick in known], return_inverse=True)
     rates = np.zeros((len(ends_s), own.shape[1]))
     np.add.at(rates, place, own)
     x_s = tuple(ends_s.tolist())
@@ -111,20 +116,19 @@ def _of_device(evidence: Evidence, device: Device) -> Iterable[tuple[str, Series
     pairs = [
         (at_s, before, after)
         for at_s, before, after in _seconds(evidence)
-        if raw_files.number(after, device, "reads") is not None
+        if after.of(device).reads is not None
     ]
-    told = [(at_s, iostat.figures(before, after, device)) for at_s, before, after in pairs]
-    for way in ("read", "write"):
-        counter = f"{way}_bytes"
-        moved = [
-            (at_s, raw_files.disk_rate(before, after, counter, device=device))
+    for way, bytes_of in MOVED.items():
+        rates = (
+            (at_s, raw_files.disk_rate(before, after, device, bytes_of))
             for at_s, before, after in pairs
-        ]
-        yield from _known(
-            f"{device}.{way}_mbps", [(x, raw_files.scaled(y, 1 / MB)) for x, y in moved]
         )
+        yield from _known(
+            f"{device}.{way}_mbps", [(x, raw_files.scaled(y, 1 / MB)) for x, y in rates]
+        )
+    rows = [(at_s, iostat.figures(before, after, device)) for at_s, before, after in pairs]
     for column in DEVICE_COLUMNS:
-        yield from _known(f"{device}.{column}", [(at_s, one[column]) for at_s, one in told])
+        yield from _known(f"{device}.{column}", [(at_s, row[column]) for at_s, row in rows])
 
 
 def _known(name: str, points: Iterable[tuple[float, float | None]]) -> Iterable[tuple[str, Series]]:
@@ -134,18 +138,16 @@ def _known(name: str, points: Iterable[tuple[float, float | None]]) -> Iterable[
         yield name, Series(x_s=tuple(x for x, _ in known), y=tuple(y for _, y in known))
 
 
-def _seconds(evidence: Evidence) -> Iterable[tuple[float, Json, Json]]:
+def _seconds(evidence: Evidence) -> Iterable[tuple[float, Reading, Reading]]:
     """Each two readings of the host that follow each other, with the second one's time."""
     open_ns = evidence.load.open_ns or 0
     for before, after in pairwise(evidence.host.readings):
-        if after["mono_ns"] - before["mono_ns"] >= SHORT_S * raw_files.NS_PER_S:
-            yield (after["mono_ns"] - open_ns) / raw_files.NS_PER_S, before, after
+        if after.mono_ns - before.mono_ns >= SHORT_S * raw_files.NS_PER_S:
+            yield (after.mono_ns - open_ns) / raw_files.NS_PER_S, before, after
 
 
-def _busy_share(before: Json, after: Json) -> float | None:
+def _busy_share(before: Reading, after: Reading) -> float | None:
     """CPU of all cores that was not idle, in percent."""
-    moved = {
-        part: raw_files.difference(before, after, "host", "cpu_us", part) for part in CPU_STATES
-    }
-    busy = raw_files.plus(moved[part] for part in BUSY)
-    return raw_files.scaled(raw_files.per(busy, raw_files.plus(moved.values())), 100.0)
+    spent_us = raw_files.cpu_us(before, after)
+    busy = raw_files.plus(spent_us[state] for state in BUSY)
+    return raw_files.scaled(raw_files.per(busy, raw_files.plus(spent_us.values())), 100.0)

@@ -201,23 +201,22 @@ def _deletes(targets: Sequence[Target]) -> Iterable[str]:
 
 def _disturbed(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
     """Disturbances of the machine from outside the arm."""
-    pages = {
-        way: evidence.host.difference("host", "swap_pages", way) or 0.0 for way in ("in", "out")
-    }
-    if sum(pages.values()) > 0:
-        yield f"swap: {pages['in']:,.0f} pages read and {pages['out']:,.0f} written in the window"
+    host = evidence.host
+    pages_in = host.moved(lambda reading: reading.host.swap_pages.into) or 0.0
+    pages_out = host.moved(lambda reading: reading.host.swap_pages.out) or 0.0
+    if pages_in + pages_out > 0:
+        yield f"swap: {pages_in:,.0f} pages read and {pages_out:,.0f} written in the window"
     steal = metrics.get("steal_share")
     if steal is not None and steal > STEAL_SHARE_MAX:
         yield f"CPU taken by other machines: {steal:.1f} % of all cores' time"
     lab = metrics.get("lab_cpu_share")
     if lab is not None and lab > LAB_SHARE_MAX:
         yield f"the lab itself: its CPU is {lab:.1f} % of all cores' time"
-    for reading in (evidence.host.open, evidence.host.close):
-        delay_ms = ((reading or {}).get("delay_ns") or 0) / 1e6
-        if reading is not None and delay_ms > READING_DELAY_MS_MAX:
-            end = {"open": "start", "close": "end"}[reading["kind"]]
+    for end, reading in (("start", host.open), ("end", host.close)):
+        delay_ms = (0 if reading is None else reading.delay_ns or 0) / 1e6
+        if delay_ms > READING_DELAY_MS_MAX:
             yield f"counters read late: {delay_ms:.0f} ms after the window's {end}"
-    if evidence.host.open is None or evidence.host.close is None:
+    if host.open is None or host.close is None:
         yield "counters missing: host.jsonl lacks a reading at the window's start or end"
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import HELPERS, NS_PER_US, Evidence
-from dbdyno.model import Json, Stretch
+from dbdyno.model import Stretch
+from dbdyno.model.host_reading import Reading
 
 WHOLE_S = 0.9
 """Turns that are shorter are taken together until they are so long: operations are told by the
@@ -42,42 +43,40 @@ def stretches(evidence: Evidence) -> tuple[Stretch, ...]:
     ends_s = [0.0, *(tick.end_s for tick in ticks)]
     done = np.cumsum([0, *amounts])
     readings = _readings(evidence)
-    in_turns = any(kind == "pause" for _, kind, _ in readings)
+    in_turns = any(reading.moment == "pause" for reading in readings)
     whole = [tick.end_s for tick in ticks if tick.whole]
     cuts = list(_of_turns(readings)) if in_turns else list(_of_seconds(whole))
     return tuple(_stretch(cut, ends_s, done, readings) for cut in cuts)
 
 
-class _Reading(NamedTuple):
-    """A reading of the host within the window."""
+class _Spent(NamedTuple):
+    """What a reading of the host within the window says."""
 
     at_s: float  # active time since the window's start
-    kind: str
+    moment: str
     cpu_us: float | None  # of the headline's operations, since the server's start
 
 
-def _readings(evidence: Evidence) -> list[_Reading]:
+def _readings(evidence: Evidence) -> list[_Spent]:
     host = evidence.server_host
     if host.open is None or host.close is None:
         return []
     role = evidence.step["headline"]["role"]
     names = (f"role:{role}", f"parallel:{role}", *HELPERS)
-    begun_ns = host.open["mono_ns"]
+    begun_ns = host.open.mono_ns
     return [
-        _Reading(
-            (reading["mono_ns"] - begun_ns) / raw_files.NS_PER_S,
-            reading["kind"],
+        _Spent(
+            (reading.mono_ns - begun_ns) / raw_files.NS_PER_S,
+            reading.moment,
             _cpu_us(reading, names) if evidence.led else None,
         )
         for reading in host.readings
     ]
 
 
-def _cpu_us(reading: Json, names: tuple[str, ...]) -> float | None:
-    owners = reading.get("owners") or {}
-    return raw_files.scaled(
-        raw_files.plus(raw_files.number(owners, name, "cpu_ns") for name in names), 1 / NS_PER_US
-    )
+def _cpu_us(reading: Reading, names: tuple[str, ...]) -> float | None:
+    known = [reading.owners[name].cpu_ns for name in names if name in reading.owners]
+    return raw_files.scaled(raw_files.plus(known), 1 / NS_PER_US)
 
 
 def _of_seconds(ends_s: list[float]) -> Iterator[_Cut]:
@@ -88,12 +87,12 @@ def _of_seconds(ends_s: list[float]) -> Iterator[_Cut]:
             begun_s = end_s
 
 
-def _of_turns(readings: list[_Reading]) -> Iterator[_Cut]:
+def _of_turns(readings: list[_Spent]) -> Iterator[_Cut]:
     """Whole turns, or the seconds of long ones; short ones together."""
     begun_s = turn_s = readings[0].at_s
     turn, turns = 1, 1
-    for at_s, kind, _ in readings[1:]:
-        ends = kind in ("pause", "close")
+    for at_s, moment, _ in readings[1:]:
+        ends = moment in ("pause", "close")
         length_s = at_s - begun_s
         if length_s >= WHOLE_S or (ends and at_s - turn_s >= WHOLE_S):
             if length_s >= REST_S:
@@ -105,15 +104,15 @@ def _of_turns(readings: list[_Reading]) -> Iterator[_Cut]:
             turns += 1
 
 
-def _stretch(cut: _Cut, ends_s: list[float], done: np.ndarray, readings: list[_Reading]) -> Stretch:
+def _stretch(cut: _Cut, ends_s: list[float], done: np.ndarray, readings: list[_Spent]) -> Stretch:
     seconds = cut.until_s - cut.from_s
     first, last = np.interp([cut.from_s, cut.until_s], ends_s, done)
     known = [reading for reading in readings if reading.cpu_us is not None]
     spent_us: float | None = None
     if len(known) > 1 and last > first:
-        at_s = [one.at_s for one in known]
+        at_s = [reading.at_s for reading in known]
         begun_us, ended_us = np.interp(
-            [cut.from_s, cut.until_s], at_s, [one.cpu_us or 0.0 for one in known]
+            [cut.from_s, cut.until_s], at_s, [reading.cpu_us or 0.0 for reading in known]
         )
         spent_us = float((ended_us - begun_us) / (last - first))
     return Stretch(

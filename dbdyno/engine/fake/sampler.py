@@ -6,18 +6,28 @@ plants for each operation. So what is derived from a result has an answer known 
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from dbdyno.host.observe.owned_processes import GENERATOR, LAB, OTHER_BACKEND
-from dbdyno.host.observe.owners import EXITED, Sum
+from dbdyno.host.observe.owners import EXITED, nothing_spent
 from dbdyno.host.observe.sampler import OUTSIDE_WINDOW, WINDOW_ENDS
-from dbdyno.model import Json
 from dbdyno.model.events import AnyEvent, Connected, Hello, Part, Tick
+from dbdyno.model.host_reading import (
+    DeviceCounters,
+    ForeignLoad,
+    ForeignProcess,
+    HostCounters,
+    MemoryBytes,
+    OwnerCounters,
+    Reading,
+    SwapPages,
+)
 from dbdyno.store import file
 
 PLANTED = {
@@ -34,8 +44,10 @@ KEYS = frozenset({*PLANTED, "cores", "foreign_share"})
 """All keys of an arm's `fake` that the generator must not see in its job."""
 
 CORES = 2
-MEMORY_BYTES = 16 << 30
-EMPTY_MEMORY = ("dirty", "writeback")
+SIZE_BYTES = 16 << 30
+MEMORY = MemoryBytes(
+    total=SIZE_BYTES, free=SIZE_BYTES, available=SIZE_BYTES, cached=0, dirty=0, writeback=0
+)
 
 
 class FakeSampler:
@@ -47,7 +59,7 @@ class FakeSampler:
         self._cores = int(fake.get("cores", CORES))
         self._foreign_share = float(fake.get("foreign_share", 0.0))
         self._foreign_since_ns: int | None = None  # as the real one counts from its first look
-        self._owners: dict[str, Sum] = {LAB: Sum(), GENERATOR: Sum()}
+        self._owners = {owner: nothing_spent() for owner in (LAB, GENERATOR)}
         self._named = True  # whether the load says which sessions are whose, and what it costs
         self._start_ns = self._mono_ns = time.monotonic_ns()
         self._tick_ns: int | None = None  # of the ticks that have no line yet
@@ -67,7 +79,8 @@ class FakeSampler:
 
     def add_role(self, pid: int, role: str) -> None:
         """An owner that is there from its connection on, as with a real server."""
-        self._owners.setdefault(f"role:{role}", Sum()).processes += 1
+        owner = self._owners.setdefault(f"role:{role}", nothing_spent())
+        owner.processes = (owner.processes or 0) + 1
 
     def set_waits(self, pid: int) -> None:
         """Does nothing: a fake server has no process that could be asked."""
@@ -89,21 +102,22 @@ class FakeSampler:
             self._end_second()
             self._tick = event.tick
             if GENERATOR in self._owners:
-                self._owners[GENERATOR].cpu_ns += (event.cpu_us or 0) * 1000
+                generator = self._owners[GENERATOR]
+                generator.cpu_ns = (generator.cpu_ns or 0) + (event.cpu_us or 0) * 1000
         self._tick_ns = self._mono_ns = event.mono_ns
         self._spend(event.role, event.operations)
 
-    def read(self, kind: str, event_mono_ns: int | None = None) -> None:
+    def read(self, moment: str, event_mono_ns: int | None = None) -> None:
         """Writes a reading at the event's own time: it is never late."""
         self._end_second()
         if event_mono_ns is not None:
             self._mono_ns = event_mono_ns
         delay_ns = None if event_mono_ns is None else 0
-        self._write(kind, self._mono_ns, delay_ns)
+        self._write(moment, self._mono_ns, delay_ns)
 
     def _spend(self, role: str, operations: Mapping[str, Part]) -> None:
         owner = f"role:{role}" if self._named else OTHER_BACKEND
-        total = self._owners.setdefault(owner, Sum())
+        total = self._owners.setdefault(owner, nothing_spent())
         for name, operation in operations.items():
             for key, (column, factor) in PLANTED.items():
                 cost = round(self._planted[key].get(name, 0) * factor * operation.count)
@@ -114,65 +128,57 @@ class FakeSampler:
             self._write("second", self._tick_ns, None)
             self._tick_ns = None
 
-    def _write(self, kind: str, mono_ns: int, delay_ns: int | None) -> None:
-        owners = {
-            owner: {name: getattr(total, name) for name in Sum.__slots__}
-            for owner, total in sorted(self._owners.items())
-        }
-        line = {
-            "kind": kind,
-            "mono_ns": mono_ns,
-            "read_ns": 0,
-            "delay_ns": delay_ns,
-            "host": self._host(mono_ns),
-            "disk": self._disk(),
-            "owners": {**owners, EXITED: {"cpu_ns": 0}},
-            "rss_bytes": 0,
-            "cpu_source": "planted",
-            "led": True,
-        }
-        if kind in OUTSIDE_WINDOW:
-            line["pss_bytes"] = 0
-        if kind in WINDOW_ENDS:
-            line["foreign"] = self._foreign(mono_ns)
-        os.write(self._file, (json.dumps(line, separators=(",", ":")) + "\n").encode())
+    def _write(self, moment: str, mono_ns: int, delay_ns: int | None) -> None:
+        reading = Reading(
+            moment=moment,
+            mono_ns=mono_ns,
+            read_ns=0,
+            delay_ns=delay_ns,
+            host=self._host(mono_ns),
+            disk=self._disk(),
+            owners={**dict(sorted(self._owners.items())), EXITED: OwnerCounters(cpu_ns=0)},
+            rss_bytes=0,
+            cpu_source="planted",
+            led=True,
+            foreign=self._foreign(mono_ns) if moment in WINDOW_ENDS else None,
+            pss_bytes=0 if moment in OUTSIDE_WINDOW else None,
+        )
+        os.write(self._file, msgspec.json.encode(reading) + b"\n")
 
-    def _foreign(self, mono_ns: int) -> Json:
+    def _foreign(self, mono_ns: int) -> ForeignLoad:
         """The foreign load that the plan plants, by one process that is not there."""
         if self._foreign_since_ns is None:
             self._foreign_since_ns = mono_ns
         since_us = self._all_us(mono_ns) - self._all_us(self._foreign_since_ns)
         cpu_us = round(self._foreign_share * since_us)
-        processes = [{"pid": 1, "name": "planted", "cpu_us": cpu_us}] if cpu_us else []
-        return {"cpu_us": cpu_us, "kernel_us": 0, "processes": processes}
+        planted = ForeignProcess(pid=1, name="planted", cpu_us=cpu_us)
+        return ForeignLoad(cpu_us=cpu_us, processes=(planted,) if cpu_us else ())
 
     def _all_us(self, mono_ns: int) -> int:
         """The time of all cores since the beginning."""
         return self._cores * (mono_ns - self._start_ns) // 1000
 
-    def _host(self, mono_ns: int) -> Json:
+    def _host(self, mono_ns: int) -> HostCounters:
         """The host as if nothing else ran on it: its busy time is the owners' and the planted."""
-        busy_us = sum(total.cpu_ns for total in self._owners.values()) // 1000
+        owners = self._owners.values()
+        busy_us = sum(owner.cpu_ns or 0 for owner in owners) // 1000
         all_us = self._all_us(mono_ns)
         busy_us += round(self._foreign_share * all_us)
         states = dict.fromkeys(("nice", "system", "iowait", "irq", "softirq", "steal"), 0)
-        sizes = {"total": MEMORY_BYTES, "free": MEMORY_BYTES, "available": MEMORY_BYTES}
-        return {
-            "cpu_us": {"user": busy_us, "idle": max(0, all_us - busy_us), **states},
-            "context_switches": sum(total.voluntary or 0 for total in self._owners.values()),
-            "running": 0,
-            "memory_bytes": {**sizes, "cached": 0, **dict.fromkeys(EMPTY_MEMORY, 0)},
-            "swap_pages": {"in": 0, "out": 0},
-        }
+        return HostCounters(
+            cpu_us={"user": busy_us, "idle": max(0, all_us - busy_us), **states},
+            context_switches=sum(owner.voluntary or 0 for owner in owners),
+            running=0,
+            memory_bytes=MEMORY,
+            swap_pages=SwapPages(0, 0),
+        )
 
-    def _disk(self) -> Json:
+    def _disk(self) -> DeviceCounters:
         """A device that takes each byte at once; how many requests that were is not planted."""
-        read_bytes = sum(total.read_bytes or 0 for total in self._owners.values())
-        write_bytes = sum(total.write_bytes or 0 for total in self._owners.values())
         counts = ("reads", "read_ms", "writes", "write_ms", "in_flight", "io_ms", "weighted_ms")
-        return {
-            "device": "fake",
-            "read_bytes": read_bytes,
-            "write_bytes": write_bytes,
+        return DeviceCounters(
+            device="fake",
+            read_bytes=sum(owner.read_bytes or 0 for owner in self._owners.values()),
+            write_bytes=sum(owner.write_bytes or 0 for owner in self._owners.values()),
             **dict.fromkeys((*counts, "flushes"), 0),
-        }
+        )

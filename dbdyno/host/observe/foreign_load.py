@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.usage import TICK_US
-from dbdyno.model import Json
+from dbdyno.model.host_reading import ForeignLoad, ForeignProcess
 
 PF_KTHREAD = 0x00200000
 """A thread of the kernel (include/linux/sched.h); an io_uring worker is its process's own."""
@@ -51,8 +51,8 @@ class Foreign:
         self._lab_pid = lab_pid
         self._first: Look | None = None
 
-    def read(self) -> Json:
-        """`foreign` of a line of host.jsonl (docs/results.md); reads /proc."""
+    def read(self) -> ForeignLoad:
+        """What they have spent until now; reads /proc."""
         now = look(dict(stats()), self._lab_pid)
         if self._first is None:
             self._first = now
@@ -69,12 +69,12 @@ def stats() -> Iterator[tuple[int, procfs.ProcessStat]]:
             yield int(name), procfs.process_stat(text)
 
 
-def look(found: Mapping[int, procfs.ProcessStat], lab_pid: int) -> Look:
+def look(processes: Mapping[int, procfs.ProcessStat], lab_pid: int) -> Look:
     """Sorts the processes of a moment."""
-    ours = descendants(found, lab_pid)
+    ours = descendants(processes, lab_pid)
     others: dict[Birth, Spent] = {}
     kernel = 0
-    for pid, stat in found.items():
+    for pid, stat in processes.items():
         own = stat.user_ticks + stat.system_ticks
         if stat.flags & PF_KTHREAD:
             kernel += own
@@ -83,22 +83,22 @@ def look(found: Mapping[int, procfs.ProcessStat], lab_pid: int) -> Look:
     return Look(others, kernel)
 
 
-def descendants(found: Mapping[int, procfs.ProcessStat], pid: int) -> set[int]:
+def descendants(processes: Mapping[int, procfs.ProcessStat], pid: int) -> set[int]:
     """The process and all that descend from it."""
     children: dict[int, list[int]] = {}
-    for one, stat in found.items():
-        children.setdefault(stat.parent_pid, []).append(one)
+    for child, stat in processes.items():
+        children.setdefault(stat.parent_pid, []).append(child)
     ours, new = {pid}, [pid]
     while new:
-        new = [child for one in new for child in children.get(one, ()) if child not in ours]
+        new = [child for parent in new for child in children.get(parent, ()) if child not in ours]
         ours.update(new)
     return ours
 
 
 def grown(before: Look, now: Look) -> dict[Birth, int]:
     """The foreign processes that are there and spent anything themselves, in ticks."""
-    own = {birth: one.own - before.others.get(birth, one._replace(own=0)).own
-           for birth, one in now.others.items()}  # fmt: skip
+    own = {birth: process.own - before.others.get(birth, process._replace(own=0)).own
+           for birth, process in now.others.items()}  # fmt: skip
     return {birth: ticks for birth, ticks in own.items() if ticks > 0}
 
 
@@ -108,7 +108,7 @@ def is_of_hook(pid: int) -> bool:
     return f"\0{HOOK_MARK}=" in f"\0{environment}"
 
 
-def spent(before: Look, now: Look, left_out: set[Birth]) -> Json:
+def spent(before: Look, now: Look, left_out: set[Birth]) -> ForeignLoad:
     """What was spent between two looks, the largest spenders by name; without those left out.
 
     Whoever ends hands what it spent, and its children, to the one that waits for it. So the sum of
@@ -119,17 +119,24 @@ def spent(before: Look, now: Look, left_out: set[Birth]) -> Json:
     accounts = _total(now, left_out) - _total(before, left_out)
     ticks = max(sum(own.values()), accounts)
     first = sorted(own, key=lambda birth: (-own[birth], birth))[:PROCESSES_NAMED_MAX]
-    return {
-        "cpu_us": ticks * TICK_US,
-        "kernel_us": (now.kernel - before.kernel) * TICK_US,
-        "processes": [
-            {"pid": birth[0], "name": now.others[birth].name, "cpu_us": own[birth] * TICK_US}
+    return ForeignLoad(
+        cpu_us=ticks * TICK_US,
+        kernel_us=(now.kernel - before.kernel) * TICK_US,
+        processes=tuple(
+            ForeignProcess(birth[0], readable(now.others[birth].name), own[birth] * TICK_US)
             for birth in first
-        ],
-    }
+        ),
+    )
+
+
+def readable(name: str) -> str:
+    """A process's name, whose bytes are free, as JSON can have it."""
+    return name.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _total(seen: Look, left_out: set[Birth]) -> int:
     return sum(
-        one.own + one.children for birth, one in seen.others.items() if birth not in left_out
+        process.own + process.children
+        for birth, process in seen.others.items()
+        if birth not in left_out
     )

@@ -9,7 +9,7 @@ from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.members import Children, Members, Threads
 from dbdyno.host.observe.owners import EXITED, STANDBY, Ledger, Process
 from dbdyno.host.observe.usage import ProcessReader, ProcessReading, counts_nanoseconds
-from dbdyno.model import Json
+from dbdyno.model.host_reading import OwnerCounters
 
 GENERATOR = "generator"
 LAB = "lab"
@@ -73,24 +73,21 @@ class Processes:
         """The key of an event `connected` that names the member that serves the connection."""
         return self._members.key
 
-    def read(self) -> Json:
-        """Reads all of them: `owners`, `rss_bytes` and where the CPU time comes from.
+    @property
+    def cpu_source(self) -> str:
+        """Where the CPU time comes from."""
+        return "schedstat" if self._nanoseconds else "stat"
 
-        `led`: that parallel workers are with the role that leads them (docs/results.md).
-        """
+    def read(self) -> tuple[dict[str, OwnerCounters], int | None]:
+        """Reads all of them: the owners, and the bytes of the server's memory."""
         self._find_members()  # first, as it takes longest: what ends meanwhile is counted
         account_ns = self._account_ns()
-        found = [*self._read_others()]
-        server = list(self._read_members(found))
+        processes = [*self._read_others()]
+        server = list(self._read_members(processes))
         live_ns = sum(reading.usage.cpu_ns for reading in server)
         ended_ns = None if account_ns is None else self._members.ended_ns(account_ns, live_ns)
-        self._ledger.update(found, ended_ns)
-        return {
-            "owners": self._ledger.as_json(),
-            "rss_bytes": self._members.resident_bytes(server),
-            "cpu_source": "schedstat" if self._nanoseconds else "stat",
-            "led": True,
-        }
+        self._ledger.update(processes, ended_ns)
+        return self._ledger.owners(), self._members.resident_bytes(server)
 
     def pss_bytes(self) -> int | None:
         """The server's memory, shared pages counted once; None where it cannot be read."""
@@ -136,16 +133,16 @@ class Processes:
 
     def _listed(self, pid: int) -> set[int] | None:
         """The server's members and its standbys'; None: the kernel has no such list."""
-        found = [self._members.listed(one) for one in (pid, *self._server.standby_pids)]
-        known = [one for one in found if one is not None]
-        return set().union(*known) if len(known) == len(found) else None
+        members = [self._members.listed(first) for first in (pid, *self._server.standby_pids)]
+        known = [listed for listed in members if listed is not None]
+        return set().union(*known) if len(known) == len(members) else None
 
     def _read_others(self) -> list[Process]:
         """The lab's and the generator's processes."""
         own = {self._lab_pid: LAB}
         if self.generator_pid is not None:
             own[self.generator_pid] = GENERATOR
-        found = []
+        processes = []
         for pid, owner in own.items():
             if pid not in self._others:
                 self._others[pid] = ProcessReader(pid=pid, nanoseconds=self._nanoseconds)
@@ -153,11 +150,11 @@ class Processes:
             if reading is None:
                 del self._others[pid]
                 continue
-            found.append(Process(pid, reading.start_ticks, owner, reading.usage, child=False))
-        return found
+            processes.append(Process(pid, reading.start_ticks, owner, reading.usage, child=False))
+        return processes
 
-    def _read_members(self, found: list[Process]) -> list[ProcessReading]:
-        """The readings of the server's members, which are added to `found` with their owners."""
+    def _read_members(self, processes: list[Process]) -> list[ProcessReading]:
+        """The readings of the server's members, which join `processes` with their owners."""
         readings = []
         for member in list(self._kinds):
             reading = self._read_one(member)
@@ -166,12 +163,12 @@ class Processes:
                 continue
             if self._readers[member].first_seen_at_its_end:
                 self._kinds[member] = EXITED
-            kind = self._kinds[member]
-            main = self._members.main_ends_apart and kind == self._members.main
-            apart = main or kind.startswith(STANDBY)
+            purpose = self._kinds[member]
+            main = self._members.main_ends_apart and purpose == self._members.main
+            apart = main or purpose.startswith(STANDBY)
             owner = self.owners[member] = self._owner(member)
             start = reading.start_ticks
-            found.append(Process(member, start, owner, reading.usage, child=not apart))
+            processes.append(Process(member, start, owner, reading.usage, child=not apart))
             readings.append(reading)
         return readings
 
@@ -181,17 +178,17 @@ class Processes:
         role = self._roles.get(member)
         if role is not None:
             return f"role:{role}"
-        kind = self._kinds[member]
-        if kind == EXITED:
+        purpose = self._kinds[member]
+        if purpose == EXITED:
             return EXITED
-        if kind.startswith(STANDBY):
-            return kind
+        if purpose.startswith(STANDBY):
+            return purpose
         led = self._roles.get(self._leaders.get(member, 0))
         if led is not None:
             return f"{PARALLEL}{led}"
-        if kind in SESSIONS:
+        if purpose in SESSIONS:
             return OTHER_BACKEND
-        return f"{BACKGROUND}{OTHER if kind == UNNAMED else kind}"
+        return f"{BACKGROUND}{OTHER if purpose == UNNAMED else purpose}"
 
     def _read_one(self, member: int) -> ProcessReading | None:
         if member not in self._readers:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dbdyno.model import Json
+from dbdyno.model.host_reading import OwnerCounters
 
 EXITED = "exited"
 STANDBY = "standby:"
@@ -29,32 +29,6 @@ class Usage(NamedTuple):
     read_bytes: int | None
     write_bytes: int | None
     run_delay_ns: int | None  # ready and without a core; None: the kernel does not count it
-
-
-@dataclass(slots=True)
-class Sum:
-    """What an owner's processes have spent, and how many of them there are now."""
-
-    cpu_ns: int = 0
-    user_us: int = 0
-    system_us: int = 0
-    voluntary: int | None = 0
-    involuntary: int | None = 0
-    read_bytes: int | None = 0
-    write_bytes: int | None = 0
-    run_delay_ns: int | None = 0
-    processes: int = 0
-
-    def add(self, usage: Usage, before: Usage) -> None:
-        """Adds what a process spent between two readings; what it cannot tell makes a None."""
-        self.cpu_ns += max(0, usage.cpu_ns - before.cpu_ns)
-        self.user_us += max(0, usage.user_us - before.user_us)
-        self.system_us += max(0, usage.system_us - before.system_us)
-        self.voluntary = grown(self.voluntary, usage.voluntary, before.voluntary)
-        self.involuntary = grown(self.involuntary, usage.involuntary, before.involuntary)
-        self.read_bytes = grown(self.read_bytes, usage.read_bytes, before.read_bytes)
-        self.write_bytes = grown(self.write_bytes, usage.write_bytes, before.write_bytes)
-        self.run_delay_ns = grown(self.run_delay_ns, usage.run_delay_ns, before.run_delay_ns)
 
 
 class Process(NamedTuple):
@@ -82,18 +56,24 @@ NOTHING = Usage(
 )
 
 
-def grown(total: int | None, now: int | None, before: int | None) -> int | None:
-    """`total` plus the growth from `before` to `now`; None as soon as anything is unknown."""
-    if total is None or now is None or before is None:
-        return None
-    return total + max(0, now - before)
+def nothing_spent() -> OwnerCounters:
+    """The counters of an owner that has just come."""
+    return OwnerCounters(**dict.fromkeys(OwnerCounters.__struct_fields__, 0))
+
+
+def add(total: OwnerCounters, usage: Usage, before: Usage) -> None:
+    """Adds what a process spent between two readings; what it cannot tell makes a None."""
+    for name, now, was in zip(Usage._fields, usage, before, strict=True):
+        known = getattr(total, name)
+        grown = None if now is None or was is None else max(0, now - was)
+        setattr(total, name, None if known is None or grown is None else known + grown)
 
 
 @dataclass(slots=True)
 class Ledger:
     """The sums of all owners over the readings so far."""
 
-    sums: dict[str, Sum] = field(default_factory=dict)
+    sums: dict[str, OwnerCounters] = field(default_factory=dict)
     live: dict[tuple[int, int], Process] = field(default_factory=dict)
     children_start_ns: int | None = None  # the postmaster's account of ended children at first
     gone_ns: int = 0  # last readings of the children that have gone
@@ -111,11 +91,13 @@ class Ledger:
             total.processes = 0
         for key, process in now.items():
             before = self.live.get(key)
-            total = self.sums.setdefault(process.owner, Sum())
+            if process.owner not in self.sums:
+                self.sums[process.owner] = nothing_spent()
+            total = self.sums[process.owner]
             spent_before = before.usage if before else NOTHING
             if process.usage != spent_before:
-                total.add(process.usage, spent_before)
-            total.processes += 1
+                add(total, process.usage, spent_before)
+            total.processes = (total.processes or 0) + 1
         gone = (process for key, process in self.live.items() if key not in now)
         self.gone_ns += sum(process.usage.cpu_ns for process in gone if process.child)
         self.live = now
@@ -136,11 +118,8 @@ class Ledger:
         self.gone_ns = -self.exited_ns
         self.live = {key: process._replace(child=False) for key, process in self.live.items()}
 
-    def as_json(self) -> Json:
-        """The owners of a line of host.jsonl."""
-        lines: Json = {}
-        for owner, total in sorted(self.sums.items()):
-            lines[owner] = {name: getattr(total, name) for name in Sum.__slots__}
-        ending = self.sums.get(EXITED, Sum())
-        lines[EXITED] = {"cpu_ns": self.exited_ns + ending.cpu_ns}
-        return lines
+    def owners(self) -> dict[str, OwnerCounters]:
+        """The owners of a reading, sorted; of those that ended nothing but their CPU is known."""
+        ending = self.sums.get(EXITED, OwnerCounters()).cpu_ns or 0
+        ended = OwnerCounters(cpu_ns=self.exited_ns + ending)
+        return {**dict(sorted(self.sums.items())), EXITED: ended}

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dbdyno.model.host_reading import DeviceCounters
 from dbdyno.model.processor import CPU_STATES
 
 SECTOR_BYTES = 512
@@ -29,28 +30,6 @@ class HostStat:
     cpu_us: dict[str, int]  # by CPU_STATES
     context_switches: int
     running: int  # tasks that run or could run
-
-
-class DiskStat(NamedTuple):
-    """One block device's counters, cumulative; None: the kernel does not count them."""
-
-    reads: int
-    read_merges: int
-    read_bytes: int
-    read_ms: int
-    writes: int
-    write_merges: int
-    write_bytes: int
-    write_ms: int
-    in_flight: int
-    io_ms: int
-    weighted_ms: int
-    discards: int | None  # from Linux 4.18 on, as all of discards
-    discard_merges: int | None
-    discard_bytes: int | None
-    discard_ms: int | None
-    flushes: int | None  # from Linux 5.5 on
-    flush_ms: int | None
 
 
 class ProcessStat(NamedTuple):
@@ -115,12 +94,13 @@ def swap_pages(text: str) -> tuple[int, int]:
     return number_after(text, "\npswpin "), number_after(text, "\npswpout ")
 
 
-def disk_stat(text: str) -> DiskStat:
+def disk_stat(text: str, device: str) -> DeviceCounters:
     """Parses /sys/class/block/*/stat: a line of /proc/diskstats without numbers and name."""
     fields = [int(field) for field in text.split()]
     discards, discard_merges, discard_sectors, discard_ms = fields[11:15] or (None,) * 4
     flushes, flush_ms = fields[15:17] or (None,) * 2
-    return DiskStat(
+    return DeviceCounters(
+        device=device,
         reads=fields[0],
         read_merges=fields[1],
         read_bytes=fields[2] * SECTOR_BYTES,

@@ -6,12 +6,13 @@ readings are of /proc only: nothing is asked of the server.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 from collections.abc import MutableMapping
 from pathlib import Path
+
+import msgspec
 
 from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.device import Device
@@ -19,9 +20,15 @@ from dbdyno.host.observe.foreign_load import Foreign
 from dbdyno.host.observe.owned_processes import Processes, ServerProcesses
 from dbdyno.host.observe.owners import EXITED
 from dbdyno.host.observe.usage import TICKS_PER_S
-from dbdyno.model import Json
 from dbdyno.model.error import LabDied
 from dbdyno.model.events import AnyEvent, Connected, Hello
+from dbdyno.model.host_reading import (
+    DeviceCounters,
+    HostCounters,
+    MemoryBytes,
+    Reading,
+    SwapPages,
+)
 
 OUTSIDE_WINDOW = ("start", "end")
 WINDOW_ENDS = ("open", "close")
@@ -82,13 +89,13 @@ class Sampler:
         if self._failure is not None:
             raise self._failure
 
-    def read(self, kind: str, event_mono_ns: int | None = None) -> None:
-        """Makes a reading at once; `kind` is one of those in docs/results.md, host.jsonl.
+    def read(self, moment: str, event_mono_ns: int | None = None) -> None:
+        """Makes a reading at once; `moment` is a `kind` of docs/results.md, host.jsonl.
 
         `event_mono_ns`: when that happened of which the reading tells; how much later it was
         made is in the line.
         """
-        self._read(kind, event_mono_ns)
+        self._read(moment, event_mono_ns)
 
     def add_role(self, pid: int, role: str) -> None:
         """Tells that the server process, or thread, `pid` works for `role`."""
@@ -123,64 +130,64 @@ class Sampler:
         except LabDied as error:
             self._failure = error
 
-    def _read(self, kind: str, event_mono_ns: int | None) -> None:
+    def _read(self, moment: str, event_mono_ns: int | None) -> None:
         with self._lock:
             cpu_start_ns = time.thread_time_ns()
             try:
-                line = self._line(kind, event_mono_ns)
-                text = json.dumps(line, separators=(",", ":")) + "\n"
-                os.write(self._file, text.encode())
+                line = msgspec.json.encode(self._reading(moment, event_mono_ns))
+                os.write(self._file, line + b"\n")
             except Exception as error:
                 # Whatever it is: a slip in some file of /proc is not to cost a plan of days.
                 raise LabDied(f"the sampler of the host failed: {error!r}") from error
             self.cpu_us += (time.thread_time_ns() - cpu_start_ns) / 1000
 
-    def _line(self, kind: str, event_mono_ns: int | None) -> Json:
+    def _reading(self, moment: str, event_mono_ns: int | None) -> Reading:
         mono_ns = time.monotonic_ns()
-        processes = self._processes.read()
-        line: Json = {
-            "kind": kind,
-            "mono_ns": mono_ns,
-            "read_ns": 0,
-            "delay_ns": None if event_mono_ns is None else mono_ns - event_mono_ns,
-            "host": host(),
-            "disk": disk(self._device),
-            **processes,
-        }
-        if self._wal_device not in (None, self._device):
-            line["wal_disk"] = disk(self._wal_device)
-        line["read_ns"] = time.monotonic_ns() - mono_ns
-        if kind in WINDOW_ENDS:  # last, as it takes longest and need not be of this very moment
-            line["foreign"] = None if self._foreign is None else self._foreign.read()
-        if kind in OUTSIDE_WINDOW:
-            line["pss_bytes"] = self._processes.pss_bytes()
-        return line
+        owners, rss_bytes = self._processes.read()
+        host, disk = host_counters(), disk_counters(self._device)
+        apart = self._wal_device not in (None, self._device)
+        wal_disk = disk_counters(self._wal_device) if apart else None
+        read_ns = time.monotonic_ns() - mono_ns
+        # Last, as these take longest and need not be of this very moment.
+        foreign = self._foreign if moment in WINDOW_ENDS else None
+        return Reading(
+            moment=moment,
+            mono_ns=mono_ns,
+            read_ns=read_ns,
+            delay_ns=None if event_mono_ns is None else mono_ns - event_mono_ns,
+            host=host,
+            disk=disk,
+            wal_disk=wal_disk,
+            owners=owners,
+            rss_bytes=rss_bytes,
+            cpu_source=self._processes.cpu_source,
+            led=True,
+            foreign=None if foreign is None else foreign.read(),
+            pss_bytes=self._processes.pss_bytes() if moment in OUTSIDE_WINDOW else None,
+        )
 
 
-def host() -> Json:
+def host_counters() -> HostCounters:
     """The whole host's counters; Linux always has these files."""
     stat = procfs.stat(files.text("/proc/stat") or "", TICKS_PER_S)
     memory = procfs.meminfo(files.text("/proc/meminfo") or "")
-    swapped_in, swapped_out = procfs.swap_pages(files.text("/proc/vmstat") or "")
-    return {
-        "cpu_us": stat.cpu_us,
-        "context_switches": stat.context_switches,
-        "running": stat.running,
-        "memory_bytes": {
-            "total": memory["MemTotal"],
-            "free": memory["MemFree"],
-            "available": memory["MemAvailable"],
-            "cached": memory["Cached"],
-            "dirty": memory["Dirty"],
-            "writeback": memory["Writeback"],
-        },
-        "swap_pages": {"in": swapped_in, "out": swapped_out},
-    }
+    return HostCounters(
+        cpu_us=stat.cpu_us,
+        context_switches=stat.context_switches,
+        running=stat.running,
+        memory_bytes=MemoryBytes(
+            total=memory["MemTotal"],
+            free=memory["MemFree"],
+            available=memory["MemAvailable"],
+            cached=memory["Cached"],
+            dirty=memory["Dirty"],
+            writeback=memory["Writeback"],
+        ),
+        swap_pages=SwapPages(*procfs.swap_pages(files.text("/proc/vmstat") or "")),
+    )
 
 
-def disk(device: str | None) -> Json | None:
+def disk_counters(device: str | None) -> DeviceCounters | None:
     """The device's counters; None where the device under the data is not known."""
-    if device is None:
-        return None
-    text = files.record(f"/sys/class/block/{device}/stat")
-    return {"device": device, **procfs.disk_stat(text)._asdict()} if text else None
+    text = None if device is None else files.record(f"/sys/class/block/{device}/stat")
+    return procfs.disk_stat(text, device) if device and text else None

@@ -8,11 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from dbdyno.model.host_reading import Device
 from dbdyno.model.metric import row
 from dbdyno.model.metric.row import Direction, Metric
-
-Device = Literal["disk", "wal_disk"]
-"""The device of the data, and that of the log if it is another: their keys in host.jsonl."""
 
 DEVICES: dict[Device, str] = {"disk": "data", "wal_disk": "log"}
 """What lies on a device, as a word."""

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from dbdyno.analysis.step import iostat, raw_files
 from dbdyno.analysis.step.raw_files import NS_PER_S, Host
-from dbdyno.model import Json
+from dbdyno.model.host_reading import Reading
 from dbdyno.model.metric.device import DEVICES
 from dbdyno.report.export.source import Place, Source
 from dbdyno.report.export.step_rows import Rows
@@ -27,31 +27,31 @@ def _devices(source: Source, place: Place) -> Rows:
     if host.open is None:  # no window
         return
     for device, holds in DEVICES.items():
-        read = host.open.get(device)
-        if read is None:
+        name = host.open.of(device).device
+        if not name:
             continue
-        which = key | {"holds": holds, "device": read["device"]}
+        common = key | {"holds": holds, "device": name}
         if host.close is not None:
-            yield "devices", {**which, **iostat.of_window(host, device)}
+            yield "devices", {**common, **iostat.of_window(host, device)}
         for times, before, after in _pairs(host):
-            gauge = {"in_flight": raw_files.number(after, device, "in_flight")}
             row = iostat.figures(before, after, device)
-            yield "device_samples", which | times | row | gauge
+            gauge = {"in_flight": after.of(device).in_flight}
+            yield "device_samples", common | times | row | gauge
 
 
-def _pairs(host: Host) -> list[tuple[Json, Json, Json]]:
+def _pairs(host: Host) -> list[tuple[dict[str, float], Reading, Reading]]:
     """Each two readings that follow each other, with their times as in `samples`."""
     first = host.readings[0]
-    opened_ns = first["mono_ns"] - (first.get("delay_ns") or 0)
+    opened_ns = first.mono_ns - (first.delay_ns or 0)
     return [
         (
             {
-                "second": (after["mono_ns"] - opened_ns) / NS_PER_S,
-                "seconds": (after["mono_ns"] - before["mono_ns"]) / NS_PER_S,
+                "second": (after.mono_ns - opened_ns) / NS_PER_S,
+                "seconds": (after.mono_ns - before.mono_ns) / NS_PER_S,
             },
             before,
             after,
         )
         for before, after in pairwise(host.readings)
-        if after["mono_ns"] > before["mono_ns"]
+        if after.mono_ns > before.mono_ns
     ]

@@ -5,13 +5,15 @@ A step at a time is in memory, never a whole result.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.raw_files import NS_PER_S, Tick
 from dbdyno.model import Json
+from dbdyno.model.host_reading import OwnerCounters, Reading, growth
 from dbdyno.model.job import timed_operations
-from dbdyno.model.processor import BUSY, CPU_STATES
+from dbdyno.model.processor import BUSY
 from dbdyno.report.export.source import Place, Source
 from dbdyno.report.export.step_rows import Rows
 from dbdyno.stats.response_times import Histogram
@@ -93,71 +95,61 @@ def _host(source: Source, place: Place) -> Rows:
     if host.open is None:  # no window, so there is no time to count from
         return
     readings = host.readings
-    opened_ns = host.open["mono_ns"] - (host.open.get("delay_ns") or 0)
+    opened_ns = host.open.mono_ns - (host.open.delay_ns or 0)
     for before, after in pairwise(readings):
-        seconds = (after["mono_ns"] - before["mono_ns"]) / NS_PER_S
+        seconds = (after.mono_ns - before.mono_ns) / NS_PER_S
         if seconds <= 0:
             continue
-        second = (after["mono_ns"] - opened_ns) / NS_PER_S
+        second = (after.mono_ns - opened_ns) / NS_PER_S
         common = key | {"second": second, "seconds": seconds}
         yield "samples", common | _sample(before, after, seconds)
-        for owner in after.get("owners", {}):
-            yield "owner_samples", common | _owner(owner, before, after, seconds)
+        for owner, grown in growth(before.owners, after.owners).items():
+            yield "owner_samples", common | {"owner": owner} | _owner(grown, seconds)
 
 
-def _sample(before: Json, after: Json, seconds: float) -> Json:
-    def per_s(*path: str) -> float | None:
-        return raw_files.per(raw_files.difference(before, after, *path), seconds)
+def _sample(before: Reading, after: Reading, seconds: float) -> dict[str, float | None]:
+    spent_us = raw_files.cpu_us(before, after)
+    whole_us = raw_files.plus(spent_us.values())
 
-    moved = {
-        part: raw_files.difference(before, after, "host", "cpu_us", part) for part in CPU_STATES
-    }
-    whole = raw_files.plus(moved.values())
+    def share(*states: str) -> float | None:
+        us = raw_files.plus(spent_us[state] for state in states)
+        return raw_files.scaled(raw_files.per(us, whole_us), 100.0)
 
-    def share(*parts: str) -> float | None:
-        return raw_files.scaled(
-            raw_files.per(raw_files.plus(moved[part] for part in parts), whole), 100.0
-        )
+    def per_s(counter: Callable[[Reading], float | None]) -> float | None:
+        return raw_files.per(raw_files.moved(counter(before), counter(after)), seconds)
 
-    memory = ("host", "memory_bytes")
+    memory, disk = after.host.memory_bytes, after.of("disk")
+    busy_ms = per_s(lambda reading: reading.of("disk").io_ms)
     return {
         "cpu_busy_pct": share(*BUSY),
         "cpu_iowait_pct": share("iowait"),
         "cpu_steal_pct": share("steal"),
-        "context_switches_per_s": per_s("host", "context_switches"),
-        "running": raw_files.number(after, "host", "running"),
-        "memory_available_bytes": raw_files.number(after, *memory, "available"),
-        "memory_cached_bytes": raw_files.number(after, *memory, "cached"),
-        "memory_dirty_bytes": raw_files.number(after, *memory, "dirty"),
-        "memory_writeback_bytes": raw_files.number(after, *memory, "writeback"),
-        "swap_in_pages_per_s": per_s("host", "swap_pages", "in"),
-        "swap_out_pages_per_s": per_s("host", "swap_pages", "out"),
-        "disk_reads_per_s": per_s("disk", "reads"),
-        "disk_read_bytes_per_s": per_s("disk", "read_bytes"),
-        "disk_writes_per_s": per_s("disk", "writes"),
-        "disk_write_bytes_per_s": per_s("disk", "write_bytes"),
-        "disk_flushes_per_s": per_s("disk", "flushes"),
-        "disk_busy_pct": raw_files.scaled(per_s("disk", "io_ms"), 0.1),  # ms per s, in percent
-        "disk_in_flight": raw_files.number(after, "disk", "in_flight"),
-        "rss_bytes": raw_files.number(after, "rss_bytes"),
+        "context_switches_per_s": per_s(lambda reading: reading.host.context_switches),
+        "running": after.host.running,
+        "memory_available_bytes": memory.available,
+        "memory_cached_bytes": memory.cached,
+        "memory_dirty_bytes": memory.dirty,
+        "memory_writeback_bytes": memory.writeback,
+        "swap_in_pages_per_s": per_s(lambda reading: reading.host.swap_pages.into),
+        "swap_out_pages_per_s": per_s(lambda reading: reading.host.swap_pages.out),
+        "disk_reads_per_s": per_s(lambda reading: reading.of("disk").reads),
+        "disk_read_bytes_per_s": per_s(lambda reading: reading.of("disk").read_bytes),
+        "disk_writes_per_s": per_s(lambda reading: reading.of("disk").writes),
+        "disk_write_bytes_per_s": per_s(lambda reading: reading.of("disk").write_bytes),
+        "disk_flushes_per_s": per_s(lambda reading: reading.of("disk").flushes),
+        "disk_busy_pct": raw_files.scaled(busy_ms, 0.1),  # ms per s, in percent
+        "disk_in_flight": disk.in_flight,
+        "rss_bytes": after.rss_bytes,
     }
 
 
-def _owner(owner: str, before: Json, after: Json, seconds: float) -> Json:
+def _owner(grown: OwnerCounters, seconds: float) -> dict[str, float | None]:
     """An owner that was not there at the reading before had spent nothing until then."""
-    first = before.get("owners", {}).get(owner, {})
-    last = after["owners"][owner]
-
-    def per_s(key: str) -> float | None:
-        now = raw_files.number(last, key)
-        return None if now is None else (now - (raw_files.number(first, key) or 0.0)) / seconds
-
-    switches = [per_s("voluntary"), per_s("involuntary")]
+    switches = raw_files.plus_all([grown.voluntary, grown.involuntary])
     return {
-        "owner": owner,
-        "cpu_cores": raw_files.scaled(per_s("cpu_ns"), 1 / NS_PER_S),
-        "context_switches_per_s": None if None in switches else raw_files.plus(switches),
-        "read_bytes_per_s": per_s("read_bytes"),
-        "write_bytes_per_s": per_s("write_bytes"),
-        "processes": raw_files.number(last, "processes"),
+        "cpu_cores": raw_files.scaled(raw_files.per(grown.cpu_ns, seconds), 1 / NS_PER_S),
+        "context_switches_per_s": raw_files.per(switches, seconds),
+        "read_bytes_per_s": raw_files.per(grown.read_bytes, seconds),
+        "write_bytes_per_s": raw_files.per(grown.write_bytes, seconds),
+        "processes": grown.processes,
     }

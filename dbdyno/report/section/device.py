@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Comparison, Json, StepComparison
-from dbdyno.model.metric.device import COLUMNS, DEVICES, Column, Device, name_of
+from dbdyno.model.host_reading import Device
+from dbdyno.model.metric.device import COLUMNS, DEVICES, Column, name_of
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Column as Heading
 from dbdyno.report.parts import Group, Row, Section, Subject, Table, TableCell

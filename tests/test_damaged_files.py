@@ -112,7 +112,7 @@ HARMS: list[tuple[str, Harm, str]] = [
     ("events.jsonl", replace_text('"lag":"HISTFAAAA', '"lag":"HISTFAAAB'), "histogram"),
     ("job.json", replace_text('"protocol": 1', '"protocol": 2'), "`protocol` is 2"),
     ("step.json", replace_text('"ordinal"', '"protocol": 2,\n "ordinal"'), "`protocol` is 2"),
-    ("step.json", replace_text('"ordinal": 6', '"ordinal": "six"'), "`ordinal` is 'six'"),
+    ("step.json", replace_text('"ordinal": 6', '"ordinal": "six"'), "`ordinal`: expected `int`"),
     ("step.json", replace_text('"count"', '"counts"'), "`headline.count` is missing"),
     ("done.json", replace_text('"unix_ms"', '"unix_s"'), "`log_events[0].unix_ms` is missing"),
     ("done.json", replace_text('"ok": true', '"ok": "yes"'), "`checks[0].ok` is 'yes'"),

@@ -44,7 +44,7 @@ def _turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step took ten turns that scatter by 3 %: the results here are of a constant pace."""
 
     def turns(found: Evidence) -> tuple[Stretch, ...]:
-        random = Random(str(found.step["arm"]) + str(found.step["block"]))
+        random = Random(found.step.arm + str(found.step.block))
         return tuple(
             Stretch(
                 turn=number,

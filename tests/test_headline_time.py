@@ -11,8 +11,9 @@ from dbdyno.analysis.compare import step_pairs
 from dbdyno.analysis.compare.conclusions import Concluded
 from dbdyno.analysis.step import generator_limit, raw_files
 from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.model import Fairness, StepComparison, StepRun
+from dbdyno.model import Fairness, Headline, StepComparison, StepRun
 from dbdyno.model.metric.primary import called
+from dbdyno.model.step_files import StepRecord
 from dbdyno.report import known
 from dbdyno.report.section import cost_per_operation, fairness, summary, verdicts
 from run_builder import NOISE, cell, changed, concluded, lifted, plan_of, run
@@ -54,9 +55,10 @@ def test_the_column_of_verdicts_says_that_it_has_times() -> None:
 
 
 def test_what_a_step_in_seconds_costs_is_by_its_statements_also_where_rows_are_its_work() -> None:
-    headline = {"metric": "seconds", "role": "index", "count": "rows", "work_query": "SELECT 5"}
+    headline = Headline(metric="seconds", role="index", count="rows", work_query="SELECT 5")
+    step = StepRecord(workload="w", ordinal=1, name="index", measured=True, headline=headline)
     evidence = Evidence(
-        step={"headline": headline | {"work": None}}, job={}, load=raw_files.load([]),
+        step=step, job={}, load=raw_files.load([]),
         host=raw_files.Host(readings=()), before=None, after=None, end={"work": 5}, owners={},
         histograms={}, services={},
     )  # fmt: skip

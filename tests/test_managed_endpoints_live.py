@@ -85,7 +85,7 @@ def steps_of(results: Results) -> dict[str, StepFolder]:
     (block,) = results.blocks()
     assert isinstance(block, BlockFolder)
     (run,) = block.runs()
-    return {step.step()["name"]: step for step in run.steps()}
+    return {step.step().name: step for step in run.steps()}
 
 
 def test_roles_read_from_an_endpoint_and_its_lag_is_told_by_itself(

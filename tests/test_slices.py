@@ -15,6 +15,7 @@ from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Json, Schedule
 from dbdyno.model.host_reading import MemoryBytes, Reading
 from dbdyno.model.job import SETTLE_S_DEFAULT, in_turns, settle_s
+from dbdyno.model.step_files import StepRecord
 from dbdyno.report.section import setup
 from dbdyno.run.check import plan_record
 from dbdyno.store import continuation
@@ -161,9 +162,12 @@ def test_a_checkpoint_counts_as_far_as_it_lies_in_the_arms_own_turns(
     assert min(one.end_s, 3) == pytest.approx(wanted[1])
 
 
+STEP = StepRecord(workload="w", ordinal=1, name="reads", measured=True)
+
+
 def of(load: raw_files.Load, end: Json) -> Evidence:
     return Evidence(
-        step={}, job={}, load=load, host=raw_files.host(LINES), before=None, after=None, end=end,
+        step=STEP, job={}, load=load, host=raw_files.host(LINES), before=None, after=None, end=end,
         owners={}, histograms={}, services={},
     )  # fmt: skip
 

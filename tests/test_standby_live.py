@@ -59,7 +59,7 @@ def steps_of(folder: Path, arm: str) -> dict[str, StepFolder]:
     (block,) = Results.open(folder).blocks()
     assert isinstance(block, BlockFolder)
     (run,) = [one for one in block.runs() if one.path.name == arm]
-    return {step.step()["name"]: step for step in run.steps()}
+    return {step.step().name: step for step in run.steps()}
 
 
 def test_standbys_follow_from_the_start_or_from_a_moment_and_roles_read_them(tmp_path: Path):

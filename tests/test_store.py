@@ -354,7 +354,7 @@ def test_a_whole_example_is_read_back(tmp_path: Path) -> None:
         ("pg17", "l.i0"), ("pg17", "qr100"), ("pg18", "l.i0"), ("pg18", "qr100"),
     ]  # fmt: skip
     step = steps[1]
-    assert step.step()["arm"] == "pg17"
+    assert step.step().arm == "pg17"
     assert (step.job() or {})["step"] == "qr100"
     assert isinstance(next(step.events()), events.Hello)
     assert next(step.host()).moment == "start"

@@ -15,7 +15,8 @@ import numpy as np
 
 from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.model import Json
+from dbdyno.model import Headline, Json
+from dbdyno.model.step_files import StepRecord
 from dbdyno.run.driver import loadgen
 from dbdyno.stats.interval import log_interval
 
@@ -103,9 +104,16 @@ def outcome(cell: Cell) -> Outcome | None:
 def rate(of: Json) -> float | None:
     """Operations a second of a job on the fake; None where none counts."""
     load = raw_files.load(loadgen.run(of))
-    headline = {"metric": "qps", "role": ROLE, "count": "operations"}
+    headline = Headline(metric="qps", role=ROLE, count="operations")
     evidence = Evidence(
-        step={"headline": headline, "roles": {ROLE: "query"}},
+        step=StepRecord(
+            workload="lengths",
+            ordinal=1,
+            name="lengths",
+            measured=True,
+            headline=headline,
+            roles={ROLE: "query"},
+        ),
         job=of,
         load=load,
         host=raw_files.Host(readings=()),

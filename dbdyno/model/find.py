@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dbdyno.model.json import Positive
+
 FIND = ".find-"
 """The mark in the names of a search's windows, before their number."""
 METRIC = "highest_rate"
@@ -14,6 +16,6 @@ METRIC = "highest_rate"
 class Probed:
     """A window of a search: so many operations are due each second, at random."""
 
-    per_s: float
-    closed_per_s: float  # what the same connections did as fast as they could
-    p99_below_us: float
+    per_s: Positive
+    closed_per_s: Positive  # what the same connections did as fast as they could
+    p99_below_us: Positive

@@ -10,6 +10,8 @@ import msgspec
 Json = dict[str, Any]
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """A whole number that is not negative and that 64 bits hold, as counts and times are."""
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+"""A number above 0, as a rate that is asked for."""
 _MISSING = re.compile(r"Object missing required field `([^`]+)`(?: - at `\$\.?([^`]*)`)?")
 _WRONG = re.compile(r"(.+?)(?: - at `\$\.?([^`]*)`)?")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from dbdyno.model.find import Probed
-from dbdyno.model.json import Json
+from dbdyno.model.json import Json, Natural, Positive
 from dbdyno.model.plan import Password
 
 StepName = tuple[str, str]
@@ -27,8 +27,8 @@ class Headline:
     metric: str  # "ips", "qps", "scan", "riops", "seconds" or "mbps"
     role: str
     count: str  # "rows", "operations", or "statements" with BEGIN and COMMIT
-    work: int | None = None  # this much work instead of what was counted (l.x: indexed rows)
-    each: int | None = None  # each operation counts as so much work (scan: the rows of a table)
+    work: Natural | None = None  # this much work instead of what was counted (l.x: indexed rows)
+    each: Natural | None = None  # each operation counts as so much work (scan: the rows of a table)
     work_query: str | None = None  # in place of `work`: SQL that is asked for it after the load
 
     @property
@@ -40,21 +40,6 @@ class Headline:
     def is_whole(self) -> bool:
         """Whether its step has no rate before its end."""
         return self.metric == "seconds" or self.has_work
-
-
-def headline_of(step: Json) -> Headline | None:
-    """The headline of a step.json; None where it has none."""
-    its = step.get("headline")
-    if its is None:
-        return None
-    return Headline(
-        metric=its["metric"],
-        role=its["role"],
-        count=its["count"],
-        work=its.get("work"),
-        each=its.get("each"),
-        work_query=its.get("work_query"),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +71,7 @@ class Sla:
     """A rate that a step's background work must hold (95 % of it counts as held)."""
 
     role: str
-    rows_per_s: float  # all clients together
+    rows_per_s: Positive  # all clients together
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,13 +59,13 @@ def of_step(step: StepFolder, limits: Void) -> Iterator[Disturbance]:
     """The disturbances of a step's window; none if it is not measured, or did not end well."""
     if (step.path / "failed.json").exists():
         return
-    about = step.step()
-    if not about["measured"] or about.get("remote"):
+    record = step.step()
+    if not record.measured or record.remote:
         return
     ends = {reading.moment: reading for reading in step.host()}
     if "open" in ends and "close" in ends:
         yield from of_window(
-            ends["open"], ends["close"], limits, f"{about['name']} of {about['arm']}"
+            ends["open"], ends["close"], limits, f"{record.name} of {record.arm}"
         )
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from dbdyno.model import Headline, Json, events, metric
 from dbdyno.model.job import amounts, statement_names
-from dbdyno.model.step import headline_of
 from dbdyno.report import number
 from dbdyno.store import StepFolder
 from dbdyno.store.tail import Tail
@@ -39,7 +38,7 @@ class Meter:
     def __init__(self, folder: StepFolder) -> None:
         self.folder = folder
         job = folder.job() or {}
-        self.measure = measure(headline_of(folder.step()), job)
+        self.measure = measure(folder.step().headline, job)
         stop = job.get("stop") or {}
         self.warmup_s = float(stop.get("warmup_s") or 0)
         self.whole_s = self.warmup_s + stop["seconds"] if stop.get("seconds") else None
@@ -85,7 +84,7 @@ def measure(headline: Headline | None, job: Json) -> Measure:
 
 def ended(folder: StepFolder) -> str:
     """The outcome of a step that ended well: its rate over the window, or its length."""
-    done, headline = folder.done() or {}, headline_of(folder.step())
+    done, headline = folder.done() or {}, folder.step().headline
     counted = done.get("counted") or {}
     seconds = counted.get("seconds")
     if headline is None or not seconds:

@@ -17,13 +17,13 @@ from dbdyno.model.form import misfit
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.profile import Stack
+from dbdyno.model.step_files import StepRecord
 from dbdyno.store import checksums, profile, schema, void_blocks
 from dbdyno.store.checksums import Checksums
 from dbdyno.store.derived_cache import Files, files
 from dbdyno.store.file import (
     REMEDY_OF_MISFIT,
     decoded_lines,
-    read_json,
     read_json_if_there,
     read_lines,
     read_struct,
@@ -77,13 +77,13 @@ class StepFolder:
         """When its first file was written, as Unix time; 0 where it has none yet."""
         return min((changed for _, changed in self.files().values()), default=0)
 
-    def step(self) -> Json:
+    def step(self) -> StepRecord:
         """step.json: what the step is. Raises ResultError where it is missing, as all do that
         follow where a file is damaged.
         """
         path = self.path / "step.json"
-        step = read_json(path, schema.STEP)
-        refuse_other_protocol(path, step.get("protocol", events.PROTOCOL))
+        step = read_struct(path, StepRecord)
+        refuse_other_protocol(path, step.protocol)
         return step
 
     def job(self) -> Json | None:

@@ -85,28 +85,6 @@ NAME = {"name": str}
 
 PLAN = {"name": str, "base": str, "blocks": int, "arms": [NAME], "workloads?": [NAME]}
 SERVER = {"settings?": (None, dict), "nondefault?": (None, dict), "preset?": (None, dict)}
-STEP = {
-    "workload": str,
-    "ordinal": int,
-    "name": str,
-    "measured": bool,
-    "solo?": bool,
-    "headline?": (
-        None,
-        {
-            "metric": str,
-            "role": str,
-            "count": str,
-            "work": (None, Natural),
-            "each?": (None, Natural),
-            "work_query?": (None, str),
-        },
-    ),
-    "group?": (None, str),
-    "sla?": (None, {"role": str, "rows_per_s": Positive}),
-    "roles?": {"*": str},
-    "probed?": (None, {"per_s": Positive, "closed_per_s": Positive, "p99_below_us": Positive}),
-}
 JOB = {
     "clients": Natural,
     "engine?": str,

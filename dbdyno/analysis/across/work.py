@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from dbdyno.analysis.compare import arms_and_blocks
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
+from dbdyno.model.step_files import StepRecord
 from dbdyno.store import BlockFolder, Results, StepFolder
 
 OF_ONE_RUN = ("server", "seed", "fake", "autostart", "utc_offset_s", "trace")
@@ -145,9 +146,9 @@ def _traces(plan: Json, host: Json, places: Iterable[list[StepFolder]]) -> Itera
             step, job = first.step(), first.job()
         except ResultError:
             continue  # its report names what is damaged
-        headline = step.get("headline")
-        alone = step.get("probed") is not None or step.get("solo")
-        if use is None or engine is None or job is None or headline is None or alone:
+        if step.headline is None or step.probed is not None or step.solo:
+            continue
+        if use is None or engine is None or job is None:
             continue
         yield Trace(
             arm=first.arm,
@@ -156,26 +157,27 @@ def _traces(plan: Json, host: Json, places: Iterable[list[StepFolder]]) -> Itera
         )
 
 
-def _work(schedule: Json, host: Json, use: Json, told: tuple[Json, Json]) -> Work:
+def _work(schedule: Json, host: Json, use: Json, told: tuple[StepRecord, Json]) -> Work:
     """`use`: of the workload, with the arm's engine; `told`: step.json and job.json."""
     (step, job), engine = told, str(use["engine"])
+    assert step.headline is not None
     own = {key: value for key, value in job.items() if key not in OF_ONE_RUN}
     chosen = {key: use[key] for key in USE if use.get(key) not in (None, {}, False)}
     parameters = chosen | dict(use.get("parameters") or {})
     turns = {key: schedule[key] for key in TURNS if schedule.get(key) is not None}
     of_host = host_key(host)
-    key = _hash([of_host, engine, step["workload"], step["name"], step["headline"], own,
+    key = _hash([of_host, engine, step.workload, step.name, asdict(step.headline), own,
                  parameters, turns])  # fmt: skip
     return Work(
         key=key,
         host_key=of_host,
         host=host_words(host),
         engine=engine,
-        workload=str(step["workload"]),
-        ordinal=int(step["ordinal"]),
-        step=str(step["name"]),
-        group=step.get("group"),
-        headline=str(step["headline"]["metric"]),
+        workload=step.workload,
+        ordinal=step.ordinal,
+        step=step.name,
+        group=step.group,
+        headline=step.headline.metric,
         parameters={name: words(value) for name, value in sorted(parameters.items())},
         turns={name: words(value) for name, value in turns.items()},
         job=own,

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from dbdyno.model import Ending, Extent, Json, StepFacts, StepRun
+from dbdyno.model import Ending, Extent, StepFacts, StepRun
 from dbdyno.model.error import ResultError
-from dbdyno.model.find import Probed
+from dbdyno.model.step_files import StepRecord
 from dbdyno.store import StepFolder
 
 PREFIX = "damaged: "
@@ -50,7 +50,9 @@ def failed(folder: StepFolder, reason: str) -> StepRun:
     lost = Damage(folder.path)
     step = lost.usable(folder.step)
     if step is None:
-        step = {"workload": folder.workload, "ordinal": folder.ordinal, "name": folder.name}
+        step = StepRecord(
+            workload=folder.workload, ordinal=folder.ordinal, name=folder.name, measured=True
+        )
     end = lost.usable(folder.failed) or {"status": "failed", "reason": reason}
     return StepRun(
         facts=facts(step),
@@ -60,20 +62,19 @@ def failed(folder: StepFolder, reason: str) -> StepRun:
     )
 
 
-def facts(step: Json, extent: Extent | None = None) -> StepFacts:
+def facts(step: StepRecord, extent: Extent | None = None) -> StepFacts:
     """The facts of a step from its step.json; `extent`: from its job."""
-    headline, promised = step.get("headline"), step.get("sla")
     return StepFacts(
-        workload=step["workload"],
-        ordinal=step["ordinal"],
-        step=step["name"],
-        measured=step.get("measured", True),
-        group=step.get("group"),
-        headline=headline["metric"] if headline is not None else None,
-        sla_target=float(promised["rows_per_s"]) if promised is not None else None,
+        workload=step.workload,
+        ordinal=step.ordinal,
+        step=step.name,
+        measured=step.measured,
+        group=step.group,
+        headline=None if step.headline is None else step.headline.metric,
+        sla_target=None if step.sla is None else step.sla.rows_per_s,
         extent=extent,
-        probed=Probed(**probed) if (probed := step.get("probed")) is not None else None,
-        solo=step.get("solo", False),
+        probed=step.probed,
+        solo=step.solo,
     )
 
 

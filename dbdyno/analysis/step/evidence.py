@@ -21,7 +21,7 @@ from dbdyno.model.job import (
     timed_operations,
 )
 from dbdyno.model.processor import BUSY
-from dbdyno.model.step import headline_of
+from dbdyno.model.step_files import StepRecord
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats import amounts
 from dbdyno.stats.response_times import Histogram, merged
@@ -46,7 +46,7 @@ HELPERS = (
 class Evidence:
     """The raw values of one step."""
 
-    step: Json  # step.json
+    step: StepRecord
     job: Json
     load: raw_files.Load
     host: raw_files.Host
@@ -63,7 +63,7 @@ class Evidence:
     @property
     def remote(self) -> bool:
         """Whether the server ran elsewhere, so that the host's counters are not of it."""
-        return bool(self.step.get("remote"))
+        return self.step.remote
 
     @property
     def names_sessions(self) -> bool:
@@ -94,20 +94,26 @@ class Evidence:
 
     def kind(self, role: str) -> str:
         """A role's kind in the published tables."""
-        return str(self.step.get("roles", {}).get(role, "other"))
+        return self.step.roles.get(role, "other")
 
     def roles(self, kind: str) -> list[str]:
         """The roles of a kind."""
-        return [role for role, its in self.step.get("roles", {}).items() if its == kind]
+        return [role for role, of in self.step.roles.items() if of == kind]
 
     @property
     def headline_roles(self) -> list[str]:
         """The headline's role and others of its kind; none without a headline."""
-        headline = self.step.get("headline")
+        headline = self.step.headline
         if headline is None:
             return []
-        role, kind = headline["role"], self.kind(headline["role"])
-        return list(dict.fromkeys([role, *(self.roles(kind) if kind in KINDS else [])]))
+        kind = self.kind(headline.role)
+        return list(dict.fromkeys([headline.role, *(self.roles(kind) if kind in KINDS else [])]))
+
+    @property
+    def headline_role(self) -> str:
+        """The headline's role, of a step that has one."""
+        assert self.step.headline is not None
+        return self.step.headline.role
 
     def rows(self, kind: str) -> float | None:
         """Rows that a kind's statements affected in the window, all clients; None: not told."""
@@ -145,26 +151,21 @@ class Evidence:
     @property
     def counts_in_seconds(self) -> bool:
         """Whether what the headline counts is told of each second, and not of the window alone."""
-        headline = self.step.get("headline")
-        told = headline is not None and not (
-            kind_of(headline["metric"]).whole
-            or self.has_work
-            or (headline["metric"] == "scan" and headline.get("each") is not None)
+        headline = self.step.headline
+        counted = headline is not None and not (
+            kind_of(headline.metric).whole
+            or headline.has_work
+            or (headline.metric == "scan" and headline.each is not None)
         )
-        return told and self.load.in_seconds
-
-    @property
-    def has_work(self) -> bool:
-        """Whether the headline's work is told beforehand, or asked for, and not counted."""
-        headline = headline_of(self.step)
-        return headline is not None and headline.has_work
+        return counted and self.load.in_seconds
 
     @property
     def work(self) -> float | None:
         """The work that the headline has in place of what was counted; None: it is not known."""
-        headline = self.step.get("headline") or {}
-        told = headline.get("work")
-        return raw_files.number(self.end, "work") if told is None else float(told)
+        headline = self.step.headline
+        if headline is not None and headline.work is not None:
+            return float(headline.work)
+        return raw_files.number(self.end, "work")
 
     @cached_property
     def operations(self) -> float | None:
@@ -172,17 +173,17 @@ class Evidence:
 
         Of `seconds` and `mbps` that is what its role did, as of others without `work`.
         """
-        headline = self.step.get("headline")
+        headline = self.step.headline
         if headline is None:
             return None
-        if self.has_work and not kind_of(headline["metric"]).whole:
+        if headline.has_work and not kind_of(headline.metric).whole:
             return self.work
-        role = headline["role"]
+        role = headline.role
         counted = amounts.total(map(self.counted, self.load.of([role])))
-        if headline["count"] == "rows" and reports_progress(self.job, role):
+        if headline.count == "rows" and reports_progress(self.job, role):
             return None if counted is None else float(counted)
-        if headline.get("each") is not None and role not in self.load.connections:
-            return raw_files.scaled(self._passes(role), headline["each"])
+        if headline.each is not None and role not in self.load.connections:
+            return raw_files.scaled(self._passes(role), headline.each)
         return self.in_window(role, counted)
 
     @property
@@ -192,10 +193,10 @@ class Evidence:
         One for each connection and each turn, where operations count in the window in which they
         end. None where they count where they begin, or where their rate is none of operations.
         """
-        headline = self.step.get("headline")
-        if headline is None or self.has_work or headline.get("each") is not None:
+        headline = self.step.headline
+        if headline is None or headline.has_work or headline.each is not None:
             return None
-        role = headline["role"]
+        role = headline.role
         own = next((known for known in self.job.get("roles", []) if known["name"] == role), None)
         count = sum(tick.count for tick in self.load.of([role]))
         timed = (self.job.get("stop") or {}).get("seconds")
@@ -225,14 +226,14 @@ class Evidence:
         Where each operation is so much work, those that ended in it count. Of headlines of the
         window operations do: rows are their work. None where the load does not tell its rows.
         """
-        headline = self.step["headline"]
-        count = "operations" if kind_of(headline["metric"]).whole else headline["count"]
+        headline = self.step.headline
+        assert headline is not None
+        count = "operations" if kind_of(headline.metric).whole else headline.count
         if count == "statements":
             parts = tick.operations.items()
             return sum(part.count for name, part in parts if name in self.statements)
         amount = tick.rows if count == "rows" else tick.count
-        each = headline.get("each") or 1
-        return None if amount is None else amount * each
+        return None if amount is None else amount * (headline.each or 1)
 
     @cached_property
     def statements(self) -> frozenset[str]:
@@ -242,8 +243,8 @@ class Evidence:
     @property
     def rows_inserted(self) -> float | None:
         """Rows inserted in the window; in a step whose work is told (l.x), that work."""
-        headline = self.step.get("headline")
-        if headline is not None and headline["metric"] == "ips":
+        headline = self.step.headline
+        if headline is not None and headline.metric == "ips":
             return self.operations or 0.0
         rows = self.rows("insert")
         return None if rows is None else float(rows)
@@ -311,21 +312,21 @@ def read(folder: StepFolder) -> Evidence:
     )
 
 
-def _job(folder: StepFolder, step: Json) -> Json:
+def _job(folder: StepFolder, step: StepRecord) -> Json:
     """The job of a step that ended well, which has to be the one that step.json speaks of."""
     job = folder.job()
     if job is None:
         raise ResultError(f"{folder.path}/job.json: is missing; restore it from a copy")
-    headline = step.get("headline") or {}
-    if headline.get("metric", "ips") not in NAMES:
+    headline = step.headline
+    if headline is not None and headline.metric not in NAMES:
         raise ResultError(
-            f"{folder.path}/step.json: `headline.metric` is {headline['metric']!r}, which is no "
+            f"{folder.path}/step.json: `headline.metric` is {headline.metric!r}, which is no "
             "metric of this version; restore it from a copy, or use the version that wrote it"
         )
     roles = {role["name"] for role in job.get("roles", [])}
-    if headline.get("each") is not None and headline["role"] not in roles:
+    if headline is not None and headline.each is not None and headline.role not in roles:
         raise ResultError(
-            f"{folder.path}/job.json: has no role `{headline['role']}`, which step.json names; "
+            f"{folder.path}/job.json: has no role `{headline.role}`, which step.json names; "
             "restore both from a copy"
         )
     count = len(job.get("statements", []))

@@ -67,14 +67,14 @@ def half(  # noqa: PLR0913 (a half and its bounds, each by its name)
     seconds = sum({tick.end_s: tick.seconds for tick in ticks if tick.seconds}.values())
     load = replace(found.load, ticks=ticks, seconds=seconds or None)
     its = replace(found, load=load, host=host, owners=evidence.owners(host))
-    headline = found.step.get("headline")
+    headline = found.step.headline
     values = metrics.costs(its)
     primary = {name: values[name] for name in (CPU, SESSIONS_CPU, CONNECTIONS_CPU)}
     if headline is not None:
         # What is told of the whole window says nothing of a half.
-        told = found.counts_in_seconds or headline.get("each") is not None
-        value = metrics.throughput(its)[headline["metric"]] if told else None
-        primary[headline["metric"]] = value
+        told = found.counts_in_seconds or headline.each is not None
+        value = metrics.throughput(its)[headline.metric] if told else None
+        primary[headline.metric] = value
     return Half(
         begun_ns=begun_ns,
         ended_ns=ended_ns,

@@ -24,7 +24,7 @@ from dbdyno.analysis.step import evidence as basis
 from dbdyno.analysis.step.background_spans import overlap_s
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import per, scaled
-from dbdyno.model import RoleFigures, ServerSide, Span, StatementUse, metric
+from dbdyno.model import Headline, RoleFigures, ServerSide, Span, StatementUse, metric
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job import role_connections
 from dbdyno.model.step_run import SERVER_OWNERS
@@ -93,7 +93,7 @@ def _has(evidence: Evidence, name: str) -> bool:
 
 def throughput(evidence: Evidence) -> Metrics:
     """Rates over the window and what the published tables say of single seconds."""
-    seconds, headline = evidence.load.seconds, evidence.step.get("headline")
+    seconds, headline = evidence.load.seconds, evidence.step.headline
     queries = raw_files.plus_all(
         evidence.in_window(role, sum(tick.count for tick in evidence.load.of([role])))
         for role in evidence.roles("query")
@@ -105,8 +105,8 @@ def throughput(evidence: Evidence) -> Metrics:
         **dict.fromkeys(("riops", "seconds", "mbps")),
     }
     if headline is not None:
-        found[headline["metric"]] = result(evidence, headline["metric"])
-        found |= beside(evidence)
+        found[headline.metric] = result(evidence, headline.metric)
+        found |= beside(evidence, headline)
     rates = per_second(evidence)
     response = evidence.response(evidence.headline_roles)
     service = evidence.service(evidence.headline_roles)
@@ -133,13 +133,12 @@ def result(evidence: Evidence, headline: str) -> float | None:
     return per(evidence.operations, seconds)
 
 
-def beside(evidence: Evidence) -> Metrics:
+def beside(evidence: Evidence, headline: Headline) -> Metrics:
     """Of a headline in seconds that has work the rate of that: of rows, or else of bytes."""
-    headline = evidence.step["headline"]
-    if headline["metric"] != "seconds" or evidence.work is None:
+    if headline.metric != "seconds" or evidence.work is None:
         return {}
     rate = per(evidence.work, evidence.load.seconds)
-    return {"ips": rate} if headline["count"] == "rows" else {"mbps": scaled(rate, 1 / MIB)}
+    return {"ips": rate} if headline.count == "rows" else {"mbps": scaled(rate, 1 / MIB)}
 
 
 def means(evidence: Evidence) -> Metrics:
@@ -169,14 +168,14 @@ def per_second(evidence: Evidence) -> list[float]:
     """The headline's count in each whole second, all clients; empty if not reported."""
     if not evidence.counts_in_seconds:
         return []
-    ticks = [tick for tick in evidence.load.of([evidence.step["headline"]["role"]]) if tick.whole]
+    ticks = [tick for tick in evidence.load.of([evidence.headline_role]) if tick.whole]
     counts = [(evidence.counted(tick), tick.seconds) for tick in ticks]
     return [count / seconds for count, seconds in counts if count is not None]
 
 
 def apart(evidence: Evidence, statements: Iterable[StatementUse]) -> Metrics:
     """The headline role's work, counted as transactions, statements and rows."""
-    role = (evidence.step.get("headline") or {"role": ""})["role"]
+    role = "" if evidence.step.headline is None else evidence.step.headline.role
     own = [statement for statement in statements if statement.role == role]
     transactions = evidence.in_window(role, sum(tick.count for tick in evidence.load.of([role])))
     if not own:
@@ -194,20 +193,20 @@ def apart(evidence: Evidence, statements: Iterable[StatementUse]) -> Metrics:
 
 def scanned(evidence: Evidence) -> Metrics:
     """Rows of scans: of all clients, and of one as published; None where nothing is scanned."""
-    headline = evidence.step.get("headline") or {}
-    if headline.get("metric") != "scan":
+    headline = evidence.step.headline
+    if headline is None or headline.metric != "scan":
         return {"scan": None, "scan_krows_client": None}
     rows_ps = per(evidence.operations, evidence.load.seconds)
-    (role,) = [one for one in evidence.job["roles"] if one["name"] == headline["role"]]
+    (role,) = [one for one in evidence.job["roles"] if one["name"] == headline.role]
     of_one = per(rows_ps, role_connections(evidence.job, role))
     return {"scan": rows_ps, "scan_krows_client": scaled(of_one, 1e-3)}
 
 
 def steadiness(evidence: Evidence, roles: RoleFigures) -> Metrics:
     """How evenly the headline's clients and seconds were served, and what targets were missed."""
-    headline = evidence.step.get("headline") or {}
-    fair = next((one for one in roles.fairness if one.role == headline.get("role")), None)
-    stall = next((one for one in roles.stalls if one.role == headline.get("role")), None)
+    role = None if evidence.step.headline is None else evidence.step.headline.role
+    fair = next((fairness for fairness in roles.fairness if fairness.role == role), None)
+    stall = next((stalls for stalls in roles.stalls if stalls.role == role), None)
     asked = {target.kind: target for target in reversed(roles.targets)}  # the first of each kind
     inserts, deletes = asked.get("insert"), asked.get("delete")
     return {
@@ -300,8 +299,8 @@ def unwritten_mb(reading: Reading | None) -> float | None:
 
 def costs(evidence: Evidence) -> Metrics:
     """CPU and context switches by owner, for each operation or row."""
-    operations, headline = evidence.operations, evidence.step.get("headline")
-    roles = [headline["role"]] if headline is not None else []
+    operations, headline = evidence.operations, evidence.step.headline
+    roles = [headline.role] if headline is not None else []
     server = basis.cpu_us(evidence, *SERVER_OWNERS)
     generator = basis.cpu_us(evidence, "generator") if "generator" in evidence.owners else None
     # With less than that known, a change of owners would pass for one of the operations' CPU.

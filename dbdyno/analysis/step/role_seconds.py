@@ -73,11 +73,11 @@ def targets(evidence: Evidence) -> tuple[Target, ...]:
 
     Empty for a step without a target or without a window.
     """
-    promised, seconds = evidence.step.get("sla"), evidence.load.seconds
-    if promised is None or not seconds:
+    sla, seconds = evidence.step.sla, evidence.load.seconds
+    if sla is None or not seconds:
         return ()
-    roles = [promised["role"], *_tied_deletes(evidence, promised["role"])]
-    return tuple(_target(evidence, role, float(promised["rows_per_s"]), seconds) for role in roles)
+    roles = [sla.role, *_tied_deletes(evidence, sla.role)]
+    return tuple(_target(evidence, role, sla.rows_per_s, seconds) for role in roles)
 
 
 def _tied_deletes(evidence: Evidence, partner: str) -> list[str]:
@@ -122,7 +122,7 @@ def headline_rates(evidence: Evidence) -> list[tuple[Tick, float]]:
     timed = (evidence.job.get("stop") or {}).get("seconds")
     if not timed or not evidence.counts_in_seconds:
         return []
-    ticks = full_seconds(evidence, evidence.step["headline"]["role"])
+    ticks = full_seconds(evidence, evidence.headline_role)
     counts = [(tick, evidence.counted(tick)) for tick in ticks]
     return [(tick, count / tick.seconds) for tick, count in counts if count is not None]
 

@@ -80,7 +80,7 @@ def _costs(evidence: Evidence, by_second: BySecond, rates: Numbers) -> Iterator[
     """What an operation cost: its sessions and their helpers, as of CPU per operation."""
     if not evidence.led:
         return
-    role = evidence.step["headline"]["role"]
+    role = evidence.headline_role
     names = (f"role:{role}", f"parallel:{role}", *HELPERS)
 
     def owners(reading: Reading) -> Iterator[OwnerCounters]:
@@ -168,7 +168,7 @@ def _of_device(reading: Reading, device: Device, counter: str) -> float | None:
 def _of_roles(evidence: Evidence, ends: Numbers) -> Iterator[SecondValues]:
     """What the other roles did, and what went wrong in all of them."""
     errors, retries = np.zeros(len(ends)), np.zeros(len(ends))
-    headline = evidence.step["headline"]["role"]
+    headline = evidence.headline_role
     places = {end_s: place for place, end_s in enumerate(ends.tolist())}
     for role in [known["name"] for known in evidence.job.get("roles", [])]:
         done = np.zeros(len(ends))

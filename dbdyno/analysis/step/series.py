@@ -60,7 +60,7 @@ def _roles(evidence: Evidence) -> dict[str, list[str]]:
     """The roles of each kind that has series."""
     roles = {kind: evidence.roles(kind) for kind in KINDS}
     if evidence.counts_in_seconds:
-        role = evidence.step["headline"]["role"]
+        role = evidence.headline_role
         if evidence.kind(role) not in KINDS:
             roles["other"] = [role]
     return roles
@@ -69,8 +69,8 @@ def _roles(evidence: Evidence) -> dict[str, list[str]]:
 def _rates(evidence: Evidence, ticks: Iterable[Tick], kind: str) -> Series:
     """The work of all roles of a kind, by second."""
     rows = client_rates.unit(kind) == "rows"
-    headline = evidence.step.get("headline") or {}
-    role = headline.get("role") if headline.get("count") == "statements" else None
+    headline = evidence.step.headline
+    role = headline.role if headline is not None and headline.count == "statements" else None
     amounts: dict[float, float] = {}
     for tick in ticks:
         if tick.seconds >= SHORT_S:

@@ -72,9 +72,10 @@ def _beyond_histograms(evidence: Evidence) -> Iterable[str]:
 
 def _generator(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
     """The load generator's share of CPU; beside a cheap query it says little."""
-    headline = evidence.step.get("headline") or {}
-    share = metrics.get("generator_share")
-    if headline.get("metric") == "ips" and share is not None and share > GENERATOR_SHARE_MAX:
+    headline, share = evidence.step.headline, metrics.get("generator_share")
+    if headline is None or headline.metric != "ips":
+        return
+    if share is not None and share > GENERATOR_SHARE_MAX:
         yield f"load generator: its CPU is {share:.1f} % of the server's"
 
 
@@ -128,15 +129,15 @@ def _untold(evidence: Evidence, window: Window) -> Iterable[str]:
 
 def _nothing(evidence: Evidence) -> Iterable[str]:
     """A window of which not one of the headline's operations counts: it says nothing of a rate."""
-    headline, seconds = evidence.step.get("headline"), evidence.load.seconds
+    headline, seconds = evidence.step.headline, evidence.load.seconds
     if headline is None or not seconds:
         return
-    if any(tick.count for tick in evidence.load.of([headline["role"]])):
+    if any(tick.count for tick in evidence.load.of([headline.role])):
         return
     longer = "give the step more `seconds`"
     if evidence.load.pauses:
         longer += ", and turns (`schedule.slice_s`) that are longer than an operation"
-    yield f"no operation of `{headline['role']}` began in the {seconds:,.1f} s that count; {longer}"
+    yield f"no operation of `{headline.role}` began in the {seconds:,.1f} s that count; {longer}"
 
 
 def _misses(evidence: Evidence, statements: Iterable[StatementUse]) -> Iterable[str]:
@@ -223,7 +224,7 @@ def _disturbed(evidence: Evidence, metrics: Mapping[str, float | None]) -> Itera
 def _unknown(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[str]:
     """CPU of which it is not known whether the headline's operations took it."""
     cpu, operations = metrics.get("cpu_per_op"), evidence.operations
-    if not operations or evidence.step.get("headline") is None:
+    if not operations or evidence.step.headline is None:
         return
     ended = 100 * basis.without_owner(evidence)
     if ended > UNKNOWN_SHARE_MAX and (cpu or ended > 100 * basis.WITHOUT_OWNER_MAX):
@@ -234,8 +235,8 @@ def _unknown(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterabl
         )
     if not cpu:
         return
-    headline = evidence.step["headline"]["role"]
-    others = [f"`{role}`" for role in evidence.step.get("roles", {}) if role != headline]
+    headline = evidence.headline_role
+    others = [f"`{role}`" for role in evidence.step.roles if role != headline]
     helpers = 100 * basis.helpers_cpu_us(evidence) / operations / cpu
     if others and helpers > UNKNOWN_SHARE_MAX:
         names = [
@@ -287,9 +288,9 @@ def _uneven(
     """Clients of the headline's role that were served unevenly although they ended together."""
     if end_spread is not None and end_spread > END_SPREAD_MAX:
         return
-    headline = evidence.step.get("headline") or {}
+    role = None if evidence.step.headline is None else evidence.step.headline.role
     for fair in fairness:
-        if fair.role == headline.get("role") and fair.jain is not None and fair.jain < JAIN_MIN:
+        if fair.role == role and fair.jain is not None and fair.jain < JAIN_MIN:
             yield (
                 f"clients served unevenly: {min(fair.rates):,.0f} to {max(fair.rates):,.0f}"
                 f" {fair.unit}/s, Jain index {fair.jain:.3f}"
@@ -307,7 +308,7 @@ def common_rate(evidence: Evidence) -> tuple[float, int] | None:
     seconds = math.floor((min(load.clients_end_ns) - load.open_ns) / 1e9)
     if seconds < 1:
         return None
-    ticks = load.of([evidence.step["headline"]["role"]])
+    ticks = load.of([evidence.headline_role])
     amount = sum(evidence.counted(tick) or 0 for tick in ticks if tick.end_s < seconds + 0.001)
     return amount / seconds, seconds
 

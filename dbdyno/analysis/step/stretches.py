@@ -36,7 +36,7 @@ def stretches(evidence: Evidence) -> tuple[Stretch, ...]:
     """
     if not evidence.counts_in_seconds or evidence.load.seconds is None:
         return ()
-    ticks = evidence.load.of([evidence.step["headline"]["role"]])
+    ticks = evidence.load.of([evidence.headline_role])
     amounts = [amount for tick in ticks if (amount := evidence.counted(tick)) is not None]
     if not ticks or len(amounts) < len(ticks):
         return ()
@@ -61,7 +61,7 @@ def _readings(evidence: Evidence) -> list[_Spent]:
     host = evidence.server_host
     if host.open is None or host.close is None:
         return []
-    role = evidence.step["headline"]["role"]
+    role = evidence.headline_role
     names = (f"role:{role}", f"parallel:{role}", *HELPERS)
     begun_ns = host.open.mono_ns
     return [

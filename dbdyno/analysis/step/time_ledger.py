@@ -78,8 +78,8 @@ def of_role(evidence: Evidence) -> Mapping[str, float | None]:
 
 
 def _role(evidence: Evidence) -> str | None:
-    headline = evidence.step.get("headline")
-    return None if headline is None else str(headline["role"])
+    headline = evidence.step.headline
+    return None if headline is None else headline.role
 
 
 def _connection_us(evidence: Evidence, role: str | None) -> float | None:

@@ -35,7 +35,7 @@ def _load(source: Source, place: Place) -> Rows:
     for tick in raw_files.load(place.folder.events()).ticks:
         common = key | {
             "role": tick.role,
-            "kind": step.get("roles", {}).get(tick.role, "other"),
+            "kind": step.roles.get(tick.role, "other"),
             "second": tick.end_s,
             "seconds": tick.seconds,
         }

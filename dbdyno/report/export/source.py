@@ -19,6 +19,7 @@ from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import Comparison, Json, StepRun, events
 from dbdyno.model.error import ResultError
 from dbdyno.model.nodes import UNNAMED
+from dbdyno.model.step_files import StepRecord
 from dbdyno.store import BlockFolder, Results, StepFolder, safe_name
 
 Found = TypeVar("Found")
@@ -108,10 +109,10 @@ class Source:
         named = {"workload": facts.workload, "arm": run.arm, "block": run.block}
         return self._key(block, named | {"ordinal": facts.ordinal, "step": facts.step})
 
-    def step_key(self, place: Place, step: Json) -> Json:
+    def step_key(self, place: Place, step: StepRecord) -> Json:
         """The same from a step's folder and its step.json."""
         at = place.folder
-        named = {"workload": step["workload"], "ordinal": step["ordinal"], "step": step["name"]}
+        named = {"workload": step.workload, "ordinal": step.ordinal, "step": step.name}
         return self._key(place.block, {"arm": at.arm, "block": at.block} | named)
 
     def _key(self, block: BlockFolder | None, named: Json) -> Json:

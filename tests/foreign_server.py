@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 
 from dbdyno.engine import Server
-from server_place import address, within
+from server_place import address, over_tcp, reached, within
 
 USER, DATABASE = "tenant", "shop"
 SECRET = "a word of the tenant's"
@@ -92,11 +92,12 @@ class Service:
 def a_service(server: Server, owner: int) -> Iterator[Service]:
     """A running PostgreSQL as a service, with a session of somebody else who is at work.
 
-    `owner`: the server's account. The user's role is as CREATE ROLE makes it.
+    `owner`: the server's account; the arm's transport is TCP. The user's role is
+    as CREATE ROLE makes it.
     """
     assert server.data_dir is not None
     certificate = made_certificate(server.data_dir, owner)
-    (server.data_dir / "pg_hba.conf").write_text(HBA)
+    over_tcp(server).write_text(HBA)
     switch_tls_on(server)
     quoted = SECRET.replace("'", "''")
     server.execute(
@@ -104,10 +105,8 @@ def a_service(server: Server, owner: int) -> Iterator[Service]:
         f"CREATE DATABASE {DATABASE} OWNER {USER}",
         "CREATE ROLE neighbour LOGIN SUPERUSER",
     )
-    reached = server.address(tcp=True)
-    assert reached is not None
     with at_work(server, "neighbour"):
-        yield Service(server, reached.port, certificate)
+        yield Service(server, reached(server).port, certificate)
 
 
 @contextmanager

@@ -72,5 +72,6 @@ def mysql_engine(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def mysql_server(mysql_engine: str) -> Iterator[Server]:
     """A running server of each engine, for tests that leave it well; its databases are theirs."""
-    with a_place(mysql_engine) as place, started(an_arm(mysql_engine), place) as server:
+    arm = an_arm(mysql_engine, transport="tcp")
+    with a_place(mysql_engine) as place, started(arm, place) as server:
         yield server

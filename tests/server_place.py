@@ -12,6 +12,7 @@ from pathlib import Path
 from dbdyno.engine import Place, Server
 from dbdyno.engine.arm_server import provide
 from dbdyno.engine.postgres import build, numbering
+from dbdyno.engine.postgres.access import RULES
 from dbdyno.host import place as places
 from dbdyno.host.account import choose
 from dbdyno.model import Address, Arm
@@ -58,6 +59,19 @@ def address(server: Server) -> Address:
     found = server.address()
     assert found is not None
     return found
+
+
+def reached(server: Server) -> Address:
+    """Where load reaches a running server: over TCP, if the arm's transport says so."""
+    found = server.load_address
+    assert found is not None
+    return found
+
+
+def over_tcp(server: Server) -> Path:
+    """The rules of who may come in, of a PostgreSQL whose arm's transport is TCP."""
+    assert server.data_dir is not None
+    return server.data_dir.parent / RULES
 
 
 def within(limit_s: float, true: Callable[[], object]) -> bool:

@@ -17,7 +17,7 @@ from dbdyno.model.error import ServerError
 from dbdyno.run import blocks
 from dbdyno.run.check import preflight
 from foreign_server import made_certificate, switch_tls_on
-from server_place import a_place, builds, started, within
+from server_place import a_place, builds, over_tcp, reached, started, within
 
 pytestmark = pytest.mark.live
 
@@ -62,12 +62,11 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
     """A running PostgreSQL which the plans below know by DSN only."""
     if not builds():
         pytest.skip("no PostgreSQL is here")
-    arm = Arm(name="foreign", engine="postgres", base_dir=builds()[0])
+    arm = Arm(name="foreign", engine="postgres", base_dir=builds()[0], transport="tcp")
     with a_place() as place, started(arm, place) as server:
         assert server.data_dir is not None
         certificate = made_certificate(server.data_dir, place.account.uid)
-        hba = server.data_dir / "pg_hba.conf"
-        hba.write_text(
+        over_tcp(server).write_text(
             "local all all trust\n"
             "host clear all 127.0.0.1/32 password\n"
             "host all all 127.0.0.1/32 scram-sha-256\n"
@@ -79,9 +78,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
             f"CREATE ROLE visitor LOGIN PASSWORD '{quoted}'", "CREATE DATABASE shop OWNER visitor"
         )
         server.execute("CREATE DATABASE clear OWNER visitor")
-        address = server.address(tcp=True)
-        assert address is not None
-        yield Foreign(server, address.port, certificate)
+        yield Foreign(server, reached(server).port, certificate)
 
 
 @pytest.fixture(autouse=True)
@@ -239,12 +236,11 @@ def test_a_foreign_mysql_is_loaded_and_measured_by_a_user_of_its_own(
         f"CREATE USER visitor@'127.0.0.1' IDENTIFIED BY '{SECRET}'",
         "GRANT ALL ON shop.* TO visitor@'127.0.0.1'",
     )
-    address = mysql_server.address(tcp=True)
-    assert address is not None
+    port = reached(mysql_server).port
     passfile = tmp_path / "pass"
     passfile.write_text(f"127.0.0.1:*:shop:visitor:{SECRET.replace(':', chr(92) + ':')}\n")
     passfile.chmod(0o600)
-    values = {"engine": mysql_server.engine, "port": address.port, "passfile": passfile}
+    values = {"engine": mysql_server.engine, "port": port, "passfile": passfile}
     values |= {"query": "", "password": ""}
     # MySQL has cached no password yet, and wants the password itself.
     if mysql_server.engine == "mysql":

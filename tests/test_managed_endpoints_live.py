@@ -60,7 +60,7 @@ class Followed:
 @contextmanager
 def followed(base_dir: Path) -> Iterator[Followed]:
     """A service with a standby of the lab's making."""
-    arm = Arm(name="foreign", engine="postgres", base_dir=base_dir, standby=1)
+    arm = Arm(name="foreign", engine="postgres", base_dir=base_dir, standby=1, transport="tcp")
     with ExitStack() as stack:
         place = stack.enter_context(a_place())
         server = stack.enter_context(started(arm, place))

@@ -101,7 +101,7 @@ HOST_ONLY = (
 )
 def service(request: pytest.FixtureRequest) -> Iterator[Service]:
     """A PostgreSQL as a managed service is."""
-    arm = Arm(name="foreign", engine="postgres", base_dir=request.param)
+    arm = Arm(name="foreign", engine="postgres", base_dir=request.param, transport="tcp")
     with (
         a_place() as place,
         started(arm, place) as server,

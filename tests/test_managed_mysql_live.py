@@ -23,7 +23,7 @@ from dbdyno.run import blocks
 from dbdyno.run.check import preflight
 from foreign_server import DATABASE, PASSWORD, SECRET, UNADMINISTERED, USER, made_certificate
 from mysql_place import an_arm
-from server_place import a_place, started
+from server_place import a_place, reached, started
 from test_managed_live import at_once, check_figures, refused, runs
 
 __all__ = ["at_once"]  # a fixture
@@ -75,11 +75,8 @@ class Service:
 
     def plan(self, workloads: str) -> Plan:
         """A plan of these workloads."""
-        address = self.server.address(tcp=True)
-        assert address is not None
-        head = HEAD.format(
-            engine=self.server.engine, port=address.port, root=self.root, password=PASSWORD
-        )
+        port = reached(self.server).port
+        head = HEAD.format(engine=self.server.engine, port=port, root=self.root, password=PASSWORD)
         return plan.parse(head + workloads, None)
 
 
@@ -96,7 +93,7 @@ def service(mysql_engine: str) -> Iterator[Service]:
             "ssl_cert": str(folder / "server.crt"),
             "ssl_key": str(folder / "server.key"),
         }
-        with started(an_arm(mysql_engine, settings=settings), place) as server:
+        with started(an_arm(mysql_engine, settings=settings, transport="tcp"), place) as server:
             server.execute(
                 f"CREATE DATABASE {DATABASE}",
                 f"""CREATE USER {ROLE} IDENTIFIED BY "{SECRET}" REQUIRE SSL""",

@@ -17,7 +17,7 @@ from dbdyno.engine.mysql.connection import connect
 from dbdyno.model import Address, Json
 from mysql_jobs import Ran, at, job, run, statement, value, with_role
 from mysql_place import an_arm
-from server_place import a_place, started
+from server_place import a_place, reached, started
 
 pytestmark = pytest.mark.live
 
@@ -345,7 +345,8 @@ def _encrypting(
         )
         yield mysql_server, address
         return
-    arm = an_arm(mysql_engine, settings={"ssl_cert": str(cert), "ssl_key": str(key)})
+    files = {"ssl_cert": str(cert), "ssl_key": str(key)}
+    arm = an_arm(mysql_engine, settings=files, transport="tcp")
     with a_place(mysql_engine) as place, started(arm, place) as server:
         address = server.address()
         assert address is not None
@@ -362,7 +363,8 @@ def test_a_connection_is_encrypted_and_the_certificate_is_looked_at_as_asked_for
     ((_, port),) = execute(address, "SHOW VARIABLES LIKE 'port'")
 
     def seen(host: str, tls: Json) -> Ran:
-        where = at(address) | {"host": host, "port": int(port), "tls": tls}
+        password = at(reached(server))["password"]
+        where = at(address) | {"host": host, "port": int(port), "tls": tls, "password": password}
         return run(job(server.engine, where, [cipher]))
 
     for host, tls in (

@@ -230,7 +230,7 @@ def test_our_scripts_run_on_tables_that_pgbench_made(server: Server) -> None:
 KEPT = """
 name = "kept"
 [arms.theirs]
-dsn = "postgresql://{user}@127.0.0.1:{port}/ib"
+dsn = "postgresql://{user}@/ib?host={host}&port={port}"
 [schedule.void]
 foreign = 1
 [[workloads]]
@@ -243,9 +243,8 @@ parameters = {{ clients = 2, transactions = 20, scale = {scale} }}
 def test_a_plan_keeps_the_tables_that_pgbench_made(server: Server, tmp_path: Path) -> None:
     emptied(server)
     pgbench(server, "-i", "-q", "-s", "2")
-    where = server.address(tcp=True)
-    assert where is not None
-    parts = {"user": where.user, "port": where.port}
+    where = address(server)
+    parts = {"user": where.user, "host": where.host, "port": where.port}
     outcome = blocks.run(plan.parse(KEPT.format(scale=2, **parts), None), tmp_path, wait=True)
     found = ended(Results.open(outcome.folder))
     assert {name: one["status"] for name, one in found.items()} == dict.fromkeys(SCRIPTS, "ok")

@@ -23,7 +23,7 @@ from dbdyno.engine.mysql.connection import connect
 from dbdyno.host import process
 from dbdyno.model.error import HostError, PlanError, ServerError
 from mysql_place import an_arm
-from server_place import a_place, started, within
+from server_place import a_place, address, reached, started, within
 
 ORIGIN = Origin(workload="w", step="fill", block_begun_unix_ns=5)
 
@@ -43,11 +43,9 @@ def _where(mysql_engine: str) -> Iterator[Place]:
 
 
 def test_it_answers_over_its_socket_and_over_the_loopback_and_nowhere_else(mysql_server: Server):
-    for tcp in (False, True):
-        address = mysql_server.address(tcp=tcp)
-        with connect(address, "test") as connection, connection.cursor() as cursor:
+    for place, host in ((address(mysql_server), "localhost"), (reached(mysql_server), "127.0.0.1")):
+        with connect(place, "test") as connection, connection.cursor() as cursor:
             cursor.execute("SELECT CURRENT_USER(), @@bind_address, @@local_infile")
-            host = "127.0.0.1" if tcp else "localhost"
             assert cursor.fetchone() == (f"dyno@{host}", "127.0.0.1", 1)
     pid = mysql_server.postmaster_pid
     assert listening(pid) == {("127.0.0.1", mysql_server.address().port)}

@@ -54,17 +54,10 @@ def a_connection(server: Server) -> psycopg.Connection:
     )
 
 
-def test_it_answers_over_its_socket_and_over_the_loopback(shared: Server):
-    for tcp in (False, True):
-        address = shared.address(tcp=tcp)
-        with psycopg.connect(
-            host=address.host, port=address.port, user=address.user, dbname="postgres"
-        ) as connection:
-            assert connection.execute("SELECT 1").fetchone() == (1,)
-
-
-def test_it_listens_nowhere_else(shared: Server):
-    assert shared.execute("SHOW listen_addresses") == [("127.0.0.1",)]
+def test_it_answers_over_its_socket_and_listens_nowhere_else(shared: Server):
+    assert shared.load_address == shared.address()
+    assert shared.execute("SELECT 1") == [(1,)]
+    assert shared.execute("SHOW listen_addresses") == [("",)]
 
 
 def test_statements_run_each_by_itself_and_the_last_gives_its_rows(shared: Server):

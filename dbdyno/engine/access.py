@@ -1,10 +1,12 @@
-"""How load from other hosts reaches a server of the lab: by one address, from these clients alone.
+"""How load reaches a server of the lab over TCP: by one address, from these clients alone.
 
-They come with a password made for the run, and by TLS with a certificate made for it unless the
-plan says otherwise. The lab itself goes on over the server's socket.
+They come with a password made for the run; from other hosts by TLS, with a certificate made for it,
+unless the plan says otherwise. The lab itself goes on over the server's socket, whose folder no
+other account enters. A server that no load reaches over TCP does not listen there.
 
 data_root/<arm>/load.crt         the certificate, which signs itself
 data_root/<arm>/load.key         its key, of the server's account alone
+data_root/<arm>/load.pass        for load over 127.0.0.1: the password, of dyno's account alone
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
-from dbdyno.host.account import Account
+from dbdyno.host.account import Account, created
 from dbdyno.host.place import Access
 from dbdyno.model import Address, Arm, Json, Password
 from dbdyno.model.error import PlanError
@@ -25,6 +27,8 @@ __all__ = ["PASSWORD", "Access", "Certificate", "Entrance", "made_certificate", 
 
 PASSWORD = "DYNO_LOAD_PASSWORD"
 """The variable in whose place the load generator's environment has the password."""
+ANY_SERVER = "*:*:*:*:"
+"""How a line of a passfile begins that holds for every server."""
 PASSWORD_BYTES = 32
 VALID_BEFORE = timedelta(days=1)
 """Clocks of other hosts may be late."""
@@ -90,18 +94,22 @@ def made_certificate(address: str) -> Certificate:
 
 
 class Entrance:
-    """What a server that load from other hosts reaches has for it, in its folder."""
+    """What a server that load reaches over TCP has for it, in its folder."""
 
     def __init__(self, access: Access, folder: Path, account: Account) -> None:
         """Makes the certificate, where one is needed; `write` brings it into the folder."""
         self.access = access
         self.folder = folder
         self.certificate_file, self.key_file = folder / "load.crt", folder / "load.key"
+        self.passfile = folder / "load.pass" if ip_address(access.address).is_loopback else None
         self.certificate = made_certificate(access.address) if access.tls else None
         self.account = account
 
     def write(self) -> None:
-        """Writes certificate and key for the server's account."""
+        """Writes certificate and key for the server's account, the passfile for our own."""
+        if self.passfile is not None:
+            with created(self.passfile, 0o600) as file:
+                file.write(f"{ANY_SERVER}{self.access.password}\n")
         if self.certificate is not None:
             self.account.give(self.certificate_file, self.certificate.text)
             self.account.give(self.key_file, self.certificate.key, mode=0o600)
@@ -112,10 +120,14 @@ class Entrance:
         `exposed`: whether without TLS the password goes as others on the way may learn it.
         """
         tls = self.access.tls
+        insecure = exposed and not tls
+        place = Password(env=PASSWORD, insecure=insecure)
+        if self.passfile is not None:
+            place = Password(passfile=self.passfile, insecure=insecure)
         return replace(
             own,
             host=self.access.address,
-            password=Password(env=PASSWORD, insecure=exposed and not tls),
+            password=place,
             tls="verify-full" if tls else None,
             tls_root=self.certificate_file if tls else None,
         )
@@ -126,8 +138,10 @@ class Entrance:
         return {"password": self.access.password, "certificate": certificate}
 
     def facts(self) -> Json:
-        """The part of server.json about it."""
+        """The part of server.json about load from other hosts; empty where it is from this one."""
         access = self.access
+        if self.passfile is not None:
+            return {}
         return {
             "transport": "tcp",
             "encryption": BY_TLS if access.tls else "not encrypted: a network of the plan's hosts",

@@ -30,7 +30,7 @@ class BySql(ABC):
         self._client = client
 
     @abstractmethod
-    def address(self, *, tcp: bool = False) -> Address | None:
+    def address(self) -> Address | None:
         """Its address (engine.interface.Server)."""
 
     @property

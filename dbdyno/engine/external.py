@@ -113,7 +113,7 @@ class ExternalServer(BySql, Unseen):
         by_dsn = self._address.tls is None
         return OPEN + (", as the DSN says" if by_dsn else ": the server has no TLS")
 
-    def address(self, *, tcp: bool = False) -> Address | None:
+    def address(self) -> Address | None:
         """Its address, as the DSN says."""
         return self._address
 

@@ -401,7 +401,7 @@ class Server(Protocol):
     def facts(self) -> Json:
         """server.json of docs/results.md."""
 
-    def address(self, *, tcp: bool = False) -> Address | None:
+    def address(self) -> Address | None:
         """Its address, with the database made last; None for a server inside dyno-loadgen."""
 
     @property

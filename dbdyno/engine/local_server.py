@@ -267,9 +267,12 @@ class LocalServer(Alone, BySql):
         self._home = home
         self._place = place
         self._settled = settled
+        entered = place.access
+        if entered is None and settled.transport == "tcp":
+            entered = access.make(LOOPBACK, [LOOPBACK], tls=False)
         self._entrance: Entrance | None = None
-        if place.access is not None:
-            self._entrance = Entrance(place.access, home.folder, place.account)
+        if entered is not None:
+            self._entrance = Entrance(entered, home.folder, place.account)
         self._database = self.own_database
         self._port = 0
         self._watched = 0  # the position in the log from which on `failure` looks
@@ -295,7 +298,7 @@ class LocalServer(Alone, BySql):
 
     @abstractmethod
     def _for_access(self) -> dict[str, str]:
-        """The settings that load from other hosts needs; none where none comes."""
+        """The settings by which the server listens where load comes from, or on no TCP at all."""
 
     @property
     def load_address(self) -> Address:
@@ -303,7 +306,7 @@ class LocalServer(Alone, BySql):
 
         Where it comes from other hosts, the address that they reach.
         """
-        address = self.address(tcp=self._settled.transport == "tcp")
+        address = self.address()
         assert address is not None, "a server of the lab has an address"
         if self._entrance is None:
             return address

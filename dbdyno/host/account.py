@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from dbdyno.model import Json, engine
 from dbdyno.model.error import HostError, ServerError
@@ -73,9 +73,7 @@ class Account:
 
         The folder has to be one that the account cannot change: `write` writes into its own.
         """
-        path.unlink(missing_ok=True)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
-            os.fchmod(file.fileno(), mode)
+        with created(path, mode) as file:
             self.own(file.fileno())
             file.write(text)
 
@@ -106,6 +104,17 @@ class Account:
         done = run(["sh", "-c", script, path], self, limit_s=WRITE_S_MAX, input=text)
         if done.returncode != 0:
             raise ServerError(f"`{path}` cannot be written: {' '.join(done.stderr.split())}")
+
+
+def created(path: Path, mode: int) -> IO[str]:
+    """A new file to write, in place of what lies there, which never has another mode.
+
+    Raises OSError.
+    """
+    path.unlink(missing_ok=True)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    os.fchmod(file, mode)
+    return open(file, "w")
 
 
 def choose(name: str, requested: str | None = None) -> Account:

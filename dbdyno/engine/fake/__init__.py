@@ -116,7 +116,7 @@ class FakeServer(Unseen):
             "fake": dict(self._arm.fake),
         }
 
-    def address(self, *, tcp: bool = False) -> Address | None:
+    def address(self) -> Address | None:
         """None: it answers only in dyno-loadgen itself."""
         return None
 

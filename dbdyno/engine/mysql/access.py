@@ -1,8 +1,8 @@
-"""How a MySQL or MariaDB of the lab lets in load from other hosts (engine.access).
+"""How a MySQL or MariaDB of the lab lets in load over TCP (engine.access).
 
 The load comes by an account of the lab's name for each client's address, with the lab's rights. All
-other accounts by which somebody could come over TCP are removed: those of the loopback have no
-password. A golden copy has the lab's accounts only.
+other accounts by which somebody could come over TCP are removed: those that an older dyno made have
+no password. A golden copy has the lab's account alone.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ first; others answer it for the session alone."""
 Rows = list[tuple[Any, ...]]
 
 
-def settings_of(entrance: Entrance) -> dict[str, str]:
-    """The options by which a server listens on the entrance's address."""
+def settings_of(entrance: Entrance | None) -> dict[str, str]:
+    """The options by which a server listens on the entrance's address; on none without it."""
+    if entrance is None:
+        return {"skip_networking": "ON"}
     return {"bind_address": entrance.access.address} | tls_settings(entrance)
 
 
@@ -143,6 +145,6 @@ def run(address: Address, statements: list[tuple[str, tuple[str, ...]]]) -> Rows
     except pymysql.MySQLError as error:
         # Not the server's words: they may quote the statement, which may have the password.
         raise ServerError(
-            f"load from other hosts cannot be let in: error {error.args[0]}: see the server's log"
+            f"load over TCP cannot be let in: error {error.args[0]}: see the server's log"
         ) from None
     return rows

@@ -21,8 +21,6 @@ from dbdyno.host.account import Account
 
 SOCKET = "mysql.sock"
 BINARY_LOG = "binlog"
-HOSTS = ("localhost", "127.0.0.1")
-"""From where the lab's account connects: the socket, the loopback; names are not resolved."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,16 +111,15 @@ def finds_not_itself(build: Build) -> bool:
 
 
 def accounts_of(user: str, build: Build) -> str:
-    """The statements that give the lab its account, which needs no password; a line each.
+    """The statements that give the lab its account, for the socket alone; a line each.
 
-    The plugin is the server's own choice: with an empty password caching_sha2_password, too, asks
-    for nothing.
+    The account needs no password, as no other one enters the socket's folder. The plugin is the
+    server's own choice: with an empty password caching_sha2_password, too, asks for nothing.
     """
+    name = f"'{user}'@'localhost'"
     lines = ["SET sql_log_bin = 0;"]
-    for host in HOSTS:
-        name = f"'{user}'@'{host}'"
-        if build.version_num >= flavour.of(build.engine).creates_user_from:
-            lines.append(f"CREATE USER IF NOT EXISTS {name};")
-        # 5.6 makes the account by the grant.
-        lines.append(f"GRANT ALL PRIVILEGES ON *.* TO {name} WITH GRANT OPTION;")
+    if build.version_num >= flavour.of(build.engine).creates_user_from:
+        lines.append(f"CREATE USER IF NOT EXISTS {name};")
+    # 5.6 makes the account by the grant.
+    lines.append(f"GRANT ALL PRIVILEGES ON *.* TO {name} WITH GRANT OPTION;")
     return "\n".join(lines) + "\n"

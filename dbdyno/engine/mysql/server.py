@@ -180,12 +180,9 @@ class MysqlServer(LocalServer):
         departures = [*self.departures, *self._read_back]
         return found | self._own_facts | {"departures": departures}
 
-    def address(self, *, tcp: bool = False) -> Address | None:
-        """The server's address: its unix socket, or 127.0.0.1 with `tcp`.
-
-        The database is the one that was made last.
-        """
-        host = "127.0.0.1" if tcp else str(self._layout.socket)
+    def address(self) -> Address | None:
+        """The server's unix socket, with the database that was made last."""
+        host = str(self._layout.socket)
         return Address(host=host, port=self._port, user=USER, database=self._database)
 
     def create_database(self, name: str) -> None:
@@ -217,7 +214,7 @@ class MysqlServer(LocalServer):
         return Address(host=str(self._layout.socket), port=0, user=USER, database=self.own_database)
 
     def _for_access(self) -> dict[str, str]:
-        return {} if self._entrance is None else access.settings_of(self._entrance)
+        return access.settings_of(self._entrance)
 
     @property
     def _exposed(self) -> bool:

@@ -1,4 +1,4 @@
-"""How a PostgreSQL of the lab lets in load from other hosts (engine.access).
+"""How a PostgreSQL of the lab lets in load over TCP (engine.access).
 
 The load comes as the lab's own superuser, with a password: so its tables have one owner, whether
 the lab or the load made them. Who may come in stands in a file outside the data directory, which a
@@ -36,8 +36,10 @@ UNSEEN: tuple[LiteralString, ...] = (
 settings are: to know the proof of a password by MD5 is to know the password."""
 
 
-def settings_of(entrance: Entrance) -> dict[str, str]:
-    """The settings by which a server listens on the entrance's address."""
+def settings_of(entrance: Entrance | None) -> dict[str, str]:
+    """The settings by which a server listens on the entrance's address; on none without it."""
+    if entrance is None:
+        return {"listen_addresses": ""}
     found = {
         "listen_addresses": entrance.access.address,
         "hba_file": str(entrance.folder / RULES),
@@ -100,7 +102,7 @@ def let_in(address: Address, access: Access, major: int) -> None:
             session.execute(change.format(sql.Identifier(user), sql.Literal(proof)))
     except psycopg.Error as error:
         said = " ".join(str(error).split())
-        raise ServerError(f"load from other hosts cannot be let in: {said}") from error
+        raise ServerError(f"load over TCP cannot be let in: {said}") from error
 
 
 def withdrawn() -> str:

@@ -215,12 +215,9 @@ class PostgresServer(LocalServer):
         made = {"initdb": asdict(self._settled.initdb)}
         return found | self._own_facts | made | {"departures": departures}
 
-    def address(self, *, tcp: bool = False) -> Address | None:
-        """The server's address: its unix socket, or 127.0.0.1 with `tcp`.
-
-        The database is the one that was made last.
-        """
-        host = "127.0.0.1" if tcp else str(self._home.socket_dir)
+    def address(self) -> Address | None:
+        """The server's unix socket, with the database that was made last."""
+        host = str(self._home.socket_dir)
         return Address(host=host, port=self._port, user=initdb.SUPERUSER, database=self._database)
 
     # --- Its standbys ---
@@ -347,7 +344,7 @@ class PostgresServer(LocalServer):
         self._place.account.write(self._home.data_dir / settings.FILE, settings.text_of(values))
 
     def _for_access(self) -> dict[str, str]:
-        return {} if self._entrance is None else access.settings_of(self._entrance)
+        return access.settings_of(self._entrance)
 
     def _let_in(self, entrance: Entrance, address: Address) -> None:
         try:

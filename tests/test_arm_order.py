@@ -93,7 +93,7 @@ def test_turns_within_a_step_have_no_such_test(tmp_path: Path) -> None:
     assert followed(compare.load(folder)) == {}
 
 
-def test_predecessors_are_those_of_a_host_and_a_double_is_the_base(tmp_path: Path) -> None:
+def test_predecessors_are_those_of_a_host_and_an_aa_arm_is_the_base(tmp_path: Path) -> None:
     results = Results.open(result(tmp_path, orders=("ab", "ba", "ab", "ba")))
     for number, host in enumerate(("one", "two", "one", "one"), start=1):
         path = results.folder / f"blocks/{number:03d}/order.json"
@@ -109,8 +109,8 @@ def test_predecessors_are_those_of_a_host_and_a_double_is_the_base(tmp_path: Pat
         (4, "insert-benchmark", "pg18"): "pg18",
         (4, "insert-benchmark", "pg17"): "pg18",
     }
-    doubled = arm_order.predecessors(blocks, replace(arms, doubles=("pg18",)), results.plan)
-    assert set(doubled.values()) == {"pg17"}
+    hidden = arm_order.predecessors(blocks, replace(arms, hidden_aa_arms=("pg18",)), results.plan)
+    assert set(hidden.values()) == {"pg17"}
 
 
 # --- What is said ----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Which arms and blocks of a result are shown, and when it is complete: looks, doubles."""
+"""Which arms and blocks of a result are shown, and when it is complete: looks, A/A arms."""
 
 import json
 import shutil
@@ -102,8 +102,8 @@ def test_a_block_that_was_to_do_some_steps_lacks_the_others_without_a_word(tmp_p
     assert [run.ending.status for run in cell(compare.load(folder), "l.i1").runs][2] == "skipped"
 
 
-def test_hidden_doubles_are_no_arms_and_all_of_their_files_are_used(tmp_path: Path) -> None:
-    """pg18 runs beside the double, in a half of the block in which the host is slower."""
+def test_hidden_aa_arms_are_no_arms_and_all_of_their_files_are_used(tmp_path: Path) -> None:
+    """pg18 runs beside the A/A arm, in a half of the block in which the host is slower."""
     arms = ("pg17", "pg17.again2", "pg18")
 
     def planted(arm: str, step: str, block: int) -> Planted:
@@ -128,7 +128,7 @@ def test_hidden_doubles_are_no_arms_and_all_of_their_files_are_used(tmp_path: Pa
     assert [its.arm for its in step.cells] == ["pg17", "pg18"]
     found = cell(comparison)
     assert found.ratio is not None
-    # block 1: next to the double; block 2: as near to both, and the earlier is the base itself
+    # block 1: next to the A/A arm; block 2: as near to both, and the earlier is the base itself
     assert found.ratio.value == pytest.approx((1.0 * 0.7) ** 0.5, rel=1e-4)
     assert by_block(found.runs, "qps") == {1: pytest.approx(3_500), 2: pytest.approx(3_500)}
     with pytest.raises(ResultError, match=r"no arm `pg17.again2`.*it has pg17, pg18"):
@@ -136,14 +136,14 @@ def test_hidden_doubles_are_no_arms_and_all_of_their_files_are_used(tmp_path: Pa
     assert [run.position for run in found.runs] == [2, 1]
 
 
-def test_a_ghost_calibrates_its_own_base_only(tmp_path: Path) -> None:
+def test_an_aa_arm_calibrates_its_own_base_only(tmp_path: Path) -> None:
     folder = build(tmp_path, arms=("pg17", "ghost"), blocks=4, steps=("qr100",))
 
-    def double(plan: Json) -> None:
+    def aa_arm(plan: Json) -> None:
         plan["arms"][1].update(same_as="pg17")
         plan["schedule"].update(comparison=2)
 
-    change(folder / "plan.json", double)
+    change(folder / "plan.json", aa_arm)
     found = compare.load(folder).calibration
     assert found is not None
     assert (found.arm, found.comparisons, found.blocks_each) == ("ghost", 2, 2)

@@ -1,4 +1,4 @@
-"""`dyno calibrate`: the base beside its ghost, in comparisons of some blocks each."""
+"""`dyno calibrate`: the base beside its aa_arm, in comparisons of some blocks each."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def parse(blocks: str = "4") -> Plan:
     return plan.parse(PLAN.replace("BLOCKS", blocks), Path("/plans/p.toml"))
 
 
-def test_only_the_base_and_its_ghost_are_measured_in_a_folder_of_their_own() -> None:
+def test_only_the_base_and_its_aa_arm_are_measured_in_a_folder_of_their_own() -> None:
     made = calibration.of(parse(), 10, None)
     assert made.name == "p.calibration"
     assert [(arm.name, arm.same_as) for arm in made.arms] == [("old", None), ("ghost", "old")]
-    assert (made.schedule.blocks, made.schedule.comparison, made.schedule.ghost) == (40, 4, True)
+    assert (made.schedule.blocks, made.schedule.comparison, made.schedule.aa_arm) == (40, 4, True)
     assert made.workloads == parse().workloads
     assert {block.order for block in schedule.blocks(made)} == {("old", "ghost"), ("ghost", "old")}
 
@@ -83,7 +83,7 @@ def test_too_few_or_too_many_get_one_line(
     assert str(error.value) == line
 
 
-def test_a_base_called_ghost_has_none() -> None:
+def test_a_base_called_aa_arm_has_none() -> None:
     text = PLAN.replace("BLOCKS", "4").replace("arms.old", "arms.ghost").replace('"old"', '"ghost"')
     with pytest.raises(PlanError, match=r"key `arms\.ghost`: .*rename the arm"):
         calibration.of(plan.parse(text, Path("/plans/p.toml")), 10, None)
@@ -97,15 +97,15 @@ def test_the_plan_that_is_shipped_takes_steps_in_slices_from_a_copy() -> None:
 
 
 @pytest.mark.live
-def test_the_ghost_has_a_golden_copy_of_its_own() -> None:
+def test_the_aa_arm_has_a_golden_copy_of_its_own() -> None:
     path = ROOT / "plans" / "calibrate-small.toml"
     text = path.read_text().replace('version = "17"', f'base_dir = "{builds()[-1]}"')
     made = calibration.of(plan.parse(text, path), 10, None)
     with a_place() as place:
         prepared = preflight.prepare(replace(made, data_dir=place.data_root))
-    (base,), (ghost,) = (prepared.points["sysbench", arm.name] for arm in made.arms)
-    assert base.seed == ghost.seed
-    assert prepared.copy_bytes.keys() == {base.key, ghost.key}
+    (base,), (aa_arm,) = (prepared.points["sysbench", arm.name] for arm in made.arms)
+    assert base.seed == aa_arm.seed
+    assert prepared.copy_bytes.keys() == {base.key, aa_arm.key}
 
 
 def test_a_calibration_of_fakes_goes_from_the_command_to_results(

@@ -1,4 +1,4 @@
-"""What comparing the base with its double comes to, counted by hand."""
+"""What comparing the base with its A/A arm comes to, counted by hand."""
 
 import math
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from dbdyno.model import StepRun
 from dbdyno.model.verdict import Calibration
 from run_builder import NOISE, changed, concluded, lifted, plan_of, series
 
-GHOST = {"ghost": {"same_as": "base"}}
+AA_ARM = {"ghost": {"same_as": "base"}}
 
 
 def calibrated(
     rates: Sequence[float], blocks_each: int | None, **changes: float
 ) -> Calibration | None:
-    """The calibration of a ghost with these rates beside a base of constant 1,000."""
+    """The calibration of an A/A arm with these rates beside a base of constant 1,000."""
     runs = [
         *series("base", [1_000.0] * len(rates), **changes),
         *series("ghost", rates, **changes),
     ]
-    found = concluded(runs, plan_of(("base", "ghost"), **GHOST), blocks_each=blocks_each)
+    found = concluded(runs, plan_of(("base", "ghost"), **AA_ARM), blocks_each=blocks_each)
     return found.calibration
 
 
@@ -45,7 +45,7 @@ def test_each_comparison_is_judged_for_itself() -> None:
     assert noise.largest == pytest.approx(0.1, abs=1e-3), "the two blocks left over do not count"
 
 
-def test_the_ghost_of_a_plan_is_one_comparison() -> None:
+def test_the_aa_arm_of_a_plan_is_one_comparison() -> None:
     found = calibrated(lifted(0.0), None)
     assert found is not None
     assert (found.comparisons, found.blocks_each, found.false_verdicts) == (1, 6, 0)
@@ -70,7 +70,7 @@ def test_fewer_blocks_than_a_comparison_takes_are_no_calibration() -> None:
     assert calibrated(lifted(0.0)[:1], None) is None
 
 
-def test_without_a_ghost_there_is_no_calibration() -> None:
+def test_without_an_aa_arm_there_is_no_calibration() -> None:
     runs: list[StepRun] = [*series("base", [1_000.0] * 6), *series("other", lifted(0.0))]
     assert concluded(runs, plan_of(("base", "other"))).calibration is None
 
@@ -97,7 +97,7 @@ def test_a_false_word_on_the_whole_counts_as_a_false_verdict() -> None:
         for ordinal, (step, rates) in enumerate((("one", first), ("two", second)), start=1)
         for its in (*series("base", [1_000.0] * 6), *series("ghost", rates))
     ]
-    found = concluded(runs, plan_of(("base", "ghost"), **GHOST), blocks_each=None)
+    found = concluded(runs, plan_of(("base", "ghost"), **AA_ARM), blocks_each=None)
     assert {its.cells[1].verdict.word for its in found.steps if its.cells[1].verdict} == {
         "cannot tell"
     }

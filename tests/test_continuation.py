@@ -1,4 +1,4 @@
-"""What may change in a plan that goes on in its folder: doubles, looks, verdicts."""
+"""What may change in a plan that goes on in its folder: A/A arms, looks, verdicts."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def test_newer_keys_stand_in_plan_json_only_where_they_say_something() -> None:
         "judge": "looks"
     }
     assert plain["observe"] == {"waits_s": None}
-    until = kept('[schedule]\nblocks = "until decided"\nghost = true')
+    until = kept('[schedule]\nblocks = "until decided"\naa_arm = true')
     newer = {"until_decided": True, "minutes_max": 120.0, "ghost": True}
     assert until["schedule"] | newer == until["schedule"]
     assert until["blocks"] == 30
-    ghost = until["arms"][2]
-    assert (ghost["name"], ghost["same_as"], "shown" in ghost) == ("ghost", "old", False)
+    aa_arm = until["arms"][2]
+    assert (aa_arm["name"], aa_arm["same_as"], "shown" in aa_arm) == ("ghost", "old", False)
 
 
 def test_a_folder_from_before_verdicts_goes_on() -> None:
@@ -96,7 +96,7 @@ def test_what_gives_the_word_may_change_before_the_first_block_alone() -> None:
             '[schedule]\nblocks = "until decided"',
             '[schedule]\nblocks = "until decided"\nminutes_max = 500',
         ),
-        ("[schedule]\nghost = true", "[schedule]\nghost = true\nblocks = 9"),
+        ("[schedule]\naa_arm = true", "[schedule]\naa_arm = true\nblocks = 9"),
     ],
 )
 def test_what_judges_and_how_long_it_goes_on_is_free_to_change(old: str, new: str) -> None:
@@ -113,7 +113,7 @@ def test_a_comparisons_number_of_blocks_is_free_to_change() -> None:
 @pytest.mark.parametrize(
     ("new", "key"),
     [
-        ("[schedule]\nghost = true", "`schedule.ghost` is true now and was null"),
+        ("[schedule]\naa_arm = true", "`schedule.ghost` is true now and was null"),
         (
             '[schedule]\nblocks = "until decided"',
             "`schedule.until_decided` is true now and was null",
@@ -126,12 +126,12 @@ def test_what_is_measured_is_not(new: str, key: str) -> None:
     assert continuation.refused(kept(), kept(new), 1) == key
 
 
-def test_the_base_may_change_unless_doubles_of_it_were_measured() -> None:
+def test_the_base_may_change_unless_aa_arms_of_it_were_measured() -> None:
     other = PLAN.replace('base = "old"', 'base = "new"')
     assert continuation.refused(kept(), kept(text=other), 1) is None
-    ghost = "[schedule]\nghost = true"
-    assert continuation.refused(kept(ghost), kept(ghost, other), 1) == (
-        '`base` is "new" now, but there are doubles of "old" (another base is compared with by '
+    shown = "[schedule]\naa_arm = true"
+    assert continuation.refused(kept(shown), kept(shown, other), 1) == (
+        '`base` is "new" now, but there are A/A arms of "old" (another base is compared with by '
         "`--base`)"
     )
 

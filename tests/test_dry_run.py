@@ -1,4 +1,4 @@
-"""What a plan would do, in lines: doubles, looks, comparisons, what is sampled."""
+"""What a plan would do, in lines: A/A arms, looks, comparisons, what is sampled."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def test_the_load_that_steps_need_comes_by_itself_and_is_said(
     assert {line.split()[1] for line in lines[1:]} == {*load, *named}
 
 
-def test_doubles_are_named_as_what_they_are_and_have_their_place_in_the_order() -> None:
-    lines = said(parse("abcde", "[schedule]\nghost = true"))
-    assert "arm ghost: a double of a, compared with it like any other arm" in lines
+def test_aa_arms_are_named_as_what_they_are_and_have_their_place_in_the_order() -> None:
+    lines = said(parse("abcde", "[schedule]\naa_arm = true"))
+    assert "arm ghost: a once more (A/A), compared with it like any other arm" in lines
     assert "arm a.again2: a once more, so that at most 4 others lie between" in lines
     (block,) = [line for line in lines if line.startswith("block 1: ")]
     assert sorted(block.split()[2:]) == ["a", "a.again2", "b", "c", "d", "e", "ghost"]

@@ -55,11 +55,11 @@ def test_a_plan_of_two_arms_is_a_duet(tmp_path: Path) -> None:
     assert forced.schedule.duet_forced
 
 
-def test_a_ghost_is_the_second_arm(tmp_path: Path) -> None:
+def test_an_aa_arm_is_the_second_arm(tmp_path: Path) -> None:
     alone = ('[arms.b]\nversion = "18"\n', "")
-    with pytest.raises(PlanError, match="there are 1; with one add `ghost = true`"):
+    with pytest.raises(PlanError, match="there are 1; with one add `aa_arm = true`"):
         made(tmp_path, alone)
-    of = made(tmp_path, alone, ('"duet"', '"duet"\nghost = true'))
+    of = made(tmp_path, alone, ('"duet"', '"duet"\naa_arm = true'))
     assert [arm.name for arm in of.arms] == ["a", "ghost"]
 
 

@@ -40,7 +40,7 @@ parameters = {{ seconds = {seconds}, warmup_s = 0.7 }}
 steps = ["fill", "three"]
 [schedule]
 blocks = {blocks}
-ghost = true
+aa_arm = true
 interleave = "duet"
 duet = "forced"
 [schedule.void]
@@ -120,9 +120,9 @@ def test_arms_are_on_disjoint_cores_and_swap_them_at_half_time(
     where = {key: its[0] for key, its in places.seen.items()}
     assert where.keys() == {(arm, half) for arm in ("a", "ghost") for half in (1, 2)}
     for half in (1, 2):
-        (a,), (ghost,) = where["a", half][0], where["ghost", half][0]
-        assert capacity.cpus_of(a).isdisjoint(capacity.cpus_of(ghost))
-        assert {frozenset(capacity.cpus_of(one)) for one in (a, ghost)} == sets.keys()
+        (a,), (aa_arm,) = where["a", half][0], where["ghost", half][0]
+        assert capacity.cpus_of(a).isdisjoint(capacity.cpus_of(aa_arm))
+        assert {frozenset(capacity.cpus_of(one)) for one in (a, aa_arm)} == sets.keys()
     for part in (0, 1):
         assert where["a", 1][part] == where["ghost", 2][part]
         assert where["a", 2][part] == where["ghost", 1][part]
@@ -141,9 +141,9 @@ def test_both_run_at_once_and_each_alone_in_the_third_block(tmp_path: Path, data
     assert outcome.failed == 0
     results = Results.open(outcome.folder)
     its = runs_of(results, "three")
-    a, ghost = its["a"], its["ghost"]
-    assert a.window.seconds == ghost.window.seconds == 4.0
-    for one, other in zip(a.halves, ghost.halves, strict=True):
+    a, aa_arm = its["a"], its["ghost"]
+    assert a.window.seconds == aa_arm.window.seconds == 4.0
+    for one, other in zip(a.halves, aa_arm.halves, strict=True):
         at_once = min(one.ended_ns, other.ended_ns) - max(one.begun_ns, other.begun_ns)
         assert at_once > 0.9 * HALF_S * 1e9
     for run in its.values():

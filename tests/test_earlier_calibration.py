@@ -83,7 +83,7 @@ def result(parent: Path, name: str, blocks: int, **to: object) -> Path:
 
 def calibrated(parent: Path, name: str, blocks: int) -> Path:
     """A calibration, of comparisons of four blocks each."""
-    made = result(parent, name, blocks, comparison=BLOCKS, ghost=True)
+    made = result(parent, name, blocks, comparison=BLOCKS, aa_arm=True)
     written = json.loads((made / "plan.json").read_text())
     written["arms"][1] |= {"same_as": "pg17", "shown": True}
     store.write_json(made / "plan.json", written)

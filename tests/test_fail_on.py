@@ -30,7 +30,7 @@ def planted(arm: str, step: str, block: int) -> Planted:
 
 @pytest.fixture(scope="module", name="folder")
 def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three blocks of pg17, pg18, and a ghost of pg17 that is far from it in a step."""
+    """Three blocks of pg17, pg18, and an A/A arm of pg17 that is far from it in a step."""
     parent = tmp_path_factory.mktemp("results")
     made = build(parent, arms=("pg17", "pg18", "ghost"), planted=planted)
     path = made / "plan.json"
@@ -97,7 +97,7 @@ def test_words_that_no_arm_has_are_status_0(folder: Path, dyno: Dyno) -> None:
     assert (status, err) == (0, "")
 
 
-def test_a_ghost_never_counts(folder: Path, dyno: Dyno) -> None:
+def test_an_aa_arm_never_counts(folder: Path, dyno: Dyno) -> None:
     status, out, err = dyno(folder, "--json", "--fail-on", "slower")
     written = json.loads(out)
     (step,) = [one for one in written["steps"] if one["step"] == "l.i1"]

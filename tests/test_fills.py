@@ -110,17 +110,17 @@ def test_the_steps_up_to_a_fill_have_the_seed_of_its_first_block(
     assert [one.parts["seed"] for one in found] == [one.seed for one in found]
 
 
-def test_a_ghost_has_fills_of_its_own_and_a_repeat_shares_those_of_the_base(
+def test_an_aa_arm_has_fills_of_its_own_and_a_hidden_one_shares_those_of_the_base(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    of = with_copies(monkeypatch, ghost=True)
-    repeat = replace(of.arms[0], name="a.again2", same_as="a", shown=False)
-    of = replace(of, arms=(*of.arms, repeat))
-    base, ghost, again = (points(of, name) for name in ("a", "ghost", "a.again2"))
+    of = with_copies(monkeypatch, aa_arm=True)
+    hidden = replace(of.arms[0], name="a.again2", same_as="a", shown=False)
+    of = replace(of, arms=(*of.arms, hidden))
+    base, aa_arm, again = (points(of, name) for name in ("a", "ghost", "a.again2"))
     assert [one.key for one in again] == [one.key for one in base]
-    assert not {one.key for one in ghost} & {one.key for one in base}
-    assert ghost[0].parts["ghost"] == "ghost"
-    assert [one.seed for one in ghost] == [one.seed for one in base], "the same rows"
+    assert not {one.key for one in aa_arm} & {one.key for one in base}
+    assert aa_arm[0].parts["ghost"] == "ghost"
+    assert [one.seed for one in aa_arm] == [one.seed for one in base], "the same rows"
 
 
 # --- The plan --------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_a_calibration_of_fills_has_one_of_each_in_a_comparison(
     made = calibration.of(with_copies(monkeypatch, fills=None), 10, None, 6)
     assert made.name == "kept.calibration.fills"
     its = made.schedule
-    assert (its.fills, its.comparison, its.blocks, its.ghost) == (6, 6, 60, True)
+    assert (its.fills, its.comparison, its.blocks, its.aa_arm) == (6, 6, 60, True)
 
 
 @pytest.mark.parametrize(
@@ -455,8 +455,8 @@ def test_a_result_of_one_fill_warns_until_a_calibration_lies_beside_it(
         "between fills is in no interval; `dyno calibrate --fills 6` measures it"
     ) in before.warnings
     other, calibrated = measured(calibration.of(of, 3, None, 6), parent)
-    base, ghost = (golden_of(other, arm) for arm in ("a", "ghost"))
-    assert not {key for _, _, key in base} & {key for _, _, key in ghost}
+    base, aa_arm = (golden_of(other, arm) for arm in ("a", "ghost"))
+    assert not {key for _, _, key in base} & {key for _, _, key in aa_arm}
     assert calibrated.calibration is not None
     noises = [one for one in calibrated.calibration.fills if one.metric == "qps"]
     assert [(one.step, one.fills, one.blocks) for one in noises] == [

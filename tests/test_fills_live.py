@@ -1,4 +1,4 @@
-"""Fills of a real server: copies that differ, and a ghost that has its own."""
+"""Fills of a real server: copies that differ, and a aa_arm that has its own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ save = "post-fill"
 [schedule]
 blocks = 3
 fills = 2
-ghost = true
+aa_arm = true
 [schedule.void]
 foreign = 1
 """
@@ -61,7 +61,7 @@ def rows_of(copy: Copy, here: Place) -> list[tuple]:
         server.remove()
 
 
-def test_two_fills_have_copies_with_other_rows_and_the_ghost_has_its_own(
+def test_two_fills_have_copies_with_other_rows_and_the_aa_arm_has_its_own(
     tmp_path: Path, here: Place
 ) -> None:
     written = PLAN.replace("BUILD", str(builds()[-1])).replace("DATA", str(here.data_root))
@@ -82,11 +82,11 @@ def test_two_fills_have_copies_with_other_rows_and_the_ghost_has_its_own(
     assert keys["pg", 1] == keys["pg", 3] and keys["ghost", 1] == keys["ghost", 3]
     assert len(set(keys.values())) == 4
     copies = {folder.name: golden.read(folder) for folder in golden.marked(here.data_root)}
-    first, second, ghost = (
+    first, second, aa_arm = (
         rows_of(copies[keys[place]], here) for place in (("pg", 1), ("pg", 2), ("ghost", 1))
     )
     assert first[0][0] == second[0][0] == 2000
     assert first != second, "another seed"
-    assert first == ghost, "the same rows, filled once more"
+    assert first == aa_arm, "the same rows, filled once more"
     found = compare.load(results)
     assert any(line.startswith("2 fills of sysbench: too few") for line in found.warnings)

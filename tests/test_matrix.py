@@ -80,7 +80,7 @@ def test_the_matrix_of_mysql_has_the_published_names_in_the_published_order():
     assert dict(last.settings) == {"innodb_doublewrite": "DETECT_ONLY"}
 
 
-def test_a_base_may_be_a_combination_and_is_repeated_among_many_arms():
+def test_a_base_may_be_a_combination_and_has_hidden_aa_arms_among_many_arms():
     made = parse('base = "sync0_comp0_fpi1"\n' + STUDY + WORKLOAD)
     assert made.base == "sync0_comp0_fpi1"
     assert [arm.name for arm in made.arms if arm.same_as is not None] == [

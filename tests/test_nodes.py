@@ -130,7 +130,7 @@ def test_nodes_are_in_the_order_in_which_people_count() -> None:
 
 # --- Which nodes of a calibration are unlike -------------------------------------------------
 
-GHOST = {"ghost": {"same_as": "base"}}
+AA_ARM = {"ghost": {"same_as": "base"}}
 
 
 def calibrated(
@@ -141,7 +141,7 @@ def calibrated(
     steps: int = 4,
     names: Sequence[str] = ("n1", "n2", "n3", "n4"),
 ) -> tuple[NodeNoise, ...]:
-    """Six blocks on each node; the second is slower, noisier or has a faster ghost, as a share."""
+    """Six blocks on each node; the second is slower, noisier, or has a faster A/A arm."""
     draw = Random(5)
     blocks = 6 * len(names)
     where = alternating(blocks, *names)
@@ -154,7 +154,7 @@ def calibrated(
             for arm, its in (("base", rate), ("ghost", rate * math.exp(log))):
                 step = {"step": f"s{ordinal}", "ordinal": ordinal, "block": block}
                 runs += [changed(run, **step) for run in series(arm, [its])]
-    plan = plan_of(("base", "ghost"), **GHOST)
+    plan = plan_of(("base", "ghost"), **AA_ARM)
     calibration = concluded(runs, plan, blocks_each=6, nodes=where).calibration
     assert calibration is not None
     return calibration.nodes
@@ -196,7 +196,7 @@ def test_a_node_that_is_quieter_is_not_named() -> None:
     assert unlike(calibrated(noisier=0.2, steps=8)) == {}
 
 
-def test_a_node_whose_ghost_differs_from_the_base_is_named() -> None:
+def test_a_node_whose_aa_arm_differs_from_the_base_is_named() -> None:
     its = calibrated(unfair=0.04)
     assert unlike(its) == {"n2": ("bias",)}
     assert its[1].bias == pytest.approx(0.04, abs=0.01)
@@ -211,7 +211,7 @@ def test_of_two_nodes_both_are_unlike_each_other() -> None:
 
 def test_a_calibration_on_one_host_has_no_nodes() -> None:
     runs = [*series("base", [1_000.0] * 6), *series("ghost", [1_001.0] * 6)]
-    its = concluded(runs, plan_of(("base", "ghost"), **GHOST)).calibration
+    its = concluded(runs, plan_of(("base", "ghost"), **AA_ARM)).calibration
     assert its is not None and its.nodes == ()
 
 

@@ -122,7 +122,7 @@ def test_an_error_has_each_part_divided_by_how_often_it_is_drawn() -> None:
 
 
 def budgets(logs: list[list[list[float]]], *, turns: int, each: int | None) -> list[NoiseBudget]:
-    """Of a ghost whose blocks have turns of stretches with these log ratios to the base."""
+    """Of an A/A arm whose blocks have turns of stretches with these log ratios to the base."""
 
     def cut(block: list[list[float]], own: float) -> tuple[Stretch, ...]:
         return tuple(

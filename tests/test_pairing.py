@@ -23,7 +23,7 @@ def test_the_nearest_by_place_is_taken_and_of_two_the_earlier() -> None:
         assert pair.base == rate, position
 
 
-def test_the_earlier_wins_a_tie_also_where_it_is_a_double() -> None:
+def test_the_earlier_wins_a_tie_also_where_it_is_hidden() -> None:
     bases = [at("base", 4, 100.0), at("again", 0, 200.0)]
     (pair,) = facing([at("other", 2, 300.0)], bases).compared("qps").pairs.values()
     assert pair.base == 200.0
@@ -43,7 +43,7 @@ def test_only_bases_of_the_same_block_count() -> None:
     assert {block: pair.base for block, pair in pairs.items()} == {1: 100.0, 2: 200.0}
 
 
-def test_without_places_the_base_itself_comes_before_its_doubles() -> None:
+def test_without_places_the_base_itself_comes_before_its_aa_arms() -> None:
     bases = [at("base", None, 100.0), at("again", None, 200.0)]
     assert facing([at("other", None, 300.0)], bases).compared("qps").pairs[1].base == 100.0
 
@@ -72,7 +72,7 @@ def test_a_place_is_that_of_the_block_unless_the_step_had_an_order_of_its_own() 
     assert [its.position for its in found] == [0, 1, None]
 
 
-def test_a_hidden_double_is_no_column_but_a_reference() -> None:
+def test_a_hidden_aa_arm_is_no_column_but_a_reference() -> None:
     """The host slows down within the block: beside the near base nothing differs."""
     runs = [
         its
@@ -94,4 +94,4 @@ def test_a_hidden_double_is_no_column_but_a_reference() -> None:
     assert cell(found, "base").value == pytest.approx(1_000.0), "its own runs alone"
     plain = concluded(runs, plan_of(("base", "one", "two", "again")))
     far = cell(plain, "two").ratio
-    assert far is not None and far.value == pytest.approx(0.8), "without a double it would not"
+    assert far is not None and far.value == pytest.approx(0.8), "without an A/A arm it would not"

@@ -265,7 +265,7 @@ def zoomed(tab: Tab, section: Group, kind: str = "graphs") -> str:
     return said
 
 
-def test_a_drag_looks_closer_in_all_charts_of_the_step_and_a_double_click_shows_all(
+def test_a_drag_looks_closer_in_all_charts_of_the_step_and_an_aa_arm_click_shows_all(
     tab: Tab, shown: Page
 ) -> None:
     section = report_parts.steps(shown)[0]

@@ -330,7 +330,7 @@ def test_nodes_that_are_unlike_are_named_with_how_much() -> None:
     unfair = node("n4", bias=0.031, unlike=("bias",))
     assert node_noise.sentence([NODE, slow, loud, unfair]) == (
         "Unlike the other nodes: n2 (20.0 % slower), n3 (noisier: scatter of 5.0 %, of the others "
-        "1.2 %), n4 (its ghost is 3.1 % faster than the base). Leave out nodes that are noisy or "
+        "1.2 %), n4 (its A/A arm is 3.1 % faster than the base). Leave out nodes that are noisy or "
         "unfair."
     )
     assert node_noise.sentence([NODE, node("n5"), slow]).endswith(
@@ -342,7 +342,7 @@ def test_nodes_that_are_unlike_are_named_with_how_much() -> None:
 def test_where_no_node_is_unlike_that_is_said_in_the_headline() -> None:
     shown = calibrated(NODE, node("n2"))
     said = report_parts.headline(shown)[-1].items[-1].text
-    assert said == "None of 2 nodes is unlike the others in speed, noise or ghost."
+    assert said == "None of 2 nodes is unlike the others in speed, noise or A/A arm."
     assert node_noise.sentence([]) == ""
 
 

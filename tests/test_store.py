@@ -246,7 +246,7 @@ def test_a_further_arm_makes_new_blocks(tmp_path: Path) -> None:
     assert results.numbers(more) == (3, 4, 5)
 
 
-def test_repeats_of_the_base_make_no_new_blocks(tmp_path: Path) -> None:
+def test_hidden_aa_arms_make_no_new_blocks(tmp_path: Path) -> None:
     results = begun(tmp_path, blocks=1)
     results.begin_block(a_block(1))
     results.end_block(1)

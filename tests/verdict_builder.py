@@ -174,7 +174,7 @@ def overall(
 
 
 def calibration(made: Comparison, *, arm: str, rejected: int = 4, false: int = 1) -> Calibration:
-    """Ten comparisons of the base with its double, of which so many were false."""
+    """Ten comparisons of the base with its A/A arm, of which so many were false."""
     noise = tuple(
         Noise(
             workload=step.workload,

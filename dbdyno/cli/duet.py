@@ -22,7 +22,7 @@ def accept(
     *,
     as_json: bool = False,
 ) -> int:
-    """Measures the base beside its ghost and beside each slowdown, and keeps what came out.
+    """Measures the base beside its A/A arm and beside each slowdown, and keeps what came out.
 
     Returns the exit status: FAILED where steps failed, of which nothing is kept. Raises DynoError.
     """

@@ -83,7 +83,7 @@ def calibrate(
         bool,
         typer.Option(
             "--duet",
-            help="Test if duets work on this host: compare the base with its ghost and with each "
+            help="Test if duets work on this host: compare the base with its A/A arm and with each "
             "server of --planted.",
         ),
     ] = False,
@@ -109,8 +109,9 @@ def calibrate(
 ) -> None:
     """Compare the base with itself, to count false alarms on this host.
 
-    The base and its ghost go through the plan's steps without the other arms. The result folder is
-    named after the plan, with `.calibration` (and with `.fills` where these are measured).
+    The base and its A/A arm go through the plan's steps without the other arms. The result
+    folder is named after the plan, with `.calibration` (and with `.fills` where these are
+    measured).
     """
     from dbdyno import plan
     from dbdyno.plan import calibration

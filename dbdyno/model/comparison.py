@@ -109,7 +109,7 @@ class Comparison:
     across: tuple[Across, ...] = ()
     sweeps: tuple[Sweep, ...] = ()
     overall: tuple[Overall, ...] = ()
-    calibration: Calibration | None = None  # where a double of the base was measured
+    calibration: Calibration | None = None  # where an A/A arm was shown
     looked: Looked | None = None  # how far the looks have come; None where nothing is judged
     aims: Aims = field(default_factory=Aims)
     design: Design | None = None  # by which two arms are taken apart

@@ -70,8 +70,8 @@ class Arm:
     memory_max: str | None = None  # what the server's processes may take, by a cgroup; None: all
     fake: Mapping[str, Any] = field(default_factory=dict)  # the job's `fake`, engine "fake" only
     host: str | None = None  # the name of the plan's host that its server runs on; None: this one
-    same_as: str | None = None  # the base's name: this arm is a double of it, measured beside it
-    shown: bool = True  # False: a double that is no arm of its own, but the base once more
+    same_as: str | None = None  # the base's name: this is an A/A arm, measured beside it
+    shown: bool = True  # False: an A/A arm that is the base once more
 
     @property
     def endpoint_names(self) -> tuple[str, ...]:
@@ -136,7 +136,7 @@ class Schedule:
     blocks: int = 1  # of `until_decided` the most there are
     until_decided: bool = False  # it ends when every step is decided
     minutes_max: float | None = None  # for all blocks; `until_decided` only
-    ghost: bool = False  # a double of the base is an arm
+    aa_arm: bool = False  # an A/A arm is shown
     comparison: int | None = None  # so many blocks are a comparison each (`dyno calibrate`)
     fills: int = 1  # so many golden copies of each arm, which blocks begin from by turns
     interleave: str = "run"  # "step", "slice": all are up, and take turns; "duet": both at once

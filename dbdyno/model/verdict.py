@@ -224,7 +224,7 @@ class FillNoise:
 class Calibration:
     """The result of comparing the base with itself."""
 
-    arm: str  # the base's double
+    arm: str  # the base's A/A arm
     comparisons: int
     blocks_each: int
     tests: int  # primary metrics of all steps, in all comparisons

@@ -15,8 +15,8 @@ from dbdyno.model import Arm, Plan, Step, WorkloadUse, can, engine, version
 from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.plan import (
+    aa_arm,
     attribution,
-    double,
     duet,
     find,
     hook,
@@ -83,7 +83,7 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         text=text,
         seed=form.seed,
         base=base,
-        arms=double.with_doubles(hosts.placed(arms, form), base, ghost=form.schedule.ghost),
+        arms=aa_arm.with_aa_arms(hosts.placed(arms, form), base, aa_arm=form.schedule.aa_arm),
         workloads=tuple(use for _, use in uses),
         schedule=table.schedule(form.schedule, source),
         data_dir=path_of(form.server.data_dir, path, "server.data_dir", source),
@@ -123,10 +123,10 @@ def _name(form: PlanForm, path: Path | None, source: str) -> str:
 
 
 def _arms(form: PlanForm, path: Path | None, source: str, arms_max: int | None) -> tuple[Arm, ...]:
-    """The arms that are written, or made by a matrix; none has the name of a double."""
+    """The arms that are written, or made by a matrix; none has the name of an A/A arm."""
     forms = matrix.expanded(form.arms, source, arms_max)
     for name in forms:
-        why = double.taken(name, ghost=form.schedule.ghost)
+        why = aa_arm.taken(name, aa_arm=form.schedule.aa_arm)
         if why is not None:
             raise refusal(source, f"arms.{name}", why)
     return arms_of(forms, path, source)

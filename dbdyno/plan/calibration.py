@@ -1,4 +1,4 @@
-"""The plan of `dyno calibrate`: the base beside its ghost, in comparisons of some blocks each.
+"""The plan of `dyno calibrate`: the base beside its A/A arm, in comparisons of some blocks each.
 
 Nothing differs between the two, so whatever is found is a false alarm: the share of comparisons
 with any, and the noise of each step, hold for the plan's other comparisons on the same host.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError
-from dbdyno.plan import double
+from dbdyno.plan import aa_arm
 from dbdyno.stats.looks import BLOCKS_MAX, BLOCKS_MIN
 
 SUFFIX = ".calibration"
@@ -32,11 +32,11 @@ PLANTED = re.compile(r"(0\.\d+)=(.+)")
 
 
 def of(plan: Plan, comparisons: int, blocks: int | None, fills: int | None = None) -> Plan:
-    """The plan of so many comparisons of the base with its ghost.
+    """The plan of so many comparisons of the base with its A/A arm.
 
     `blocks`: of each comparison; None: as many as the plan has, or as `fills`, by which the scatter
     between these is measured. Raises PlanError where they are too few or too many, or the base's
-    name is the ghost's.
+    name is the A/A arm's.
     """
     each = blocks_each(plan, fills if blocks is None else blocks)
     if fills is not None:
@@ -49,19 +49,19 @@ def of(plan: Plan, comparisons: int, blocks: int | None, fills: int | None = Non
             f"at most {BLOCKS_MAX}: lower --comparisons or --blocks"
         )
     base = next(arm for arm in plan.arms if arm.name == plan.base)
-    why = double.taken(base.name, ghost=True)
+    why = aa_arm.taken(base.name, aa_arm=True)
     if why is not None:
         raise PlanError(f"{plan.path or 'the plan'}: key `arms.{base.name}`: {why}")
     return replace(
         plan,
         name=name_of(plan, fills),
-        arms=double.with_doubles([base], base.name, ghost=True),
+        arms=aa_arm.with_aa_arms([base], base.name, aa_arm=True),
         schedule=replace(
             plan.schedule,
             blocks=comparisons * each,
             until_decided=False,
             minutes_max=None,
-            ghost=True,
+            aa_arm=True,
             comparison=each,
             fills=plan.schedule.fills if fills is None else fills,
         ),
@@ -108,7 +108,7 @@ def blocks_each(plan: Plan, asked: int | None) -> int:
 def duets(plan: Plan, planted: Sequence[str], blocks: int | None) -> dict[float, Plan]:
     """By planted share the plans whose results say whether duets on this host can be believed.
 
-    The base with its ghost, and with each build that `tools/plant` made slower; `planted` names
+    The base with its A/A arm, and with each build that `tools/plant` made slower; `planted` names
     them as `0.05=FOLDER`. Raises PlanError where one lacks.
     """
     source = plan.path or "the plan"
@@ -128,15 +128,15 @@ def duets(plan: Plan, planted: Sequence[str], blocks: int | None) -> dict[float,
             "SERVER 0.05 FOLDER` and `tools/plant SERVER 0.15 FOLDER`, then give --planted "
             "0.05=FOLDER --planted 0.15=FOLDER"
         )
-    doubled = of(plan, 1, blocks)
-    base = doubled.arms[0]
-    made = {0.0: replace(doubled, name=f"{plan.name}{SUFFIX_DUET}.0")}
+    unplanted = of(plan, 1, blocks)
+    base = unplanted.arms[0]
+    made = {0.0: replace(unplanted, name=f"{plan.name}{SUFFIX_DUET}.0")}
     for share, folder in sorted(found.items()):
         slower = replace(base, name="planted", version=None, build=None, base_dir=folder)
         made[share] = replace(
-            doubled,
+            unplanted,
             name=f"{plan.name}{SUFFIX_DUET}.{share:g}",
             arms=(base, slower),
-            schedule=replace(doubled.schedule, ghost=False, comparison=None),
+            schedule=replace(unplanted.schedule, aa_arm=False, comparison=None),
         )
     return made

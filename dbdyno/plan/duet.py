@@ -18,7 +18,7 @@ def check(plan: Plan, source: str) -> None:
     if plan.schedule.interleave != "duet":
         return
     if len(plan.arms) != ARMS:
-        remedy = "with one add `ghost = true`" if len(plan.arms) == 1 else 'use "slice" for more'
+        remedy = "with one add `aa_arm = true`" if len(plan.arms) == 1 else 'use "slice" for more'
         sentence = f'"duet" runs two arms at once, and there are {len(plan.arms)}; {remedy}'
         raise refusal(source, "schedule.interleave", sentence)
     for arm in plan.arms:

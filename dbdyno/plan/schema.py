@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from dbdyno.model import Observe, ProfileWish, Schedule, Void
 from dbdyno.model.attribution import DesignKind
@@ -130,7 +130,7 @@ class ScheduleForm(Form):
 
     blocks: Annotated[int | Literal["until decided"], BeforeValidator(_todays_name)] = 1
     minutes_max: float | int | None = None
-    ghost: bool = False
+    aa_arm: bool = Field(default=False, validation_alias=AliasChoices("aa_arm", "ghost"))
     fills: int = Field(default=Schedule.fills, ge=1, le=64)
     interleave: str = "run"
     duet: str | None = None

@@ -65,7 +65,7 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
         blocks=_blocks(form, source),
         until_decided=isinstance(form.blocks, str),
         minutes_max=_minutes_max(form, source),
-        ghost=form.ghost,
+        aa_arm=form.aa_arm,
         fills=form.fills,
         interleave=form.interleave,
         duet_forced=_duet_forced(form, source),

@@ -1,6 +1,6 @@
 """`dyno compare --fail-on`: the verdicts that make it end with status 1, as CI wants it.
 
-A word counts as it stands: `slower` does not mean `slower, within the margin`. A double of the base
+A word counts as it stands: `slower` does not mean `slower, within the margin`. The A/A arm
 never counts: what it is said to differ by is a false alarm.
 """
 
@@ -14,7 +14,7 @@ from typing import get_args
 from dbdyno.model import Comparison
 from dbdyno.model.error import DynoError, ResultError
 from dbdyno.model.verdict import Word
-from dbdyno.report.json_document import ghost
+from dbdyno.report.json_document import aa_arm
 
 WORDS: tuple[Word, ...] = get_args(Word)
 """The verdicts there are."""
@@ -61,11 +61,11 @@ def found(comparison: Comparison, words: Collection[Word]) -> str | None:
 
 
 def _verdicts(comparison: Comparison) -> Iterator[tuple[str, tuple[str, str], Word]]:
-    """The verdicts of all arms but the ghost: arm, workload and step, word."""
-    double = ghost(comparison)
+    """The verdicts of all arms but the A/A arm: arm, workload and step, word."""
+    excepted = aa_arm(comparison)
     for step in comparison.steps:
         for cell in step.cells:
-            if cell.verdict is not None and cell.arm != double:
+            if cell.verdict is not None and cell.arm != excepted:
                 yield cell.arm, (step.workload, step.step), cell.verdict.word
 
 
@@ -74,7 +74,7 @@ def _places(by_word: dict[Word, list[str]]) -> str:
 
 
 def _why(comparison: Comparison) -> str:
-    others = set(comparison.arms) - {comparison.base, ghost(comparison)}
+    others = set(comparison.arms) - {comparison.base, aa_arm(comparison)}
     if not others:
         return "there is no arm beside the base"
     return comparison.incomplete or "no step that is done has a headline"

@@ -43,7 +43,7 @@ def form(comparison: Comparison) -> Json:
         "plan": plan.get("name"),
         "base": comparison.base,
         "arms": comparison.arms,
-        "ghost": ghost(comparison),
+        "ghost": aa_arm(comparison),
         "blocks": comparison.blocks,
         "unverified": comparison.unverified,
         "nodes": _nodes(comparison.nodes),
@@ -62,8 +62,8 @@ def form(comparison: Comparison) -> Json:
     return {key: _finite(value) for key, value in found.items()}
 
 
-def ghost(comparison: Comparison) -> str | None:
-    """The arm that is shown and is a double of another; None where the plan has none."""
+def aa_arm(comparison: Comparison) -> str | None:
+    """The A/A arm that is shown; None where the plan has none."""
     same = {arm["name"] for arm in comparison.plan.get("arms", []) if arm.get("same_as")}
     return next((arm for arm in comparison.arms if arm in same), None)
 

@@ -61,8 +61,8 @@ def points(
 ) -> tuple[Point, ...]:
     """Where `server`'s data are kept in this workload, whose use has a `save`: of each fill.
 
-    The first fill has the key that it would have alone. A ghost has fills of its own; the hidden
-    repeats of the base are the base once more, and share its copies.
+    The first fill has the key that it would have alone. An A/A arm that is shown has
+    fills of its own; hidden ones are the base once more, and share its copies.
     """
     assert use.save is not None
     saved = next(step for step in steps if step.name == use.save.removeprefix(SAVE))

@@ -50,10 +50,10 @@ def refused(old: Json, new: Json, highest: int) -> str | None:
     judges = [(one.get("verdict") or {}).get("judge", JUDGE_BEFORE) for one in (old, new)]
     if highest and judges[0] != judges[1]:
         return f"`verdict.judge` is {json.dumps(judges[1])} now and was {json.dumps(judges[0])}"
-    doubled = any(arm.get("same_as") for arm in old.get("arms", []))
-    if doubled and new.get("base") != old.get("base"):
+    has_aa_arm = any(arm.get("same_as") for arm in old.get("arms", []))
+    if has_aa_arm and new.get("base") != old.get("base"):
         return (
-            f"`base` is {json.dumps(new.get('base'))} now, but there are doubles of "
+            f"`base` is {json.dumps(new.get('base'))} now, but there are A/A arms of "
             f"{json.dumps(old.get('base'))} (another base is compared with by `--base`)"
         )
     old_arms = {arm["name"]: arm for arm in old.get("arms", [])}

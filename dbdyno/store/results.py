@@ -281,8 +281,8 @@ class Results:
         """The numbers of the blocks that the plan comprises in this folder, done or to do.
 
         Usually 1 to `schedule.blocks`. Blocks that were done before an arm was added lack that arm:
-        they are kept for the arms they have, and others with higher numbers are done. Repeats of
-        the base, which are not shown, may be missing.
+        they are kept for the arms they have, and others with higher numbers are done. A/A arms
+        that are not shown may be missing.
         """
         wanted = {arm.name for arm in plan.arms if arm.shown}
         short = {

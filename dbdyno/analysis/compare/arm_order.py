@@ -20,7 +20,7 @@ from dbdyno.store import BlockFolder
 Run = tuple[int, str, str]
 """A block's number, a workload, an arm."""
 Predecessors = Mapping[Run, str]
-"""The arm that ran before on the same host; the base for one of its doubles."""
+"""The arm that ran before on the same host; the base for a hidden A/A arm."""
 
 
 def with_orders(
@@ -55,7 +55,7 @@ def predecessors(blocks: Sequence[BlockFolder], arms: Arms, plan: Json) -> dict[
             for arm in order:
                 if block.host in last:
                     found[block.number, workload, arm] = last[block.host]
-                last[block.host] = arms.base if arm in arms.doubles else arm
+                last[block.host] = arms.base if arm in arms.hidden_aa_arms else arm
     return found
 
 

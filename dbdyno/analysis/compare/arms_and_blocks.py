@@ -1,6 +1,6 @@
 """Which arms and blocks of a result are shown, and how much of the plan is done.
 
-A double of the base that is not shown is no arm of its own: it is the base once more.
+An A/A arm that is not shown is no arm of its own: it is the base once more.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Arms:
     """The arms of a result, by what they are to its comparison."""
 
     shown: tuple[str, ...]  # the base first
-    doubles: tuple[str, ...]  # of the base, not shown: references beside it
-    ghost: str | None  # a double of the base that is compared with it like any other arm
+    hidden_aa_arms: tuple[str, ...]  # not shown: references beside the base
+    aa_arm: str | None  # shown, compared with the base like any other arm
     planned: tuple[str, ...]  # all, in the plan's order
 
     @property
@@ -41,8 +41,8 @@ def arms(plan: Json, base: str | None) -> Arms:
     same = [arm["name"] for arm in its if arm.get("same_as") == first]
     return Arms(
         shown=(first, *(name for name in names if name != first)),
-        doubles=tuple(name for name in same if name not in names),
-        ghost=next((name for name in same if name in names), None),
+        hidden_aa_arms=tuple(name for name in same if name not in names),
+        aa_arm=next((name for name in same if name in names), None),
         planned=tuple(arm["name"] for arm in its),
     )
 

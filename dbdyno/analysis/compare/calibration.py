@@ -1,4 +1,4 @@
-"""The comparison of the base with its double: how often verdicts err on this host.
+"""The comparison of the base with its A/A arm: how often verdicts err on this host.
 
 Nothing differs between the two, so whatever is said to have changed is a false alarm, and how far
 apart they seem is the noise that every other comparison has, too.
@@ -29,7 +29,7 @@ def calibration(
     blocks_each: int | None,
     minutes: float | None = None,
 ) -> Calibration | None:
-    """The base's double `arm` by the whole procedure, in comparisons of so many blocks each.
+    """The base's A/A arm `arm` by the whole procedure, in comparisons of so many blocks each.
 
     `blocks_each` None: all blocks are one comparison; `minutes`: what a block takes. Blocks that
     make no whole comparison are left out. None where there is no comparison of at least two blocks.

@@ -65,15 +65,15 @@ def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
         steps=tuple(explained(_with_verdicts(row, said, aims), aims) for row in rows),
         overall=tuple(one for its in said.values() for one in its.judged.overall),
         calibration=None
-        if arms.ghost is None
-        else _calibration(arms.ghost, contests[arms.ghost], rules),
+        if arms.aa_arm is None
+        else _calibration(arms.aa_arm, contests[arms.aa_arm], rules),
     )
 
 
-def _calibration(ghost: str, contests: Sequence[Contest], rules: Rules) -> Calibration | None:
-    """The base beside its double, and what that says of the nodes."""
+def _calibration(aa_arm: str, contests: Sequence[Contest], rules: Rules) -> Calibration | None:
+    """The base beside its A/A arm, and what that says of the nodes."""
     found = calibration(
-        ghost, contests, rules.aims, blocks_each=rules.blocks_each, minutes=rules.minutes
+        aa_arm, contests, rules.aims, blocks_each=rules.blocks_each, minutes=rules.minutes
     )
     if found is None:
         return None

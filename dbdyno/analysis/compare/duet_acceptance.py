@@ -22,7 +22,7 @@ from dbdyno.stats import interval, significance
 from dbdyno.store import Results
 
 LEVEL = 0.05
-"""At which the base and its ghost may not differ."""
+"""At which the base and its A/A arm may not differ."""
 
 
 def accepted(folders: Mapping[float, Path]) -> Json:

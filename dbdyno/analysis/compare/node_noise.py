@@ -1,6 +1,6 @@
 """The nodes of a calibration beside each other: how fast, how noisy, and how fair each is.
 
-Between the base and its double nothing differs, on any node. Pairs are within nodes, so that one
+Between the base and its A/A arm nothing differs, on any node. Pairs are within nodes, so that one
 that is slower harms no comparison; one that is noisier or not fair does.
 """
 
@@ -37,7 +37,7 @@ class _Figures:
 def noises(contests: Sequence[Contest], where: Nodes, aims: Aims) -> tuple[NodeNoise, ...]:
     """Each node, and in what it is unlike the others; nothing of fewer than two nodes.
 
-    `contests`: of the base's double.
+    `contests`: of the base's A/A arm.
     """
     blocks = by_node({block: block for block in where}, where)
     if len(blocks) < NODES_MIN:
@@ -139,7 +139,7 @@ def _levels(contests: Iterable[Contest], where: Nodes) -> dict[int, float]:
 
 
 def _biases(contests: Iterable[Contest]) -> dict[int, float]:
-    """How much faster the double was than the base in each block: the mean log of its steps."""
+    """How much faster the A/A arm was than the base in each block: the mean log of its steps."""
     found: dict[int, list[float]] = {}
     for contest in contests:
         sign = BETTER_BY[contest.headline] or 1

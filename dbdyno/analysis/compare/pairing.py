@@ -169,7 +169,7 @@ class Facing:
 
 
 def facing(runs: Sequence[StepRun], bases: Sequence[StepRun], units: Units | None = None) -> Facing:
-    """The runs of an arm in a step beside all of the base in it, its own before its doubles'.
+    """The runs of an arm in a step beside all of the base in it, its own before hidden A/A arms'.
 
     `units`: what the tests count; None: blocks.
     """
@@ -197,7 +197,7 @@ def of_halves(base: StepRun, run: StepRun, name: str) -> tuple[float, float] | N
 def _by_nearness(run: StepRun, bases: Sequence[StepRun]) -> tuple[StepRun, ...]:
     """By how many places lie between, of two that are equally far the earlier first.
 
-    Where a place is not known they stay as they are, the base itself before its doubles.
+    Where a place is not known they stay as they are, the base itself before hidden A/A arms.
     """
     here = run.position
     if here is None or len(bases) < 2 or any(base.position is None for base in bases):

@@ -73,7 +73,7 @@ def alike(runs: Sequence[StepRun]) -> Sequence[StepRun]:
 def row(where: Where, arms: Arms, runs: Sequence[StepRun], units: Units | None = None) -> Row:
     """A step with all arms, of these runs."""
     by_arm = {arm: tuple(run for run in runs if run.arm == arm) for arm in arms.planned}
-    bases = [run for arm in (arms.base, *arms.doubles) for run in by_arm[arm]]
+    bases = [run for arm in (arms.base, *arms.hidden_aa_arms) for run in by_arm[arm]]
     faced = {arm: facing(by_arm[arm], bases, units) for arm in arms.shown[1:]}
     cells = tuple(_cell(arm, by_arm[arm], faced.get(arm)) for arm in arms.shown)
     step = StepComparison(

@@ -59,7 +59,7 @@ def _of_step(
     """Of each arm that the result compares in a step: both its ratios, as logarithms."""
     where = Where(step.workload, step.ordinal, step.step)
     here = [run for run in runs if Where.of(run) == where]
-    bases = [run for arm in (arms.base, *arms.doubles) for run in here if run.arm == arm]
+    bases = [run for arm in (arms.base, *arms.hidden_aa_arms) for run in here if run.arm == arm]
     for cell in step.cells:
         if cell.arm == arms.base or cell.ratio is None or step.headline is None:
             continue

@@ -139,9 +139,9 @@ def table(comparison: Comparison) -> Table | None:
         arm=one.arm,
         columns=columns,
         rows=rows,
-        note=f"{comparison.base} against its double {one.arm}. sd: standard deviation of the ratio "
-        "between blocks, with its 95 % interval; visible: the smallest change that one comparison "
-        "finds; largest: 97.5 % of comparisons of equal arms see less."
+        note=f"{comparison.base} against its A/A arm {one.arm}. sd: standard deviation of the "
+        "ratio between blocks, with its 95 % interval; visible: the smallest change that one "
+        "comparison finds; largest: 97.5 % of comparisons of equal arms see less."
         + (
             ""
             if uniform is None

@@ -53,9 +53,9 @@ def table(comparison: Comparison) -> Table | None:
             Row(cells=tuple(_cells(fill)), group=fill.workload if several else "")
             for fill in one.fills
         ),
-        note="Standard deviations of the ratio of ghost to base, with 95 % intervals; “not seen”: "
-        "the scatter between blocks explains all. Added: the scatter of the fills' means, noise "
-        "of their blocks with it, which widens intervals of results that have one fill.",
+        note="Standard deviations of the ratio of A/A arm to base, with 95 % intervals; “not "
+        "seen”: the scatter between blocks explains all. Added: the scatter of the fills' means, "
+        "noise of their blocks with it, which widens intervals of results that have one fill.",
     )
 
 

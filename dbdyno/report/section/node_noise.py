@@ -11,7 +11,7 @@ from dbdyno.report import number
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import verdicts
 
-WORDS: dict[Unlikeness, str] = {"level": "speed", "noise": "noise", "bias": "ghost"}
+WORDS: dict[Unlikeness, str] = {"level": "speed", "noise": "noise", "bias": "A/A arm"}
 """In what a node is unlike, as columns call it."""
 
 
@@ -21,7 +21,7 @@ def sentence(nodes: Sequence[NodeNoise]) -> str:
         return ""
     found = [f"{node.node} {'; '.join(_said(node, nodes))}" for node in nodes if node.unlike]
     if not found:
-        return f"None of {len(nodes)} nodes is unlike the others in speed, noise or ghost."
+        return f"None of {len(nodes)} nodes is unlike the others in speed, noise or A/A arm."
     harmful = any(what != "level" for node in nodes for what in node.unlike)
     follows = (
         "Leave out nodes that are noisy or unfair"
@@ -43,7 +43,7 @@ def _said(one: NodeNoise, nodes: Sequence[NodeNoise]) -> Iterable[str]:
             yield f"(noisier: scatter of {verdicts.measured(one.sd)}{usual})"
         elif what == "bias" and one.bias is not None:
             way = "slower" if one.bias < 0 else "faster"
-            yield f"(its ghost is {_size(one.bias)} {way} than the base)"
+            yield f"(its A/A arm is {_size(one.bias)} {way} than the base)"
 
 
 def _size(change: float) -> str:
@@ -55,7 +55,7 @@ def table(comparison: Comparison) -> Table | None:
     one = comparison.calibration
     if one is None or not one.nodes:
         return None
-    title = f"How {comparison.base} and its ghost ran on each node"
+    title = f"How {comparison.base} and its A/A arm ran on each node"
     return Table(
         name="node-noise",
         title=title,
@@ -68,14 +68,14 @@ def table(comparison: Comparison) -> Table | None:
             Column(text="blocks"),
             Column(text="speed, %", title="of the base by that of the median node, 95 % interval"),
             Column(text="noise, %", title="standard deviation of the ratio between its blocks"),
-            Column(text="ghost, %", title=f"{one.arm} by {comparison.base}, 95 % interval"),
+            Column(text="A/A arm, %", title=f"{one.arm} by {comparison.base}, 95 % interval"),
             Column(text="unlike in", left=True),
         ),
         rows=tuple(Row(cells=tuple(_cells(node))) for node in one.nodes),
         note="Over all steps, by throughput. Speed: the base's by that of the median node, the "
-        "median of a block's steps. Noise: standard deviation of the ratio of ghost to base "
-        "between the node's blocks. Ghost: that ratio, as a change. Unlike: against the median of "
-        "the others, by Benjamini-Hochberg over all nodes at "
+        "median of a block's steps. Noise: standard deviation of the ratio of A/A arm to base "
+        "between the node's blocks. A/A arm: that ratio, as a change. Unlike: against the median "
+        "of the others, by Benjamini-Hochberg over all nodes at "
         f"{verdicts.percent(comparison.aims.level)}. Speed has to differ by more than "
         f"{verdicts.percent(comparison.aims.margin)}; less noise is no harm.",
     )

@@ -104,7 +104,7 @@ def of_arms(plan: Plan, prepared: Prepared) -> Iterator[str]:
 def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
     """An arm: engine, version, folder, preset and what departs from it."""
     if arm.same_as is not None:
-        yield of_double(arm)
+        yield of_aa_arm(arm)
         return
     base = " (base)" if arm.name == plan.base else ""
     if not can(arm, "clock"):
@@ -185,10 +185,10 @@ def of_group(plan: Plan, arms: Sequence[Arm], prepared: Prepared) -> Iterator[st
         yield from (f"    {sentence}" for sentence in sentences if sentence not in shared)
 
 
-def of_double(arm: Arm) -> str:
-    """A double of the base: the ghost, or the base once more."""
+def of_aa_arm(arm: Arm) -> str:
+    """An A/A arm: the one that is shown, or the base once more."""
     if arm.shown:
-        return f"arm {arm.name}: a double of {arm.same_as}, compared with it like any other arm"
+        return f"arm {arm.name}: {arm.same_as} once more (A/A), compared with it like any other arm"
     most = schedule.OTHERS_MAX
     return f"arm {arm.name}: {arm.same_as} once more, so that at most {most} others lie between"
 

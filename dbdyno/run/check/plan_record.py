@@ -27,6 +27,9 @@ from dbdyno.run.check.preflight import load
 from dbdyno.run.driver import registry
 from dbdyno.run.prepared import Prepared
 
+KEYS = {"aa_arm": "ghost"}
+"""The keys of plan.json that have another name in a plan."""
+
 
 def plan_json(plan: Plan, prepared: Prepared) -> Json:
     """plan.json of docs/results.md: what was asked for, and the builds and sizes that it means."""
@@ -98,13 +101,13 @@ def schedule_json(schedule: Schedule) -> Json:
     """
     sliced = schedule.interleave == "slice"
     written = asdict(schedule) | {"slice_s": schedule.turn_s if sliced else None}
-    return said(
+    found = said(
         written,
         Schedule,
         (
             "until_decided",
             "minutes_max",
-            "ghost",
+            "aa_arm",
             "comparison",
             "fills",
             "void",
@@ -114,6 +117,7 @@ def schedule_json(schedule: Schedule) -> Json:
             "writes_in_turn",
         ),
     )
+    return {KEYS.get(key, key): value for key, value in found.items()}
 
 
 def arm_json(arm: Arm, of: Build | None) -> Json:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dbdyno import plan
 from dbdyno.model import Arm, Plan, Schedule
 from dbdyno.model.error import PlanError
-from dbdyno.plan import double, schedule
+from dbdyno.plan import aa_arm, schedule
 
 PLAN = """
 base = "old"
@@ -27,7 +27,7 @@ fake = { default_us = 90 }
 name = "insert-benchmark"
 parameters = { rows = 1000, seconds = 1 }
 [schedule]
-GHOST
+AA_ARM
 """
 
 
@@ -44,7 +44,7 @@ def with_others(others: int, *, seed: int = 1, blocks: int = 1) -> Plan:
         text="",
         seed=seed,
         base="base",
-        arms=double.with_doubles(arms, "base", ghost=False),
+        arms=aa_arm.with_aa_arms(arms, "base", aa_arm=False),
         workloads=(),
         schedule=Schedule(blocks=blocks),
     )
@@ -59,14 +59,14 @@ def gaps(order: tuple[str, ...]) -> list[int]:
 # --- Which ones --------------------------------------------------------------------------------
 
 
-def test_a_ghost_is_the_base_under_another_name_and_an_arm_like_others() -> None:
-    made = parse(PLAN.replace("GHOST", "ghost = true"))
+def test_an_aa_arm_is_the_base_under_another_name_and_an_arm_like_others() -> None:
+    made = parse(PLAN.replace("AA_ARM", "aa_arm = true"))
     assert [arm.name for arm in made.arms] == ["old", "new", "ghost"]
-    old, _, ghost = made.arms
-    assert ghost == replace(old, name="ghost", same_as="old")
-    assert ghost.shown
-    assert made.schedule.ghost
-    assert [arm.name for arm in parse(PLAN.replace("GHOST", "")).arms] == ["old", "new"]
+    old, _, aa_arm = made.arms
+    assert aa_arm == replace(old, name="ghost", same_as="old")
+    assert aa_arm.shown
+    assert made.schedule.aa_arm
+    assert [arm.name for arm in parse(PLAN.replace("AA_ARM", "")).arms] == ["old", "new"]
 
 
 @pytest.mark.parametrize(
@@ -74,15 +74,15 @@ def test_a_ghost_is_the_base_under_another_name_and_an_arm_like_others() -> None
     [(0, []), (4, []), (5, [2]), (8, [2]), (9, [2, 3]), (13, [2, 3, 4])],
 )
 def test_the_base_runs_once_for_each_four_other_arms(others: int, repeats: list[int]) -> None:
-    doubles = [arm for arm in with_others(others).arms if arm.same_as is not None]
-    assert [arm.name for arm in doubles] == [f"base.again{number}" for number in repeats]
-    assert all(arm.same_as == "base" and not arm.shown for arm in doubles)
+    hidden = [arm for arm in with_others(others).arms if arm.same_as is not None]
+    assert [arm.name for arm in hidden] == [f"base.again{number}" for number in repeats]
+    assert all(arm.same_as == "base" and not arm.shown for arm in hidden)
 
 
-def test_the_ghost_counts_among_the_other_arms() -> None:
+def test_the_aa_arm_counts_among_the_other_arms() -> None:
     arms = [Arm(name=name, engine="fake") for name in "abcde"]
-    assert len(double.with_doubles(arms, "a", ghost=False)) == 5
-    made = double.with_doubles(arms, "a", ghost=True)
+    assert len(aa_arm.with_aa_arms(arms, "a", aa_arm=False)) == 5
+    made = aa_arm.with_aa_arms(arms, "a", aa_arm=True)
     assert [arm.name for arm in made[5:]] == ["ghost", "a.again2"]
 
 
@@ -91,24 +91,31 @@ def test_the_ghost_counts_among_the_other_arms() -> None:
     [
         (
             ("arms.new", "arms.ghost"),
-            "key `arms.ghost`: `ghost` is the base's double with ghost = true; rename the arm, or "
-            "remove `ghost`",
+            "key `arms.ghost`: `ghost` is the A/A arm's name; rename the arm, or "
+            "remove `schedule.aa_arm`",
         ),
         (
             ("arms.new", 'arms."old.again2"'),
-            "key `arms.old.again2`: names that end like this (`.again2`) are those of the base's "
-            "repeats; rename the arm",
+            "key `arms.old.again2`: names that end like this (`.again2`) are those of hidden A/A "
+            "arms; rename the arm",
         ),
     ],
 )
-def test_the_names_of_doubles_are_refused(change: tuple[str, str], line: str) -> None:
+def test_the_names_of_aa_arms_are_refused(change: tuple[str, str], line: str) -> None:
     with pytest.raises(PlanError) as error:
-        parse(PLAN.replace("GHOST", "ghost = true").replace(*change))
+        parse(PLAN.replace("AA_ARM", "aa_arm = true").replace(*change))
     assert str(error.value) == f"/plans/p.toml: {line}"
 
 
+def test_an_older_plan_calls_the_aa_arm_ghost() -> None:
+    older, newer = (PLAN.replace("AA_ARM", f"{key} = true") for key in ("ghost", "aa_arm"))
+    assert parse(older).arms == parse(newer).arms
+    with pytest.raises(PlanError, match=r"key `schedule\.gohst`: .*`aa_arm`"):
+        parse(PLAN.replace("AA_ARM", "gohst = true"))
+
+
 def test_an_arm_may_be_called_ghost_where_there_is_none() -> None:
-    made = parse(PLAN.replace("GHOST", "").replace("arms.new", "arms.ghost"))
+    made = parse(PLAN.replace("AA_ARM", "").replace("arms.new", "arms.ghost"))
     assert [(arm.name, arm.same_as) for arm in made.arms] == [("old", None), ("ghost", None)]
 
 
@@ -126,7 +133,7 @@ def test_at_most_four_other_arms_lie_before_between_and_after_the_bases_runs(
 
 
 @given(st.integers(1, 20), st.integers(0, 1000))
-def test_the_others_keep_their_order_whether_or_not_the_base_is_repeated(
+def test_the_others_keep_their_order_whether_or_not_there_are_hidden_aa_arms(
     others: int, seed: int
 ) -> None:
     def of_others(made: Plan) -> list[list[str]]:

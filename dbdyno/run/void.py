@@ -64,9 +64,7 @@ def of_step(step: StepFolder, limits: Void) -> Iterator[Disturbance]:
         return
     ends = {reading.moment: reading for reading in step.host()}
     if "open" in ends and "close" in ends:
-        yield from of_window(
-            ends["open"], ends["close"], limits, f"{record.name} of {record.arm}"
-        )
+        yield from of_window(ends["open"], ends["close"], limits, f"{record.name} of {record.arm}")
 
 
 def of_window(opened: Reading, closed: Reading, limits: Void, where: str) -> Iterator[Disturbance]:

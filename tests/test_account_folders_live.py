@@ -16,6 +16,7 @@ import pytest
 import mysql_place
 from dbdyno.engine import Place, Server, golden
 from dbdyno.engine.arm_server import provide
+from dbdyno.engine.golden_copy import Origin
 from dbdyno.host import account, data_folder
 from dbdyno.model import Arm
 from dbdyno.model.error import HostError, ServerError
@@ -26,6 +27,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can run servers as another account"),
 ]
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+ORIGIN = Origin(workload="w", step="s", block_begun_unix_ns=5)
 CHANGES = ("os.chown", "os.chmod", "os.mkdir", "os.link", "os.truncate")
 """Audit events whose first value names what is changed."""
 
@@ -94,7 +96,7 @@ def test_root_writes_nothing_below_a_folder_of_the_account(engine: str) -> None:
             server.start()
             server.create_database("ib")
             server.join_standbys()
-            kept = server.keep({"seed": 1}, {"workload": "w", "step": "s"})
+            kept = server.keep({"seed": 1}, ORIGIN)
             server.prepare_from(kept, shared_blocks=False)
             server.start()
             assert golden.find(place.data_root, kept.key) == kept
@@ -159,7 +161,7 @@ def test_what_is_no_file_is_not_kept(place: Place) -> None:
         assert server.data_dir is not None
         (server.data_dir / "base" / "shadow").symlink_to("/etc/shadow")
         with pytest.raises(ServerError, match=r"shadow` is no file or folder"):
-            server.keep({"seed": 1}, {"workload": "w", "step": "s"})
+            server.keep({"seed": 1}, ORIGIN)
         assert golden.marked(place.data_root) == []
     finally:
         server.stop(crash=True)

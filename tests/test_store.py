@@ -59,12 +59,14 @@ def test_lines_come_back_as_they_were_written(tmp_path: Path) -> None:
     assert path.read_bytes().count(b"\n") == 3
 
 
-def test_lines_are_appended_never_rewritten(tmp_path: Path) -> None:
+def test_lines_are_appended_where_they_go_on_and_never_rewritten(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     for number in range(2):
-        with store.Lines(path) as lines:
+        with store.Lines(path, goes_on=True) as lines:
             lines.write({"number": number})
     assert list(store.read_lines(path)) == [{"number": 0}, {"number": 1}]
+    with pytest.raises(FileExistsError):
+        store.Lines(path)
 
 
 def test_closing_twice_does_no_harm(tmp_path: Path) -> None:

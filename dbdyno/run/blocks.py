@@ -35,6 +35,7 @@ from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch, rest_leg
 from dbdyno.run.starting_state import Point
 from dbdyno.store import Results
+from dbdyno.store.folder_lock import FolderLock
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 """Errors of a disk without room: no arm is at fault, and the next attempt would meet it, too."""
@@ -63,7 +64,9 @@ def run(plan: Plan, parent: Path, *, wait: bool = False) -> Outcome:
 
 @contextmanager
 def opened(plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
-    """The lab of a plan, checked whole, with its result folder; whoever calls it has the lock.
+    """The lab of a plan, checked whole, with its result folder, which no other lab has meanwhile.
+
+    Whoever calls it has the host's lock.
 
     `quiet`: nothing is shown on the way.
     """
@@ -71,9 +74,10 @@ def opened(plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
     golden.sweep(starting_state.data_root(plan), plan.wal_dir)
     with Watch([], quiet=quiet) as watch:
         prepared = ready(plan, Results.begun_plan(parent / plan.name), watch.say)
-        results = begun(parent, plan, prepared, host_facts(plan, prepared))
-        commits.keep(plan, prepared.builds, results, watch.say)
-        yield Lab(plan=plan, prepared=prepared, results=results, watch=watch)
+        with FolderLock(parent / plan.name, leftovers.boot_id()):
+            results = begun(parent, plan, prepared, host_facts(plan, prepared))
+            commits.keep(plan, prepared.builds, results, watch.say)
+            yield Lab(plan=plan, prepared=prepared, results=results, watch=watch)
 
 
 def begun(parent: Path, plan: Plan, prepared: Prepared, host: Json) -> Results:

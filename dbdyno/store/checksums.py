@@ -18,6 +18,8 @@ from dbdyno.store.file import REMEDY, read_struct_if_there
 DONE = "done.json"
 """The file of a block that holds the checksums of all others."""
 
+FINISHED = 0o444
+"""The rights on files of a finished block: all may read them."""
 Checksums = Mapping[str, str]
 """SHA-256 in hexadecimal digits, by a file's name from the block's folder on."""
 
@@ -33,6 +35,12 @@ class Damaged:
 def of_block(block: Path) -> dict[str, str]:
     """The checksums of all files of a block, but for its done.json."""
     return {name: _sha256(block / name) for name in _names(block) if name != DONE}
+
+
+def protect(block: Path) -> None:
+    """Takes the right to write a finished block's files; its folders stay writable, as for rm."""
+    for name in _names(block):
+        (block / name).chmod(FINISHED)
 
 
 def read(block: Path) -> Checksums | None:

@@ -78,9 +78,10 @@ class Lines:
     No buffer of our own: lines survive a kill of this process, the sync is for a power failure.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, goes_on: bool = False) -> None:
+        """A new file; `goes_on`: one that may be there. Raises FileExistsError."""
         self.path = path
-        self._file = path.open("ab", buffering=0)
+        self._file = path.open("ab" if goes_on else "xb", buffering=0)
 
     def write(self, value: object) -> None:
         """Append a Struct, dataclass or dict as a line. Raises ValueError as `write_json` does."""

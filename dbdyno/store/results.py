@@ -22,7 +22,7 @@ from dbdyno.model.figures import FIGURES, changes_since
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.looks import Looks
 from dbdyno.model.suspects import CommitsBetween, CommitsFile
-from dbdyno.store import checksums, continuation, profile, schema, void_blocks
+from dbdyno.store import checksums, continuation, folder_lock, profile, schema, void_blocks
 from dbdyno.store.derived_cache import Shelf, code_version
 from dbdyno.store.file import (
     read_json,
@@ -352,7 +352,7 @@ class Results:
     def end_block(self, number: int, took: Took | None = None, *disturbed: str) -> None:
         """Say that the block is complete: from now on it is judged, though it was `disturbed`.
 
-        Its done.json has the checksums of all its other files.
+        Its done.json has the checksums of all its other files, and nobody may write them any more.
         """
         folder = self._block_path(number)
         done = BlockDone(
@@ -363,6 +363,7 @@ class Results:
             sha256=checksums.of_block(folder),
         )
         write_json(folder / checksums.DONE, done)
+        checksums.protect(folder)
 
     def run_folder(self, number: int, arm: str) -> Path:
         """The folder of an arm's run in block `number`, made where it is missing."""
@@ -414,7 +415,7 @@ class Results:
 
 
 def _create(folder: Path, plan: Json) -> Results:
-    if folder.is_dir() and any(folder.iterdir()):
+    if folder.is_dir() and any(item.name != folder_lock.FILE for item in folder.iterdir()):
         raise ResultError(f"{folder}: is not empty and no result folder; choose another --out")
     try:
         folder.mkdir(parents=True, exist_ok=True)

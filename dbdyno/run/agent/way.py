@@ -22,6 +22,7 @@ from dbdyno.run.lab import Lab
 from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import Watch
 from dbdyno.store import Results
+from dbdyno.store.folder_lock import FolderLock
 
 
 def is_needed(plan: Plan) -> bool:
@@ -51,6 +52,7 @@ class OverHosts:
                 stack.enter_context(HostLock(plan=plan.name, wait=self._wait))
             pinned = Results.begun_plan(parent / plan.name)
             prepared, facts = opened(plan, parts, sites, pinned, watch)
+            stack.enter_context(FolderLock(parent / plan.name, leftovers.boot_id()))
             results = runner.begun(parent, plan, prepared, facts[base_host(plan)])
             for name, its in facts.items():
                 if name is not None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dbdyno.host import leftovers
 from dbdyno.model import Block, Json, Plan
 from dbdyno.model.error import HostError, PlanError, ResultError
 from dbdyno.run.agent import wire
@@ -26,6 +27,7 @@ from dbdyno.run.slurm.cluster import Asked, Cluster, JobState
 from dbdyno.run.slurm.collect import Ending
 from dbdyno.run.slurm.spool import PREPARE, Part, Spool
 from dbdyno.store import Results
+from dbdyno.store.folder_lock import FolderLock
 
 PREPARE_TRIES_MAX = 3
 """How often the plan's check is submitted when nodes fail under it."""
@@ -66,7 +68,8 @@ class Slurm:
         with Watch([], quiet=quiet) as watch:
             cluster = self._cluster(watch.say, patience_s=self._times.patience_s)
             nodes = cluster.refuse_unfit(self._asked)
-            with spool.locked() as lock:
+            folder = FolderLock(parent.absolute() / plan.name, leftovers.boot_id())
+            with spool.locked() as lock, folder:
                 self._jobs = Jobs(
                     cluster=cluster,
                     asked=self._asked,

@@ -365,7 +365,7 @@ def fairness(raw: Raw, role: str, kind: str) -> dict[str, Any]:
         "rates": rates,
         "jain": sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates)),
         "finish_s": finish,
-        "slices": [tenths(raw, role, n, column) for n in clients],
+        "tenths": [tenths(raw, role, n, column) for n in clients],
     }
     if finish:
         found |= {"min_s": min(finish), "max_s": max(finish), "diff_s": max(finish) - min(finish)}

@@ -241,7 +241,7 @@ arms = ["old", "new"]
 def test_a_duet_becomes_turns() -> None:
     rest = f'[schedule]\ninterleave = "duet"\nduet = "forced"\n{WORKLOAD}'
     plan = made(*many(2), rest=rest)
-    assert (plan.schedule.interleave, plan.schedule.duet_forced) == ("slice", False)
+    assert (plan.schedule.interleave, plan.schedule.duet_forced) == ("turn", False)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_noise_is_the_spread_of_log_ratios_with_its_interval() -> None:
     assert (found["blocks"], found["mean_percent"]) == (4, 0)
 
 
-@pytest.mark.parametrize("way", ["run", "step", "slice"])
+@pytest.mark.parametrize("way", ["run", "step", "turn"])
 def test_the_plan_of_two_arms_alike_can_be_run_in_every_way(way: str) -> None:
     bench = Bench(generator=Path("/none"), pairs=8, seconds=6, rows=1)
     made = plan.parse(interleave.text(bench, way, Path("/data")), None)

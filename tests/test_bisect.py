@@ -246,7 +246,7 @@ def test_the_plan_of_a_test_pins_both_to_the_processor_and_has_one_client(tmp_pa
     made = parse(plans.text(question, sides, index=20, blocks=4, at=file), file)
     assert (made.placement.server_cpus, made.placement.generator_cpus) == ("7", "7")
     assert made.workloads[0].parameters["clients"] == 1
-    assert made.schedule.interleave == "slice"
+    assert made.schedule.interleave == "turn"
     apart = replace(question, by="throughput", processor=None)
     made = parse(plans.text(apart, sides, index=20, blocks=4, at=file), file)
     assert made.placement.server_cpus is None

@@ -89,10 +89,10 @@ def test_a_base_called_aa_arm_has_none() -> None:
         calibration.of(plan.parse(text, Path("/plans/p.toml")), 10, None)
 
 
-def test_the_plan_that_is_shipped_takes_steps_in_slices_from_a_copy() -> None:
+def test_the_plan_that_is_shipped_takes_steps_in_turns_from_a_copy() -> None:
     made = calibration.of(plan.load(ROOT / "plans" / "calibrate-small.toml"), 10, None)
     assert [arm.name for arm in made.arms] == ["pg17", "ghost"]
-    assert made.schedule.interleave == "slice"
+    assert made.schedule.interleave == "turn"
     assert made.workloads[0].save == "post-fill"
 
 

@@ -66,11 +66,11 @@ def test_an_aa_arm_is_the_second_arm(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        (("[arms.b]", '[arms.c]\nversion = "16"\n[arms.b]'), 'there are 3; use "slice" for more'),
+        (("[arms.b]", '[arms.c]\nversion = "16"\n[arms.b]'), 'there are 3; use "turn" for more'),
         (('version = "18"', 'dsn = "postgresql://u@h:5432/d"'), "moves servers from core to core"),
         (("[schedule]", '[server]\ncpus = "0"\n[schedule]'), "key `server.cpus`: interleave"),
         (("[schedule]", '[generator]\ncpus = "0"\n[schedule]'), "key `generator.cpus`: interleave"),
-        (('"duet"', '"slice"\nduet = "forced"'), 'only interleave = "duet" can be forced'),
+        (('"duet"', '"turn"\nduet = "forced"'), 'only interleave = "duet" can be forced'),
         (('"duet"', '"duet"\nduet = "yes"'), "must be \"forced\", not 'yes'"),
         (
             ('"duet"', '"duet"\n[observe]\nwaits = "1s"'),
@@ -171,7 +171,7 @@ def test_too_few_cores_are_refused_unless_forced() -> None:
     core_sets.refuse_few(cores[:2], forced=True)
     with pytest.raises(HostError, match=r'dyno may use 3 here.*duet = "forced" for an estimate'):
         core_sets.refuse_few(cores[:3], forced=False)
-    with pytest.raises(HostError, match=r'dyno may use 1 here; use "slice"$'):
+    with pytest.raises(HostError, match=r'dyno may use 1 here; use "turn"$'):
         core_sets.refuse_few(cores[:1], forced=True)
 
 

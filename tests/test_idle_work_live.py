@@ -50,7 +50,7 @@ settings = {{ {dirty} }}
 [server]
 data_dir = "{data}"
 [schedule]
-interleave = "slice"
+interleave = "turn"
 [schedule.void]
 foreign = 1
 [[hooks]]

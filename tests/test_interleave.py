@@ -54,8 +54,8 @@ def test_each_arm_comes_once_in_each_step_and_round_in_an_order_of_its_own(tmp_p
     of = made(tmp_path)
     steps = preflight.prepare(of).steps["./reads.toml", "a"]
     orders = [schedule.of_step(of, block, step) for block in range(1, 60) for step in steps]
-    rounds = [schedule.of_round(of, 1, steps[1], turn) for turn in range(1, 300)]
-    for drawn in (orders, rounds):
+    turns = [schedule.of_turn(of, 1, steps[1], turn) for turn in range(1, 300)]
+    for drawn in (orders, turns):
         assert {tuple(sorted(order)) for order in drawn} == {("a", "b", "c")}
         counts = Counter(drawn)
         assert len(counts) == 6, "every order comes"
@@ -73,9 +73,9 @@ def test_steps_and_turns_begin_with_the_arm_that_ended_those_before(tmp_path: Pa
             linked[order[0] == schedule.of_step(of, block, before)[-1]] += 1
             linked[order[-1] == schedule.of_step(of, block + 1, step)[0]] += 1
         for turn in range(1, 30):
-            order = schedule.of_round(of, block, steps[1], turn)
-            linked[order[-1] == schedule.of_round(of, block, steps[1], turn + 1)[0]] += 1
-            linked[order[-1] == schedule.of_round(of, block + 1, steps[1], turn)[0]] += 1
+            order = schedule.of_turn(of, block, steps[1], turn)
+            linked[order[-1] == schedule.of_turn(of, block, steps[1], turn + 1)[0]] += 1
+            linked[order[-1] == schedule.of_turn(of, block + 1, steps[1], turn)[0]] += 1
     # All but one in six, which are drawn afresh; of these a third by chance.
     assert linked[False] / linked.total() == pytest.approx(1 / 6 * 2 / 3, abs=0.03)
 
@@ -85,9 +85,9 @@ def test_two_arms_change_places_in_each_turn_and_in_each_block(tmp_path: Path) -
     of = replace(of, arms=of.arms[:2])
     step = preflight.prepare(of).steps["./reads.toml", "a"][1]
     for block, turn in product((1, 7, 13), range(1, 5)):
-        order = schedule.of_round(of, block, step, turn)
-        assert schedule.of_round(of, block, step, turn + 1) == order[::-1]
-        assert schedule.of_round(of, block + 1, step, turn) == order[::-1]
+        order = schedule.of_turn(of, block, step, turn)
+        assert schedule.of_turn(of, block, step, turn + 1) == order[::-1]
+        assert schedule.of_turn(of, block + 1, step, turn) == order[::-1]
 
 
 def steps_that_write(*writes: bool) -> list[Step]:
@@ -121,22 +121,22 @@ def test_the_prelude_ends_with_the_last_step_that_writes(
             "key `schedule.interleave`: no interleave `stp`; did you mean `step`?",
         ),
         (
-            ('"step"', '"step"\nslice_s = 2'),
-            'key `schedule.slice_s`: only interleave = "slice" has turns; write that, or remove it',
+            ('"step"', '"step"\nturn_s = 2'),
+            'key `schedule.turn_s`: only interleave = "turn" has turns; write that, or remove it',
         ),
         (
             ('"step"', '"step"\nwrites_in_turn = true'),
-            'key `schedule.writes_in_turn`: only interleave = "slice" has turns; write that, or '
+            'key `schedule.writes_in_turn`: only interleave = "turn" has turns; write that, or '
             "remove it",
         ),
         (
-            ('"step"', '"slice"\nslice_s = 0.1'),
-            "key `schedule.slice_s`: must be from 0.2 to 60, not 0.1",
+            ('"step"', '"turn"\nturn_s = 0.1'),
+            "key `schedule.turn_s`: must be from 0.2 to 60, not 0.1",
         ),
         (
-            ('"step"', '"slice"'),
+            ('"step"', '"turn"'),
             'key `arms.a.engine`: "fake" has its own clock and cannot take turns; use "step", '
-            'not interleave = "slice"',
+            'not interleave = "turn"',
         ),
         (
             ('engine = "fake"\nfake = { service_us = { point = 110 } }', 'version = "17"\n'
@@ -185,7 +185,7 @@ name = "insert-benchmark"
 steps = STEPS
 SAVE
 [schedule]
-interleave = "slice"
+interleave = "turn"
 writes_in_turn = WRITES
 """
 
@@ -220,7 +220,7 @@ def test_steps_that_write_take_turns_after_what_is_kept_where_the_plan_says_so()
         (("l.i0", "l.x", "cleanup", "qr100"), {}, "step `cleanup` writes and is not measured, so "
          "arms cannot take turns in it; leave it out by `steps`, or save after it"),
         (("l.i0", "l.x", "l.i1"), {"writes": False}, 'step `l.x` writes, and with interleave = '
-         '"slice" arms take turns only in steps that read; leave it out by `steps` or `groups`, or '
+         '"turn" arms take turns only in steps that read; leave it out by `steps` or `groups`, or '
          'use interleave = "run", or say writes_in_turn = true'),
     ],
 )  # fmt: skip

@@ -280,8 +280,8 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
             'key `observe.waits`: must be from "20ms" to "10s", not \'10ms\'',
         ),
         (
-            '[observe]\nwaits = "1s"\n[schedule]\ninterleave = "slice"',
-            'key `observe.waits`: waits cannot be sampled with interleave = "slice"; remove it, or '
+            '[observe]\nwaits = "1s"\n[schedule]\ninterleave = "turn"',
+            'key `observe.waits`: waits cannot be sampled with interleave = "turn"; remove it, or '
             'use "step"',
         ),
         (

@@ -120,8 +120,8 @@ def test_own_scripts_write_unless_the_plan_says_that_they_do_not(folder: Path) -
     assert steps(planned(folder, '["mix.sql"]'))["scripts"].writes
     more = "parameters = { read_only = 1 }"
     assert not steps(planned(folder, '["mix.sql"]', more))["scripts"].writes
-    sliced = more + '\n[schedule]\ninterleave = "slice"\n[arms.b]\nversion = "17"\n'
-    assert len(planned(folder, '["mix.sql"]', sliced).arms) == 2
+    in_turns = more + '\n[schedule]\ninterleave = "turn"\n[arms.b]\nversion = "17"\n'
+    assert len(planned(folder, '["mix.sql"]', in_turns).arms) == 2
 
 
 def test_one_workload_may_be_said_in_one_line(folder: Path) -> None:

@@ -255,10 +255,10 @@ def test_a_program_that_is_not_there_is_named_with_its_key(tmp_path: Path) -> No
         blocks.run(of, tmp_path / "out", wait=True)
 
 
-def test_slices_are_refused_as_a_program_cannot_pause(tmp_path: Path) -> None:
+def test_turns_are_refused_as_a_program_cannot_pause(tmp_path: Path) -> None:
     step = steps_of(written(tmp_path, ""))
-    with pytest.raises(PlanError, match=r'schedule\.interleave: "slice" pauses .* step `mine`'):
-        drivers.refuse_unpausing("slice", [step])
+    with pytest.raises(PlanError, match=r'schedule\.interleave: "turn" pauses .* step `mine`'):
+        drivers.refuse_unpausing("turn", [step])
 
 
 def test_spinning_is_refused_as_a_program_does_not(tmp_path: Path) -> None:

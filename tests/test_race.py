@@ -144,9 +144,9 @@ def test_a_password_is_not_repeated_in_the_message() -> None:
 
 def test_a_noisy_host_asks_for_turns_and_a_quiet_one_has_each_side_alone() -> None:
     turns = plan("17", "18")["schedule"]
-    assert (turns["interleave"], turns["slice_s"]) == ("slice", 0.5)
+    assert (turns["interleave"], turns["turn_s"]) == ("turn", 0.5)
     wide = replace(HOST, cores=16)
-    assert "slice_s" not in plan("17", "18", host=wide)["schedule"]
+    assert "turn_s" not in plan("17", "18", host=wide)["schedule"]
     alone = plan("17", "18", scatter=QUIET)
     assert alone["schedule"]["interleave"] == "run"
     assert alone["workloads"][0]["parameters"]["seconds"] >= sizes.SECONDS_MIN

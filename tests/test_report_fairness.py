@@ -118,7 +118,7 @@ def test_more_clients_than_have_room_are_slowest_median_and_fastest(three: Compa
     def many(run: StepRun) -> tuple[Fairness, ...]:
         rates = tuple(float(rate) for rate in range(100, 113))
         return tuple(
-            replace(fair, rates=rates, slices=((1.0,) * 10,) * 13) for fair in run.roles.fairness
+            replace(fair, rates=rates, tenths=((1.0,) * 10,) * 13) for fair in run.roles.fairness
         )
 
     step = changed(by_name(three, "l.i1"), many)

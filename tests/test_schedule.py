@@ -113,7 +113,7 @@ def test_workloads_of_a_block_are_linked_and_each_has_arms_change_places(workloa
 
 def test_workloads_of_arms_that_are_up_at_once_have_the_order_of_their_block() -> None:
     uses = (WorkloadUse(name="u"), WorkloadUse(name="v"))
-    of = replace(plan(["a", "b"]), workloads=uses, schedule=Schedule(interleave="slice"))
+    of = replace(plan(["a", "b"]), workloads=uses, schedule=Schedule(interleave="turn"))
     block = schedule.block(of, 2)
     assert schedule.passes(of, block) == ((uses[0], block.order), (uses[1], block.order))
 

@@ -31,7 +31,7 @@ config = "x10a"
 memory = "256MB"
 [schedule]
 blocks = 1
-interleave = "slice"
+interleave = "turn"
 [schedule.void]
 foreign = 1
 [[workloads]]

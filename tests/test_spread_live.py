@@ -205,7 +205,7 @@ def test_two_generators_take_turns_with_the_other_arm(
     tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared_by([seat("c1"), seat("c2", offset_ns=10**12)], monkeypatch)
-    turns = 'interleave = "slice"\nslice_s = 0.7'
+    turns = 'interleave = "turn"\nturn_s = 0.7'
     folder = taken(tmp_path, data, turns, ["one", "two"])
     (read,) = [step for step in compare.load(folder).steps if step.step == "read"]
     for cell in read.cells:

@@ -48,7 +48,7 @@ BUDGET = NoiseBudget(
 def made(more: str = "", **schedule: object) -> Plan:
     """The plan as if the fake had turns."""
     of = plan.parse(PLAN.replace("MORE", more), Path("/plans/open.toml"))
-    changed = {"interleave": "slice"} | schedule
+    changed = {"interleave": "turn"} | schedule
     return replace(of, schedule=replace(of.schedule, **changed))
 
 
@@ -139,7 +139,7 @@ def test_turns_are_as_long_as_leaves_least_error(
     errors: dict[str, tuple[float, float]], named: float | None, turn_s: float, tmp_path: Path
 ) -> None:
     find = told(replace(BUDGET, prospects=prospects(**errors)))
-    of = step_lengths.settle(made(slice_s=named), tmp_path / "open", find)
+    of = step_lengths.settle(made(turn_s_chosen=named), tmp_path / "open", find)
     assert of.lengths is not None
     assert (of.lengths.turn_s, of.schedule.turn_s) == (turn_s, turn_s)
 

@@ -245,7 +245,7 @@ def with_cpu(found: list[Kept]) -> list[Kept]:
 def test_each_case_of_delays_is_a_plan(case: delays.Case, tmp_path: Path) -> None:
     written(case, tmp_path)
     made = plan.load(tmp_path / "delays.toml")
-    assert made.schedule.interleave == ("slice" if case.turns else "run")
+    assert made.schedule.interleave == ("turn" if case.turns else "run")
     assert [arm.engine for arm in made.arms] == ["fake" if case.fake else "postgres"] * 2
 
 

@@ -82,7 +82,7 @@ def refuse_few(cores: Sequence[Core], *, forced: bool) -> None:
     if len(cores) >= (CORES_LEAST if forced else CORES_MIN):
         return
     what = f'schedule.interleave: "duet" needs {CORES_MIN} physical cores of one memory node'
-    remedy = 'use "slice"' + (
+    remedy = 'use "turn"' + (
         ', or add duet = "forced" for an estimate without a word' * (len(cores) >= CORES_LEAST)
     )
     raise HostError(f"{what}, and dyno may use {len(cores)} here; {remedy}")

@@ -17,7 +17,7 @@ Capability = Literal[
     "clock",  # it runs in real time: a process somewhere, with a database that can be asked
     "made",  # the lab makes its server, starts and stops it
     "kept",  # its data can be a golden copy
-    "slices",  # its load can pause, so that arms take turns within a step
+    "turns",  # its load can pause, so that arms take turns within a step
     "waits",  # sessions tell what they wait for
     "notices",  # a statement can say something while it runs
     "prewarm",  # it can read a table into its cache as it lies on the disk
@@ -102,7 +102,7 @@ _MYSQL = Traits(
     prepares_begin=False,
     commits_end=True,
     can=frozenset(
-        {"clock", "made", "kept", "slices", "waits", "explain", "binary log", "presets", "source"}
+        {"clock", "made", "kept", "turns", "waits", "explain", "binary log", "presets", "source"}
     ),
 )
 TRAITS: dict[str, Traits] = {

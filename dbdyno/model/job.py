@@ -26,17 +26,17 @@ def settle_s(job: Json) -> float:
     return float((job.get("stop") or {}).get("settle_s", SETTLE_S_DEFAULT))
 
 
-def in_turns(job: Json, slice_s: float) -> Json:
-    """The same job in turns of `slice_s` seconds: what settles is a quarter of a turn at most."""
-    settles_s = settling_s(slice_s)
+def in_turns(job: Json, turn_s: float) -> Json:
+    """The same job in turns of `turn_s` seconds: what settles is a quarter of a turn at most."""
+    settles_s = settling_s(turn_s)
     if settles_s == SETTLE_S_DEFAULT:
         return job
     return job | {"stop": job["stop"] | {"settle_s": settles_s}}
 
 
-def settling_s(slice_s: float) -> float:
-    """How long after a resumption nothing counts in turns of `slice_s` seconds."""
-    return min(SETTLE_S_DEFAULT, SETTLE_SHARE_MAX * slice_s)
+def settling_s(turn_s: float) -> float:
+    """How long after a resumption nothing counts in turns of `turn_s` seconds."""
+    return min(SETTLE_S_DEFAULT, SETTLE_SHARE_MAX * turn_s)
 
 
 def clients(job: Json, role: Json) -> int:

@@ -121,7 +121,7 @@ class Void:
 
 
 TURN_S = 1.0
-"""How long a turn of slices lasts where nobody says it."""
+"""How long a turn lasts where nobody says it."""
 
 
 def fill_of(block: int, fills: int) -> int:
@@ -139,10 +139,10 @@ class Schedule:
     aa_arm: bool = False  # an A/A arm is shown
     comparison: int | None = None  # so many blocks are a comparison each (`dyno calibrate`)
     fills: int = 1  # so many golden copies of each arm, which blocks begin from by turns
-    interleave: str = "run"  # "step", "slice": all are up, and take turns; "duet": both at once
+    interleave: str = "run"  # "step", "turn": all are up, and take turns; "duet": both at once
     duet_forced: bool = False  # also on fewer cores than a duet needs: an estimate, and no word
-    writes_in_turn: bool = False  # slices: also steps that write, all after the one of `save`
-    slice_s: float | None = None  # the length of a turn of slices; None: TURN_S, or as dyno chooses
+    writes_in_turn: bool = False  # turns: also steps that write, all after the one of `save`
+    turn_s_chosen: float | None = None  # of a turn; None: TURN_S, or as dyno chooses
     checkpoint: str | None = None  # "before-step": a CHECKPOINT before each step's first reading
     void: Void = Void()
     repeats_max: int = 2  # how often a block is done again that was disturbed, or the lab failed in
@@ -154,8 +154,8 @@ class Schedule:
 
     @property
     def turn_s(self) -> float:
-        """How long a turn lasts where slices are interleaved."""
-        return TURN_S if self.slice_s is None else self.slice_s
+        """How long a turn lasts where turns are interleaved."""
+        return TURN_S if self.turn_s_chosen is None else self.turn_s_chosen
 
     @property
     def together(self) -> bool:

@@ -102,7 +102,7 @@ class Fairness:
     unit: str  # "rows" or "operations": what is counted
     counts: tuple[int, ...]  # by client, in the window
     rates: tuple[float, ...]  # by client, per second until its own end
-    slices: tuple[tuple[float, ...], ...]  # by client: its rate in ten equal parts of the window
+    tenths: tuple[tuple[float, ...], ...]  # by client: its rate in ten equal parts of the window
     jain: float | None  # (sum x)^2 / (n sum x^2) of the rates: 1 where all are equal
     finish_s: tuple[float, ...]  # by client, since the start; empty for a step bound by time
     min_s: float | None  # the published columns: first and last client to finish,

@@ -136,7 +136,7 @@ def _check_together(plan: Plan, source: str) -> None:
     """Servers that are up at once share the memory out; turns need a clock that all have."""
     how = f'interleave = "{plan.schedule.interleave}"'
     for arm in plan.arms if plan.schedule.together else ():
-        if not can(arm, "slices") and plan.schedule.interleave in ("slice", "duet"):
+        if not can(arm, "turns") and plan.schedule.interleave in ("turn", "duet"):
             sentence = (
                 f'"{arm.engine}" has its own clock and cannot take turns; use "step", not {how}'
             )
@@ -186,7 +186,7 @@ def _check_turns(
         _check_writes(use, rest)
     for step in () if plan.schedule.writes_in_turn else steps:
         if step.writes and step.headline is not None and step.name not in loads:
-            turns = ", or say writes_in_turn = true" * (plan.schedule.interleave == "slice")
+            turns = ", or say writes_in_turn = true" * (plan.schedule.interleave == "turn")
             raise WorkloadError(
                 f"step `{step.name}` writes, and with {how} arms take turns only in steps that "
                 f'read; leave it out by `steps` or `groups`, or use interleave = "run"{turns}'

@@ -18,13 +18,13 @@ def check(plan: Plan, source: str) -> None:
     if plan.schedule.interleave != "duet":
         return
     if len(plan.arms) != ARMS:
-        remedy = "with one add `aa_arm = true`" if len(plan.arms) == 1 else 'use "slice" for more'
+        remedy = "with one add `aa_arm = true`" if len(plan.arms) == 1 else 'use "turn" for more'
         sentence = f'"duet" runs two arms at once, and there are {len(plan.arms)}; {remedy}'
         raise refusal(source, "schedule.interleave", sentence)
     for arm in plan.arms:
         if arm.dsn is not None:
             sentence = '"duet" moves servers from core to core, and dyno does not run this one'
-            raise refusal(source, f"arms.{arm.name}.dsn", f'{sentence}; use "slice"')
+            raise refusal(source, f"arms.{arm.name}.dsn", f'{sentence}; use "turn"')
     placed = {"server": plan.placement.server_cpus, "generator": plan.placement.generator_cpus}
     for table, cpus in placed.items():
         if cpus is not None:
@@ -39,7 +39,7 @@ def check_steps(steps: Sequence[Step]) -> None:
         if not seconds:
             raise WorkloadError(
                 f"step `{step.name}` ends with its work, and a duet swaps cores at half time; "
-                'leave it out by `steps` or `groups`, or use interleave = "slice"'
+                'leave it out by `steps` or `groups`, or use interleave = "turn"'
             )
         if seconds < SECONDS_MIN:
             raise WorkloadError(

@@ -209,8 +209,8 @@ def of_step(plan: Plan, number: int, step: Step) -> tuple[str, ...]:
     return _linked(plan, number + step.ordinal, "step", step.workload)
 
 
-def of_round(plan: Plan, number: int, step: Step, turn: int) -> tuple[str, ...]:
-    """In which order the arms take their turn of this number (from 1), where slices are.
+def of_turn(plan: Plan, number: int, step: Step, turn: int) -> tuple[str, ...]:
+    """In which order the arms take their turn of this number (from 1), where turns are interleaved.
 
     Linked with that of the turn before it, and with that of this turn in the block before.
     """

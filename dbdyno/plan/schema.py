@@ -125,6 +125,11 @@ def _todays_name(blocks: object) -> object:
     return "until decided" if blocks == "auto" else blocks
 
 
+def _todays_interleave(way: object) -> object:
+    """The value of `interleave`, where a plan has the older name of "turn"."""
+    return "turn" if way == "slice" else way
+
+
 class ScheduleForm(Form):
     """The schedule as it is written."""
 
@@ -132,9 +137,11 @@ class ScheduleForm(Form):
     minutes_max: float | int | None = None
     aa_arm: bool = Field(default=False, validation_alias=AliasChoices("aa_arm", "ghost"))
     fills: int = Field(default=Schedule.fills, ge=1, le=64)
-    interleave: str = "run"
+    interleave: Annotated[str, BeforeValidator(_todays_interleave)] = "run"
     duet: str | None = None
-    slice_s: float | int | None = None
+    turn_s: float | int | None = Field(
+        default=None, validation_alias=AliasChoices("turn_s", "slice_s")
+    )
     writes_in_turn: bool = False
     checkpoint: str | None = None
     void: VoidForm = Field(default_factory=VoidForm)

@@ -34,9 +34,9 @@ MINUTES_MAX = 30 * 24 * 60
 THREADS_MAX = 1_024
 """As dyno-loadgen has it, which starts none without a connection."""
 A_THREAD_EACH = "clients"
-INTERLEAVES = ("run", "step", "slice", "duet")
+INTERLEAVES = ("run", "step", "turn", "duet")
 FORCED = "forced"
-SLICE_S_MIN, SLICE_S_MAX = 0.2, 60.0
+TURN_S_MIN, TURN_S_MAX = 0.2, 60.0
 """A turn's seconds: below, switching takes as long as it lasts; above, steps do as well."""
 CHECKPOINTS = ("before-step",)
 WAITS_S_MIN, WAITS_S_MAX = 0.02, 10.0
@@ -69,7 +69,7 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
         fills=form.fills,
         interleave=form.interleave,
         duet_forced=_duet_forced(form, source),
-        slice_s=_slice_s(form, source),
+        turn_s_chosen=_turn_s(form, source),
         writes_in_turn=_writes_in_turn(form, source),
         checkpoint=form.checkpoint,
         void=_void(form.void, source),
@@ -96,7 +96,7 @@ def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
     if not WAITS_S_MIN <= waits_s <= WAITS_S_MAX:
         sentence = f'must be from "20ms" to "10s", not {form.waits!r}'
         raise refusal(source, "observe.waits", sentence)
-    if interleave in ("slice", "duet"):
+    if interleave in ("turn", "duet"):
         sentence = (
             f'waits cannot be sampled with interleave = "{interleave}"; remove it, or use "step"'
         )
@@ -201,21 +201,21 @@ def _rest_s(form: ScheduleForm, source: str) -> float:
     return float(form.rest_s)
 
 
-def _slice_s(form: ScheduleForm, source: str) -> float | None:
-    if form.slice_s is None:
+def _turn_s(form: ScheduleForm, source: str) -> float | None:
+    if form.turn_s is None:
         return None
-    if form.interleave != "slice":
-        sentence = 'only interleave = "slice" has turns; write that, or remove it'
-        raise refusal(source, "schedule.slice_s", sentence)
-    if not SLICE_S_MIN <= form.slice_s <= SLICE_S_MAX:
-        sentence = f"must be from {SLICE_S_MIN:g} to {SLICE_S_MAX:g}, not {form.slice_s:g}"
-        raise refusal(source, "schedule.slice_s", sentence)
-    return float(form.slice_s)
+    if form.interleave != "turn":
+        sentence = 'only interleave = "turn" has turns; write that, or remove it'
+        raise refusal(source, "schedule.turn_s", sentence)
+    if not TURN_S_MIN <= form.turn_s <= TURN_S_MAX:
+        sentence = f"must be from {TURN_S_MIN:g} to {TURN_S_MAX:g}, not {form.turn_s:g}"
+        raise refusal(source, "schedule.turn_s", sentence)
+    return float(form.turn_s)
 
 
 def _writes_in_turn(form: ScheduleForm, source: str) -> bool:
-    if form.writes_in_turn and form.interleave != "slice":
-        sentence = 'only interleave = "slice" has turns; write that, or remove it'
+    if form.writes_in_turn and form.interleave != "turn":
+        sentence = 'only interleave = "turn" has turns; write that, or remove it'
         raise refusal(source, "schedule.writes_in_turn", sentence)
     return form.writes_in_turn
 

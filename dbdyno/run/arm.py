@@ -345,7 +345,7 @@ def new_sampler(path: Path, *, arm: Arm, server: Server, lab: Lab) -> HostSample
 def knows_foreign(arm: Arm, plan: Plan) -> bool:
     """Whether foreign load in this arm's windows can be told from the servers compared.
 
-    One of a DSN may run on this host: in its own windows, and in slices in all, it is no other's.
+    One of a DSN may run on this host: in its own windows, and in turns in all, it is no other's.
     """
-    sliced = plan.schedule.interleave == "slice"
-    return not any(one.dsn is not None for one in (plan.arms if sliced else (arm,)))
+    in_turns = plan.schedule.interleave == "turn"
+    return not any(one.dsn is not None for one in (plan.arms if in_turns else (arm,)))

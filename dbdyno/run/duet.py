@@ -20,7 +20,7 @@ from dbdyno.model.step import SOLO
 from dbdyno.plan.duet import SECONDS_MIN
 from dbdyno.run import step as steps
 from dbdyno.run.measurement import Measurement
-from dbdyno.run.slices import SECOND_NS, Player, Show
+from dbdyno.run.turns import SECOND_NS, Player, Show
 
 SOLO_EVERY = 3
 """Blocks; the third, the sixth and so on have solo turns."""
@@ -50,7 +50,7 @@ class Partner(Player):
     def half(self) -> None:
         """Runs the first half of the window, then what is left of it."""
         window_s = self._measurement.step.job["stop"]["seconds"]
-        self.turn(round(window_s * SECOND_NS) if self.rounds else int(window_s // 2) * SECOND_NS)
+        self.turn(round(window_s * SECOND_NS) if self.turns else int(window_s // 2) * SECOND_NS)
 
     def abandon(self) -> None:
         """Tells the generator that nobody listens any more, so that a turn that goes on ends."""
@@ -71,7 +71,7 @@ class Partner(Player):
     def _go_on(self) -> int:
         """As any player; the first half begins when the warm-up is over."""
         begun_ns = super()._go_on()
-        return begun_ns + (self._warmup_ns if self.rounds == 1 else 0)
+        return begun_ns + (self._warmup_ns if self.turns == 1 else 0)
 
     def _take(self, event: AnyEvent) -> None:
         if isinstance(event, Hello) and event.pid is not None:

@@ -18,12 +18,12 @@ from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
 from dbdyno.model.job import in_turns, settling_s
 from dbdyno.plan import schedule
-from dbdyno.run import duet, profile, slices
+from dbdyno.run import duet, profile, turns
 from dbdyno.run.arm import Run
 from dbdyno.run.duet import Partner
 from dbdyno.run.measurement import Measurement
 from dbdyno.run.progress import Leg
-from dbdyno.run.slices import Player
+from dbdyno.run.turns import Player
 
 OnePlayer = TypeVar("OnePlayer", bound=Player)
 
@@ -70,7 +70,7 @@ def come_to_rest(runs: Sequence[Run]) -> None:
     watch.end("checkpoints made, at rest")
 
 
-def in_turn(runs: Sequence[Run], step: Step) -> None:
+def by_step(runs: Sequence[Run], step: Step) -> None:
     """Every arm takes the step, one after the other in an order drawn for it."""
     first = runs[0]
     by_name = {run.arm.name: run for run in runs}
@@ -81,13 +81,13 @@ def in_turn(runs: Sequence[Run], step: Step) -> None:
         run.do(step_of(run, step))
 
 
-def in_slices(runs: Sequence[Run], step: Step) -> None:
+def by_turn(runs: Sequence[Run], step: Step) -> None:
     """The arms take the step in turns of some seconds."""
     plan, number = runs[0].lab.plan, runs[0].block.number
-    order = partial(schedule.of_round, plan, number, step)
+    order = partial(schedule.of_turn, plan, number, step)
     how: Json = {"order": list(order(1)), "slice_s": plan.schedule.turn_s}
-    leg = sliced_leg(plan, runs[0].use, step)
-    played = partial(slices.play, slice_s=plan.schedule.turn_s, order=order)
+    leg = turns_leg(plan, runs[0].use, step)
+    played = partial(turns.play, turn_s=plan.schedule.turn_s, order=order)
     taken([(run, step_of(run, step)) for run in runs], how, leg, of=Player, play=played)
 
 
@@ -155,8 +155,8 @@ def legs(plan: Plan, use: WorkloadUse, steps: Sequence[Step], number: int) -> It
 
 def step_legs(plan: Plan, use: WorkloadUse, step: Step, number: int) -> Iterator[Leg]:
     """The legs of a step that all arms take in turn, without its profiles."""
-    if plan.schedule.interleave == "slice":
-        yield sliced_leg(plan, use, step)
+    if plan.schedule.interleave == "turn":
+        yield turns_leg(plan, use, step)
     elif plan.schedule.interleave == "duet":
         yield Leg(use.title, step.name, step.expected_s)
         if duet.has_solos(number):
@@ -171,7 +171,7 @@ def rest_leg(use: WorkloadUse) -> Leg:
     return Leg(use.title, "", REST_EXPECTED_S)
 
 
-def sliced_leg(plan: Plan, use: WorkloadUse, step: Step) -> Leg:
+def turns_leg(plan: Plan, use: WorkloadUse, step: Step) -> Leg:
     """A step that all arms take in turns: their times, and what settles after each resumption."""
     turn_s = plan.schedule.turn_s
     lost_share = settling_s(turn_s) / turn_s
@@ -180,8 +180,8 @@ def sliced_leg(plan: Plan, use: WorkloadUse, step: Step) -> Leg:
 
 
 WAYS: Mapping[str, Callable[[Sequence[Run], Step], None]] = {
-    "step": in_turn,
-    "slice": in_slices,
+    "step": by_step,
+    "turn": by_turn,
     "duet": in_duet,
 }
 """How the arms take a step, by the plan's `interleave`."""

@@ -134,9 +134,9 @@ class Measurement:
         if self.bench.hooks is not None:
             self.bench.hooks.run(moment, self.bench.server, self.folder, self.step.name)
 
-    def took_turns(self, rounds: int) -> None:
-        """Says in how many rounds the arm took its turn, where slices are interleaved."""
-        self.bench = replace(self.bench, turns=(self.bench.turns or {}) | {"rounds": rounds})
+    def took_turns(self, turns: int) -> None:
+        """Says how many turns the arm took."""
+        self.bench = replace(self.bench, turns=(self.bench.turns or {}) | {"rounds": turns})
 
     def failed(self, error: Exception) -> StepFailed:
         """Writes failed.json; the failure with its reason, which may be the server's own."""

@@ -2,7 +2,7 @@
 
 The same build stands against itself, so whatever differs is noise: the standard deviation over
 blocks of the log ratio of both arms, in throughput and in server CPU per operation, for arms that
-run one after the other, step by step, and in slices, with the same seconds measured.
+run one after the other, step by step, and in turns, with the same seconds measured.
 """
 
 from __future__ import annotations

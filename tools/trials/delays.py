@@ -77,7 +77,7 @@ class Case:
 
     def plan(self) -> str:
         """The plan of both arms."""
-        way = f'interleave = "slice"\nslice_s = {TURN_S}' if self.turns else ""
+        way = f'interleave = "turn"\nturn_s = {TURN_S}' if self.turns else ""
         return PLAN.format(
             base=self._arm(self.base_s),
             arm=self._arm(self.arm_s),

@@ -18,7 +18,7 @@ from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import NS_PER_S, Load, Tick
 from dbdyno.model import Fairness
 
-SLICES = 10
+TENTHS = 10
 """Equal parts of a window, as in the published tables of rates by client."""
 
 
@@ -47,7 +47,7 @@ def _of_role(ticks: Sequence[Tick], kind: str, load: Load, window_s: float) -> F
         unit=client_rates.unit(kind),
         counts=tuple(int(count) for count in counts),
         rates=rates,
-        slices=slices([tick.end_s for tick in timed], amounts[: len(timed)], window_s),
+        tenths=tenths([tick.end_s for tick in timed], amounts[: len(timed)], window_s),
         jain=jain(rates),
         finish_s=finish_s,
         min_s=first_s,
@@ -79,7 +79,7 @@ def jain(rates: Sequence[float]) -> float | None:
     return sum(shares) ** 2 / (len(shares) * sum(share * share for share in shares))
 
 
-def slices(
+def tenths(
     ends_s: Sequence[float], amounts: NDArray[np.float64], window_s: float
 ) -> tuple[tuple[float, ...], ...]:
     """Each client's rate in ten equal parts of the window.
@@ -87,10 +87,10 @@ def slices(
     A second that lies in two parts is shared out to them by its length in each, so that nothing is
     lost: the mean of a client's ten rates is its amount by the window.
     """
-    bounds = np.linspace(0.0, ends_s[-1], SLICES + 1)
+    bounds = np.linspace(0.0, ends_s[-1], TENTHS + 1)
     times = np.concatenate(([0.0], ends_s))
     parts = [
         np.diff(np.interp(bounds, times, np.concatenate(([0.0], np.cumsum(own)))))
         for own in amounts.T
     ]
-    return tuple(tuple((part * SLICES / window_s).tolist()) for part in parts)
+    return tuple(tuple((part * TENTHS / window_s).tolist()) for part in parts)

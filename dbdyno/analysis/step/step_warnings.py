@@ -136,7 +136,7 @@ def _nothing(evidence: Evidence) -> Iterable[str]:
         return
     longer = "give the step more `seconds`"
     if evidence.load.pauses:
-        longer += ", and turns (`schedule.slice_s`) that are longer than an operation"
+        longer += ", and turns (`schedule.turn_s`) that are longer than an operation"
     yield f"no operation of `{headline.role}` began in the {seconds:,.1f} s that count; {longer}"
 
 

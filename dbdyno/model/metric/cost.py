@@ -58,7 +58,7 @@ COST: tuple[Metric, ...] = (
         """CPU of idle work | CPU time of the server's processes, its standbys' included, from each
         end of the arm's turns in the window until its generator is told to resume, divided by
         operations of the window. No part of the window's costs. With more arms the server waits
-        longer for each operation. NA without turns in slices, and in older results""",
+        longer for each operation. NA without turns, and in older results""",
     ),
     row.own(
         "idle_write_kib_per_op", "KiB/operation", "lower", 3,

@@ -102,7 +102,7 @@ def _of_schedule(source: Source, written: Mapping[str, Any], arms: int) -> Itera
     if "minutes_max" in its:
         its["minutes_max"] = round(its["minutes_max"] * arms / len(source.plan.arms), 1)
     if its.get("interleave") == "duet":
-        its["interleave"] = "slice"
+        its["interleave"] = "turn"
         its.pop("duet", None)
         yield ""
         yield f"# {ARMS_OF_A_DUET}"

@@ -45,7 +45,7 @@ class Course:
 
     steps: tuple[str, ...]  # those that are written; none: all of the workload
     measured: int
-    interleave: str  # "run" or "slice"
+    interleave: str  # "run" or "turn"
     why: str  # the interleaving, in a sentence without a period
     save: str | None  # the step after which each block begins
     warm: str | None
@@ -66,7 +66,7 @@ def course(use: WorkloadUse, arms: Sequence[RaceArm], plan: Path, scatter: float
     writes = any(step.writes for step in rest)
     hidden = any(step.writes and not step.measured for step in rest)
     can_save = bool(after and rest) and not elsewhere
-    turns = all("slices" in engine.of(arm.engine).can for arm in arms)
+    turns = all("turns" in engine.of(arm.engine).can for arm in arms)
     turns &= (can_save and not hidden) if writes else after < len(steps)
     noisy = scatter is None or scatter >= STEADY
     save = steps[after - 1].name if can_save else None
@@ -74,7 +74,7 @@ def course(use: WorkloadUse, arms: Sequence[RaceArm], plan: Path, scatter: float
     return Course(
         steps=use.steps or (),
         measured=sum(step.measured for step in rest),
-        interleave="slice" if turns and noisy else "run",
+        interleave="turn" if turns and noisy else "run",
         why=reason(turns=turns, noisy=noisy, scatter=scatter),
         save=save,
         warm=None if save is None else "prewarm" if prewarmed else "scan",

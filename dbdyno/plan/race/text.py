@@ -66,7 +66,7 @@ def text_of(race: Race, plan: Path, host: Capacity, scatter: float | None) -> st
     way = course(replace(use, parameters=parameters), race.arms, plan, scatter)
     if not way.writes:
         parameters.pop("write_seconds", None)
-    chosen = way.interleave == "slice" and race.blocks is None
+    chosen = way.interleave == "turn" and race.blocks is None
     open_ones = (LENGTH,) if chosen else ()
     lengths = [name for name in LENGTHS if name in names and name not in open_ones]
     parameters |= dict.fromkeys(lengths, lasting(race, way))
@@ -225,9 +225,9 @@ def of_schedule(race: Race, way: Course, host: Capacity) -> Iterator[str]:
         f"{way.why[:1].upper()}{way.why[1:]}.", COLUMNS, initial_indent="# ", subsequent_indent="# "
     )
     yield f"interleave = {quoted(way.interleave)}"
-    if way.interleave == "slice" and host.cores < SPARE_CORES:
-        yield f"slice_s = {SHORT_TURN_S}  # the quietest turns on few cores (docs/error-rates.md)"
-    if way.writes and way.interleave == "slice":
+    if way.interleave == "turn" and host.cores < SPARE_CORES:
+        yield f"turn_s = {SHORT_TURN_S}  # the quietest turns on few cores (docs/error-rates.md)"
+    if way.writes and way.interleave == "turn":
         yield "writes_in_turn = true"
         yield 'checkpoint = "before-step"'
     if race.minutes < REPEATS_FROM:

@@ -324,7 +324,7 @@ TABLES: tuple[Table, ...] = (
     table(
         "samples", """the time between two readings of the machine in a step's window, about a
         second; rates are differences of counters divided by that time, other values are of its
-        end; with interleaved slices, all times exclude other arms' turns""",
+        end; with arms in turns, all times exclude other arms' turns""",
         """
         second                  | number  | s       | its end since the window opened
         seconds                 | number  | s       | its length

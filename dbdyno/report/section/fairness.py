@@ -245,7 +245,7 @@ def _by_tenth(step: StepComparison, roles: dict[str, str], prefix: str) -> Itera
         )
         for role, name in _groups(roles).items()
         for result in step.cells
-        if (found := [fair for fair in _of_role(result, role) if fair.slices])
+        if (found := [fair for fair in _of_role(result, role) if fair.tenths])
         for which, of in (("slowest", min), ("mean", cells.mean), ("fastest", max))
     )
     if not rows:
@@ -267,7 +267,7 @@ def _by_tenth(step: StepComparison, roles: dict[str, str], prefix: str) -> Itera
 
 def _tenth(found: Sequence[Fairness], tenth: int, of: Callable[[Sequence[float]], float]) -> str:
     """A rate in one tenth, the mean of the blocks."""
-    values = [of([rates[tenth] for rates in fair.slices]) for fair in found]
+    values = [of([rates[tenth] for rates in fair.tenths]) for fair in found]
     return number.number(cells.mean(values))
 
 

@@ -22,7 +22,7 @@ def refuse_unfit(plan: Plan, steps: StepsOf, builds: Mapping[str, Build]) -> Non
             registry.of(step).check(step, plan, builds.get(arm))
             if plan.spin:
                 refuse_sleeping(step)
-        if plan.schedule.interleave in ("slice", "duet"):
+        if plan.schedule.interleave in ("turn", "duet"):
             refuse_unpausing(plan.schedule.interleave, schedule.in_turn(plan, uses[name], its)[1])
     for use in plan.workloads:
         refuse_unlike({arm.name: steps[use.title, arm.name] for arm in plan.arms})
@@ -39,7 +39,7 @@ def refuse_sleeping(step: Step) -> None:
 
 
 def refuse_unpausing(interleave: str, steps: Sequence[Step]) -> None:
-    """Raises PlanError where a step of slices, or of a duet, has a load that cannot pause."""
+    """Raises PlanError where a step of turns, or of a duet, has a load that cannot pause."""
     for step in steps:
         makes = registry.of(step)
         if "pauses" not in makes.tells:

@@ -255,8 +255,8 @@ def how_interleaved(plan: Plan) -> str:
     """How arms share a step among them."""
     if plan.schedule.interleave == "duet":
         return "both arms at once"
-    sliced = plan.schedule.interleave == "slice"
-    return f"each, in turns of {plan.schedule.turn_s:g} s" if sliced else "each, arms in turn"
+    in_turns = plan.schedule.interleave == "turn"
+    return f"each, in turns of {plan.schedule.turn_s:g} s" if in_turns else "each, arms in turn"
 
 
 def of_blocks(plan: Plan, prepared: Prepared) -> Iterator[str]:
@@ -302,8 +302,8 @@ def of_turns(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
     for use in plan.workloads if plan.schedule.together else ():
         steps = of_base(plan, prepared, block, use)
         for step in schedule.in_turn(plan, use, steps)[1]:
-            if plan.schedule.interleave == "slice":
-                order = schedule.of_round(plan, block.number, step, 1)
+            if plan.schedule.interleave == "turn":
+                order = schedule.of_turn(plan, block.number, step, 1)
                 yield f"{step.name}: {' '.join(order)}, then in linked turns"
                 continue
             names = " ".join(schedule.of_step(plan, block.number, step))

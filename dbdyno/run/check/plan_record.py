@@ -27,8 +27,8 @@ from dbdyno.run.check.preflight import load
 from dbdyno.run.driver import registry
 from dbdyno.run.prepared import Prepared
 
-KEYS = {"aa_arm": "ghost"}
-"""The keys of plan.json that have another name in a plan."""
+KEYS = {"aa_arm": "ghost", "turn_s_chosen": "slice_s"}
+"""The keys of plan.json, where they have another name in `Schedule`."""
 
 
 def plan_json(plan: Plan, prepared: Prepared) -> Json:
@@ -95,12 +95,12 @@ def between(plan: Plan) -> Json:
 
 
 def schedule_json(schedule: Schedule) -> Json:
-    """The schedule; only slices have a length, and newer keys stand where they say something.
+    """The schedule; only turns have a length, and newer keys stand where they say something.
 
     So older folders, which lack them, go on.
     """
-    sliced = schedule.interleave == "slice"
-    written = asdict(schedule) | {"slice_s": schedule.turn_s if sliced else None}
+    in_turns = schedule.interleave == "turn"
+    written = asdict(schedule) | {"turn_s_chosen": schedule.turn_s if in_turns else None}
     found = said(
         written,
         Schedule,
@@ -117,6 +117,8 @@ def schedule_json(schedule: Schedule) -> Json:
             "writes_in_turn",
         ),
     )
+    if in_turns:
+        found["interleave"] = "slice"
     return {KEYS.get(key, key): value for key, value in found.items()}
 
 

@@ -20,7 +20,7 @@ from dbdyno.model.plan import LENGTH
 from dbdyno.model.step import StepName
 from dbdyno.plan import schedule
 from dbdyno.plan.calibration import BLOCKS_USUAL
-from dbdyno.plan.table import SLICE_S_MAX, SLICE_S_MIN
+from dbdyno.plan.table import TURN_S_MAX, TURN_S_MIN
 from dbdyno.run.check import preflight
 from dbdyno.run.check.block_time import block_s
 from dbdyno.run.prepared import Prepared
@@ -56,7 +56,7 @@ def settle(plan: Plan, folder: Path, find: Find) -> Plan:
 
 def is_open(plan: Plan) -> bool:
     """Whether the plan leaves open how long steps are that its arms take in turns."""
-    turns = plan.schedule.until_decided and plan.schedule.interleave == "slice"
+    turns = plan.schedule.until_decided and plan.schedule.interleave == "turn"
     return turns and any(leaves_open(plan, use) for use in plan.workloads)
 
 
@@ -75,7 +75,7 @@ def with_lengths(plan: Plan, lengths: Lengths) -> Plan:
         else use
         for use in plan.workloads
     ]
-    turns = replace(plan.schedule, slice_s=lengths.turn_s)
+    turns = replace(plan.schedule, turn_s_chosen=lengths.turn_s)
     return replace(plan, workloads=tuple(uses), schedule=turns, lengths=lengths)
 
 
@@ -165,9 +165,9 @@ def best_turn_s(of: Schedule, budgets: Sequence[NoiseBudget]) -> float:
         for prospect in budget.prospects
         if prospect.way == best and prospect.turn_s
     ]
-    if of.slice_s is not None or best is None or left[best] > WORTH_MAX or not lengths:
+    if of.turn_s_chosen is not None or best is None or left[best] > WORTH_MAX or not lengths:
         return of.turn_s
-    return min(max(median_low(lengths), SLICE_S_MIN), SLICE_S_MAX)
+    return min(max(median_low(lengths), TURN_S_MIN), TURN_S_MAX)
 
 
 def whole(seconds: float) -> float:

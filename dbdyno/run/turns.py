@@ -1,7 +1,7 @@
-"""One step of several arms in slices: their loads run in turns, a second or so each.
+"""One step of several arms in turns, of a second or so each.
 
 Everything that asks a server anything is done on all arms before the first turn or after the last.
-In between an arm's generator goes on, is left alone for its slice, pauses and is waited for, then
+In between an arm's generator goes on, is left alone for its turn, pauses and is waited for, then
 the next. Counters are read at both ends of each turn and of each wait (docs/results.md,
 host.jsonl).
 """
@@ -41,7 +41,7 @@ Show = Callable[[Pulse, str], None]
 
 
 class Player:
-    """One arm in a step of slices; a context manager: its generator is gone afterwards.
+    """One arm in a step of turns; a context manager: its generator is gone afterwards.
 
     If the arm fails, failed.json is written, `found` is the failure, and the arm takes no more
     part.
@@ -50,7 +50,7 @@ class Player:
     def __init__(self, measurement: Measurement, show: Show) -> None:
         self.arm, self.server = measurement.bench.arm, measurement.bench.server
         self.found: Json | StepFailed | None = None  # done.json once it has ended well
-        self.rounds = 0
+        self.turns = 0
         self._measurement = measurement
         self._settle_ns = round(settle_s(measurement.step.job) * SECOND_NS)
         self._show = show
@@ -58,7 +58,7 @@ class Player:
         self._load: Load
         self._inbox: Inbox
         self._open = False  # whether the window is
-        self._slice_ns = 0
+        self._turn_ns = 0
         self._end_ns = 0  # of the turn that goes on
 
     def __enter__(self) -> Self:
@@ -93,20 +93,20 @@ class Player:
         self._inbox = self._stack.enter_context(Inbox(self._load.generator))
         self._wait_for(Ready)
 
-    def next_turn(self, slice_ns: int) -> None:
+    def next_turn(self, turn_ns: int) -> None:
         """Reads what the server did while it waited, then takes a turn as `turn` does."""
         if self._open and self.playing:
             self._read("resume", None)
-        self.turn(slice_ns)
+        self.turn(turn_ns)
 
-    def turn(self, slice_ns: int) -> None:
-        """Lets the load run for a slice of active time, or to its end."""
+    def turn(self, turn_ns: int) -> None:
+        """Lets the load run for a turn of active time, or to its end."""
         if self._load.over:
             return
-        self.rounds += 1
-        self._slice_ns = slice_ns
+        self.turns += 1
+        self._turn_ns = turn_ns
         begun_ns = self._go_on()
-        self._end_ns = begun_ns + slice_ns
+        self._end_ns = begun_ns + turn_ns
         self._run(begun_ns)
         if not self._load.closed:
             self._load.generator.pause()
@@ -120,7 +120,7 @@ class Player:
     def after(self) -> None:
         """Reads the state and ends the step; StepFailed where the load did not end well."""
         self._measurement.found |= self._load.outcome()
-        self._measurement.took_turns(self.rounds)
+        self._measurement.took_turns(self.turns)
         self.found = self._measurement.after()
 
     @property
@@ -132,7 +132,7 @@ class Player:
 
     def _go_on(self) -> int:
         """Starts the load, or resumes it; when counting begins in this turn, in ns."""
-        if self.rounds == 1:
+        if self.turns == 1:
             self._load.generator.go()
             started = self._wait_for(Started)
             return started.mono_ns if started else time.monotonic_ns()
@@ -147,7 +147,7 @@ class Player:
         return settled_ns
 
     def _run(self, begun_ns: int) -> None:
-        """Follows the load until the slice is over, with a reading each second of a long one."""
+        """Follows the load until the turn is over, with a reading each second of a long one."""
         second_ns = begun_ns + SECOND_NS
         while not self._load.closed and time.monotonic_ns() < self._end_ns:
             if second_ns + SECOND_NS // 2 < self._end_ns:
@@ -178,8 +178,8 @@ class Player:
 
     def _take(self, event: AnyEvent) -> None:
         if isinstance(event, WindowOpen):
-            # The turn in which warm-up ends goes on for a whole slice: none is cut in two.
-            self._open, self._end_ns = True, event.mono_ns + self._slice_ns
+            # The turn in which warm-up ends goes on for a whole one: none is cut in two.
+            self._open, self._end_ns = True, event.mono_ns + self._turn_ns
         pulse = self._load.take(event)
         if pulse is not None:
             self._show(pulse, self.arm)
@@ -191,11 +191,11 @@ class Player:
 
 
 def play(
-    players: Sequence[Player], *, slice_s: float, order: Callable[[int], Iterable[str]]
+    players: Sequence[Player], *, turn_s: float, order: Callable[[int], Iterable[str]]
 ) -> None:
     """Takes all arms through the step; afterwards each player's `found` says how it ended.
 
-    `order`: the arms of a round, from its number (from 1). Raises GeneratorError where the lab
+    `order`: the arms that take their turn of a number (from 1). Raises GeneratorError where the lab
     failed.
     """
     with ExitStack() as stack:
@@ -211,7 +211,7 @@ def play(
             for name in order(number):
                 if name in by_name and by_name[name].playing:
                     player = by_name[name]
-                    player.attempt(partial(player.next_turn, round(slice_s * SECOND_NS)))
+                    player.attempt(partial(player.next_turn, round(turn_s * SECOND_NS)))
         step.wait_for_statistics(player.server for player in players)
         for player in players:
             player.attempt(player.after)

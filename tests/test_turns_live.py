@@ -1,4 +1,4 @@
-"""Arms in slices on real servers of several versions: turns, state, rough ends."""
+"""Arms in turns on real servers of several versions: turns, state, rough ends."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ steps = {steps}
 {use}
 [schedule]
 blocks = {blocks}
-interleave = "slice"
-slice_s = {slice_s}
+interleave = "turn"
+turn_s = {turn_s}
 {schedule}
 """
 ARM = """
@@ -72,7 +72,7 @@ def data() -> Iterator[Path]:
 
 
 def written(folder: Path, data: Path, *, count: int = 2, **changes: object) -> Path:
-    """A plan of so many builds that are here, the newest, in slices."""
+    """A plan of so many builds that are here, the newest, in turns."""
     values: dict[str, object] = {
         "arms": "".join(
             ARM.format(name=f"v{path.name.split('.')[0]}", base_dir=path)
@@ -83,7 +83,7 @@ def written(folder: Path, data: Path, *, count: int = 2, **changes: object) -> P
         "steps": json.dumps(["fill", "two", "three"]),
         "use": "",
         "blocks": 1,
-        "slice_s": 0.5,
+        "turn_s": 0.5,
         "schedule": "",
     }
     (folder / "reads.toml").write_text(read_steps.text())
@@ -125,7 +125,7 @@ def test_arms_take_turns_of_which_each_has_its_own_costs(tmp_path: Path, data: P
     turns = {arm: turns_of(step) for arm, step in steps.items()}
     for index in range(3):
         begun = sorted(arms, key=lambda arm: turns[arm][index])
-        assert tuple(begun) == schedule.of_round(of, 1, measured, index + 1)
+        assert tuple(begun) == schedule.of_turn(of, 1, measured, index + 1)
     all_turns = sorted(turn for own in turns.values() for turn in own)
     assert all(first[1] <= second[0] for first, second in pairwise(all_turns)), "one at a time"
     for arm, step in steps.items():
@@ -183,7 +183,7 @@ def connections(results: Results, arm: str) -> list[float]:
 def test_copies_warm_up_and_checkpoints_go_with_turns(tmp_path: Path, data: Path) -> None:
     use = 'save = "post-fill"\nwarm = "prewarm"'
     file = written(
-        tmp_path, data, use=use, blocks=2, schedule='checkpoint = "before-step"', slice_s=2,
+        tmp_path, data, use=use, blocks=2, schedule='checkpoint = "before-step"', turn_s=2,
         steps=json.dumps(["fill", "three", "four"]), seconds=3,
     )  # fmt: skip
     outcome = blocks.run(plan.load(file), tmp_path / "out", wait=True)
@@ -195,7 +195,7 @@ def test_copies_warm_up_and_checkpoints_go_with_turns(tmp_path: Path, data: Path
                 done = step.done()
                 assert (done["warm"] or {}).get("how") == how
                 assert done["checkpoint_s"] > 0
-                assert "second" in [reading.moment for reading in step.host()], "a long slice"
+                assert "second" in [reading.moment for reading in step.host()], "a long turn"
                 assert assemble.step_run(step).window.seconds == 3.0
     assert {run.golden()["reads"].began for run in results.blocks()[1].runs()} == {True}
     assert steps_of(results, "fill", 1) == {}
@@ -307,7 +307,7 @@ def test_a_killed_generator_voids_the_block_which_is_done_again(tmp_path: Path, 
         assert "killed by signal 9" in results.blocks()[0].reason
 
 
-def test_ctrl_c_in_a_slice_ends_in_order(tmp_path: Path, data: Path) -> None:
+def test_ctrl_c_in_a_turn_ends_in_order(tmp_path: Path, data: Path) -> None:
     steps = json.dumps(["fill", "three"])
     with Lab(written(tmp_path, data, seconds=60, steps=steps)) as lab:
         folders = lab.paused("three")

@@ -16,6 +16,7 @@ from dbdyno.model import Json, Schedule
 from dbdyno.model.host_reading import MemoryBytes, Reading
 from dbdyno.model.job import SETTLE_S_DEFAULT, in_turns, settle_s
 from dbdyno.model.step_files import StepRecord
+from dbdyno.plan.schema import ScheduleForm
 from dbdyno.report.section import setup
 from dbdyno.run.check import plan_record
 from dbdyno.store import continuation
@@ -203,15 +204,21 @@ def test_the_report_says_how_arms_took_turns_and_what_memory_each_had(
     assert (shared in said) == (words is not None)
 
 
+def test_an_older_plan_says_slice() -> None:
+    older = {"interleave": "slice", "slice_s": 0.5}
+    newer = {"interleave": "turn", "turn_s": 0.5}
+    assert ScheduleForm.model_validate(older) == ScheduleForm.model_validate(newer)
+
+
 def test_how_arms_take_turns_belongs_to_what_was_measured() -> None:
     def kept(**schedule: object) -> Json:
         return {"schedule": plan_record.schedule_json(Schedule(**schedule))}  # type: ignore[arg-type]
 
     old = {"schedule": {"blocks": 1, "interleave": "run", "checkpoint": None}}
-    assert continuation.refused(old, kept(), 1) is None, "older folders know no slices"
-    half = kept(interleave="slice", slice_s=0.5)
-    assert continuation.refused(half, kept(interleave="slice", slice_s=0.5), 1) is None
-    assert continuation.refused(half, kept(interleave="slice"), 1) == (
+    assert continuation.refused(old, kept(), 1) is None, "older folders know no turns"
+    half = kept(interleave="turn", turn_s_chosen=0.5)
+    assert continuation.refused(half, kept(interleave="turn", turn_s_chosen=0.5), 1) is None
+    assert continuation.refused(half, kept(interleave="turn"), 1) == (
         "`schedule.slice_s` is 1.0 now and was 0.5"
     )
     for other in (kept(), kept(interleave="step")):

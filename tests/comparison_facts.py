@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from dbdyno.model import Difference, Json
+from dbdyno.model.host_facts import HostFacts
 
 
-def host() -> Json:
+def host() -> HostFacts:
     """host.json of a small server."""
-    return {
+    facts = {
         "cpu": {
             "model": "AMD Ryzen 7 7840HS",
             "cores": 8,
@@ -39,6 +42,7 @@ def host() -> Json:
             "unsure": None,
         },
     }
+    return msgspec.convert(facts, HostFacts)
 
 
 def generator() -> Json:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+import msgspec
+
 from dbdyno.model import Json
+from dbdyno.model.host_facts import HostFacts
 
 GIB = 1 << 30
 
@@ -109,18 +112,18 @@ QUIET: Json = {
 """A machine of its own, set up for measuring: the doctor finds nothing at all."""
 
 
-def quiet_host() -> Json:
-    """The facts of a host on which nothing disturbs, to be changed at will."""
-    return deepcopy(QUIET)
+def quiet_host() -> HostFacts:
+    """The facts of a host on which nothing disturbs."""
+    return changed()
 
 
-def changed(*changes: tuple[str, Any]) -> Json:
+def changed(*changes: tuple[str, Any]) -> HostFacts:
     """The quiet host with facts changed, each named by its keys with slashes between."""
-    facts = quiet_host()
+    facts = deepcopy(QUIET)
     for path, value in changes:
         *above, key = path.split("/")
         part = facts
         for name in above:
             part = part[int(name)] if isinstance(part, list) else part[name]
         part[key] = value
-    return facts
+    return msgspec.convert(facts, HostFacts)

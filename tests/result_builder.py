@@ -14,8 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
+
 from dbdyno import store
 from dbdyno.model import Arm, Block, Headline, Json, Plan, Schedule, Sla, Step, WorkloadUse
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.run.check import plan_record
 from result_counters import database, host
 from result_events import events, log_events
@@ -88,7 +91,7 @@ def build(
 def _write_block(results: store.Results, block: Block, example: _Example) -> None:
     path = results.begin_block(block) / "order.json"
     # the same on every machine: neither its clock nor its boot
-    fixed = {"started_unix_ns": UNIX_NS, "boot_id": HOST["boot_id"]}
+    fixed = {"started_unix_ns": UNIX_NS, "boot_id": HOST.boot_id}
     store.write_json(path, store.read_json(path) | fixed)
     for arm in block.order:
         run = results.run_folder(block.number, arm)
@@ -248,43 +251,46 @@ def plan_json(plan: Plan) -> Json:
     }
 
 
-HOST: Json = {
-    "cpu": {
-        "model": "Example CPU",
-        "cores": CORES,
-        "sockets": 1,
-        "threads_per_core": 1,
-        "mhz_max": 3_000.0,
-        "governor": "performance",
-        "smt": False,
-        "flags_short": None,
+HOST = msgspec.convert(
+    {
+        "cpu": {
+            "model": "Example CPU",
+            "cores": CORES,
+            "sockets": 1,
+            "threads_per_core": 1,
+            "mhz_max": 3_000.0,
+            "governor": "performance",
+            "smt": False,
+            "flags_short": None,
+        },
+        "memory_bytes": 8 << 30,
+        "swap_bytes": 0,
+        "kernel": "6.12.0",
+        "os": "Example Linux 1",
+        "boot_id": "00000000-0000-4000-8000-000000000001",
+        "hostname_hash": "0123456789ab",
+        "thp": {"enabled": "madvise", "defrag": "madvise"},
+        "huge_pages": 0,
+        "clock_source": "tsc",
+        "virtual": None,
+        "container": False,
+        "data": {
+            "path": "/data",
+            "file_system": "ext4",
+            "mount_options": "rw,relatime",
+            "device": "vda",
+            "devices": ["vda"],
+            "model": None,
+            "rotational": False,
+            "scheduler": "none",
+            "size_bytes": 100 << 30,
+            "free_bytes": 60 << 30,
+            "unsure": None,
+        },
+        "sysctl": {"vm.dirty_ratio": 20, "vm.dirty_background_ratio": 10, "vm.swappiness": 60},
     },
-    "memory_bytes": 8 << 30,
-    "swap_bytes": 0,
-    "kernel": "6.12.0",
-    "os": "Example Linux 1",
-    "boot_id": "00000000-0000-4000-8000-000000000001",
-    "hostname_hash": "0123456789ab",
-    "thp": {"enabled": "madvise", "defrag": "madvise"},
-    "huge_pages": 0,
-    "clock_source": "tsc",
-    "virtual": None,
-    "container": False,
-    "data": {
-        "path": "/data",
-        "file_system": "ext4",
-        "mount_options": "rw,relatime",
-        "device": "vda",
-        "devices": ["vda"],
-        "model": None,
-        "rotational": False,
-        "scheduler": "none",
-        "size_bytes": 100 << 30,
-        "free_bytes": 60 << 30,
-        "unsure": None,
-    },
-    "sysctl": {"vm.dirty_ratio": 20, "vm.dirty_background_ratio": 10, "vm.swappiness": 60},
-}
+    HostFacts,
+)
 
 
 def server(arm: str) -> Json:

@@ -10,6 +10,7 @@ import pytest
 
 from dbdyno import doctor
 from dbdyno.doctor import Need, memory, render
+from dbdyno.model.host_facts import Cpu, HostFacts
 from host_facts_builder import GIB, changed, quiet_host
 
 LAYER = "data/layers/0"
@@ -84,9 +85,9 @@ def test_a_quiet_host_has_no_findings() -> None:
 
 
 def test_facts_that_are_not_known_find_nothing() -> None:
-    assert doctor.findings({}) == ()
-    blank = dict.fromkeys(quiet_host())
-    assert {finding.name for finding in doctor.findings(blank)} <= {"governor-unknown"}
+    assert doctor.findings(HostFacts()) == ()
+    of_processor = doctor.findings(HostFacts(cpu=Cpu(model="unknown")))
+    assert [finding.name for finding in of_processor] == ["governor-unknown"]
 
 
 @pytest.mark.parametrize(("name", "severity", "changes"), CASES, ids=lambda one: str(one)[:40])
@@ -166,8 +167,12 @@ def test_swap_that_does_not_fit_the_memory_is_not_switched_off() -> None:
 
 
 def test_lines_fit_a_terminal_and_end_with_the_count() -> None:
-    facts = changed(("look/steal_share", 0.3), ("container", True), ("thp/enabled", "always"))
-    facts["unread"] = {"cpu.governor": "there is no such file"}
+    facts = changed(
+        ("look/steal_share", 0.3),
+        ("container", True),
+        ("thp/enabled", "always"),
+        ("unread", {"cpu.governor": "there is no such file"}),
+    )
     text = list(render.lines(doctor.findings(facts), facts))
     assert all(len(line) <= render.WIDTH for line in text if not line.startswith("    $ "))
     assert " ".join(text[-2:]).endswith(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 import read_steps
 import run_builder
@@ -16,9 +17,10 @@ from dbdyno.analysis.compare import arms_and_blocks, conclusions, duet, step_cel
 from dbdyno.analysis.compare.conclusions import Concluded
 from dbdyno.host import core_sets, duet_acceptance, place
 from dbdyno.host.observe.reader import Reader
-from dbdyno.model import Half, Json, Plan, StepRun
+from dbdyno.model import Half, Plan, StepRun
 from dbdyno.model.duet import Duet
 from dbdyno.model.error import HostError, PlanError
+from dbdyno.model.host_facts import Cpu, DuetAcceptance, HostFacts
 from dbdyno.model.verdict import Aims
 from dbdyno.plan import calibration
 from dbdyno.run import duet as running
@@ -179,14 +181,14 @@ def test_an_acceptance_holds_for_the_host_that_it_was_found_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(place, "data_root", lambda: tmp_path / "lab")
-    facts: Json = {"kernel": "6.1", "cpu": {"cores": 8}, "memory_bytes": 1, "boot_id": "x"}
-    assert duet_acceptance.known(facts) is None
-    path = duet_acceptance.keep({"holds": True, "text": "found 1.0"}, facts)
-    assert duet_acceptance.known(facts | {"boot_id": "y"}) == {"holds": True, "text": "found 1.0"}
-    assert duet_acceptance.known(facts | {"kernel": "6.2"}) is None
+    host = HostFacts(kernel="6.1", cpu=Cpu(cores=8), memory_bytes=1, boot_id="x")
+    assert duet_acceptance.known(host) is None
+    path = duet_acceptance.keep(GOOD, host)
+    assert duet_acceptance.known(structs.replace(host, boot_id="y")) == GOOD
+    assert duet_acceptance.known(structs.replace(host, kernel="6.2")) is None
     path.write_text("{")
     with pytest.raises(HostError, match="remove it, and run `dyno calibrate --duet` again"):
-        duet_acceptance.known(facts)
+        duet_acceptance.known(host)
 
 
 def test_a_solo_turn_is_shorter_and_has_a_folder_of_its_own(tmp_path: Path) -> None:
@@ -202,7 +204,15 @@ def test_a_solo_turn_is_shorter_and_has_a_folder_of_its_own(tmp_path: Path) -> N
 
 # --- Checks ------------------------------------------------------------------------------------
 
-GOOD: Json = {"holds": True, "text": "found 1.00 of what was planted"}
+GOOD = DuetAcceptance(
+    holds=True,
+    text="found 1.00 of what was planted",
+    slope=1.0,
+    low=0.8,
+    high=1.2,
+    error=0.1,
+    changes=(),
+)
 WAVE = (0.01, -0.02, 0.015, -0.005)
 """What slows both arms of a half, second by second."""
 
@@ -264,14 +274,14 @@ def planted(
 
 
 def judged(
-    runs: Sequence[StepRun], *, forced: bool = False, accepted: Json | None = GOOD
+    runs: Sequence[StepRun], *, forced: bool = False, accepted: DuetAcceptance | None = GOOD
 ) -> tuple[Concluded, Duet]:
     of = run_builder.plan_of(["base", "other"])
     of["schedule"] = {"interleave": "duet", **({"duet_forced": True} if forced else {})}
     arms = arms_and_blocks.arms(of, None)
     together, solos = duet.parted(runs)
     rows = duet.checked(
-        step_cells.rows(of, arms, together), solos, arms, of, {"duet": accepted}, Aims()
+        step_cells.rows(of, arms, together), solos, arms, of, HostFacts(duet=accepted), Aims()
     )
     found = conclusions.conclude(rows, arms, run_builder.rules_of(together, arms))
     said = found.steps[0].duet
@@ -366,8 +376,10 @@ def test_time_in_which_one_ran_alone_fails() -> None:
     assert "both ran in 95.0 % of the time" in said.failed[0].text
 
 
-@pytest.mark.parametrize("accepted", [None, {"holds": False, "text": "found 0.70"}])
-def test_a_host_that_has_not_accepted_duets_judges_solo_turns(accepted: Json | None) -> None:
+@pytest.mark.parametrize("accepted", [None, structs.replace(GOOD, holds=False, text="found 0.70")])
+def test_a_host_that_has_not_accepted_duets_judges_solo_turns(
+    accepted: DuetAcceptance | None,
+) -> None:
     _, said = judged(planted(), accepted=accepted)
     assert failed(said) == ["acceptance"]
     assert said.judged == "solo"

@@ -9,13 +9,15 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from msgspec import structs
 
 import read_steps
 from dbdyno import plan, store
 from dbdyno.analysis.compare import earlier_calibration
 from dbdyno.analysis.step import assemble
 from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.model import Json, Plan, Stretch, WorkloadUse
+from dbdyno.model import Plan, Stretch, WorkloadUse
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.store import Results
 from result_builder import build, make_step, plant
 from result_planted import Planted
@@ -107,7 +109,7 @@ def with_other_lengths(results: Results, folder: Path) -> Plan:
 def test_the_newest_calibration_of_these_steps_and_this_host_tells(tmp_path: Path) -> None:
     result(tmp_path, "r0", BLOCKS)
     results = Results.open(calibrated(tmp_path, "first.calibration", 2 * BLOCKS))
-    of, host = with_other_lengths(results, tmp_path), results.host() or {}
+    of, host = with_other_lengths(results, tmp_path), results.host() or HostFacts()
     wanted = {(WANTED.workload, STEP)}
     found = earlier_calibration.newest(tmp_path, host, of, wanted)
     assert found is not None
@@ -116,15 +118,17 @@ def test_the_newest_calibration_of_these_steps_and_this_host_tells(tmp_path: Pat
         (STEP, "ips"), (STEP, "cpu_per_op"),
     ]  # fmt: skip
     later = Results.open(calibrated(tmp_path, "a.calibration", 2 * BLOCKS))
-    later.write_host(host | {"since_unix_ns": 2})
+    later.write_host(structs.replace(host, since_unix_ns=2))
     found = earlier_calibration.newest(tmp_path, host, of, wanted)
     assert found is not None
     assert found.folder == "a.calibration"
 
-    def nothing(host: Json = host, of: Plan = of, steps: Set[tuple[str, str]] = wanted) -> bool:
+    def nothing(
+        host: HostFacts = host, of: Plan = of, steps: Set[tuple[str, str]] = wanted
+    ) -> bool:
         return earlier_calibration.newest(tmp_path, host, of, steps) is None
 
-    assert nothing(host=host | {"kernel": "6.13.0"})
+    assert nothing(host=structs.replace(host, kernel="6.13.0"))
     assert nothing(steps={*wanted, (WANTED.workload, "l.x")})
     assert nothing(steps=set())
     (use,) = of.workloads

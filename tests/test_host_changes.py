@@ -6,12 +6,15 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
 import report_parts
 import result_builder
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import host_changes
 from dbdyno.doctor import stable_facts
-from dbdyno.model import Comparison, Json
+from dbdyno.model import Comparison
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.report import page
 from dbdyno.run import blocks
 from dbdyno.store import Results
@@ -36,7 +39,7 @@ def test_blocks_are_told_by_the_facts_that_held_when_they_began() -> None:
 def test_a_host_that_stayed_or_is_unknown_is_not_told() -> None:
     assert list(host_changes.changes([quiet_host(), quiet_host()], {1: 5, 2: 6})) == []
     assert list(host_changes.changes([], {1: 5})) == []
-    older = {"kernel": "6.1", "sysctl": {"vm.swappiness": 60}}
+    older = HostFacts(kernel="6.1", sysctl={"vm.swappiness": 60})
     newer = changed(("since_unix_ns", 10))
     assert list(host_changes.changes([older, newer], {1: 5, 2: 20})) == [], (
         "only what both know differs"
@@ -57,18 +60,21 @@ def test_what_varies_by_itself_is_no_change() -> None:
 def test_a_session_on_a_changed_host_keeps_the_facts_of_before(tmp_path: Path) -> None:
     folder = result_builder.build(tmp_path, blocks=2)
     results = Results.open(folder)
-    first = quiet_host() | {"boot_id": "a", "since_unix_ns": SECOND}
+    first = changed(("boot_id", "a"), ("since_unix_ns", SECOND))
 
     def session(**facts: object) -> None:
-        blocks.keep_host(results, first | facts)
+        blocks.keep_host(results, structs.replace(first, **facts))
+
+    def since() -> int | None:
+        return (results.host() or HostFacts()).since_unix_ns
 
     (folder / "host.json").unlink()
     session()
     session(since_unix_ns=2 * SECOND)
-    assert (results.host() or {})["since_unix_ns"] == SECOND, "it has been so since the first one"
+    assert since() == SECOND, "it has been so since the first one"
     session(since_unix_ns=3 * SECOND, clock_source="hpet")
-    assert [host["clock_source"] for host in results.earlier_hosts()] == ["tsc"]
-    assert (results.host() or {})["since_unix_ns"] == 3 * SECOND
+    assert [host.clock_source for host in results.earlier_hosts()] == ["tsc"]
+    assert since() == 3 * SECOND
     for number, begun in ((1, 2), (2, 4)):
         path = folder / f"blocks/00{number}/order.json"
         path.write_text(
@@ -78,7 +84,7 @@ def test_a_session_on_a_changed_host_keeps_the_facts_of_before(tmp_path: Path) -
     assert line in compare.load(folder).warnings
 
 
-def facts_of(comparison: Comparison, host: Json) -> dict[str, str]:
+def facts_of(comparison: Comparison, host: HostFacts) -> dict[str, str]:
     return report_parts.pairs(page.make(replace(comparison, host=host)), "facts")
 
 
@@ -91,4 +97,4 @@ def test_what_disturbs_stands_among_the_facts_of_a_report(tmp_path: Path) -> Non
         "transparent huge pages: enabled = always, defrag = madvise "
         "(`dyno doctor` gives reasons and remedies)"
     )
-    assert facts_of(comparison, {"kernel": "6.1"})["What disturbs here"] == "not known"
+    assert facts_of(comparison, HostFacts(kernel="6.1"))["What disturbs here"] == "not known"

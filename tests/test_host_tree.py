@@ -10,7 +10,15 @@ import pytest
 from dbdyno import doctor
 from dbdyno.host.observe import background_load, facts, limits, processor, storage
 from dbdyno.host.observe.reader import Reader
-from dbdyno.model import Json
+from dbdyno.model.host_facts import (
+    BusyProcess,
+    ControlGroup,
+    Frequency,
+    HostFacts,
+    HugePagePool,
+    LoginService,
+    ServerProcess,
+)
 
 CPU = "sys/devices/system/cpu"
 FILES = {
@@ -94,63 +102,61 @@ def queue(node: Path, schedulers: str, read_ahead_kb: int) -> Path:
 
 
 @pytest.fixture
-def found(root: Path, tmp_path: Path) -> Json:
+def found(root: Path, tmp_path: Path) -> HostFacts:
     return facts.collect(tmp_path / "data", reader=Reader(root=root))
 
 
-def test_memory_swap_and_huge_pages_are_read(found: Json) -> None:
-    assert (found["memory_bytes"], found["swap_bytes"]) == (8 << 30, 1 << 20)
-    assert found["swap_used_bytes"] == 24 << 10
-    assert found["huge_page_pool"] | {"reserved": 0, "surplus": 0} == {
-        "total": 100, "free": 60, "reserved": 0, "surplus": 0, "size_bytes": 2 << 20
-    }  # fmt: skip
-    assert found["thp"]["enabled"] == "always"
+def test_memory_swap_and_huge_pages_are_read(found: HostFacts) -> None:
+    assert (found.memory_bytes, found.swap_bytes) == (8 << 30, 1 << 20)
+    assert found.swap_used_bytes == 24 << 10
+    assert found.huge_page_pool == HugePagePool(total=100, free=60, size_bytes=2 << 20)
+    assert found.thp.enabled == "always"
 
 
-def test_the_processor_its_speed_and_its_threads_are_read(found: Json) -> None:
-    assert (found["cpu"]["governor"], found["cpu"]["smt"]) == ("powersave", True)
-    assert found["frequency"] == {
-        "driver": "intel_pstate",
-        "turbo": True,
-        "turbo_file": "/sys/devices/system/cpu/intel_pstate/no_turbo",
-        "mhz_now": [1200, 1200],
-        "throttled": 7,
-    }
-    assert found["processors"]["offline"] == "2-3"
-    assert found["processors"]["siblings"] == ["0,2"]
-    assert (found["clock_source"], found["clock"]["available"]) == ("hpet", ["tsc", "hpet"])
-    assert found["virtual"] == "unknown"
+def test_the_processor_its_speed_and_its_threads_are_read(found: HostFacts) -> None:
+    assert (found.cpu.governor, found.cpu.smt) == ("powersave", True)
+    assert found.frequency == Frequency(
+        driver="intel_pstate",
+        turbo=True,
+        turbo_file="/sys/devices/system/cpu/intel_pstate/no_turbo",
+        mhz_now=(1200, 1200),
+        throttled=7,
+    )
+    assert found.processors.offline == "2-3"
+    assert found.processors.siblings == ("0,2",)
+    assert (found.clock_source, found.clock.available) == ("hpet", ("tsc", "hpet"))
+    assert found.virtual == "unknown"
 
 
-def test_the_tightest_group_above_counts(found: Json) -> None:
-    assert found["control_group"] == {
-        "version": 2, "cpu_max": 1.5, "memory_max": 4 << 30, "pids_max": "unlimited"
-    }  # fmt: skip
-    assert found["limits"]["open_files"] == [1024, 524288]
-    assert found["limits"]["processes"] == ["unlimited", "unlimited"]
-    assert found["login_service"] == {"running": True, "remove_ipc": "yes"}
+def test_the_tightest_group_above_counts(found: HostFacts) -> None:
+    assert found.control_group == ControlGroup(
+        version=2, cpu_max=1.5, memory_max=4 << 30, pids_max="unlimited"
+    )
+    assert found.limits.open_files == (1024, 524288)
+    assert found.limits.processes == ("unlimited", "unlimited")
+    assert found.login_service == LoginService(running=True, remove_ipc="yes")
 
 
-def test_queues_are_read_from_the_volume_down_to_the_disk(found: Json) -> None:
-    layers = found["data"]["layers"]
-    assert [layer["device"] for layer in layers] == ["dm-0", "nvme0n1"]
-    assert [layer["read_ahead_bytes"] for layer in layers] == [8 << 20, 128 << 10]
-    assert layers[1]["schedulers"] == ["none", "mq-deadline", "bfq"]
-    assert found["data"]["device"] == "nvme0n1"
+def test_queues_are_read_from_the_volume_down_to_the_disk(found: HostFacts) -> None:
+    layers = found.data.layers
+    assert [layer.device for layer in layers] == ["dm-0", "nvme0n1"]
+    assert [layer.read_ahead_bytes for layer in layers] == [8 << 20, 128 << 10]
+    assert layers[1].schedulers == ("none", "mq-deadline", "bfq")
+    assert found.data.device == "nvme0n1"
 
 
-def test_a_null_has_its_reason_and_a_made_up_host_is_not_measured(found: Json) -> None:
-    assert found["sysctl"]["vm.zone_reclaim_mode"] is None
-    unread = found["unread"]
+def test_a_null_has_its_reason_and_a_made_up_host_is_not_measured(found: HostFacts) -> None:
+    assert found.sysctl["vm.zone_reclaim_mode"] is None
+    unread = found.unread
     assert unread["sysctl.vm.zone_reclaim_mode"] == (
         "/proc/sys/vm/zone_reclaim_mode: there is no such file"
     )
-    for fact in ("look", "sync"):
-        assert found[fact] is None and "not measured" in unread[fact]
-    assert found["clock"]["read_ns"] is None
+    assert (found.look, found.sync, found.clock.read_ns) == (None, None, None)
+    for fact in ("look", "sync", "clock.read_ns"):
+        assert "not measured" in unread[fact]
 
 
-def test_what_was_read_is_what_the_doctor_finds(found: Json) -> None:
+def test_what_was_read_is_what_the_doctor_finds(found: HostFacts) -> None:
     names = {finding.name: finding for finding in doctor.findings(found)}
     assert {"governor", "turbo", "smt", "swappiness", "transparent-huge-pages", "cpu-quota",
             "memory-limit", "open-files", "io-uring", "throttled", "discard", "read-ahead",
@@ -175,9 +181,7 @@ def test_control_groups_of_version_1_are_read_from_their_own_mounts(root: Path) 
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(f"{text}\n")
     reader = Reader(root=root)
-    assert limits.control_group(reader) == {
-        "version": 1, "cpu_max": 0.5, "memory_max": 1 << 30, "pids_max": None
-    }  # fmt: skip
+    assert limits.control_group(reader) == ControlGroup(version=1, cpu_max=0.5, memory_max=1 << 30)
     assert "control_group.pids_max" in reader.unread
 
 
@@ -195,8 +199,8 @@ def test_a_file_that_may_not_be_read_says_so(root: Path) -> None:
 
 def test_syncs_of_this_host_are_measured_and_leave_nothing(tmp_path: Path) -> None:
     found = storage.syncs(Reader(), tmp_path / "not/yet", seconds_max=0.2)
-    assert found is not None and 1 <= found["count"] <= storage.SYNCS_MAX
-    assert 0 < found["p50_us"] <= found["p99_us"] <= found["max_us"]
+    assert found is not None and 1 <= found.count <= storage.SYNCS_MAX
+    assert 0 < found.p50_us <= found.p99_us <= found.max_us
     assert list(tmp_path.iterdir()) == []
 
 
@@ -208,10 +212,10 @@ def test_a_folder_that_cannot_be_written_is_not_measured() -> None:
 
 def test_a_look_at_this_host_sees_its_time_and_leaves_dyno_out() -> None:
     found = background_load.look(Reader(), 0.1)
-    assert 0.1 <= found["seconds"] < 5
-    shares = [found[f"{name}_share"] for name in ("busy", "steal", "iowait")]
+    assert 0.1 <= found.seconds < 5
+    shares = [share or 0.0 for share in (found.busy_share, found.steal_share, found.iowait_share)]
     assert all(0 <= share <= 1 for share in shares) and sum(shares) <= 1.001
-    assert os.getpid() not in [one["pid"] for one in found["processes"]]
+    assert os.getpid() not in [process.pid for process in found.processes]
     assert 0 <= background_load.clock_read_ns() < 100_000
 
 
@@ -235,17 +239,17 @@ def test_servers_are_named_once_each_without_their_children() -> None:
         )
         for at in (0.0, 1.0)
     )
-    assert background_load.servers(after) == [
-        {"pid": 10, "name": "postgres"},
-        {"pid": 12, "name": "mysqld"},
-        {"pid": 14, "name": "postgres"},
-    ]
-    assert background_load.busiest(before, after, 100) == [
-        {"pid": 11, "name": "postgres", "cpu_share": 0.9},
-        {"pid": 10, "name": "postgres", "cpu_share": 0.05},
-    ]
+    assert background_load.servers(after) == (
+        ServerProcess(pid=10, name="postgres"),
+        ServerProcess(pid=12, name="mysqld"),
+        ServerProcess(pid=14, name="postgres"),
+    )
+    assert background_load.busiest(before, after, 100) == (
+        BusyProcess(pid=11, name="postgres", cpu_share=0.9),
+        BusyProcess(pid=10, name="postgres", cpu_share=0.05),
+    )
 
 
 def test_this_hosts_own_layout_is_that_of_its_cpus() -> None:
     found = processor.layout(Reader())
-    assert found["online"] and found["allowed"]
+    assert found.online and found.allowed

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from msgspec import structs
 
 import dbdyno
 from dbdyno import store
@@ -234,7 +235,7 @@ def on_nodes(folder: Path, *names: str | None) -> Results:
         path = block.path / "order.json"
         store.write_json(path, store.read_json(path) | {"host": name, "boot_id": f"boot of {name}"})
     for name in dict.fromkeys(filter(None, names)):
-        made.write_host_of(name, {**HOST, "boot_id": f"boot of {name}"})
+        made.write_host_of(name, structs.replace(HOST, boot_id=f"boot of {name}"))
     return made
 
 
@@ -264,9 +265,10 @@ def test_a_fact_of_a_named_host_that_changed_is_said_with_its_name(tmp_path: Pat
     for number, block in enumerate(results.blocks(), start=1):
         path = block.path / "order.json"
         store.write_json(path, store.read_json(path) | {"started_unix_ns": number * 10})
-    before = {**HOST, "boot_id": "boot of n1", "since_unix_ns": 1}
+    before = structs.replace(HOST, boot_id="boot of n1", since_unix_ns=1)
     results.write_host_of("n1", before)
-    results.write_host_of("n1", before | {"swap_bytes": 1, "since_unix_ns": 25}, changed=True)
+    after = structs.replace(before, swap_bytes=1, since_unix_ns=25)
+    results.write_host_of("n1", after, changed=True)
     (said,) = [line for line in compare.load(results).warnings if line.startswith("changed host")]
     assert said == "changed host: n1 between blocks bytes of swap was 0 in block 1 and 1 in block 3"
 
@@ -298,26 +300,27 @@ def test_a_history_sets_nodes_beside_the_same_nodes_alone(tmp_path: Path) -> Non
 
     def facts(place: str) -> Results:
         made = on_nodes(tmp_path / place, "n1", "n2")
-        made.write_host_of("n2", {**HOST, "hostname_hash": "another"})
+        made.write_host_of("n2", structs.replace(HOST, hostname_hash="another"))
         return made
 
     assert key("a", "n1") == key("b", None), "hosts of one name's hash and kind are one"
     both = work.index("both", facts("c"))
     assert {trace.work.host_key for trace in both.traces} != {key("d", "n1")}
     assert {trace.work.host for trace in both.traces} == {
-        f"2 nodes of Example CPU, ? CPUs, host {both.host['hostname_hash'][:6]}"
+        f"2 nodes of Example CPU, ? CPUs, host {(both.host.hostname_hash or '')[:6]}"
     }
 
 
 def test_a_result_of_unlike_nodes_is_no_earlier_one_of_this_machine(tmp_path: Path) -> None:
     made = on_nodes(tmp_path, "n1", "n2")
     assert is_of_machine(made, HOST)
-    made.write_host_of("n2", {**HOST, "kernel": "6.13.0"})
+    made.write_host_of("n2", structs.replace(HOST, kernel="6.13.0"))
     assert not is_of_machine(made, HOST)
 
 
 def test_nodes_of_another_kind_are_a_warning() -> None:
-    plain = {"n1": HOST, "n2": HOST, "n10": HOST | {"kernel": "6.13.0", "memory_bytes": 4 << 30}}
+    other = structs.replace(HOST, kernel="6.13.0", memory_bytes=4 << 30)
+    plain = {"n1": HOST, "n2": HOST, "n10": other}
     assert list(host_changes.unlike(plain, ["n10", "n1", "n2", "unnamed"])) == [
         "unlike nodes: memory is 8.0 GiB on n1, n2 and 4.0 GiB on n10; "
         "kernel is 6.12.0 on n1, n2 and 6.13.0 on n10"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import UNSET, UnsetType, structs
 
 from comparison_builder import comparison
-from dbdyno.model import Comparison, Json, StepComparison
+from dbdyno.model import Comparison, StepComparison
+from dbdyno.model.host_facts import Storage
 from dbdyno.model.metric.device import COLUMNS, Device, name_of
 from dbdyno.report.parts import Table, flat
 from dbdyno.report.section import device, measured_on, metrics
@@ -19,7 +21,7 @@ PUBLISHED = {
 }  # fmt: skip
 """What seed 000 has of l.i1, PostgreSQL 15.3, cached."""
 NEVER = {"dps": 0.0, "dmbps": 0.0, "drqmps": 0.0, "fps": 0.0}
-FACTS: Json = {"file_system": "xfs", "device": "sdb", "unsure": None, "path": "/wal"}
+FACTS = Storage(file_system="xfs", device="sdb", path="/wal")
 
 
 def step_of(*devices: Device) -> StepComparison:
@@ -34,10 +36,10 @@ def step_of(*devices: Device) -> StepComparison:
     return step
 
 
-def on(**host: Json | None) -> Comparison:
-    """A comparison on a host with these facts; its data lie on nvme0n1."""
-    found = comparison()
-    return replace(found, host={**found.host, **host})
+def on(wal: Storage | UnsetType | None = UNSET) -> Comparison:
+    """A comparison on a host with this storage of logs; its data lie on nvme0n1."""
+    made = comparison()
+    return replace(made, host=structs.replace(made.host, wal=wal))
 
 
 def table(step: StepComparison, its: Comparison) -> Table:
@@ -62,14 +64,17 @@ def test_the_published_columns_stand_under_their_names() -> None:
     ("wal", "said"),
     [
         (None, "The device of the data and of the log, nvme0n1."),
-        (FACTS | {"device": "nvme0n1"}, "The device of the data and of the log, nvme0n1."),
         (
-            FACTS | {"device": None, "unsure": "tmpfs: in memory"},
+            structs.replace(FACTS, device="nvme0n1"),
+            "The device of the data and of the log, nvme0n1.",
+        ),
+        (
+            structs.replace(FACTS, device=None, unsure="tmpfs: in memory"),
             "The data's device, nvme0n1; of the log's: tmpfs: in memory.",
         ),
     ],
 )
-def test_one_device_is_said_once(wal: Json | None, said: str) -> None:
+def test_one_device_is_said_once(wal: Storage | None, said: str) -> None:
     found = table(step_of("disk"), on(wal=wal))
     assert found.note.startswith(said)
     assert {row.group for row in found.rows} == {""}
@@ -109,6 +114,6 @@ def test_devices_have_no_second_place_among_the_other_metrics() -> None:
 def test_the_machine_names_the_storage_of_a_log_of_its_own() -> None:
     assert "Storage of the log" not in dict(measured_on.machine(on(wal=None)))
     assert dict(measured_on.machine(on(wal=FACTS)))["Storage of the log"] == "xfs, on sdb"
-    same = FACTS | {"device": "nvme0n1"}
+    same = structs.replace(FACTS, device="nvme0n1")
     said = dict(measured_on.machine(on(wal=same)))["Storage of the log"]
     assert said == "on the data's device, in /wal"

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 
 import report_parts
 from comparison_builder import comparison
 from dbdyno.host import flame
 from dbdyno.model import Comparison
+from dbdyno.model.host_facts import Cpu, HostFacts
 from dbdyno.model.nodes import Agreement, ByNode, NodeNoise, NodeRatio
 from dbdyno.report import page
 from dbdyno.report.parts import Page, Table
@@ -238,8 +240,8 @@ def test_sentences_without_a_title_have_no_heading(three: Page) -> None:
 
 def test_measured_on_has_what_all_hosts_have_alike_and_a_table_of_the_rest() -> None:
     made, host = on_nodes(), comparison(blocks=3).host
-    newer = host | {"kernel": "6.13.0"}
-    made = replace(made, hosts={"n1": host, "n2": newer, "n3": newer, "client": {}})
+    newer = structs.replace(host, kernel="6.13.0")
+    made = replace(made, hosts={"n1": host, "n2": newer, "n3": newer, "client": HostFacts()})
     facts = dict(measured_on.machine(made))
     assert facts["Blocks"] == "6 judged (2 on n1, 2 on n2, 2 on n3)"
     assert facts["Hosts"] == "n1, n2, n3; unlike in System (below)"
@@ -254,7 +256,7 @@ def test_measured_on_has_what_all_hosts_have_alike_and_a_table_of_the_rest() -> 
 def test_the_load_generator_s_ceiling_is_that_of_the_hosts_that_made_the_load() -> None:
     made = comparison(blocks=3)
     plan = made.plan | {"generator": {"hosts": ["c1", "c2"]}}
-    hosts = {"c1": {"cpu": {"model": "Fast CPU", "cores": 8}}}
+    hosts = {"c1": HostFacts(cpu=Cpu(model="Fast CPU", cores=8))}
     made = replace(made, plan=plan, hosts=hosts, generators={"c1": made.generator or {}})
     first, second = dict(measured_on.machine(made))["Load generator"].split("; on c2: ")
     assert first.startswith("on c1: Fast CPU") and "ceiling" in first
@@ -281,7 +283,7 @@ def test_the_load_generator_says_how_it_waited_for_several_connections() -> None
 
 def test_many_hosts_are_rows() -> None:
     made, host = on_nodes([1.0] * 6), comparison(blocks=3).host
-    hosts = {f"n{at}": host | {"kernel": f"6.{at}.0"} for at in range(1, 7)}
+    hosts = {f"n{at}": structs.replace(host, kernel=f"6.{at}.0") for at in range(1, 7)}
     found = measured_on.hosts(replace(made, hosts=hosts))
     assert found is not None
     assert [column.text for column in found.columns] == ["", "System"]
@@ -302,7 +304,8 @@ def test_the_hosts_of_arms_are_hosts_even_where_blocks_name_none() -> None:
     made, host = comparison(blocks=3), comparison(blocks=3).host
     first, second = made.plan["arms"]
     plan = made.plan | {"arms": [first | {"host": "db1"}, second | {"host": "db2"}]}
-    made = replace(made, plan=plan, hosts={"db1": host, "db2": host | {"memory_bytes": 1 << 30}})
+    small = structs.replace(host, memory_bytes=1 << 30)
+    made = replace(made, plan=plan, hosts={"db1": host, "db2": small})
     found = measured_on.hosts(made)
     assert found is not None
     assert [row.cells[0].text for row in found.rows] == ["Memory"]

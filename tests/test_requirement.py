@@ -9,8 +9,8 @@ import pytest
 
 from dbdyno import doctor, plan
 from dbdyno.doctor import Need, requirement
-from dbdyno.model import Json
 from dbdyno.model.error import PlanError
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.plan.schema import RequireForm
 from dbdyno.run.check import preflight, requirements
 from host_facts_builder import GIB, changed
@@ -33,7 +33,7 @@ M5_METAL: dict[str, requirement.Value] = {
 BUFFERS = Need(who="arm pg12", bytes=100 * GIB)
 
 
-def study_host(*changes: tuple[str, Any]) -> Json:
+def study_host(*changes: tuple[str, Any]) -> HostFacts:
     """The facts of a host that has all of it."""
     return changed(
         ("huge_page_pool", {"total": 52_600, "free": 52_600, "size_bytes": 2 << 20}),
@@ -51,7 +51,7 @@ def study_host(*changes: tuple[str, Any]) -> Json:
     )
 
 
-def unmet(facts: Json, required: dict[str, requirement.Value]) -> list[doctor.Finding]:
+def unmet(facts: HostFacts, required: dict[str, requirement.Value]) -> list[doctor.Finding]:
     return list(requirement.findings(facts, required, [BUFFERS]))
 
 
@@ -90,7 +90,7 @@ def test_a_host_that_has_it_all_is_found_nothing() -> None:
         ("huge_page_pool/free", 50_000, "huge_pages",
          "50,000 huge pages are free, and the largest server needs about 52,536",
          "sysctl -w vm.nr_hugepages=55136"),
-        ("huge_page_pool", None, "huge_pages", "the kernel reports none", None),
+        ("huge_page_pool", {}, "huge_pages", "the kernel reports none", None),
         ("wal/devices", ["nvme0n1"], "wal_device", "the log is on nvme0n1, the data on nvme0n1",
          "set server.wal_dir to a folder on another disk"),
         ("wal/devices", [], "wal_device", "the log is on no known device",

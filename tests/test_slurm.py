@@ -13,6 +13,7 @@ from dbdyno import plan as plans
 from dbdyno.cli.slurm import Choice, read_option
 from dbdyno.model import Block, Json, Plan, typed_json
 from dbdyno.model.error import DynoError, HostError, PlanError, ResultError
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.run import way as here
 from dbdyno.run.agent import wire
 from dbdyno.run.slurm import batch, cluster, collect, job, way
@@ -248,7 +249,7 @@ def test_a_jobs_folder_knows_which_blocks_there_are_and_not_what_they_measured(
     whole.begin_block(blocks(2)[2], host="n1")
     whole.run_folder(1, "a")
     whole.void_block(2, "node n1 failed", "node")
-    whole.write_host_of("n1", {"kernel": "6"})
+    whole.write_host_of("n1", HostFacts(kernel="6"))
     before = handover.outline(whole, [other], tmp_path / "mine", number=2, host="n1")
     mine = Results.open(tmp_path / "mine")
     assert {block.path.name: block.state for block in mine.blocks()} == {
@@ -258,7 +259,7 @@ def test_a_jobs_folder_knows_which_blocks_there_are_and_not_what_they_measured(
         "004": "broken",
     }
     assert [block.cause for block in mine.blocks() if block.void] == ["node"]
-    assert mine.blocks()[0].runs() == [] and mine.host() == {"kernel": "6"}
+    assert mine.blocks()[0].runs() == [] and mine.host() == HostFacts(kernel="6")
     mine.begin_block(blocks(2)[2])
     assert [block.number for block in handover.new_blocks(mine, before)] == [2]
 

@@ -14,6 +14,7 @@ import result_builder
 from dbdyno import store
 from dbdyno.model import Arm, Block, Json, Plan, Schedule, events
 from dbdyno.model.error import ResultError
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.store import Results
 
 
@@ -151,8 +152,8 @@ def test_facts_of_an_earlier_boot_are_kept(tmp_path: Path) -> None:
     results = begun(tmp_path)
     assert results.host() is None
     for boot, kernel in (("a", "6.1"), ("a", "6.1"), ("b", "6.2")):
-        results.write_host({"boot_id": boot, "kernel": kernel})
-    assert results.host() == {"boot_id": "b", "kernel": "6.2"}
+        results.write_host(HostFacts(boot_id=boot, kernel=kernel))
+    assert results.host() == HostFacts(boot_id="b", kernel="6.2")
     assert store.read_json(results.folder / "host.001.json")["kernel"] == "6.1"
     assert not (results.folder / "host.002.json").exists()
 
@@ -378,9 +379,9 @@ def test_an_arm_is_read_with_what_its_plan_says(tmp_path: Path) -> None:
 def test_facts_of_a_host_that_changed_are_kept(tmp_path: Path) -> None:
     results = begun(tmp_path)
     for swappiness in (60, 1, 60):
-        host = {"boot_id": "a", "swappiness": swappiness}
+        host = HostFacts(boot_id="a", sysctl={"vm.swappiness": swappiness})
         results.write_host(host, changed=results.host() is not None)
-    assert [host["swappiness"] for host in results.earlier_hosts()] == [60, 1]
+    assert [host.sysctl["vm.swappiness"] for host in results.earlier_hosts()] == [60, 1]
 
 
 def test_a_block_names_the_host_that_measured_it(tmp_path: Path) -> None:
@@ -393,34 +394,36 @@ def test_a_block_names_the_host_that_measured_it(tmp_path: Path) -> None:
 def test_facts_of_named_hosts_are_kept_by_their_names(tmp_path: Path) -> None:
     results = begun(tmp_path)
     assert results.hosts() == {}
-    results.write_host_of("n2", {"boot_id": "a", "kernel": "6.1"})
-    results.write_host_of("n1", {"boot_id": "b", "kernel": "6.2"})
-    results.write_host_of("n1", {"boot_id": "b", "kernel": "6.2"})
+    results.write_host_of("n2", HostFacts(boot_id="a", kernel="6.1"))
+    results.write_host_of("n1", HostFacts(boot_id="b", kernel="6.2"))
+    results.write_host_of("n1", HostFacts(boot_id="b", kernel="6.2"))
     assert list(results.hosts()) == ["n1", "n2"]
-    assert results.hosts()["n1"]["kernel"] == "6.2"
+    assert results.hosts()["n1"].kernel == "6.2"
     assert results.host() is None, "host.json is another one's"
 
 
 def test_earlier_facts_of_a_named_host_are_kept(tmp_path: Path) -> None:
     results = begun(tmp_path)
     for boot, swappiness in (("a", 60), ("b", 60), ("b", 1)):
-        facts = {"boot_id": boot, "swappiness": swappiness}
+        facts = HostFacts(boot_id=boot, sysctl={"vm.swappiness": swappiness})
         results.write_host_of("n1", facts, changed=swappiness == 1)
-    assert results.hosts() == {"n1": {"boot_id": "b", "swappiness": 1}}
-    earlier = results.earlier_hosts_of("n1")
-    assert [(one["boot_id"], one["swappiness"]) for one in earlier] == [("a", 60), ("b", 60)]
+    assert results.hosts() == {"n1": HostFacts(boot_id="b", sysctl={"vm.swappiness": 1})}
+    earlier = [
+        (facts.boot_id, facts.sysctl["vm.swappiness"]) for facts in results.earlier_hosts_of("n1")
+    ]
+    assert earlier == [("a", 60), ("b", 60)]
 
 
 def test_a_host_whose_name_ends_in_digits_is_no_earlier_state(tmp_path: Path) -> None:
     results = begun(tmp_path)
-    results.write_host_of("10.0.0.101", {"boot_id": "a"})
+    results.write_host_of("10.0.0.101", HostFacts(boot_id="a"))
     assert list(results.hosts()) == ["10.0.0.101"]
     assert results.earlier_hosts_of("10.0.0") == []
 
 
 def test_damaged_facts_of_a_named_host_are_refused_by_their_file(tmp_path: Path) -> None:
     results = begun(tmp_path)
-    results.write_host_of("n1", {"boot_id": "a"})
+    results.write_host_of("n1", HostFacts(boot_id="a"))
     (results.folder / "hosts" / "n1.json").write_text("{")
     with pytest.raises(ResultError, match=r"hosts/n1\.json: is not JSON"):
         results.hosts()

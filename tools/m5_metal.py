@@ -20,6 +20,7 @@ from pathlib import Path
 from dbdyno.analysis.step import assemble, raw_files
 from dbdyno.model import Json, StepRun, job
 from dbdyno.model.error import DynoError
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.host_reading import OwnerCounters
 from dbdyno.store import Results, StepFolder
 
@@ -64,7 +65,7 @@ Gate = tuple[str, bool | None]
 """What fails where it is False; None: the result does not tell."""
 
 
-def gates(run: StepRun, folder: StepFolder, host: Json) -> Iterator[Gate]:
+def gates(run: StepRun, folder: StepFolder, host: HostFacts) -> Iterator[Gate]:
     """The conditions of a point by itself (spec pgbench-cbc-ybio.md 5.6)."""
     yield f"it {run.ending.status}: {run.ending.reason}", run.ending.status == "ok"
     yield from checkpoints(run.metrics)
@@ -80,7 +81,7 @@ def gates(run: StepRun, folder: StepFolder, host: Json) -> Iterator[Gate]:
     yield "pages were swapped", None if swapped is None else swapped == 0
     yield steady(rates(run))
     yield client_share(readings)
-    yield "the clock source is not recorded", host.get("clock_source") is not None
+    yield "the clock source is not recorded", host.clock_source is not None
 
 
 def checkpoints(metrics: Mapping[str, float | None]) -> Iterator[Gate]:
@@ -93,22 +94,21 @@ def checkpoints(metrics: Mapping[str, float | None]) -> Iterator[Gate]:
     yield f"wal-bound: {asked:.0f} requested checkpoints", asked == 0
 
 
-def free_space(after: Json | None, host: Json) -> Gate:
+def free_space(after: Json | None, host: HostFacts) -> Gate:
     """What was left of the log's device at the end of the step, by what lay there before it all."""
-    apart = host.get("wal") is not None
-    storage = host.get("wal") or host.get("data") or {}
-    keys = ("wal_dir_bytes",) if apart else ("data_dir_bytes", "wal_dir_bytes")
-    taken = [raw_files.number(after, "sizes", key) for key in keys]
-    free, total = storage.get("free_bytes"), storage.get("total_bytes")
-    if free is None or not total or None in taken:
+    storage = host.wal or host.data
+    keys = ("wal_dir_bytes",) if host.wal else ("data_dir_bytes", "wal_dir_bytes")
+    taken = raw_files.plus_all(raw_files.number(after, "sizes", key) for key in keys)
+    free, total = storage.free_bytes, storage.total_bytes
+    if free is None or not total or taken is None:
         return "the room on the log's device", None
-    share = (free - raw_files.plus(taken)) / total
+    share = (free - taken) / total
     return f"{share:.0%} of the log's device free", share > FREE_SHARE_MIN
 
 
-def huge_pages(host: Json) -> Gate:
+def huge_pages(host: HostFacts) -> Gate:
     """Whether there are any: whether the server has them is its own setting `on` to say."""
-    total = (host.get("huge_page_pool") or {}).get("total")
+    total = host.huge_page_pool.total
     return "no huge pages", None if total is None else total > 0
 
 
@@ -178,7 +178,7 @@ def rates(run: StepRun) -> list[float]:
 
 def points(results: Results) -> Iterator[Point]:
     """Each measured script of each arm and block that was done."""
-    host = results.host() or {}
+    host = results.host() or HostFacts()
     for block in results.blocks():
         for arm in block.runs() if block.state == "done" else ():
             for folder in arm.steps():

@@ -26,6 +26,7 @@ from typing import Any, get_args
 from dbdyno.analysis import compare
 from dbdyno.model import Cell, Comparison, Json, Ratio
 from dbdyno.model.error import DynoError, ResultError
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.report import cells, number
 from published_data import SIGNS, Key, Said, Study, Table, read
@@ -137,12 +138,11 @@ def _workloads(plan: Json) -> Iterator[str]:
         yield ", ".join([f"workload `{use['name']}`", *chosen, *given])
 
 
-def _machine(host: Json) -> str:
-    cpu: Json = host.get("cpu") or {}
-    parts = [str(cpu.get("model") or "a processor of unknown model")]
-    parts += [f"{cpu['cores']} cores"] if cpu.get("cores") else []
-    parts += [number.size_bytes(host["memory_bytes"])] if host.get("memory_bytes") else []
-    parts += [f"a virtual machine ({host['virtual']})"] if host.get("virtual") else []
+def _machine(host: HostFacts) -> str:
+    parts = [host.cpu.model or "a processor of unknown model"]
+    parts += [f"{host.cpu.cores} cores"] if host.cpu.cores else []
+    parts += [number.size_bytes(host.memory_bytes)] if host.memory_bytes else []
+    parts += [f"a virtual machine ({host.virtual})"] if host.virtual else []
     return ", ".join(parts)
 
 

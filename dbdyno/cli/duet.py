@@ -26,8 +26,11 @@ def accept(
 
     Returns the exit status: FAILED where steps failed, of which nothing is kept. Raises DynoError.
     """
+    import msgspec
+
     from dbdyno.analysis.compare import duet_acceptance
     from dbdyno.host import duet_acceptance as on_host
+    from dbdyno.model.host_facts import HostFacts
     from dbdyno.plan import calibration
     from dbdyno.store import Results
 
@@ -38,10 +41,13 @@ def accept(
             say(f"{outcome.folder}: steps failed, so nothing is accepted")
             return FAILED
         folders[share] = outcome.folder
-    found = duet_acceptance.accepted(folders)
-    host = Results.open(folders[0.0]).host() or {}
+    acceptance = duet_acceptance.accepted(folders)
+    host = Results.open(folders[0.0]).host() or HostFacts()
     if as_json:
-        print(json.dumps(found, indent=2))  # noqa: T201
-    say(f"duets {'are' if found['holds'] else 'are not'} accepted on this host: {found['text']}")
-    say(f"kept in {on_host.keep(found, host)}; results of duets take note of it when they begin")
+        print(json.dumps(msgspec.to_builtins(acceptance), indent=2))  # noqa: T201
+    say(
+        f"duets {'are' if acceptance.holds else 'are not'} accepted on this host: {acceptance.text}"
+    )
+    path = on_host.keep(acceptance, host)
+    say(f"kept in {path}; results of duets take note of it when they begin")
     return 0

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from dbdyno.doctor import memory, other_load, processor, requirement, storage
 from dbdyno.doctor.finding import SEVERITIES, Finding, Need
-from dbdyno.model import Json
+from dbdyno.model.host_facts import HostFacts
 
 __all__ = ["Finding", "Need", "findings"]
 
 
 def findings(
-    facts: Json,
+    facts: HostFacts,
     needs: Sequence[Need] = (),
     lab: str | None = None,
     required: Mapping[str, requirement.Value] | None = None,
@@ -22,11 +22,11 @@ def findings(
     Facts that are missing or null find nothing. `needs`: of servers that are to be started; `lab`:
     who else measures on the host; `required`: what a plan asks of it.
     """
-    found = [
+    disturbing = [
         *other_load.findings(facts, lab),
         *memory.findings(facts, needs),
         *processor.findings(facts),
         *storage.findings(facts),
         *requirement.findings(facts, required or {}, needs),
     ]
-    return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))
+    return tuple(sorted(disturbing, key=lambda finding: SEVERITIES.index(finding.severity)))

@@ -1,11 +1,11 @@
-"""The form of a finding, and access to the facts of host.json. Pure."""
+"""The form of a finding, and how a setting of the host is mended. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
-from dbdyno.model import Json
+from dbdyno.model.host_facts import HostFacts
 
 Severity = Literal["much", "some", "know"]
 SEVERITIES: tuple[Severity, ...] = ("much", "some", "know")
@@ -37,29 +37,25 @@ class Need:
     locks: bool = False  # whether its huge pages count against the limit of locked memory (MySQL)
 
 
-def of(facts: Json, *keys: str) -> Any:
-    """A fact by the keys that lead to it; None where one of them is missing or null."""
-    found: Any = facts
-    for key in keys:
-        found = found.get(key) if isinstance(found, dict) else None
-    return found
+class Mending(TypedDict, total=False):
+    """The fields of a finding that say how it is mended."""
+
+    mend: tuple[str, ...]
+    barred: str | None
 
 
-def sysctl(facts: Json, name: str) -> Any:
+def sysctl(facts: HostFacts, name: str) -> int | str | None:
     """A setting of the kernel by its name with dots."""
-    return of(facts, "sysctl", name)
+    return facts.sysctl.get(name)
 
 
-def tuned(facts: Json, place: str, *commands: str) -> dict[str, Any]:
+def tuned(facts: HostFacts, place: str, *commands: str) -> Mending:
     """How a setting under `/sys` or `/proc/sys` is mended, and what may forbid it here."""
-    forbidden = place in (of(facts, "read_only") or ())
-    barred = (
-        f"{place} is read-only here, as in a container; on the host below" if forbidden else None
-    )
-    return {"mend": commands, "barred": barred}
+    read_only = f"{place} is read-only here, as in a container; on the host below"
+    return {"mend": commands, "barred": read_only if place in facts.read_only else None}
 
 
-def set_sysctl(facts: Json, **values: int) -> dict[str, Any]:
+def set_sysctl(facts: HostFacts, **values: int) -> Mending:
     """The command that sets settings of the kernel; `__` in a keyword is the dot of its name."""
     words = [f"{name.replace('__', '.')}={value}" for name, value in values.items()]
     return tuned(facts, "/proc/sys", f"sysctl -w {' '.join(words)}")

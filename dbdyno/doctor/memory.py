@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import ceil
 
-from dbdyno.doctor.finding import MIB, Finding, Need, of, set_sysctl, size, sysctl, tuned
-from dbdyno.model import Json
+from msgspec.structs import astuple
+
+from dbdyno.doctor.finding import MIB, Finding, Need, set_sysctl, size, sysctl, tuned
+from dbdyno.model.host_facts import HostFacts
 
 THP = "/sys/kernel/mm/transparent_hugepage"
 SHARED_PER_BUFFERS = 1.025
@@ -27,7 +29,7 @@ def pages_needed(need: Need, page_bytes: int) -> int:
     return ceil((need.bytes * SHARED_PER_BUFFERS + SHARED_FIXED_BYTES) / page_bytes)
 
 
-def findings(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
+def findings(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
     """All findings about memory; `needs` are those of servers that are not up yet."""
     yield from _swapping(facts)
     yield from _transparent(facts)
@@ -40,21 +42,20 @@ def findings(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
     yield from _overcommit(facts)
 
 
-def _swapping(facts: Json) -> Iterable[Finding]:
-    moved = of(facts, "look", "swap_pages") or {}
-    used = of(facts, "swap_used_bytes") or 0
-    if any(moved.values()):
+def _swapping(facts: HostFacts) -> Iterable[Finding]:
+    used = facts.swap_used_bytes or 0
+    if facts.look is not None and any(pages := astuple(facts.look.swap_pages)):
         yield Finding(
             name="swapping",
             severity="much",
-            what=f"the host swaps: {moved.get('in', 0):,} pages in, {moved.get('out', 0):,} out "
-            f"in {of(facts, 'look', 'seconds')} s",
+            what=f"the host swaps: {pages[0] or 0:,.0f} pages in, {pages[1] or 0:,.0f} out "
+            f"in {facts.look.seconds} s",
             why="A server waits for its own memory; dyno warns of every step in which the host "
             "swaps.",
             mend=("swapoff -a",),
         )
     elif used:
-        free = of(facts, "memory", "available_bytes")
+        free = facts.memory.available_bytes
         fits = free is None or free > used
         yield Finding(
             name="swap-used",
@@ -67,10 +68,10 @@ def _swapping(facts: Json) -> Iterable[Finding]:
         )
 
 
-def _transparent(facts: Json) -> Iterable[Finding]:
-    if of(facts, "thp", "enabled") != "always":
+def _transparent(facts: HostFacts) -> Iterable[Finding]:
+    if facts.thp.enabled != "always":
         return
-    defrag = of(facts, "thp", "defrag")
+    defrag = facts.thp.defrag
     yield Finding(
         name="transparent-huge-pages",
         severity="much" if defrag == "always" else "some",
@@ -81,33 +82,32 @@ def _transparent(facts: Json) -> Iterable[Finding]:
     )
 
 
-def _needed_pages(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
+def _needed_pages(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
     """One finding for all servers, as they are up one after the other; the largest need counts."""
-    page, total, free = (
-        of(facts, "huge_page_pool", key) for key in ("size_bytes", "total", "free")
-    )
+    pool = facts.huge_page_pool
+    page, total, free = pool.size_bytes, pool.total, pool.free
     if not page or total is None or free is None or not needs:
         return
     most = max(pages_needed(need, page) for need in needs)
-    told = f"{_by_size(needs, page)} huge pages of {size(page)}; {free:,} are free"
-    memory = of(facts, "memory_bytes")
+    need_words = f"{_by_size(needs, page)} huge pages of {size(page)}; {free:,} are free"
+    memory = facts.memory_bytes
     if free >= most:
         yield Finding(
             name="huge-pages",
             severity="know",
-            what=told,
+            what=need_words,
             why="Enough for the servers: page tables cost no memory and few misses.",
         )
         return
-    fits = memory is None or most * page < memory
+    too_many = memory is not None and most * page >= memory
     yield Finding(
         name="huge-pages-missing",
         severity="some",
-        what=told,
+        what=need_words,
         why="Without huge pages, each session maps the buffers by pages of 4 kB: more CPU per "
         "operation and memory per connection, most with many connections and large buffers.",
-        mend=(f"sysctl -w vm.nr_hugepages={total - free + most}",) if fits else (),
-        barred=None if fits else f"{most:,} are more than the memory, {size(memory)}",
+        mend=() if too_many else (f"sysctl -w vm.nr_hugepages={total - free + most}",),
+        barred=f"{most:,} are more than the memory, {size(memory or 0)}" if too_many else None,
     )
 
 
@@ -117,31 +117,29 @@ def _by_size(needs: Sequence[Need], page: int) -> str:
     for need in needs:
         by_bytes.setdefault(need.bytes, []).append(need)
     parts = [
-        f"{', '.join(one.who for one in its)}: {size(count)} of buffers need about "
-        f"{pages_needed(its[0], page):,}"
-        for count, its in sorted(by_bytes.items())
+        f"{', '.join(need.who for need in alike)}: {size(count)} of buffers need about "
+        f"{pages_needed(alike[0], page):,}"
+        for count, alike in sorted(by_bytes.items())
     ]
     return "; ".join(parts)
 
 
-def _locked(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
-    limit = (of(facts, "limits", "locked_memory_bytes") or [None])[0]
-    asked = max((need.bytes for need in needs if need.locks), default=0)
-    if isinstance(limit, int) and limit < asked:
+def _locked(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
+    limit = (facts.limits.locked_memory_bytes or [None])[0]
+    needed = max((need.bytes for need in needs if need.locks), default=0)
+    if isinstance(limit, int) and limit < needed:
         yield Finding(
             name="locked-memory",
             severity="some",
-            what=f"{size(limit)} of memory may be locked (ulimit -l), {size(asked)} are needed",
+            what=f"{size(limit)} of memory may be locked (ulimit -l), {size(needed)} are needed",
             why="MySQL's huge pages count against this limit; beyond it MySQL takes small ones.",
             mend=("ulimit -l unlimited   # in the shell that starts dyno",),
         )
 
 
-def _idle_pages(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
-    page, total, free = (
-        of(facts, "huge_page_pool", key) for key in ("size_bytes", "total", "free")
-    )
-    memory = of(facts, "memory_bytes")
+def _idle_pages(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
+    pool, memory = facts.huge_page_pool, facts.memory_bytes
+    page, total, free = pool.size_bytes, pool.total or 0, pool.free
     if not page or not free or not memory:
         return
     spare = free - max((pages_needed(need, page) for need in needs), default=0)
@@ -157,63 +155,61 @@ def _idle_pages(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
         )
 
 
-def _swappiness(facts: Json) -> Iterable[Finding]:
+def _swappiness(facts: HostFacts) -> Iterable[Finding]:
     value = sysctl(facts, "vm.swappiness")
-    if not of(facts, "swap_bytes") or not isinstance(value, int) or value <= SWAPPINESS_MAX:
+    if not facts.swap_bytes or not isinstance(value, int) or value <= SWAPPINESS_MAX:
         return
     yield Finding(
         name="swappiness",
         severity="some",
-        what=f"vm.swappiness is {value}, with {size(facts['swap_bytes'])} of swap",
+        what=f"vm.swappiness is {value}, with {size(facts.swap_bytes)} of swap",
         why="A large page cache, as after scans and fills, pushes out a server's idle memory; the "
         "published studies ran with 1.",
         **set_sysctl(facts, vm__swappiness=1),
     )
 
 
-def _available(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
-    memory, available = of(facts, "memory_bytes"), of(facts, "memory", "available_bytes")
+def _available(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
+    memory, available = facts.memory_bytes, facts.memory.available_bytes
     if not memory or available is None:
         return
-    pool = (of(facts, "huge_page_pool", "total") or 0) * (
-        of(facts, "huge_page_pool", "size_bytes") or 0
-    )
+    pool = (facts.huge_page_pool.total or 0) * (facts.huge_page_pool.size_bytes or 0)
     largest = max((need.bytes for need in needs), default=0)
     # What is set aside as huge pages is not available, and is there for the servers all the same.
     short = available + pool < largest
     if short or available + pool < memory * AVAILABLE_SHARE_MIN:
-        asked = f"; a server will request {size(largest)}" if short else ""
+        request = f"; a server will request {size(largest)}" if short else ""
         yield Finding(
             name="memory-in-use",
             severity="much" if short else "some",
-            what=f"{size(available)} of {size(memory)} of memory are available{asked}",
+            what=f"{size(available)} of {size(memory)} of memory are available{request}",
             why="Presets use the whole memory: whatever others hold, the page cache lacks, and "
             "then the host swaps.",
             mend=("ps -eo pid,rss,comm --sort=-rss | head",),
         )
 
 
-def _dirty(facts: Json) -> Iterable[Finding]:
-    found = sysctl(facts, "vm.dirty_background_bytes")
+def _dirty(facts: HostFacts) -> Iterable[Finding]:
+    unwritten = sysctl(facts, "vm.dirty_background_bytes")
     ratio = sysctl(facts, "vm.dirty_background_ratio")
-    available = of(facts, "memory", "available_bytes")
-    if not found and isinstance(ratio, int) and available:
-        found = available * ratio // 100
-    if not isinstance(found, int) or found <= DIRTY_BACKGROUND_BYTES_MAX:
+    available = facts.memory.available_bytes
+    if not unwritten and isinstance(ratio, int) and available:
+        unwritten = available * ratio // 100
+    if not isinstance(unwritten, int) or unwritten <= DIRTY_BACKGROUND_BYTES_MAX:
         return
     named = "vm.dirty_background_bytes" if not ratio else f"vm.dirty_background_ratio = {ratio}"
     yield Finding(
         name="dirty-background",
         severity="some",
-        what=f"{size(found)} may be unwritten before the kernel begins to write ({named})",
+        what=f"{size(unwritten)} may be unwritten before the kernel begins to write ({named})",
         why="Writes of a step reach the device in later steps, all at once: writing steps stall, "
         "and their device writes per operation belong to another step.",
         **set_sysctl(facts, vm__dirty_background_bytes=256 * MIB, vm__dirty_bytes=1024 * MIB),
     )
 
 
-def _overcommit(facts: Json) -> Iterable[Finding]:
-    limit, used = (of(facts, "memory", f"{key}_bytes") for key in ("commit_limit", "committed"))
+def _overcommit(facts: HostFacts) -> Iterable[Finding]:
+    limit, used = facts.memory.commit_limit_bytes, facts.memory.committed_bytes
     if sysctl(facts, "vm.overcommit_memory") == 2 and limit is not None and used is not None:
         yield Finding(
             name="overcommit",

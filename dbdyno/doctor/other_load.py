@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.doctor.finding import Finding, of, percent, set_sysctl, size, sysctl
-from dbdyno.model import Json
+from dbdyno.doctor.finding import Finding, percent, set_sysctl, size, sysctl
+from dbdyno.model.host_facts import HostFacts
 
 BUSY_SHARE_MAX, BUSY_SHARE_MUCH = 0.05, 0.20
 """Of all CPUs' time, while dyno does nothing."""
@@ -20,7 +20,7 @@ USER_ID_MIN = 1000
 """The first id of a person's account; those below are the system's, whose files logind leaves."""
 
 
-def findings(facts: Json, lab: str | None) -> Iterable[Finding]:
+def findings(facts: HostFacts, lab: str | None) -> Iterable[Finding]:
     """All findings about others; `lab`: who holds the host's lock, another one that measures."""
     yield from _lab(lab)
     yield from _steal(facts)
@@ -43,30 +43,28 @@ def _lab(lab: str | None) -> Iterable[Finding]:
         )
 
 
-def _steal(facts: Json) -> Iterable[Finding]:
-    steal = of(facts, "look", "steal_share")
-    if steal is None or steal <= STEAL_SHARE_MAX:
+def _steal(facts: HostFacts) -> Iterable[Finding]:
+    steal = None if facts.look is None else facts.look.steal_share
+    if facts.look is None or steal is None or steal <= STEAL_SHARE_MAX:
         return
     yield Finding(
         name="steal",
         severity="much" if steal > STEAL_SHARE_MUCH else "some",
         what=f"{percent(steal)} of all CPUs' time went to other machines (steal) in "
-        f"{of(facts, 'look', 'seconds')} s",
+        f"{facts.look.seconds} s",
         why="Other guests of the hypervisor take turns on these cores: all rates and response "
         "times move with their load.",
         barred="the hypervisor shares the cores; use a dedicated machine, or more blocks",
     )
 
 
-def _load(facts: Json) -> Iterable[Finding]:
-    busy = of(facts, "look", "busy_share")
-    if busy is None or busy <= BUSY_SHARE_MAX:
+def _load(facts: HostFacts) -> Iterable[Finding]:
+    busy = None if facts.look is None else facts.look.busy_share
+    if facts.look is None or busy is None or busy <= BUSY_SHARE_MAX:
         return
-    processes = of(facts, "look", "processes") or []
-    named = [
-        f"{process['name']} {percent(process['cpu_share'])}" for process in processes[:NAMED_MAX]
-    ]
-    pids = ",".join(str(process["pid"]) for process in processes[:NAMED_MAX])
+    processes = facts.look.processes[:NAMED_MAX]
+    named = [f"{process.name} {percent(process.cpu_share)}" for process in processes]
+    pids = ",".join(str(process.pid) for process in processes)
     yield Finding(
         name="load",
         severity="much" if busy > BUSY_SHARE_MUCH else "some",
@@ -81,10 +79,9 @@ def _load(facts: Json) -> Iterable[Finding]:
     )
 
 
-def _control_group(facts: Json) -> Iterable[Finding]:
-    cpus, memory, pids = (
-        of(facts, "control_group", f"{name}_max") for name in ("cpu", "memory", "pids")
-    )
+def _control_group(facts: HostFacts) -> Iterable[Finding]:
+    group = facts.control_group
+    cpus, memory, pids = group.cpu_max, group.memory_max, group.pids_max
     barred = "a control group limits dyno and its servers; its owner can raise the limit"
     if isinstance(cpus, int | float):
         yield Finding(
@@ -95,7 +92,7 @@ def _control_group(facts: Json) -> Iterable[Finding]:
             "of milliseconds: first the longest responses suffer, then all rates.",
             barred=f"{barred} (docker run without --cpus, CPUQuota= of a unit)",
         )
-    total = of(facts, "memory_bytes")
+    total = facts.memory_bytes
     if isinstance(memory, int) and (total is None or memory < total):
         yield Finding(
             name="memory-limit",
@@ -115,14 +112,12 @@ def _control_group(facts: Json) -> Iterable[Finding]:
         )
 
 
-def _servers(facts: Json) -> Iterable[Finding]:
-    servers = of(facts, "look", "servers") or []
+def _servers(facts: HostFacts) -> Iterable[Finding]:
+    servers = () if facts.look is None else facts.look.servers
     if servers:
-        shown = ", ".join(
-            f"{server['name']} (process {server['pid']})" for server in servers[:NAMED_MAX]
-        )
+        shown = ", ".join(f"{server.name} (process {server.pid})" for server in servers[:NAMED_MAX])
         more = f" and {len(servers) - NAMED_MAX} more" if len(servers) > NAMED_MAX else ""
-        pids = ",".join(str(server["pid"]) for server in servers)
+        pids = ",".join(str(server.pid) for server in servers)
         yield Finding(
             name="servers",
             severity="some",
@@ -133,10 +128,9 @@ def _servers(facts: Json) -> Iterable[Finding]:
         )
 
 
-def _limits(facts: Json) -> Iterable[Finding]:
-    files, processes = (
-        (of(facts, "limits", key) or [None])[0] for key in ("open_files", "processes")
-    )
+def _limits(facts: HostFacts) -> Iterable[Finding]:
+    limits = facts.limits
+    files, processes = ((pair or [None])[0] for pair in (limits.open_files, limits.processes))
     if isinstance(files, int) and files < OPEN_FILES_MIN:
         yield Finding(
             name="open-files",
@@ -178,7 +172,7 @@ def _limits(facts: Json) -> Iterable[Finding]:
             )
     disabled = sysctl(facts, "kernel.io_uring_disabled")
     if disabled in (1, 2):
-        whom = {1: "for all but a group", 2: "for everyone"}[disabled]
+        whom = "for all but a group" if disabled == 1 else "for everyone"
         yield Finding(
             name="io-uring",
             severity="some",
@@ -188,34 +182,34 @@ def _limits(facts: Json) -> Iterable[Finding]:
         )
 
 
-def _login_service(facts: Json) -> Iterable[Finding]:
-    removes = of(facts, "login_service", "remove_ipc")
-    user = of(facts, "user_id")
+def _login_service(facts: HostFacts) -> Iterable[Finding]:
+    removes = facts.login_service.remove_ipc
+    user = facts.user_id
     ours = user is not None and user >= USER_ID_MIN
-    if not of(facts, "login_service", "running") or not ours:
+    if not facts.login_service.running or not ours:
         return
     if str(removes).lower() not in ("no", "false", "0", "off"):
-        told = "not set" if removes is None else removes
         yield Finding(
             name="remove-ipc",
             severity="some",
-            what=f"RemoveIPC of systemd-logind is {told}, and servers run as user {user}",
+            what=f"RemoveIPC of systemd-logind is {removes or 'not set'}, and servers run as user "
+            f"{user}",
             why="When the user's last session ends, PostgreSQL's shared memory and semaphores "
             "disappear under it: a long unattended plan crashes.",
             mend=(f"loginctl enable-linger {user}",),
         )
 
 
-def _machine(facts: Json) -> Iterable[Finding]:
-    if facts.get("virtual"):
+def _machine(facts: HostFacts) -> Iterable[Finding]:
+    if facts.virtual:
         yield Finding(
             name="virtual",
             severity="know",
-            what=f"this is a virtual machine ({facts['virtual']})",
+            what=f"this is a virtual machine ({facts.virtual})",
             why="Waking a core, syncs and timers go through the hypervisor: round trips at low "
             "load differ from bare metal, and from hour to hour.",
         )
-    if facts.get("container"):
+    if facts.container:
         yield Finding(
             name="container",
             severity="know",

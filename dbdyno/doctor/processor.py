@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.doctor.finding import Finding, of, set_sysctl, sysctl, tuned
-from dbdyno.model import Json
+from dbdyno.doctor.finding import Finding, set_sysctl, sysctl, tuned
+from dbdyno.model.host_facts import Cpu, HostFacts
 
 CPUS = "/sys/devices/system/cpu"
 CLOCK = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -17,7 +17,7 @@ THROTTLED_SHARE_MAX = 0.9
 NODES_MAX = 1
 
 
-def findings(facts: Json) -> Iterable[Finding]:
+def findings(facts: HostFacts) -> Iterable[Finding]:
     """All findings about the processor."""
     yield from _governor(facts)
     yield from _turbo(facts)
@@ -30,18 +30,18 @@ def findings(facts: Json) -> Iterable[Finding]:
     yield from _mitigations(facts)
 
 
-def _governor(facts: Json) -> Iterable[Finding]:
-    governor = of(facts, "cpu", "governor")
+def _governor(facts: HostFacts) -> Iterable[Finding]:
+    governor = facts.cpu.governor
     if governor is None:
-        if "cpu" in facts:
+        if facts.cpu != Cpu():
             yield Finding(
                 name="governor-unknown",
                 severity="know",
                 what="no frequency governor is visible"
-                + (f" (virtual machine: {facts['virtual']})" if facts.get("virtual") else ""),
+                + (f" (virtual machine: {facts.virtual})" if facts.virtual else ""),
                 why="Something else decides the speed of the cores, and may change it between "
                 "arms; the canary of each step shows by how much.",
-                barred="the host below sets the frequency" if facts.get("virtual") else None,
+                barred="the host below sets the frequency" if facts.virtual else None,
             )
         return
     if governor != "performance":
@@ -59,10 +59,10 @@ def _governor(facts: Json) -> Iterable[Finding]:
         )
 
 
-def _turbo(facts: Json) -> Iterable[Finding]:
-    if not of(facts, "frequency", "turbo"):
+def _turbo(facts: HostFacts) -> Iterable[Finding]:
+    if not facts.frequency.turbo:
         return
-    file = of(facts, "frequency", "turbo_file") or ""
+    file = facts.frequency.turbo_file or ""
     yield Finding(
         name="turbo",
         severity="some",
@@ -73,8 +73,8 @@ def _turbo(facts: Json) -> Iterable[Finding]:
     )
 
 
-def _throttled(facts: Json) -> Iterable[Finding]:
-    count = of(facts, "frequency", "throttled")
+def _throttled(facts: HostFacts) -> Iterable[Finding]:
+    count = facts.frequency.throttled
     if count:
         yield Finding(
             name="throttled",
@@ -86,9 +86,9 @@ def _throttled(facts: Json) -> Iterable[Finding]:
         )
 
 
-def _threads(facts: Json) -> Iterable[Finding]:
-    control, siblings = (of(facts, "processors", key) for key in ("smt_control", "siblings"))
-    if not of(facts, "cpu", "smt") and not siblings:
+def _threads(facts: HostFacts) -> Iterable[Finding]:
+    control, siblings = facts.processors.smt_control, facts.processors.siblings
+    if not facts.cpu.smt and not siblings:
         return
     can = control == "on"
     yield Finding(
@@ -108,9 +108,9 @@ def _threads(facts: Json) -> Iterable[Finding]:
     )
 
 
-def _clock(facts: Json) -> Iterable[Finding]:
-    source, cost_ns = of(facts, "clock_source"), of(facts, "clock", "read_ns")
-    others = of(facts, "clock", "available") or []
+def _clock(facts: HostFacts) -> Iterable[Finding]:
+    source, cost_ns = facts.clock_source, facts.clock.read_ns
+    others = facts.clock.available or ()
     if cost_ns is None or cost_ns < CLOCK_NS_MAX:
         return
     better = "tsc" if source != "tsc" and "tsc" in others else None
@@ -128,8 +128,8 @@ def _clock(facts: Json) -> Iterable[Finding]:
     )
 
 
-def _nodes(facts: Json) -> Iterable[Finding]:
-    nodes = of(facts, "cpu", "numa_nodes") or 1
+def _nodes(facts: HostFacts) -> Iterable[Finding]:
+    nodes = facts.cpu.numa_nodes or 1
     if sysctl(facts, "vm.zone_reclaim_mode"):
         yield Finding(
             name="zone-reclaim",
@@ -160,8 +160,8 @@ def _nodes(facts: Json) -> Iterable[Finding]:
         )
 
 
-def _offline(facts: Json) -> Iterable[Finding]:
-    offline = of(facts, "processors", "offline")
+def _offline(facts: HostFacts) -> Iterable[Finding]:
+    offline = facts.processors.offline
     if offline:
         yield Finding(
             name="offline",
@@ -169,7 +169,7 @@ def _offline(facts: Json) -> Iterable[Finding]:
             what=f"logical CPUs {offline} are off",
             why="Results are those of the smaller machine; with SMT switched off it is meant so.",
         )
-    isolated = of(facts, "processors", "isolated")
+    isolated = facts.processors.isolated
     if isolated:
         yield Finding(
             name="isolated",
@@ -177,7 +177,7 @@ def _offline(facts: Json) -> Iterable[Finding]:
             what=f"logical CPUs {isolated} are kept free by the kernel (isolcpus)",
             why="The scheduler puts neither server nor generator there, unless a cpuset does.",
         )
-    allowed, online = (of(facts, "processors", key) for key in ("allowed", "online"))
+    allowed, online = facts.processors.allowed, facts.processors.online
     if allowed is not None and online is not None and allowed != online:
         yield Finding(
             name="cpuset",
@@ -189,7 +189,7 @@ def _offline(facts: Json) -> Iterable[Finding]:
         )
 
 
-def _interrupts(facts: Json) -> Iterable[Finding]:
+def _interrupts(facts: HostFacts) -> Iterable[Finding]:
     if sysctl(facts, "kernel.nmi_watchdog"):
         yield Finding(
             name="watchdog",
@@ -209,10 +209,10 @@ def _interrupts(facts: Json) -> Iterable[Finding]:
         )
 
 
-def _mitigations(facts: Json) -> Iterable[Finding]:
+def _mitigations(facts: HostFacts) -> Iterable[Finding]:
     on = sorted(
         name
-        for name, words in (facts.get("mitigations") or {}).items()
+        for name, words in (facts.mitigations or {}).items()
         if str(words).startswith("Mitigation")
     )
     if on:

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from textwrap import wrap
 
+import msgspec
+
 from dbdyno.doctor.finding import SEVERITIES, Finding, Severity
 from dbdyno.model import Json
+from dbdyno.model.host_facts import HostFacts
 
 FORMAT = 1
 """Of the document: keys are added, none goes away or changes its meaning."""
@@ -20,38 +23,43 @@ TITLES: dict[Severity, str] = {
 COUNTED: dict[Severity, str] = {"much": "disturb much", "some": "somewhat", "know": "only to know"}
 
 
-def lines(found: Sequence[Finding], facts: Json) -> Iterable[str]:
+def lines(findings: Sequence[Finding], facts: HostFacts) -> Iterable[str]:
     """The findings by how much they disturb, and how many there are, in lines of WIDTH characters.
 
     Commands stand as they are, so that they can be copied: such a line may be longer.
     """
     yield from wrap(f"{_host(facts)}. Commands are for root; dyno changes nothing.", WIDTH)
     for severity in SEVERITIES:
-        its = [finding for finding in found if finding.severity == severity]
-        if its:
+        disturbing = [finding for finding in findings if finding.severity == severity]
+        if disturbing:
             yield f"\n{TITLES[severity]}"
-        for finding in its:
+        for finding in disturbing:
             yield from _finding(finding)
     yield ""
-    yield from wrap(count(found, facts), WIDTH)
+    yield from wrap(count(findings, facts), WIDTH)
 
 
-def count(found: Sequence[Finding], facts: Json) -> str:
+def count(findings: Sequence[Finding], facts: HostFacts) -> str:
     """How many findings there are of each kind, and how many facts are not known."""
-    each = (sum(one.severity == severity for one in found) for severity in SEVERITIES)
-    words = [f"{n} {COUNTED[severity]}" for n, severity in zip(each, SEVERITIES, strict=True)]
-    unread = facts.get("unread") or {}
-    facts_of = "fact" if len(unread) == 1 else "facts"
-    ending = f"; {len(unread)} {facts_of} cannot be read here (--json says why)" if unread else ""
+    words = [f"{number} {COUNTED[severity]}" for severity, number in _counts(findings).items()]
+    unread = len(facts.unread)
+    facts_of = "fact" if unread == 1 else "facts"
+    ending = f"; {unread} {facts_of} cannot be read here (--json says why)" if unread else ""
     return f"Findings: {', '.join(words)}{ending}."
 
 
-def _host(facts: Json) -> str:
-    cpu, data = facts.get("cpu") or {}, facts.get("data") or {}
+def _counts(findings: Sequence[Finding]) -> dict[Severity, int]:
+    return {
+        severity: sum(finding.severity == severity for finding in findings)
+        for severity in SEVERITIES
+    }
+
+
+def _host(facts: HostFacts) -> str:
     words = [
-        f"{cpu.get('cpus')} CPUs" if cpu.get("cpus") else None,
-        f"kernel {facts.get('kernel')}",
-        f"data under {data.get('path')}" if data.get("path") else None,
+        f"{facts.cpu.cpus} CPUs" if facts.cpu.cpus else None,
+        f"kernel {facts.kernel}",
+        f"data under {facts.data.path}" if facts.data.path else None,
     ]
     return f"This host: {', '.join(word for word in words if word)}"
 
@@ -77,17 +85,20 @@ def _indented(text: str) -> list[str]:
     )
 
 
-def document(found: Sequence[Finding], facts: Json) -> Json:
+def document(findings: Sequence[Finding], facts: HostFacts) -> Json:
     """The findings with their counts, and the facts that they were made of."""
-    counts = {severity: sum(one.severity == severity for one in found) for severity in SEVERITIES}
-    listed = [asdict(finding) | {"mend": list(finding.mend)} for finding in found]
-    return {"format": FORMAT, "findings": listed, "count": counts, "host": facts}
+    return {
+        "format": FORMAT,
+        "findings": [asdict(finding) | {"mend": list(finding.mend)} for finding in findings],
+        "count": _counts(findings),
+        "host": msgspec.to_builtins(facts),
+    }
 
 
-def summary(found: Sequence[Finding]) -> str:
+def summary(findings: Sequence[Finding]) -> str:
     """The disturbances in one line, without reasons and remedies; empty if there are none."""
     by_severity = {
-        word: [finding.what for finding in found if finding.severity == severity]
+        word: [finding.what for finding in findings if finding.severity == severity]
         for severity, word in (("much", "much"), ("some", "somewhat"))
     }
-    return ". ".join(f"{word}: {'; '.join(its)}" for word, its in by_severity.items() if its)
+    return ". ".join(f"{word}: {'; '.join(facts)}" for word, facts in by_severity.items() if facts)

@@ -5,12 +5,12 @@ The keys are those of `[require]` (docs/plan.md, "require").
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbdyno.doctor import memory
-from dbdyno.doctor.finding import Finding, Need, of, tuned
-from dbdyno.model import Json
+from dbdyno.doctor.finding import Finding, Mending, Need, sysctl, tuned
+from dbdyno.model.host_facts import HostFacts
 
 Value = bool | int | str
 """A required value."""
@@ -22,16 +22,22 @@ CPU_FREQUENCY = "/sys/devices/system/cpu/cpu*/cpufreq"
 class Rule:
     """A fact of the host that a plan may require."""
 
-    fact: tuple[str, ...]  # where it stands in host.json
+    fact: Callable[[HostFacts], Value | None]
     words: str  # what it is called where it is mended
     mend: str  # the command; `{value}` and `{device}`, that of the data
     place: str = "/sys"  # what is read-only where it cannot be mended
     least: bool = False  # more is as good
 
 
+def read_ahead_kib(facts: HostFacts) -> int | None:
+    """The read-ahead of the data's device: the one that is mounted."""
+    ahead_bytes = facts.data.layers[0].read_ahead_bytes if facts.data.layers else None
+    return None if ahead_bytes is None else ahead_bytes // 1024
+
+
 def _kernel(name: str, *, least: bool = False) -> Rule:
     return Rule(
-        fact=("sysctl", name),
+        fact=lambda facts: sysctl(facts, name),
         words=name,
         mend=f"sysctl -w {name}={{value}}",
         place="/proc/sys",
@@ -44,37 +50,37 @@ RULES: Mapping[str, Rule] = {
     "max_map_count": _kernel("vm.max_map_count", least=True),
     "somaxconn": _kernel("net.core.somaxconn", least=True),
     "transparent_huge_pages": Rule(
-        fact=("thp", "enabled"),
+        fact=lambda facts: facts.thp.enabled,
         words="transparent huge pages",
         mend=f"echo {{value}} > {memory.THP}/enabled",
     ),
     "transparent_huge_pages_defrag": Rule(
-        fact=("thp", "defrag"),
+        fact=lambda facts: facts.thp.defrag,
         words="their defrag",
         mend=f"echo {{value}} > {memory.THP}/defrag",
     ),
     "scheduler": Rule(
-        fact=("data", "scheduler"),
+        fact=lambda facts: facts.data.scheduler,
         words="the scheduler of the data's device",
         mend=f"echo {{value}} > {BLOCK}/scheduler",
     ),
     "read_ahead_kb": Rule(
-        fact=("data", "layers"),
+        fact=read_ahead_kib,
         words="the read-ahead of the data's device in kB",
         mend=f"echo {{value}} > {BLOCK}/read_ahead_kb",
     ),
     "file_system": Rule(
-        fact=("data", "file_system"),
+        fact=lambda facts: facts.data.file_system,
         words="the data's file system",
         mend="set server.data_dir to a folder on {value}",
     ),
     "governor": Rule(
-        fact=("cpu", "governor"),
+        fact=lambda facts: facts.cpu.governor,
         words="the cores' governor",
         mend=f"echo {{value}} | tee {CPU_FREQUENCY}/scaling_governor",
     ),
     "clock_source": Rule(
-        fact=("clock_source",),
+        fact=lambda facts: facts.clock_source,
         words="the clock source",
         mend="echo {value} > /sys/devices/system/clocksource/clocksource0/current_clocksource",
     ),
@@ -83,7 +89,7 @@ RULES: Mapping[str, Rule] = {
 
 
 def findings(
-    facts: Json, required: Mapping[str, Value], needs: Sequence[Need]
+    facts: HostFacts, required: Mapping[str, Value], needs: Sequence[Need]
 ) -> Iterable[Finding]:
     """The plan's requirements that the host fails; each disturbs much.
 
@@ -98,15 +104,15 @@ def findings(
             yield from _compared(facts, key, value)
 
 
-def _compared(facts: Json, key: str, value: Value) -> Iterable[Finding]:
+def _compared(facts: HostFacts, key: str, value: Value) -> Iterable[Finding]:
     rule = RULES[key]
-    found = _found(facts, rule)
-    if found == value or (
-        rule.least and isinstance(found, int) and isinstance(value, int) and found > value
+    fact = rule.fact(facts)
+    if fact == value or (
+        rule.least and isinstance(fact, int) and isinstance(value, int) and fact > value
     ):
         return
-    device = of(facts, "data", "device") or "DEVICE"
-    shown = "not known here" if found is None else str(found)
+    device = facts.data.device or "DEVICE"
+    shown = "not known here" if fact is None else str(fact)
     least = " or more" if rule.least else ""
     yield _finding(
         key,
@@ -116,18 +122,9 @@ def _compared(facts: Json, key: str, value: Value) -> Iterable[Finding]:
     )
 
 
-def _found(facts: Json, rule: Rule) -> Value | None:
-    found = of(facts, *rule.fact)
-    if isinstance(found, list):  # of the device that is mounted
-        ahead_bytes = found[0].get("read_ahead_bytes") if found else None
-        return None if ahead_bytes is None else int(ahead_bytes) // 1024
-    return found if isinstance(found, (bool, int, str)) else None
-
-
-def _huge_pages(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
-    page, total, free = (
-        of(facts, "huge_page_pool", key) for key in ("size_bytes", "total", "free")
-    )
+def _huge_pages(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
+    pool = facts.huge_page_pool
+    page, total, free = pool.size_bytes, pool.total, pool.free
     if not page or total is None or free is None:
         yield _finding("huge_pages", "true", "the kernel reports none", {})
         return
@@ -142,13 +139,13 @@ def _huge_pages(facts: Json, needs: Sequence[Need]) -> Iterable[Finding]:
         )
 
 
-def _wal_device(facts: Json) -> Iterable[Finding]:
-    data, wal = ((of(facts, key, "devices") or ()) for key in ("data", "wal"))
+def _wal_device(facts: HostFacts) -> Iterable[Finding]:
+    data, wal = facts.data.devices, facts.wal.devices if facts.wal else ()
     if data and wal and not set(data) & set(wal):
         return
     words = (
         "the log lies with the data: the plan has no `server.wal_dir`"
-        if of(facts, "wal") is None
+        if not facts.wal
         else f"the log is on {', '.join(wal) or 'no known device'}, the data on "
         f"{', '.join(data) or 'no known device'}"
     )
@@ -157,11 +154,11 @@ def _wal_device(facts: Json) -> Iterable[Finding]:
     )
 
 
-def _finding(key: str, value: str, what: str, mended: dict[str, object]) -> Finding:
+def _finding(key: str, value: str, what: str, mending: Mending) -> Finding:
     return Finding(
         name=f"required-{key.replace('_', '-')}",
         severity="much",
         what=f"the plan requires {key} = {value}: {what}",
         why="dyno starts no run on a host that lacks what the plan requires.",
-        **mended,  # type: ignore[arg-type] # the keys of `tuned`
+        **mending,
     )

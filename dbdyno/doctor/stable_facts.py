@@ -2,78 +2,66 @@
 
 from __future__ import annotations
 
-from dbdyno.doctor.finding import of, size
-from dbdyno.model import Json
+from dbdyno.doctor.finding import size
+from dbdyno.model.host_facts import HostFacts
 
-FACTS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("transparent huge pages", ("thp", "enabled")),
-    ("their defrag", ("thp", "defrag")),
-    ("huge pages", ("huge_page_pool", "total")),
-    ("bytes of swap", ("swap_bytes",)),
-    ("turbo", ("frequency", "turbo")),
-    ("frequency driver", ("frequency", "driver")),
-    ("SMT", ("processors", "smt_control")),
-    ("CPUs that are on", ("processors", "online")),
-    ("CPUs for dyno", ("processors", "allowed")),
-    ("clock source", ("clock_source",)),
-    ("file system of the data", ("data", "file_system")),
-    ("mount options of the data", ("data", "mount_options")),
-    ("device of the data", ("data", "device")),
-    ("scheduler of its device", ("data", "scheduler")),
-    ("limit of open files", ("limits", "open_files")),
-    ("CPUs by the control group", ("control_group", "cpu_max")),
-    ("memory by the control group", ("control_group", "memory_max")),
-)
-"""Their words, and where they stand in host.json; kernel settings and read-ahead come on top."""
-MACHINE = ("kernel", "cpu", "memory_bytes")
-"""Facts that make it the same machine: with another of them blocks are not pooled."""
 SAID_TWICE = frozenset({"vm.nr_hugepages"})
 """Settings of the kernel that stand among the facts under a name of their own."""
 
 
-def state(facts: Json) -> dict[str, str]:
+def state(facts: HostFacts) -> dict[str, str]:
     """The lasting facts that are known, by their words."""
-    found = {
-        words: _shown(value) for words, keys in FACTS if (value := of(facts, *keys)) is not None
+    data, layers = facts.data, facts.data.layers
+    lasting = {
+        "transparent huge pages": facts.thp.enabled,
+        "their defrag": facts.thp.defrag,
+        "huge pages": facts.huge_page_pool.total,
+        "bytes of swap": facts.swap_bytes,
+        "turbo": facts.frequency.turbo,
+        "frequency driver": facts.frequency.driver,
+        "SMT": facts.processors.smt_control,
+        "CPUs that are on": facts.processors.online,
+        "CPUs for dyno": facts.processors.allowed,
+        "clock source": facts.clock_source,
+        "file system of the data": data.file_system,
+        "mount options of the data": data.mount_options,
+        "device of the data": data.device,
+        "scheduler of its device": data.scheduler,
+        "limit of open files": facts.limits.open_files,
+        "CPUs by the control group": facts.control_group.cpu_max,
+        "memory by the control group": facts.control_group.memory_max,
+        "read-ahead of the data": _size(layers[0].read_ahead_bytes) if layers else None,
+        **{name: value for name, value in facts.sysctl.items() if name not in SAID_TWICE},
     }
-    layers = of(facts, "data", "layers") or ()
-    if layers and layers[0].get("read_ahead_bytes") is not None:
-        found["read-ahead of the data"] = size(layers[0]["read_ahead_bytes"])
-    settings = of(facts, "sysctl") or {}
-    return found | {
-        name: _shown(value)
-        for name, value in settings.items()
-        if value is not None and name not in SAID_TWICE
-    }
+    return {words: _shown(value) for words, value in lasting.items() if value is not None}
 
 
-def of_kind(facts: Json) -> dict[str, str]:
+def of_kind(facts: HostFacts) -> dict[str, str]:
     """The facts that are known and that hosts of one kind have alike, by their words."""
-    memory, cores = facts.get("memory_bytes"), of(facts, "cpu", "cores")
-    found = {
-        "CPU": of(facts, "cpu", "model"),
-        "cores": None if cores is None else str(cores),
-        "memory": None if memory is None else size(memory),
-        "kernel": facts.get("kernel"),
-        "system": facts.get("os"),
+    cpu = facts.cpu
+    alike = {
+        "CPU": cpu.model,
+        "cores": None if cpu.cores is None else str(cpu.cores),
+        "memory": _size(facts.memory_bytes),
+        "kernel": facts.kernel,
+        "system": facts.os,
     }
-    return {words: value for words, value in found.items() if value} | state(facts)
+    return {words: value for words, value in alike.items() if value} | state(facts)
 
 
-def machine(facts: Json) -> Json:
-    """The facts that identify the machine."""
-    return {key: facts.get(key) for key in MACHINE}
-
-
-def changed(before: Json, now: Json) -> bool:
+def changed(before: HostFacts, now: HostFacts) -> bool:
     """Whether a lasting fact that both know is another one now."""
     was, is_now = state(before), state(now)
     return any(was[words] != is_now[words] for words in was.keys() & is_now.keys())
 
 
+def _size(count: int | None) -> str | None:
+    return None if count is None else size(count)
+
+
 def _shown(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    if isinstance(value, list):
+    if isinstance(value, tuple):
         return "/".join(map(str, value))
     return str(value)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.doctor.finding import MIB, Finding, of, size, tuned
-from dbdyno.model import Json
+from dbdyno.doctor.finding import MIB, Finding, size, tuned
+from dbdyno.model.host_facts import HostFacts
 
 NO_DEVICE = {
     "overlay": "each first write to a page copies, and the device below is unknown",
@@ -27,7 +27,7 @@ STALL_FACTOR = 20.0
 FREE_SHARE_MIN, FREE_SHARE_LOW = 0.05, 0.15
 
 
-def findings(facts: Json) -> Iterable[Finding]:
+def findings(facts: HostFacts) -> Iterable[Finding]:
     """All findings about the storage."""
     yield from _file_system(facts)
     yield from _options(facts)
@@ -38,41 +38,41 @@ def findings(facts: Json) -> Iterable[Finding]:
     yield from _device(facts)
 
 
-def _file_system(facts: Json) -> Iterable[Finding]:
-    kind, path = of(facts, "data", "file_system"), of(facts, "data", "path")
+def _file_system(facts: HostFacts) -> Iterable[Finding]:
+    file_system, path = facts.data.file_system, facts.data.path
     elsewhere = ("dyno doctor --data-dir DIR   # of a local ext4 or xfs; then server.data_dir",)
-    if kind in NO_DEVICE:
+    if file_system in NO_DEVICE:
         yield Finding(
             name="no-device",
             severity="much",
-            what=f"{path} is on {kind}",
-            why=f"Not a disk: {NO_DEVICE[kind]}. Rates of writes, and of data larger than memory, "
-            "are not those of a server.",
+            what=f"{path} is on {file_system}",
+            why=f"Not a disk: {NO_DEVICE[file_system]}. Rates of writes, and of data larger than "
+            "memory, are not those of a server.",
             mend=elsewhere,
         )
-    elif kind in NETWORK or str(kind).startswith("fuse"):
+    elif file_system in NETWORK or str(file_system).startswith("fuse"):
         yield Finding(
             name="network-storage",
             severity="much",
-            what=f"{path} is on {kind}",
+            what=f"{path} is on {file_system}",
             why="Each sync and each read goes through another program or host, whose load affects "
             "all writes and all data larger than memory.",
             mend=elsewhere,
         )
-    elif kind in COPYING:
-        mend = (f"chattr +C {path}   # before the data is made",) if kind == "btrfs" else elsewhere
+    elif file_system in COPYING:
+        chattr = (f"chattr +C {path}   # before the data is made",)
         yield Finding(
             name="copy-on-write",
             severity="some",
-            what=f"{path} is on {kind}, which writes each page to a new place",
+            what=f"{path} is on {file_system}, which writes each page to a new place",
             why="Random updates fragment tables, so the same steps read more slowly later.",
-            mend=mend,
+            mend=chattr if file_system == "btrfs" else elsewhere,
         )
 
 
-def _options(facts: Json) -> Iterable[Finding]:
-    options = (of(facts, "data", "mount_options") or "").split(",")
-    point = of(facts, "data", "mount_point") or "MOUNT"
+def _options(facts: HostFacts) -> Iterable[Finding]:
+    options = (facts.data.mount_options or "").split(",")
+    point = facts.data.mount_point or "MOUNT"
     if "nobarrier" in options or "barrier=0" in options:
         yield Finding(
             name="no-barrier",
@@ -124,29 +124,29 @@ def _options(facts: Json) -> Iterable[Finding]:
         )
 
 
-def _schedulers(facts: Json) -> Iterable[Finding]:
-    for layer in of(facts, "data", "layers") or ():
-        if layer.get("scheduler") not in UNFAIR:
+def _schedulers(facts: HostFacts) -> Iterable[Finding]:
+    for layer in facts.data.layers:
+        if layer.scheduler not in UNFAIR:
             continue
-        others = [name for name in layer.get("schedulers") or () if name not in UNFAIR]
-        wanted = "none" if "none" in others and not layer.get("rotational") else "mq-deadline"
-        device = layer["device"]
+        others = [name for name in layer.schedulers or () if name not in UNFAIR]
+        wanted = "none" if "none" in others and not layer.rotational else "mq-deadline"
+        device = layer.device
         yield Finding(
             name="scheduler",
             severity="some",
-            what=f"the scheduler of {device} is {layer['scheduler']}",
+            what=f"the scheduler of {device} is {layer.scheduler}",
             why="The scheduler makes processes wait for each other, depending on their number: "
             "checkpoints and commits get other shares of the device than on published hosts.",
             **tuned(facts, "/sys", f"echo {wanted} > /sys/block/{device}/queue/scheduler"),
         )
 
 
-def _read_ahead(facts: Json) -> Iterable[Finding]:
-    layers = of(facts, "data", "layers") or ()
-    if not layers or layers[0].get("read_ahead_bytes") is None:
-        return
+def _read_ahead(facts: HostFacts) -> Iterable[Finding]:
     # That of the topmost device counts: it is the one that the file system is on.
-    device, ahead = layers[0]["device"], layers[0]["read_ahead_bytes"]
+    topmost = facts.data.layers[0] if facts.data.layers else None
+    if topmost is None or topmost.read_ahead_bytes is None:
+        return
+    device, ahead = topmost.device, topmost.read_ahead_bytes
     file = f"/sys/block/{device}/queue/read_ahead_kb"
     if ahead > READ_AHEAD_BYTES_MAX:
         yield Finding(
@@ -167,21 +167,21 @@ def _read_ahead(facts: Json) -> Iterable[Finding]:
         )
 
 
-def _syncs(facts: Json) -> Iterable[Finding]:
-    sync = of(facts, "sync")
+def _syncs(facts: HostFacts) -> Iterable[Finding]:
+    sync = facts.sync
     if not sync:
         return
-    p50, p99, most = sync["p50_us"], sync["p99_us"], sync["max_us"]
-    told = (
-        f"a synced write of {sync['bytes'] // 1024} kB takes {p50:,.0f} us (median of "
-        f"{sync['count']}), p99 {p99:,.0f} us, at most {most:,.0f} us"
+    p50, most = sync.p50_us, sync.max_us
+    times = (
+        f"a synced write of {sync.bytes // 1024} kB takes {p50:,.0f} us (median of "
+        f"{sync.count}), p99 {sync.p99_us:,.0f} us, at most {most:,.0f} us"
     )
     other = "the device is the cause: choose another one for the data (--data-dir, server.data_dir)"
     if p50 < SYNC_US_FAST:
         yield Finding(
             name="sync-fast",
             severity="some",
-            what=told,
+            what=times,
             why="No device is that fast: something below answers before the data is safe, and "
             "commits cost less than on other hosts.",
             barred=other,
@@ -190,7 +190,7 @@ def _syncs(facts: Json) -> Iterable[Finding]:
         yield Finding(
             name="sync-slow",
             severity="much",
-            what=told,
+            what=times,
             why="Steps that commit to the disk measure this device, and hardly the server.",
             barred=other,
         )
@@ -198,7 +198,7 @@ def _syncs(facts: Json) -> Iterable[Finding]:
         yield Finding(
             name="sync-stalls",
             severity="some",
-            what=told,
+            what=times,
             why="Commits stall now and then in every arm: the longest responses are the device's, "
             "and short windows differ by whether they contain one.",
             barred=other,
@@ -207,38 +207,37 @@ def _syncs(facts: Json) -> Iterable[Finding]:
         yield Finding(
             name="sync",
             severity="know",
-            what=told,
+            what=times,
             why="The most that one connection can commit if each commit waits for the disk: "
             f"about {1_000_000 / p50:,.0f}/s.",
         )
 
 
-def _free(facts: Json) -> Iterable[Finding]:
-    free, total = of(facts, "data", "free_bytes"), of(facts, "data", "total_bytes")
+def _free(facts: HostFacts) -> Iterable[Finding]:
+    free, total = facts.data.free_bytes, facts.data.total_bytes
     if free is None or not total or free >= total * FREE_SHARE_LOW:
         return
     yield Finding(
         name="disk-full",
         severity="much" if free < total * FREE_SHARE_MIN else "some",
-        what=f"{size(free)} of {size(total)} are free under {of(facts, 'data', 'path')}",
+        what=f"{size(free)} of {size(total)} are free under {facts.data.path}",
         why="Full file systems fragment files and full devices write slowly; presets size the log "
         "by the free space, so checkpoints come more often.",
         mend=("dyno golden list   # copies that may go; dyno golden remove KEY",),
     )
 
 
-def _device(facts: Json) -> Iterable[Finding]:
-    data = of(facts, "data") or {}
-    layers = data.get("layers") or ()
-    if data.get("rotational") and data.get("model"):
+def _device(facts: HostFacts) -> Iterable[Finding]:
+    data = facts.data
+    if data.rotational and data.model:
         yield Finding(
             name="rotating",
             severity="know",
-            what=f"{data['device']} ({data['model']}) is a rotating disk",
+            what=f"{data.device} ({data.model}) is a rotating disk",
             why="Random reads take milliseconds: steps larger than memory measure the disk.",
         )
-    caches = {layer["device"]: layer.get("write_cache") for layer in layers}
-    volatile = [name for name in data.get("devices") or () if caches.get(name) == "write back"]
+    caches = {layer.device: layer.write_cache for layer in data.layers}
+    volatile = [name for name in data.devices if caches.get(name) == "write back"]
     if volatile:
         yield Finding(
             name="write-cache",
@@ -247,10 +246,10 @@ def _device(facts: Json) -> Iterable[Finding]:
             why="Syncs cost a flush; a device with `write through` (a cache with a battery) "
             "commits faster, so results of the two do not compare.",
         )
-    if data.get("unsure") and data.get("file_system") not in NO_DEVICE:
+    if data.unsure and data.file_system not in NO_DEVICE:
         yield Finding(
             name="device-unknown",
             severity="know",
-            what=f"the device under {data.get('path')} is uncertain: {data['unsure']}",
+            what=f"the device under {data.path} is uncertain: {data.unsure}",
             why="Reads and writes of the device may be counted only in part.",
         )

@@ -9,45 +9,50 @@ import json
 import os
 from pathlib import Path
 
+import msgspec
+
 from dbdyno.host import place
-from dbdyno.model import Json
 from dbdyno.model.error import HostError
+from dbdyno.model.host_facts import DuetAcceptance, HostFacts, Machine
+from dbdyno.model.json import misfit_words
 
 FILE = "duet-acceptance.json"
-HOST_KEYS = ("kernel", "cpu", "memory_bytes")
-"""Facts of the host that have to be the same."""
 
 
-def keep(found: Json, host: Json) -> Path:
+class Kept(msgspec.Struct, frozen=True):
+    """What the file has: the machine, and what was found on it."""
+
+    host: Machine
+    acceptance: DuetAcceptance = msgspec.field(name="found")
+
+
+def keep(acceptance: DuetAcceptance, host: HostFacts) -> Path:
     """Keeps it, and returns where. Raises HostError where that is not possible."""
     path = place.data_root() / FILE
-    text = json.dumps({"host": _host(host), "found": found}, indent=1, allow_nan=False)
+    kept = msgspec.to_builtins(Kept(host.machine, acceptance))
     new = path.with_suffix(".new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(text + "\n", encoding="utf-8")
+        new.write_text(json.dumps(kept, indent=1, allow_nan=False) + "\n", encoding="utf-8")
         os.replace(new, path)
     except OSError as error:
         raise HostError(f"`{path}` cannot be written: {error.strerror}") from error
     return path
 
 
-def known(host: Json) -> Json | None:
+def known(host: HostFacts) -> DuetAcceptance | None:
     """What was found on the host of these facts; None where nothing was, or on another one.
 
     Raises HostError where the file is damaged.
     """
     path = place.data_root() / FILE
+    remedy = "remove it, and run `dyno calibrate --duet` again"
     try:
-        written = json.loads(path.read_text(encoding="utf-8"))
-        same = written["host"] == json.loads(json.dumps(_host(host)))
-        return dict(written["found"]) if same else None
+        kept = msgspec.json.decode(path.read_bytes(), type=Kept)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        remedy = "remove it, and run `dyno calibrate --duet` again"
+    except msgspec.ValidationError as error:
+        raise HostError(f"`{path}` cannot be read ({misfit_words(error)}): {remedy}") from error
+    except (OSError, ValueError) as error:
         raise HostError(f"`{path}` cannot be read ({error}): {remedy}") from error
-
-
-def _host(host: Json) -> Json:
-    return {key: host.get(key) for key in HOST_KEYS}
+    return kept.acceptance if kept.host == host.machine else None

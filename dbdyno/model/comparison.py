@@ -8,6 +8,7 @@ from typing import Literal
 
 from dbdyno.model.attribution import Attribution, Design
 from dbdyno.model.duet import Duet
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.json import Json
 from dbdyno.model.looks import Looked
 from dbdyno.model.nodes import ByNode
@@ -98,9 +99,9 @@ class Comparison:
     blocks: int  # judged
     unverified: tuple[int, ...] = ()  # numbers of those without checksums of their files
     void_blocks: tuple[str, ...]  # with reasons
-    host: Json
+    host: HostFacts
     generator: Json | None  # generator.jsonl's last line: the load generator's ceiling on this host
-    hosts: Mapping[str, Json] = field(default_factory=dict)  # facts of each that has a name
+    hosts: Mapping[str, HostFacts] = field(default_factory=dict)  # facts of each that has a name
     generators: Mapping[str, Json] = field(default_factory=dict)  # the ceiling on each of these
     nodes: Mapping[int, str] = field(default_factory=dict)  # by block; empty: none has a name
     servers: Mapping[str, Json]  # arm -> server.json of its last run

@@ -76,7 +76,7 @@ def _collected(comparison: Comparison, runs: Iterable[StepRun]) -> Iterator[str]
     for run in runs:
         if run.facts.step in KEYS.values():
             its.setdefault((run.block, run.facts.workload, run.arm), []).append(run)
-    server = str(comparison.host.get("hostname_hash") or "NA")
+    server = comparison.host.hostname_hash or "NA"
     order = {arm: place for place, arm in enumerate(comparison.arms)}
     for block, workload, arm in sorted(its, key=lambda one: (one[0], one[1], order[one[2]])):
         head = {"ARM": arm, "BLOCK": str(block), "WORKLOAD": workload, "SERVER": server}

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import SubprocessError
 
+from msgspec import to_builtins
+from msgspec.structs import asdict, replace
+
 from dbdyno import engine, workload
 from dbdyno.builds import compile
 from dbdyno.doctor import stable_facts
@@ -25,6 +28,7 @@ from dbdyno.host.observe import facts
 from dbdyno.model import Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.model.block_files import Took
 from dbdyno.model.error import DynoError, HostError, LabDied, ResultError
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.plan import schedule
 from dbdyno.run import commits, extra_run, interleave, profile, site, starting_state, void
 from dbdyno.run.arm import copy_leg
@@ -80,7 +84,7 @@ def opened(plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
             yield Lab(plan=plan, prepared=prepared, results=results, watch=watch)
 
 
-def begun(parent: Path, plan: Plan, prepared: Prepared, host: Json) -> Results:
+def begun(parent: Path, plan: Plan, prepared: Prepared, host: HostFacts) -> Results:
     """The result folder of a plan on a host of these facts, to begin or to go on with.
 
     Raises ResultError where what was measured there is of another plan or machine.
@@ -108,18 +112,18 @@ def ready(plan: Plan, pinned: Json | None, say: Callable[[str], None]) -> Prepar
     return preflight.prepare(plan, pinned)
 
 
-def host_facts(plan: Plan, prepared: Prepared) -> Json:
+def host_facts(plan: Plan, prepared: Prepared) -> HostFacts:
     """The facts of this host: host.json, without the time since which they are so.
 
     Of a duet with what `dyno calibrate --duet` has accepted here.
     """
     now = facts.collect(prepared.data_path, wal_path=prepared.wal_path, measure=has_servers(plan))
     if plan.schedule.interleave == "duet":
-        now["duet"] = duet_acceptance.known(now)
+        return replace(now, duet=duet_acceptance.known(now))
     return now
 
 
-def keep_host(results: Results, now: Json) -> None:
+def keep_host(results: Results, now: HostFacts) -> None:
     """Writes host.json, or compares the host's facts with it.
 
     Raises ResultError where the folder was measured on another machine or kernel: such blocks are
@@ -129,26 +133,29 @@ def keep_host(results: Results, now: Json) -> None:
     results.write_host(now, changed=changed)
 
 
-def keep_host_of(results: Results, name: str, now: Json) -> None:
+def keep_host_of(results: Results, name: str, now: HostFacts) -> None:
     """The same for a named host, in hosts/NAME.json."""
     now, changed = since(results, results.hosts().get(name), now)
     results.write_host_of(name, now, changed=changed)
 
 
-def since(results: Results, before: Json | None, now: Json) -> tuple[Json, bool]:
+def since(results: Results, before: HostFacts | None, now: HostFacts) -> tuple[HostFacts, bool]:
     """A host's facts with the time since which they are so, and whether they have changed.
 
     Raises ResultError where they are of another machine than `before`.
     """
-    for key in stable_facts.MACHINE:
-        if before is not None and before.get(key) != now.get(key):
+    if before is None:
+        return now, False
+    is_now = asdict(now.machine)
+    for key, was in asdict(before.machine).items():
+        if was != is_now[key]:
             raise ResultError(
-                f"{results.folder}: measured with another `{key}` ({before.get(key)!r}, now "
-                f"{now.get(key)!r}): such blocks cannot be pooled; choose another --out"
+                f"{results.folder}: measured with another `{key}` ({to_builtins(was)!r}, now "
+                f"{to_builtins(is_now[key])!r}): such blocks cannot be pooled; choose another --out"
             )
-    changed = before is not None and stable_facts.changed(before, now)
-    if before is not None and not changed and before.get("boot_id") == now["boot_id"]:
-        now = now | {"since_unix_ns": before.get("since_unix_ns", now["since_unix_ns"])}
+    changed = stable_facts.changed(before, now)
+    if not changed and before.boot_id == now.boot_id and before.since_unix_ns is not None:
+        now = replace(now, since_unix_ns=before.since_unix_ns)
     return now, changed
 
 

@@ -20,14 +20,15 @@ from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIGURES, changes_since
 from dbdyno.model.golden import GoldenUse
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looks
 from dbdyno.model.suspects import CommitsBetween, CommitsFile
 from dbdyno.store import checksums, continuation, folder_lock, profile, schema, void_blocks
 from dbdyno.store.derived_cache import Shelf, code_version
 from dbdyno.store.file import (
     read_json,
-    read_json_if_there,
     read_lines,
+    read_struct,
     read_struct_if_there,
     sync_folder,
     write_atomically,
@@ -134,45 +135,39 @@ class Results:
         code = code or code_version()
         return None if code is None else Shelf(self.folder, code)
 
-    def write_host(self, host: Json, *, changed: bool = False) -> None:
+    def write_host(self, host: HostFacts, *, changed: bool = False) -> None:
         """Write host.json; facts of an earlier boot, or that `changed`, stay in host.001.json."""
-        path = self.folder / "host.json"
-        earlier = read_json_if_there(path)
-        if earlier is not None and (changed or earlier.get("boot_id") != host.get("boot_id")):
-            write_atomically(free_name(self.folder, "host"), path.read_bytes())
-        write_json(path, host)
+        _write_facts(self.folder / "host.json", host, changed=changed)
 
-    def host(self) -> Json | None:
+    def host(self) -> HostFacts | None:
         """host.json; None where it was not written yet."""
-        return read_json_if_there(self.folder / "host.json")
+        return read_struct_if_there(self.folder / "host.json", HostFacts)
 
-    def earlier_hosts(self) -> list[Json]:
+    def earlier_hosts(self) -> list[HostFacts]:
         """host.001.json and so on: the facts as they were before they changed, in their order."""
-        return [read_json(path) for path in sorted(self.folder.glob("host.[0-9]*.json"))]
+        paths = sorted(self.folder.glob("host.[0-9]*.json"))
+        return [read_struct(path, HostFacts) for path in paths]
 
-    def write_host_of(self, name: str, facts: Json, *, changed: bool = False) -> None:
+    def write_host_of(self, name: str, facts: HostFacts, *, changed: bool = False) -> None:
         """Write the facts of a named host, hosts/NAME.json, as write_host does host.json.
 
         Facts of an earlier boot, or that `changed`, stay in hosts/NAME.001.json.
         """
         assert safe_name(name) == name, f"{name!r} is no file's name"
-        path = made(self._hosts_path) / f"{name}.json"
-        earlier = read_json_if_there(path)
-        if earlier is not None and (changed or earlier.get("boot_id") != facts.get("boot_id")):
-            write_atomically(free_name(path.parent, name), path.read_bytes())
-        write_json(path, facts)
+        _write_facts(made(self._hosts_path) / f"{name}.json", facts, changed=changed)
 
-    def hosts(self) -> dict[str, Json]:
+    def hosts(self) -> dict[str, HostFacts]:
         """The facts of each named host, by its name; none where blocks name no host.
 
         Raises ResultError where a file is damaged.
         """
-        return {name: read_json(self._hosts_path / f"{name}.json") for name in self._named()}
+        paths = {name: self._hosts_path / f"{name}.json" for name in self._named()}
+        return {name: read_struct(path, HostFacts) for name, path in paths.items()}
 
-    def earlier_hosts_of(self, name: str) -> list[Json]:
+    def earlier_hosts_of(self, name: str) -> list[HostFacts]:
         """The facts of a named host as they were before they changed, in their order."""
         paths = sorted(self._hosts_path.glob(f"{glob.escape(name)}.[0-9]*.json"))
-        return [read_json(path) for path in paths if path.stem not in self._named()]
+        return [read_struct(path, HostFacts) for path in paths if path.stem not in self._named()]
 
     def _named(self) -> list[str]:
         """The named hosts. `db1.001` is what `db1` was before, unless there is no `db1`."""
@@ -424,6 +419,14 @@ def _create(folder: Path, plan: Json) -> Results:
         raise ResultError(text) from error
     write_json(folder / "plan.json", plan)
     return Results(folder, plan)
+
+
+def _write_facts(path: Path, facts: HostFacts, *, changed: bool) -> None:
+    """Write a host's facts; those of an earlier boot, or that `changed`, stay as NAME.001.json."""
+    earlier = read_struct_if_there(path, HostFacts)
+    if earlier is not None and (changed or earlier.boot_id != facts.boot_id):
+        write_atomically(free_name(path.parent, path.stem), path.read_bytes())
+    write_json(path, facts)
 
 
 def _boot_id() -> str | None:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import psycopg
 
 from bench import (
@@ -155,7 +156,7 @@ def keep(path: Path, bench: Bench, figures: Sequence[Figure]) -> None:
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "versions": versions(bench.generator),
-        "host": {key: host[key] for key in HOST_KEYS},
+        "host": {key: msgspec.to_builtins(getattr(host, key)) for key in HOST_KEYS},
         "pairs": bench.pairs,
         "seconds": bench.seconds,
         "rows": bench.rows,

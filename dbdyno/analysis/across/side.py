@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from dbdyno.analysis.across.work import TURNS, Index, words
 from dbdyno.analysis.compare import arms_and_blocks, differences
 from dbdyno.doctor import stable_facts
 from dbdyno.model import Difference, Json
 from dbdyno.model.error import ResultError
+from dbdyno.model.host_facts import HostFacts
 
 LEFT, RIGHT = "left", "right"
 """The keys of a difference's values."""
@@ -30,7 +30,7 @@ class Side:
     version_num: int  # by which versions are ordered; 0: not known
     server: Json = field(repr=False)
     planned: Json = field(repr=False)  # the arm as the plan has it
-    host: Json = field(repr=False)
+    host: HostFacts = field(repr=False)
     done_by: Mapping[str, str] = field(repr=False)  # how it was measured: dyno, turns, blocks
 
 
@@ -95,13 +95,15 @@ def unlike(left: Side, right: Side) -> tuple[Difference, ...]:
     )
 
 
-def _facts(host: Json) -> dict[str, str]:
+def _facts(host: HostFacts) -> dict[str, str]:
     """The lasting facts of a host, and what makes it the machine that it is."""
-    cpu = host.get("cpu") or {}
-    machine: Mapping[str, Any] = {
-        "kernel": host.get("kernel"),
-        "memory in bytes": host.get("memory_bytes"),
-        **{f"CPU {key}": cpu.get(key) for key in ("model", "cpus", "governor", "mhz_max")},
+    machine = {
+        "kernel": host.kernel,
+        "memory in bytes": host.memory_bytes,
+        "CPU model": host.cpu.model,
+        "CPU cpus": host.cpu.cpus,
+        "CPU governor": host.cpu.governor,
+        "CPU mhz_max": host.cpu.mhz_max,
     }
     known = {name: words(value) for name, value in machine.items() if value is not None}
     return known | stable_facts.state(host)

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from dbdyno.analysis.compare import arms_and_blocks
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
+from dbdyno.model.host_facts import Cpu, HostFacts
 from dbdyno.model.step_files import StepRecord
 from dbdyno.store import BlockFolder, Results, StepFolder
 
@@ -59,7 +60,7 @@ class Index:
 
     name: str  # by which the caller knows it
     results: Results
-    host: Json
+    host: HostFacts
     begun_unix_ns: int  # of its first complete block
     traces: tuple[Trace, ...]
 
@@ -79,7 +80,8 @@ def index(name: str, results: Results, known: dict[str, Work] | None = None) -> 
     shared = known if known is not None else {}
     blocks = arms_and_blocks.blocks(results)
     host = _host(results, blocks)
-    blocks = blocks if host else ()
+    blocks = () if host is None else blocks
+    host = host or HostFacts()
     shown = arms_and_blocks.arms(results.plan, None).shown
     folders: dict[tuple[str, str, int, str], list[StepFolder]] = {}
     for block in blocks:
@@ -100,43 +102,40 @@ def index(name: str, results: Results, known: dict[str, Work] | None = None) -> 
     )
 
 
-def _host(results: Results, blocks: Iterable[BlockFolder]) -> Json:
+def _host(results: Results, blocks: Iterable[BlockFolder]) -> HostFacts | None:
     """The facts of the host that measured; of several nodes facts that stand for all of them.
 
     So figures of nodes are set beside those of the same nodes, whichever measured which block.
     """
     names = {block.host for block in blocks} or {None}
     named = results.hosts() if names != {None} else {}
-    facts = [(results.host() if name is None else named.get(name)) or {} for name in names]
+    facts = [results.host() if name is None else named.get(name) for name in names]
     if len(facts) == 1:
         return facts[0]
-    nodes = {host_key(fact): fact.get("cpu") or {} for fact in facts if fact}
-    models = sorted({str(cpu.get("model") or "unknown processor") for cpu in nodes.values()})
-    counts = [cpu.get("cpus") for cpu in nodes.values()]
-    return {
-        "cpu": {
-            "model": f"{len(nodes)} nodes of {' and '.join(models)}",
-            "cpus": None if None in counts else sum(map(int, filter(None, counts))),
-        },
-        "hostname_hash": _hash(sorted(nodes)),
-    }
+    nodes = {host_key(host): host.cpu for host in facts if host is not None}
+    models = sorted({cpu.model or "unknown processor" for cpu in nodes.values()})
+    counts = [cpu.cpus for cpu in nodes.values()]
+    return HostFacts(
+        cpu=Cpu(
+            model=f"{len(nodes)} nodes of {' and '.join(models)}",
+            cpus=None if None in counts else sum(filter(None, counts)),
+        ),
+        hostname_hash=_hash(sorted(nodes)),
+    )
 
 
-def host_key(host: Json) -> str:
+def host_key(host: HostFacts) -> str:
     """The key of a host, from its name, processor and number of CPUs."""
-    cpu = host.get("cpu") or {}
-    return _hash([host.get("hostname_hash"), cpu.get("model"), cpu.get("cpus")])
+    return _hash([host.hostname_hash, host.cpu.model, host.cpu.cpus])
 
 
-def host_words(host: Json) -> str:
+def host_words(host: HostFacts) -> str:
     """A host as a reader knows it: processor, CPUs and the beginning of its name's hash."""
-    cpu = host.get("cpu") or {}
-    name = str(host.get("hostname_hash") or "")[:6]
-    words = [str(cpu.get("model") or "unknown processor"), f"{cpu.get('cpus') or '?'} CPUs"]
-    return ", ".join([*words, *([f"host {name}"] if name else [])])
+    words = [host.cpu.model or "unknown processor", f"{host.cpu.cpus or '?'} CPUs"]
+    return ", ".join([*words, *([f"host {host.hostname_hash[:6]}"] if host.hostname_hash else [])])
 
 
-def _traces(plan: Json, host: Json, places: Iterable[list[StepFolder]]) -> Iterator[Trace]:
+def _traces(plan: Json, host: HostFacts, places: Iterable[list[StepFolder]]) -> Iterator[Trace]:
     engines = {arm["name"]: arm["engine"] for arm in plan["arms"]}
     uses = {use.get("folder", use["name"]): use for use in plan.get("workloads", ())}
     for folders in places:
@@ -157,7 +156,7 @@ def _traces(plan: Json, host: Json, places: Iterable[list[StepFolder]]) -> Itera
         )
 
 
-def _work(schedule: Json, host: Json, use: Json, told: tuple[StepRecord, Json]) -> Work:
+def _work(schedule: Json, host: HostFacts, use: Json, told: tuple[StepRecord, Json]) -> Work:
     """`use`: of the workload, with the arm's engine; `told`: step.json and job.json."""
     (step, job), engine = told, str(use["engine"])
     assert step.headline is not None

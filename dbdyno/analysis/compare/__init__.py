@@ -42,6 +42,7 @@ from dbdyno.analysis.step import collect, damaged_files
 from dbdyno.analysis.step.damaged_files import PREFIX, Damage
 from dbdyno.analysis.wording import ARMS_NAMED_MAX, listed
 from dbdyno.model import Comparison, Ending, Json, StepComparison, StepRun
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looked
 from dbdyno.store import BlockFolder, Results, checksums, safe_name
 from dbdyno.store.checksums import Checksums
@@ -67,7 +68,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     about_blocks = _about_blocks(results, its, derived, base, lost)
     host, generator = _host(results, its, lost), lost.usable(results.generator)
     hosts, where = lost.usable(results.hosts) or {}, nodes.of_blocks(its)
-    about_hosts = host_changes.of_result(results, its, {"": host or {}} | hosts, lost)
+    about_hosts = host_changes.of_result(results, its, {"": host or HostFacts()} | hosts, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     counted = fills.of_result(results, arms.base, runs, copies, load)
     rows = step_cells.rows(plan, arms, runs, counted.units)
@@ -90,7 +91,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         blocks=len(its),
         unverified=block_versions.unverified(its),
         void_blocks=void_blocks.void_blocks(results, arms, found.steps),
-        host=host or {},
+        host=host or HostFacts(),
         generator=generator,
         hosts=hosts,
         generators=_generators(results, hosts, lost),
@@ -146,12 +147,12 @@ def _about_blocks(
     )
 
 
-def _host(results: Results, its: Sequence[BlockFolder], lost: Damage) -> Json | None:
+def _host(results: Results, its: Sequence[BlockFolder], lost: Damage) -> HostFacts | None:
     """The facts of host.json; says where it should be and is not."""
-    found = lost.usable(results.host)
-    if found is None and its and not any(line.startswith("host.json") for line in lost.lines):
+    facts = lost.usable(results.host)
+    if facts is None and its and not any(line.startswith("host.json") for line in lost.lines):
         lost.say("host.json: is missing; restore it from a copy")
-    return found
+    return facts
 
 
 def _sights(

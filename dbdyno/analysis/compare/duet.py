@@ -15,7 +15,8 @@ from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.pairing import of_halves
 from dbdyno.analysis.compare.step_cells import Row, row
 from dbdyno.model import Half, Json, StepRun
-from dbdyno.model.duet import Duet, DuetCheck
+from dbdyno.model.duet import Duet, DuetCheck, State
+from dbdyno.model.host_facts import DuetAcceptance, HostFacts
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.step import SOLO
 from dbdyno.model.verdict import Aims
@@ -36,7 +37,7 @@ class Setting:
     """The facts of plan and host that the checks need."""
 
     forced: bool
-    accepted: Json | None  # what `dyno calibrate --duet` found on this host
+    accepted: DuetAcceptance | None  # what `dyno calibrate --duet` found on this host
     aims: Aims
 
 
@@ -69,7 +70,7 @@ def checked(  # noqa: PLR0913 (a comparison's parts, each by its name)
     solos: Sequence[StepRun],
     arms: Arms,
     plan: Json,
-    host: Json | None,
+    host: HostFacts | None,
     aims: Aims,
 ) -> tuple[Row, ...]:
     """The rows; those of a duet checked, and of solo turns where a check fails."""
@@ -78,7 +79,7 @@ def checked(  # noqa: PLR0913 (a comparison's parts, each by its name)
         return tuple(rows)
     setting = Setting(
         forced=bool(schedule.get("duet_forced", False)),
-        accepted=(host or {}).get("duet"),
+        accepted=(host.duet or None) if host is not None else None,
         aims=aims,
     )
     return tuple(_checked(one, solos, arms, setting) for one in rows)
@@ -257,13 +258,11 @@ def competition(both: Both, aims: Aims) -> DuetCheck:
 
 def acceptance(setting: Setting) -> DuetCheck:
     """Whether duets on this host were shown to find what was planted."""
-    its = setting.accepted
-    if its is None:
+    if setting.accepted is None:
         text = "this host has none; run `dyno calibrate --duet`"
         return DuetCheck(name="acceptance", state="fails", text=text)
-    return DuetCheck(
-        name="acceptance", state="holds" if its["holds"] else "fails", text=str(its["text"])
-    )
+    state: State = "holds" if setting.accepted.holds else "fails"
+    return DuetCheck(name="acceptance", state=state, text=setting.accepted.text)
 
 
 def _percent(ratio: float) -> str:

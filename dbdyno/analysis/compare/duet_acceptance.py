@@ -14,8 +14,9 @@ from dbdyno.analysis.compare import arms_and_blocks, duet
 from dbdyno.analysis.compare.arm_vs_base import Where
 from dbdyno.analysis.compare.pairing import of_halves
 from dbdyno.analysis.step import collect
-from dbdyno.model import Json, StepRun
+from dbdyno.model import StepRun
 from dbdyno.model.error import ResultError
+from dbdyno.model.host_facts import DuetAcceptance, PlantedChange
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.stats import duet as arithmetic
 from dbdyno.stats import interval, significance
@@ -25,21 +26,21 @@ LEVEL = 0.05
 """At which the base and its A/A arm may not differ."""
 
 
-def accepted(folders: Mapping[float, Path]) -> Json:
-    """The outcome for these planted shares: `holds`, `text` and the figures.
+def accepted(folders: Mapping[float, Path]) -> DuetAcceptance:
+    """The outcome for these planted shares.
 
     Raises ResultError where a folder has too few blocks.
     """
-    found = {share: logs(Results.open(folder)) for share, folder in folders.items()}
-    for share, its in found.items():
-        if len(its) < duet.SOLOS_MIN:
+    by_share = {share: logs(Results.open(folder)) for share, folder in folders.items()}
+    for share, changes in by_share.items():
+        if len(changes) < duet.SOLOS_MIN:
             raise ResultError(
-                f"{folders[share]}: {len(its)} blocks have both arms with their CPU per operation; "
-                f"it takes {duet.SOLOS_MIN} at least"
+                f"{folders[share]}: {len(changes)} blocks have both arms with their CPU per "
+                f"operation; it takes {duet.SOLOS_MIN} at least"
             )
-    planted = [math.log1p(share) for share, its in found.items() for _ in its]
-    slope = arithmetic.slope(planted, [log for its in found.values() for log in its])
-    p_none = significance.t_p(found[0.0])
+    planted = [math.log1p(share) for share, changes in by_share.items() for _ in changes]
+    slope = arithmetic.slope(planted, [log for changes in by_share.values() for log in changes])
+    p_none = significance.t_p(by_share[0.0])
     assert p_none is not None
     alarm = p_none <= LEVEL
     low, high = arithmetic.SLOPE_LOW, arithmetic.SLOPE_HIGH
@@ -50,20 +51,20 @@ def accepted(folders: Mapping[float, Path]) -> Json:
     )
     if alarm:
         text += f"; the base differs from itself (p {p_none:.3f})"
-    return {
-        "holds": slope.accepted and not alarm,
-        "text": text,
-        "slope": slope.value,
-        "low": slope.low,
-        "high": slope.high,
-        "error": slope.error,
-        "found": [{"planted": share, **_found(its)} for share, its in found.items()],
-    }
+    return DuetAcceptance(
+        holds=slope.accepted and not alarm,
+        text=text,
+        slope=slope.value,
+        low=slope.low,
+        high=slope.high,
+        error=slope.error,
+        changes=tuple(_change(share, changes) for share, changes in by_share.items()),
+    )
 
 
-def _found(its: Sequence[float]) -> Json:
-    mean, sd = interval.mean_and_sd(its)
-    return {"change": math.expm1(mean), "sd": sd, "blocks": len(its)}
+def _change(planted: float, changes: Sequence[float]) -> PlantedChange:
+    mean, sd = interval.mean_and_sd(changes)
+    return PlantedChange(planted=planted, change=math.expm1(mean), sd=sd, blocks=len(changes))
 
 
 def logs(results: Results) -> list[float]:
@@ -72,15 +73,15 @@ def logs(results: Results) -> list[float]:
     folders = [step for block in blocks for run in block.runs() for step in run.steps()]
     runs, _ = duet.parted(collect.step_runs(folders, results.shelf()))
     base, other = arms_and_blocks.arms(results.plan, None).planned
-    its = {(run.arm, run.block, Where.of(run)): run for run in runs if run.halves}
+    halved = {(run.arm, run.block, Where.of(run)): run for run in runs if run.halves}
     by_block: dict[int, list[float]] = {}
-    for (arm, block, where), run in its.items():
-        beside = its.get((other, block, where))
+    for (arm, block, where), run in halved.items():
+        beside = halved.get((other, block, where))
         if arm == base and beside is not None and run.facts.measured:
             by_block.setdefault(block, []).extend(_log(run, beside))
     return [math.fsum(steps) / len(steps) for _, steps in sorted(by_block.items()) if steps]
 
 
 def _log(base: StepRun, other: StepRun) -> Sequence[float]:
-    found = of_halves(base, other, cpu_of((base, other)))
-    return [] if found is None else [arithmetic.mean_of_halves(*found)]
+    halves = of_halves(base, other, cpu_of((base, other)))
+    return [] if halves is None else [arithmetic.mean_of_halves(*halves)]

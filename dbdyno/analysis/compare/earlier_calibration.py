@@ -11,6 +11,7 @@ from dbdyno.analysis import compare
 from dbdyno.analysis.compare.earlier_results import begun, is_of_machine, parameters
 from dbdyno.model import Json, Plan
 from dbdyno.model.error import ResultError
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.noise_budget import Calibrated
 from dbdyno.model.step import StepName
 from dbdyno.store import Results
@@ -18,7 +19,7 @@ from dbdyno.store import Results
 ALIKE = ("name", "set", "preset", "fill", "warm")
 
 
-def newest(parent: Path, host: Json, plan: Plan, steps: Set[StepName]) -> Calibrated | None:
+def newest(parent: Path, host: HostFacts, plan: Plan, steps: Set[StepName]) -> Calibrated | None:
     """The newest result in `parent` that compares the base with itself in all of these steps.
 
     `steps`: by workload and name; `host`: the facts of this machine. It fits where the machine, the
@@ -37,7 +38,7 @@ def newest(parent: Path, host: Json, plan: Plan, steps: Set[StepName]) -> Calibr
     return None
 
 
-def _is_alike(other: Results, host: Json, plan: Plan) -> bool:
+def _is_alike(other: Results, host: HostFacts, plan: Plan) -> bool:
     """Whether it was measured on this machine, in turns, with such a base and such workloads."""
     of_base = [arm["engine"] for arm in other.plan["arms"] if arm["name"] == other.plan["base"]]
     uses = [_parameters(asdict(use)) for use in plan.workloads]

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dbdyno.doctor import stable_facts
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan import LENGTH
 from dbdyno.store import Results
 
 
-def is_of_machine(results: Results, host: Json) -> bool:
+def is_of_machine(results: Results, host: HostFacts) -> bool:
     """Whether all of it was measured on the machine of these facts; not where they are damaged."""
     try:
         named = results.hosts()
         nodes = dict.fromkeys(block.host for block in results.blocks() if block.host)
-        its = [results.host(), *results.earlier_hosts(), *map(named.get, nodes)]
+        hosts = [results.host(), *results.earlier_hosts(), *map(named.get, nodes)]
     except ResultError:
         return False
-    machine = stable_facts.machine(host)
-    return all(one is not None and stable_facts.machine(one) == machine for one in its)
+    return all(facts is not None and facts.machine == host.machine for facts in hosts)
 
 
 def parameters(use: Json) -> Json:
@@ -28,4 +27,5 @@ def parameters(use: Json) -> Json:
 
 def begun(results: Results) -> int:
     """When its host came to be as it is, by which the newest of several is known."""
-    return int((results.host() or {}).get("since_unix_ns") or 0)
+    host = results.host()
+    return 0 if host is None else host.since_unix_ns or 0

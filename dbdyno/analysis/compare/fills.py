@@ -18,6 +18,7 @@ from dbdyno.analysis.wording import listed
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.model.error import ResultError
 from dbdyno.model.golden import GoldenUse
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.verdict import FillNoise
 from dbdyno.stats import fills as arithmetic
 from dbdyno.stats.fills import OUTER_MIN, FillVariance, Units
@@ -143,7 +144,7 @@ def _measured(
     None where there is none; one that is damaged tells nothing.
     """
     with suppress(ResultError):
-        host = results.host() or {}
+        host = results.host() or HostFacts()
         beside = Results.within(results.folder.parent)
         fit = [one for one in beside if _is_alike(one, results.plan, base, host)]
         for other in sorted(fit, key=begun, reverse=True):
@@ -162,7 +163,7 @@ def _measured(
     return None
 
 
-def _is_alike(other: Results, plan: Json, base: str, host: Json) -> bool:
+def _is_alike(other: Results, plan: Json, base: str, host: HostFacts) -> bool:
     schedule = other.plan.get("schedule") or {}
     return (
         schedule.get("comparison") is not None

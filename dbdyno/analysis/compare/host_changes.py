@@ -9,7 +9,7 @@ from dbdyno.analysis.compare.nodes import in_order
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.analysis.wording import few, listed
 from dbdyno.doctor import stable_facts
-from dbdyno.model import Json
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.store import BlockFolder, Results
 
 FACTS_NAMED_MAX = 6
@@ -18,20 +18,21 @@ FACTS_NAMED_MAX = 6
 def of_result(
     results: Results,
     judged: Sequence[BlockFolder],
-    hosts: Mapping[str, Json],
+    hosts: Mapping[str, HostFacts],
     lost: Damage,
 ) -> list[str]:
     """What changed between the blocks of each host, and in what those with names are unlike.
 
     `hosts`: the last facts of each by its name, of one without a name by "".
     """
-    told: list[str] = []
+    lines: list[str] = []
     for name in dict.fromkeys(block.host for block in judged):
         read = results.earlier_hosts if name is None else partial(results.earlier_hosts_of, name)
-        states = [*(lost.usable(read) or ()), *filter(None, [hosts.get(name or "")])]
-        its = [block for block in judged if block.host == name]
-        told += changes(states, _begun(its), name or "")
-    return [*told, *unlike(hosts, [block.host or "" for block in judged])]
+        last = hosts.get(name or "")
+        states = [*(lost.usable(read) or ()), *([] if last is None else [last])]
+        measured = [block for block in judged if block.host == name]
+        lines += changes(states, _begun(measured), name or "")
+    return [*lines, *unlike(hosts, [block.host or "" for block in judged])]
 
 
 def _begun(judged: Sequence[BlockFolder]) -> dict[int, int]:
@@ -41,7 +42,7 @@ def _begun(judged: Sequence[BlockFolder]) -> dict[int, int]:
 
 
 def changes(
-    hosts: Sequence[Json], begun_unix_ns: Mapping[int, int], name: str = ""
+    hosts: Sequence[HostFacts], begun_unix_ns: Mapping[int, int], name: str = ""
 ) -> Iterable[str]:
     """A line where a lasting fact of a host was not the same in all blocks.
 
@@ -54,24 +55,25 @@ def changes(
         if (host := _host_at(hosts, begun)) is not None
     }
     names = dict.fromkeys(name for state in states.values() for name in state)
-    told = [words for name in names if (words := by_block(name, states)) is not None]
-    if told:
-        more = len(told) - FACTS_NAMED_MAX
-        ending = f"; and {more} more" if more > 0 else ""
+    changed = [words for name in names if (words := by_block(name, states)) is not None]
+    if changed:
         where = f"{name} between blocks" if name else "between blocks"
-        yield f"changed host: {where} {'; '.join(told[:FACTS_NAMED_MAX])}{ending}"
+        yield f"changed host: {where} {_named(changed)}"
 
 
-def unlike(hosts: Mapping[str, Json], nodes: Iterable[str]) -> Iterable[str]:
+def unlike(hosts: Mapping[str, HostFacts], nodes: Iterable[str]) -> Iterable[str]:
     """A line where nodes are not of one kind: a fact that both know is another one."""
     named = [name for name in in_order(nodes) if name in hosts and name]
     states = {name: stable_facts.of_kind(hosts[name]) for name in named}
     facts = dict.fromkeys(fact for state in states.values() for fact in state)
-    told = [words for fact in facts if (words := _by_host(fact, states)) is not None]
-    if told:
-        more = len(told) - FACTS_NAMED_MAX
-        ending = f"; and {more} more" if more > 0 else ""
-        yield f"unlike nodes: {'; '.join(told[:FACTS_NAMED_MAX])}{ending}"
+    differing = [words for fact in facts if (words := _by_host(fact, states)) is not None]
+    if differing:
+        yield f"unlike nodes: {_named(differing)}"
+
+
+def _named(facts: Sequence[str]) -> str:
+    more = len(facts) - FACTS_NAMED_MAX
+    return "; ".join(facts[:FACTS_NAMED_MAX]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _by_host(fact: str, states: Mapping[str, Mapping[str, str]]) -> str | None:
@@ -82,12 +84,12 @@ def _by_host(fact: str, states: Mapping[str, Mapping[str, str]]) -> str | None:
             hosts.setdefault(state[fact], []).append(name)
     if len(hosts) < 2:
         return None
-    return f"{fact} is {listed(f'{value} on {few(its)}' for value, its in hosts.items())}"
+    return f"{fact} is {listed(f'{value} on {few(names)}' for value, names in hosts.items())}"
 
 
-def _host_at(hosts: Sequence[Json], begun: int) -> Json | None:
+def _host_at(hosts: Sequence[HostFacts], begun: int) -> HostFacts | None:
     """The facts that held when a block began: the last ones from before it."""
-    before = [host for host in hosts if (host.get("since_unix_ns") or 0) <= begun]
+    before = [host for host in hosts if (host.since_unix_ns or 0) <= begun]
     return before[-1] if before else None
 
 
@@ -100,8 +102,8 @@ def by_block(name: str, states: Mapping[int, Mapping[str, str]]) -> str | None:
     if len(blocks) < 2:
         return None
     parts = [
-        f"{value} in block{'s' if len(its) > 1 else ''} {numbers(its)}"
-        for value, its in blocks.items()
+        f"{value} in block{'s' if len(alike) > 1 else ''} {numbers(alike)}"
+        for value, alike in blocks.items()
     ]
     return f"{name} was {listed(parts)}"
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.procfs import HostStat, ProcessStat
 from dbdyno.host.observe.reader import Reader
-from dbdyno.model import Json
+from dbdyno.model.host_facts import BusyProcess, Look, ServerProcess
+from dbdyno.model.host_reading import SwapPages
 
 PROCESSES_MAX = 5
 PROCESS_SHARE_MIN = 0.01
@@ -36,7 +37,7 @@ class Moment:
     processes: dict[Birth, ProcessStat]
 
 
-def look(reader: Reader, seconds: float) -> Json:
+def look(reader: Reader, seconds: float) -> Look:
     """What the host did in `seconds`: shares of all CPUs' time, swapping, who used the CPUs.
 
     dyno's own process is not among them.
@@ -48,20 +49,20 @@ def look(reader: Reader, seconds: float) -> Json:
     us = {key: after.host.cpu_us[key] - was for key, was in before.host.cpu_us.items()}
     whole = sum(us.values()) or 1
     idle = us["idle"] + us["iowait"]
-    return {
-        "seconds": round(lasted_s, 3),
-        "busy_share": share(whole - idle - us["steal"], whole),
-        "steal_share": share(us["steal"], whole),
-        "iowait_share": share(us["iowait"], whole),
-        "context_switches": after.host.context_switches - before.host.context_switches,
-        "swap_pages": {
-            "in": after.swap_pages[0] - before.swap_pages[0],
-            "out": after.swap_pages[1] - before.swap_pages[1],
-        },
-        "load_average": load_average(reader),
-        "processes": busiest(before, after, lasted_s * os.sysconf("SC_CLK_TCK")),
-        "servers": servers(after),
-    }
+    return Look(
+        seconds=round(lasted_s, 3),
+        busy_share=share(whole - idle - us["steal"], whole),
+        steal_share=share(us["steal"], whole),
+        iowait_share=share(us["iowait"], whole),
+        context_switches=after.host.context_switches - before.host.context_switches,
+        swap_pages=SwapPages(
+            into=after.swap_pages[0] - before.swap_pages[0],
+            out=after.swap_pages[1] - before.swap_pages[1],
+        ),
+        load_average=load_average(reader),
+        processes=busiest(before, after, lasted_s * os.sysconf("SC_CLK_TCK")),
+        servers=servers(after),
+    )
 
 
 def moment(reader: Reader) -> Moment:
@@ -86,13 +87,13 @@ def share(part: int, whole: int) -> float:
     return round(max(part, 0) / whole, 4)
 
 
-def load_average(reader: Reader) -> list[float] | None:
+def load_average(reader: Reader) -> tuple[float, ...] | None:
     """The kernel's load averages of 1, 5 and 15 minutes."""
     text = reader.line("look.load_average", "/proc/loadavg")
-    return [float(word) for word in text.split()[:3]] if text else None
+    return tuple(float(word) for word in text.split()[:3]) if text else None
 
 
-def busiest(before: Moment, after: Moment, ticks: float) -> list[Json]:
+def busiest(before: Moment, after: Moment, ticks: float) -> tuple[BusyProcess, ...]:
     """The processes that used most of the CPUs, as shares of one CPU's time."""
     used = {
         birth: stat.user_ticks + stat.system_ticks - (was.user_ticks + was.system_ticks)
@@ -100,25 +101,25 @@ def busiest(before: Moment, after: Moment, ticks: float) -> list[Json]:
         if (was := before.processes.get(birth)) is not None
     }
     first = sorted(used, key=lambda birth: (-used[birth], birth))[:PROCESSES_MAX]
-    return [
-        {
-            "pid": birth[0],
-            "name": after.processes[birth].name,
-            "cpu_share": round(used[birth] / ticks, 3),
-        }
+    return tuple(
+        BusyProcess(
+            pid=birth[0],
+            name=after.processes[birth].name,
+            cpu_share=round(used[birth] / ticks, 3),
+        )
         for birth in first
         if used[birth] / ticks >= PROCESS_SHARE_MIN
-    ]
+    )
 
 
-def servers(now: Moment) -> list[Json]:
+def servers(now: Moment) -> tuple[ServerProcess, ...]:
     """The database servers that run: each by its first process, without its children."""
     names = {pid: stat.name for (pid, _), stat in now.processes.items() if stat.name in SERVERS}
-    return [
-        {"pid": pid, "name": stat.name}
+    return tuple(
+        ServerProcess(pid=pid, name=stat.name)
         for (pid, _), stat in sorted(now.processes.items())
         if pid in names and names.get(stat.parent_pid) != stat.name and stat.state != "Z"
-    ]
+    )
 
 
 def clock_read_ns() -> float:

@@ -11,9 +11,11 @@ import subprocess
 import time
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from dbdyno.host.observe import background_load, files, limits, memory, processor, procfs, storage
 from dbdyno.host.observe.reader import Reader
-from dbdyno.model import Json
+from dbdyno.model.host_facts import HostFacts
 
 DETECT_LIMIT_S = 5.0
 LOOK_S = 0.5
@@ -69,7 +71,7 @@ def collect(
     measure: bool = True,
     look_s: float = LOOK_S,
     reader: Reader | None = None,
-) -> Json:
+) -> HostFacts:
     """The facts of this machine and of the storage under `data_path`; None: cannot be read.
 
     `wal_path`: where logs lie, if not with the data.
@@ -79,47 +81,48 @@ def collect(
     """
     reader = reader or Reader()
     processors = procfs.cpuinfo(reader.text("cpu", "/proc/cpuinfo") or "")
-    found = {
-        "since_unix_ns": time.time_ns(),
-        "cpu": processor.cpu(reader, processors),
-        **memory.collect(reader),
-        "kernel": platform.release(),
-        "os": operating_system(reader),
-        "boot_id": files.line(reader.at("/proc/sys/kernel/random/boot_id")),
-        "hostname_hash": hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12],
-        "user_id": limits.user_id(reader),
-        "virtual": virtual(reader, processors),
-        "container": container(reader),
-        "read_only": read_only(reader),
-        "frequency": processor.frequency(reader, processors),
-        "processors": processor.layout(reader),
-        "mitigations": processor.mitigations(reader),
-        "limits": limits.of_process(reader),
-        "control_group": limits.control_group(reader),
-        "login_service": limits.login_service(reader),
-        "data": storage.data(reader, data_path),
-        "wal": None if wal_path is None else storage.data(reader, wal_path),
-        "sysctl": {name: sysctl(reader, name) for name in SYSCTL},
-        "sync": None,
-        "look": None,
-    }
-    clock = processor.clock(reader)
-    found |= {"clock_source": clock.pop("source"), "clock": clock | {"read_ns": None}}
+    facts = HostFacts(
+        since_unix_ns=time.time_ns(),
+        cpu=processor.cpu(reader, processors),
+        kernel=platform.release(),
+        os=operating_system(reader),
+        boot_id=files.line(reader.at("/proc/sys/kernel/random/boot_id")),
+        hostname_hash=hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12],
+        user_id=limits.user_id(reader),
+        virtual=virtual(reader, processors),
+        container=container(reader),
+        read_only=read_only(reader),
+        frequency=processor.frequency(reader, processors),
+        processors=processor.layout(reader),
+        mitigations=processor.mitigations(reader),
+        limits=limits.of_process(reader),
+        control_group=limits.control_group(reader),
+        login_service=limits.login_service(reader),
+        data=storage.data(reader, data_path),
+        wal=None if wal_path is None else storage.data(reader, wal_path),
+        sysctl={name: sysctl(reader, name) for name in SYSCTL},
+        clock_source=processor.clock_source(reader),
+        clock=processor.clock(reader),
+    )
+    facts = memory.with_memory(facts, reader)
     if measure and reader.here:
-        found["look"] = background_load.look(reader, look_s)
-        found["sync"] = storage.syncs(reader, data_path, SYNCS_S_MAX)
-        found["clock"]["read_ns"] = background_load.clock_read_ns()
+        facts = replace(
+            facts,
+            look=background_load.look(reader, look_s),
+            sync=storage.syncs(reader, data_path, SYNCS_S_MAX),
+            clock=replace(facts.clock, read_ns=background_load.clock_read_ns()),
+        )
     else:
         for fact in ("look", "sync", "clock.read_ns"):
             reader.nothing(fact, "not measured: no server of this host takes part")
-    return found | {"unread": dict(sorted(reader.unread.items()))}
+    return replace(facts, unread=dict(sorted(reader.unread.items())))
 
 
 def operating_system(reader: Reader) -> str | None:
     """The distribution's own name for itself."""
     text = reader.text("os", "/etc/os-release") or ""
-    found = re.search(r'^PRETTY_NAME="?(.*?)"?$', text, re.MULTILINE)
-    return found[1] if found else None
+    match = re.search(r'^PRETTY_NAME="?(.*?)"?$', text, re.MULTILINE)
+    return match[1] if match else None
 
 
 def virtual(reader: Reader, processors: list[dict[str, str]]) -> str | None:
@@ -133,8 +136,8 @@ def virtual(reader: Reader, processors: list[dict[str, str]]) -> str | None:
     )
     known = next((name for sign, name in HYPERVISORS.items() if sign in names), None)
     below = "hypervisor" in (processors[0].get("flags", "") if processors else "").split()
-    kind = files.line(reader.at("/sys/hypervisor/type"))
-    return known or kind or ("unknown" if below else None)
+    hypervisor = files.line(reader.at("/sys/hypervisor/type"))
+    return known or hypervisor or ("unknown" if below else None)
 
 
 def container(reader: Reader) -> bool:
@@ -149,25 +152,25 @@ def container(reader: Reader) -> bool:
     )
 
 
-def detect(kind: str) -> str | None:
+def detect(option: str) -> str | None:
     """What systemd-detect-virt says ("none" for nothing); None where there is no such program."""
     program = shutil.which("systemd-detect-virt")
     if program is None:
         return None
     try:
         ended = subprocess.run(
-            [program, kind], capture_output=True, text=True, timeout=DETECT_LIMIT_S, check=False
+            [program, option], capture_output=True, text=True, timeout=DETECT_LIMIT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return ended.stdout.strip() or None
 
 
-def read_only(reader: Reader) -> list[str]:
+def read_only(reader: Reader) -> tuple[str, ...]:
     """Which of the kernel's settings nobody can change here, not even root: `/sys`, `/proc/sys`."""
     mounts = procfs.mountinfo(files.text(reader.at("/proc/self/mountinfo")) or "")
     last = {mount.mount_point: mount.options.split(",") for mount in mounts}
-    return [path for path in ("/sys", "/proc/sys") if "ro" in last.get(path, ())]
+    return tuple(path for path in ("/sys", "/proc/sys") if "ro" in last.get(path, ()))
 
 
 def sysctl(reader: Reader, name: str) -> int | str | None:

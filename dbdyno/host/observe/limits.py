@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.reader import Reader
-from dbdyno.model import Json
+from dbdyno.model.host_facts import ControlGroup, Limit, Limits, LoginService
 
 UNLIMITED = "unlimited"
 NEVER_BYTES = 1 << 60
@@ -21,34 +21,36 @@ LIMITS = {
     "processes": "Max processes",
 }
 LOGIND = ("/etc/systemd/logind.conf", "/etc/systemd/logind.conf.d/*.conf")
-Limit = int | float | str | None
-"""A number, UNLIMITED, or None where it cannot be read."""
 
 
-def of_process(reader: Reader) -> Json:
-    """The limits that servers inherit from dyno, each as [soft, hard]."""
+def of_process(reader: Reader) -> Limits:
+    """The limits that servers inherit from dyno, each as soft and hard one."""
     text = reader.text("limits", "/proc/self/limits") or ""
-    found: Json = {}
-    for key, title in LIMITS.items():
-        line = re.search(rf"^{title}\s+(\S+)\s+(\S+)", text, re.MULTILINE)
-        found[key] = (
-            [word if word == UNLIMITED else int(word) for word in line.groups()] if line else None
-        )
-    return found
+    lines = {
+        key: re.search(rf"^{title}\s+(\S+)\s+(\S+)", text, re.MULTILINE)
+        for key, title in LIMITS.items()
+    }
+    return Limits(
+        **{
+            key: tuple(word if word == UNLIMITED else int(word) for word in line.groups())
+            for key, line in lines.items()
+            if line is not None
+        }
+    )
 
 
-def control_group(reader: Reader) -> Json:
+def control_group(reader: Reader) -> ControlGroup:
     """The tightest limits of the control groups that dyno is in: CPUs, memory, processes."""
     mounted = groups(reader)
     looked = {name: mounted.folders(name) for name in ("cpu", "memory", "pids")}
     for name in (name for name, folders in looked.items() if not folders):
         reader.nothing(f"control_group.{name}_max", "no control group is mounted here")
-    return {
-        "version": mounted.version,
-        "cpu_max": least([cpus(reader, folder) for folder in looked["cpu"]]),
-        "memory_max": least([memory(reader, folder) for folder in looked["memory"]]),
-        "pids_max": least([number(reader, f"{folder}/pids.max") for folder in looked["pids"]]),
-    }
+    return ControlGroup(
+        version=mounted.version,
+        cpu_max=least([cpus(reader, folder) for folder in looked["cpu"]]),
+        memory_max=least([memory(reader, folder) for folder in looked["memory"]]),
+        pids_max=least([number(reader, f"{folder}/pids.max") for folder in looked["pids"]]),
+    )
 
 
 @dataclass(frozen=True)
@@ -138,10 +140,10 @@ def least(limits: list[Limit]) -> Limit:
     return UNLIMITED if limits else None
 
 
-def login_service(reader: Reader) -> Json:
+def login_service(reader: Reader) -> LoginService:
     """Whether systemd-logind runs, and removes what a user's processes share when they log out."""
     if not (running := reader.at("/run/systemd/system").is_dir()):
-        return {"running": running, "remove_ipc": None}
+        return LoginService(running=running)
     paths = [path for pattern in LOGIND for path in reader.found(pattern)]
     words = [
         found[-1].strip()
@@ -153,7 +155,7 @@ def login_service(reader: Reader) -> Json:
             "login_service.remove_ipc",
             "no logind.conf sets RemoveIPC; the default is `yes`, of some distributions `no`",
         )
-    return {"running": running, "remove_ipc": words[-1] if words else None}
+    return LoginService(running=running, remove_ipc=words[-1] if words else None)
 
 
 def user_id(reader: Reader) -> int | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dbdyno.host.observe import files
 from dbdyno.host.observe.reader import Reader
-from dbdyno.model import Json
+from dbdyno.model.host_facts import Clock, Cpu, Frequency, Processors
 
 CPUS = "/sys/devices/system/cpu"
 CLOCK = "/sys/devices/system/clocksource/clocksource0"
@@ -23,7 +23,7 @@ FLAGS = (
 """The CPU's abilities that database servers ask for: checksums, hashes, popcount, atomics."""
 
 
-def cpu(reader: Reader, processors: list[dict[str, str]]) -> Json:
+def cpu(reader: Reader, processors: list[dict[str, str]]) -> Cpu:
     """The processor: `cores` are physical, `cpus` logical (both of those online).
 
     What stands here names the machine: a result folder goes on only where all of it is the same.
@@ -36,18 +36,18 @@ def cpu(reader: Reader, processors: list[dict[str, str]]) -> Json:
     flags = (first.get("flags") or first.get("Features") or "").split()
     kilohertz = reader.number("cpu.mhz_max", f"{CPUS}/cpu0/cpufreq/cpuinfo_max_freq")
     smt = reader.number("cpu.smt", f"{CPUS}/smt/active")
-    return {
-        "model": first.get("model name") or first.get("Model") or first.get("cpu model"),
-        "cores": cores,
-        "cpus": os.cpu_count() if reader.here else len(processors) or None,
-        "sockets": len({package for package, _ in topology}) or None,
-        "threads_per_core": len(topology) // cores if cores else None,
-        "mhz_max": None if kilohertz is None else kilohertz // 1000,
-        "governor": governor(reader),
-        "smt": None if smt is None else bool(smt),
-        "flags_short": [flag for flag in FLAGS if flag in flags] if flags else None,
-        "numa_nodes": len(reader.found("/sys/devices/system/node/node[0-9]*")) or None,
-    }
+    return Cpu(
+        model=first.get("model name") or first.get("Model") or first.get("cpu model"),
+        cores=cores,
+        cpus=os.cpu_count() if reader.here else len(processors) or None,
+        sockets=len({package for package, _ in topology}) or None,
+        threads_per_core=len(topology) // cores if cores else None,
+        mhz_max=None if kilohertz is None else kilohertz // 1000,
+        governor=governor(reader),
+        smt=None if smt is None else bool(smt),
+        flags_short=tuple(flag for flag in FLAGS if flag in flags) if flags else None,
+        numa_nodes=len(reader.found("/sys/devices/system/node/node[0-9]*")) or None,
+    )
 
 
 def placed(folder: Path) -> tuple[int | None, int | None]:
@@ -65,13 +65,13 @@ def governor(reader: Reader) -> str | None:
     return ",".join(sorted(found)) or None
 
 
-def frequency(reader: Reader, processors: list[dict[str, str]]) -> Json:
+def frequency(reader: Reader, processors: list[dict[str, str]]) -> Frequency:
     """How fast the cores may run and, at this moment, do; how often heat has slowed them."""
     turbo, file = None, None
     for path, on in TURBO:
-        found = files.number(reader.at(path))
-        if found is not None:
-            turbo, file = found == on, path
+        number = files.number(reader.at(path))
+        if number is not None:
+            turbo, file = number == on, path
             break
     else:
         reader.nothing("frequency.turbo", f"{CPUS}: the driver shows no turbo or boost")
@@ -86,49 +86,51 @@ def frequency(reader: Reader, processors: list[dict[str, str]]) -> Json:
     throttled = [count for count in map(files.number, counts) if count is not None]
     if not throttled:
         reader.nothing("frequency.throttled", f"{CPUS}: no core counts when heat slows it")
-    return {
-        "driver": reader.line("frequency.driver", f"{CPUS}/cpu0/cpufreq/scaling_driver"),
-        "turbo": turbo,
-        "turbo_file": file,
-        "mhz_now": [min(mhz), max(mhz)] if mhz else None,
-        "throttled": sum(throttled) if throttled else None,
-    }
+    return Frequency(
+        driver=reader.line("frequency.driver", f"{CPUS}/cpu0/cpufreq/scaling_driver"),
+        turbo=turbo,
+        turbo_file=file,
+        mhz_now=(min(mhz), max(mhz)) if mhz else None,
+        throttled=sum(throttled) if throttled else None,
+    )
 
 
-def layout(reader: Reader) -> Json:
+def layout(reader: Reader) -> Processors:
     """Which logical CPUs are on, off, kept free by the kernel, share a core (as `0-3`)."""
     siblings = {
         words
         for path in reader.found(f"{CPUS}/cpu[0-9]*/topology/thread_siblings_list")
         if (words := files.line(path)) is not None
     }
-    return {
-        "online": reader.line("processors.online", f"{CPUS}/online"),
-        "offline": (reader.text("processors.offline", f"{CPUS}/offline") or "").strip(),
-        "isolated": (reader.text("processors.isolated", f"{CPUS}/isolated") or "").strip(),
-        "allowed": allowed(reader),
-        "smt_control": reader.line("processors.smt_control", f"{CPUS}/smt/control"),
-        "siblings": sorted(words for words in siblings if re.search("[,-]", words)),
-    }
+    return Processors(
+        online=reader.line("processors.online", f"{CPUS}/online"),
+        offline=(reader.text("processors.offline", f"{CPUS}/offline") or "").strip(),
+        isolated=(reader.text("processors.isolated", f"{CPUS}/isolated") or "").strip(),
+        allowed=allowed(reader),
+        smt_control=reader.line("processors.smt_control", f"{CPUS}/smt/control"),
+        siblings=tuple(sorted(words for words in siblings if re.search("[,-]", words))),
+    )
 
 
 def allowed(reader: Reader) -> str | None:
     """The logical CPUs that this process may use, by a cpuset or taskset."""
     text = reader.text("processors.allowed", "/proc/self/status") or ""
-    found = re.search(r"^Cpus_allowed_list:\s*(\S+)$", text, re.MULTILINE)
-    return found[1] if found else None
+    match = re.search(r"^Cpus_allowed_list:\s*(\S+)$", text, re.MULTILINE)
+    return match[1] if match else None
 
 
-def clock(reader: Reader) -> Json:
-    """The clock source, and those that the kernel could use instead."""
-    others = reader.line("clock.available", f"{CLOCK}/available_clocksource")
-    return {
-        "source": reader.line("clock_source", f"{CLOCK}/current_clocksource"),
-        "available": others.split() if others else None,
-    }
+def clock(reader: Reader) -> Clock:
+    """The clock sources that the kernel could use; what a reading costs is not measured here."""
+    sources = reader.line("clock.available", f"{CLOCK}/available_clocksource")
+    return Clock(available=tuple(sources.split()) if sources else None)
+
+
+def clock_source(reader: Reader) -> str | None:
+    """The clock source that the kernel uses."""
+    return reader.line("clock_source", f"{CLOCK}/current_clocksource")
 
 
 def mitigations(reader: Reader) -> dict[str, str | None] | None:
     """The kernel's word on each CPU weakness; they change the price of a system call."""
-    found = reader.found(f"{CPUS}/vulnerabilities/*")
-    return {path.name: files.line(path) for path in found} or None
+    paths = reader.found(f"{CPUS}/vulnerabilities/*")
+    return {path.name: files.line(path) for path in paths} or None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dbdyno.host.observe import device, files
 from dbdyno.host.observe.reader import Reader
-from dbdyno.model import Json
+from dbdyno.model.host_facts import Queue, Storage, SyncTimes
 
 SYNC_BYTES = 8192
 """A page of PostgreSQL; what a small commit writes at least."""
@@ -19,49 +19,50 @@ FILE_PAGES = 128
 """The file is written once before, as a recycled segment of a server's log is."""
 
 
-def data(reader: Reader, path: Path) -> Json:
+def data(reader: Reader, path: Path) -> Storage:
     """The storage under `path`, or under its nearest parent that exists."""
     sys, mountinfo = reader.at("/sys"), reader.at("/proc/self/mountinfo")
-    found = device.find(path, sys=sys, mountinfo=mountinfo)
+    below = device.find(path, sys=sys, mountinfo=mountinfo)
     space = os.statvfs(device.existing(path))
-    queues = [queue(folder) for folder in device.layers(path, sys=sys, mountinfo=mountinfo)]
-    if found.unsure is not None and not queues:
-        reader.nothing("data.layers", found.unsure)
-    return {
-        "path": found.path,
-        "file_system": found.file_system,
-        "mount_point": found.mount_point,
-        "mount_options": found.mount_options,
-        "device": found.name,
-        "devices": list(found.devices),
-        "model": found.model,
-        "rotational": found.rotational,
-        "scheduler": found.scheduler,
-        "size_bytes": found.size_bytes,
-        "free_bytes": space.f_bavail * space.f_frsize,
-        "total_bytes": space.f_blocks * space.f_frsize,
-        "unsure": found.unsure,
-        "layers": queues,
-    }
+    layers = tuple(queue(folder) for folder in device.layers(path, sys=sys, mountinfo=mountinfo))
+    if below.unsure is not None and not layers:
+        reader.nothing("data.layers", below.unsure)
+    return Storage(
+        path=below.path,
+        file_system=below.file_system,
+        mount_point=below.mount_point,
+        mount_options=below.mount_options,
+        device=below.name,
+        devices=tuple(below.devices),
+        model=below.model,
+        rotational=below.rotational,
+        scheduler=below.scheduler,
+        size_bytes=below.size_bytes,
+        free_bytes=space.f_bavail * space.f_frsize,
+        total_bytes=space.f_blocks * space.f_frsize,
+        unsure=below.unsure,
+        layers=layers,
+    )
 
 
-def queue(folder: Path) -> Json:
+def queue(folder: Path) -> Queue:
     """A device's queue; `schedulers` are those that it could have."""
     words = files.line(folder / "queue/scheduler")
     ahead_kib = files.number(folder / "queue/read_ahead_kb")
     rotational = files.number(folder / "queue/rotational")
-    return {
-        "device": folder.name,
-        "scheduler": None if words is None else files.bracketed(words),
-        "schedulers": None if words is None else words.replace("[", "").replace("]", "").split(),
-        "read_ahead_bytes": None if ahead_kib is None else ahead_kib * 1024,
-        "rotational": None if rotational is None else bool(rotational),
-        "write_cache": files.line(folder / "queue/write_cache"),
-        "requests": files.number(folder / "queue/nr_requests"),
-    }
+    schedulers = None if words is None else words.replace("[", "").replace("]", "").split()
+    return Queue(
+        device=folder.name,
+        scheduler=None if words is None else files.bracketed(words),
+        schedulers=None if schedulers is None else tuple(schedulers),
+        read_ahead_bytes=None if ahead_kib is None else ahead_kib * 1024,
+        rotational=None if rotational is None else bool(rotational),
+        write_cache=files.line(folder / "queue/write_cache"),
+        requests=files.number(folder / "queue/nr_requests"),
+    )
 
 
-def syncs(reader: Reader, path: Path, seconds_max: float) -> Json | None:
+def syncs(reader: Reader, path: Path, seconds_max: float) -> SyncTimes | None:
     """How long it takes until a page that is overwritten in `path` is on the device (fdatasync).
 
     At most SYNCS_MAX times and, but for one that hangs, `seconds_max`; the file has no name and is
@@ -87,10 +88,10 @@ def syncs(reader: Reader, path: Path, seconds_max: float) -> Json | None:
         reader.nothing("sync", f"{folder}: cannot be written: {reason}")
         return None
     took_us.sort()
-    return {
-        "count": len(took_us),
-        "bytes": SYNC_BYTES,
-        "p50_us": round(took_us[len(took_us) // 2], 1),
-        "p99_us": round(took_us[ceil(len(took_us) * 0.99) - 1], 1),
-        "max_us": round(took_us[-1], 1),
-    }
+    return SyncTimes(
+        count=len(took_us),
+        bytes=SYNC_BYTES,
+        p50_us=round(took_us[len(took_us) // 2], 1),
+        p99_us=round(took_us[ceil(len(took_us) * 0.99) - 1], 1),
+        max_us=round(took_us[-1], 1),
+    )

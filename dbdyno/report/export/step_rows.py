@@ -68,18 +68,18 @@ def facts(source: Source) -> Rows:
 
 def _plan(source: Source) -> Json:
     comparison = source.comparison
-    host, cpu = comparison.host, comparison.host.get("cpu") or {}
+    host = comparison.host
     return {
         "label": comparison.label,
         "base": comparison.base,
         "blocks_planned": comparison.plan["blocks"],
         "blocks_judged": comparison.blocks,
         "incomplete": comparison.incomplete,
-        "cpu": cpu.get("model"),
-        "cores": cpu.get("cores"),
-        "memory_bytes": host.get("memory_bytes"),
-        "kernel": host.get("kernel"),
-        "file_system": (host.get("data") or {}).get("file_system"),
+        "cpu": host.cpu.model,
+        "cores": host.cpu.cores,
+        "memory_bytes": host.memory_bytes,
+        "kernel": host.kernel,
+        "file_system": host.data.file_system,
         "plan_text": comparison.plan.get("text"),
     }
 

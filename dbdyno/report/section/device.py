@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.model import Comparison, Json, StepComparison
+from dbdyno.model import Comparison, StepComparison
+from dbdyno.model.host_facts import Storage
 from dbdyno.model.host_reading import Device
 from dbdyno.model.metric.device import COLUMNS, DEVICES, Column, name_of
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Column as Heading
 from dbdyno.report.parts import Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import measured_on
-from dbdyno.report.section.measured_on import part
 
 SELDOM = ("discards", "flushes")
 """What is left out where there was none of it."""
@@ -87,17 +87,17 @@ def _note(step: StepComparison, comparison: Comparison, devices: Sequence[Device
 
 def _title(comparison: Comparison, device: Device) -> str:
     """What a device holds, and its name."""
-    data, log = (part(comparison.host, key) for key in ("data", "wal"))
+    data, log = comparison.host.data, comparison.host.wal
     if device == "wal_disk":
-        return f"the log's device{_named(log)}"
+        return f"the log's device{_named(log or Storage())}"
     if measured_on.shared(comparison.host):
         return f"the device of the data and of the log{_named(data)}"
-    unsure = "" if not log or log.get("device") else f"; of the log's: {log.get('unsure')}"
+    unsure = "" if not log or log.device else f"; of the log's: {log.unsure}"
     return f"the data's device{_named(data)}{unsure}"
 
 
-def _named(facts: Json) -> str:
-    return f", {facts['device']}" if facts.get("device") else ""
+def _named(storage: Storage) -> str:
+    return f", {storage.device}" if storage.device else ""
 
 
 def _parts(subject: Subject) -> Iterable[Group]:

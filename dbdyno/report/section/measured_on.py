@@ -9,6 +9,7 @@ from dbdyno import doctor
 from dbdyno.doctor import render
 from dbdyno.model import Comparison, Json, engine
 from dbdyno.model.compiler import flags_of
+from dbdyno.model.host_facts import Cpu, HostFacts, Storage
 from dbdyno.report import cells, number
 from dbdyno.report.parts import (
     Column,
@@ -60,20 +61,19 @@ def _facts_of(comparison: Comparison, name: str) -> list[tuple[str, str]]:
     return _facts(comparison, comparison.hosts[name], comparison.generators.get(name))
 
 
-def _facts(comparison: Comparison, host: Json, generator: Json | None) -> list[tuple[str, str]]:
+def _facts(
+    comparison: Comparison, host: HostFacts, generator: Json | None
+) -> list[tuple[str, str]]:
     """The facts of a host, as pairs of a name and words; no words of what is not known.
 
     `generator`: what the load generator can do there.
     """
     return [
-        ("CPU", _cpu(part(host, "cpu"))),
+        ("CPU", _cpu(host.cpu)),
         ("Memory", _memory(host)),
-        ("Storage", _storage(part(host, "data"))),
+        ("Storage", _storage(host.data)),
         *_log(host),
-        (
-            "System",
-            joined([host.get("os"), prefixed("kernel", host.get("kernel")), _virtual(host)]),
-        ),
+        ("System", joined([host.os, prefixed("kernel", host.kernel), _virtual(host)])),
         ("Pages and clock", _pages(host)),
         (GENERATOR, _elsewhere(comparison) or _ceiling(generator)),
         ("What disturbs here", _disturbs(host)),
@@ -131,8 +131,8 @@ def _elsewhere(comparison: Comparison) -> str:
 
 def _of_host(comparison: Comparison, name: str) -> str:
     """A host that made load: its processor, and the load generator's ceiling there."""
-    cpu = _cpu(part(comparison.hosts.get(name, {}), "cpu"))
-    return joined([cpu, _ceiling(comparison.generators.get(name))])
+    cpu = comparison.hosts.get(name, HostFacts()).cpu
+    return joined([_cpu(cpu), _ceiling(comparison.generators.get(name))])
 
 
 def _ceiling(generator: Json | None) -> str:
@@ -185,12 +185,12 @@ def _waits(load: Json) -> str:
     return f" by {way}" + ("" if refused is None else f" (io_uring: {refused})")
 
 
-def _disturbs(host: Json) -> str:
+def _disturbs(host: HostFacts) -> str:
     """The doctor's findings in the host's facts, without reasons and remedies."""
-    found = render.summary(doctor.findings(host))
-    looked = host.get("look") is not None  # older versions of dyno did not, nor do runs of fakes
-    if found:
-        return f"{found} (`dyno doctor` gives reasons and remedies)"
+    disturbances = render.summary(doctor.findings(host))
+    looked = host.look is not None  # older versions of dyno did not, nor do runs of fakes
+    if disturbances:
+        return f"{disturbances} (`dyno doctor` gives reasons and remedies)"
     return "nothing known" if looked else ""
 
 
@@ -227,86 +227,80 @@ def _by_node(comparison: Comparison) -> str:
     return f" ({told})" if told else ""
 
 
-def _cpu(cpu: Json) -> str:
-    cores = cpu.get("cores")
-    smt = {True: "SMT on", False: "SMT off"}.get(cpu.get("smt"), "")  # type: ignore[arg-type]
-    governor = prefixed("governor", cpu.get("governor"))
-    mhz = number.number(cpu.get("mhz_max")) + " MHz" if cpu.get("mhz_max") else ""
+def _cpu(cpu: Cpu) -> str:
+    smt = {True: "SMT on", False: "SMT off"}.get(cpu.smt, "")  # type: ignore[arg-type]
     return joined(
         [
-            cpu.get("model"),
-            f"{cores} core{'' if cores == 1 else 's'}" if cores else "",
-            f"{cpu['sockets']} sockets" if (cpu.get("sockets") or 1) > 1 else "",
+            cpu.model,
+            f"{cpu.cores} core{'' if cpu.cores == 1 else 's'}" if cpu.cores else "",
+            f"{cpu.sockets} sockets" if (cpu.sockets or 1) > 1 else "",
             smt,
-            mhz,
-            governor,
+            number.number(cpu.mhz_max) + " MHz" if cpu.mhz_max else "",
+            prefixed("governor", cpu.governor),
         ]
     )
 
 
-def _memory(host: Json) -> str:
-    swap = host.get("swap_bytes")
+def _memory(host: HostFacts) -> str:
+    swap = host.swap_bytes
     return joined(
         [
-            number.size_bytes(host["memory_bytes"]) if host.get("memory_bytes") else "",
+            number.size_bytes(host.memory_bytes) if host.memory_bytes else "",
             "" if swap is None else f"swap {number.size_bytes(swap)}" if swap else "no swap",
         ]
     )
 
 
-def rotates(data: Json) -> bool | None:
+def rotates(data: Storage) -> bool | None:
     """Whether the data's device has rotating disks; None where nobody knows.
 
     A device without a model is a virtual one, whose flag says nothing of what is below it.
     """
-    return data.get("rotational") if data.get("model") else None
+    return data.rotational if data.model else None
 
 
-def _storage(data: Json) -> str:
+def _storage(data: Storage) -> str:
     rotational = {True: "rotating", False: "not rotating"}.get(rotates(data))  # type: ignore[arg-type]
-    unsure = data.get("unsure")
     return joined(
         [
-            data.get("file_system"),
-            prefixed("on", data.get("device")),
-            data.get("model"),
+            data.file_system,
+            prefixed("on", data.device),
+            data.model,
             rotational,
-            prefixed("scheduler", data.get("scheduler")),
-            number.size_bytes(data["size_bytes"]) if data.get("size_bytes") else "",
-            prefixed("mounted", data.get("mount_options")),
-            f"unsure: {unsure}" if unsure else "",
+            prefixed("scheduler", data.scheduler),
+            number.size_bytes(data.size_bytes) if data.size_bytes else "",
+            prefixed("mounted", data.mount_options),
+            f"unsure: {data.unsure}" if data.unsure else "",
         ]
     )
 
 
-def shared(host: Json) -> bool:
+def shared(host: HostFacts) -> bool:
     """Whether the log is known to lie on the data's device; results of old versions say nothing."""
-    log = part(host, "wal")
-    if log:
-        return bool(log.get("device")) and log["device"] == part(host, "data").get("device")
-    return "wal" in host  # null: in the data directory
+    if host.wal:
+        return bool(host.wal.device) and host.wal.device == host.data.device
+    return host.wal is None
 
 
-def _log(host: Json) -> Iterable[tuple[str, str]]:
+def _log(host: HostFacts) -> Iterable[tuple[str, str]]:
     """The storage of a log that has a folder of its own; of one on the data's device only that."""
-    log = part(host, "wal")
-    if log:
-        here = f"on the data's device, in {log.get('path')}"
-        yield "Storage of the log", here if shared(host) else _storage(log)
+    if host.wal:
+        here = f"on the data's device, in {host.wal.path}"
+        yield "Storage of the log", here if shared(host) else _storage(host.wal)
 
 
-def _virtual(host: Json) -> str:
-    words = prefixed("virtual machine:", host.get("virtual"))
-    return joined([words, "in a container" if host.get("container") else ""])
+def _virtual(host: HostFacts) -> str:
+    words = prefixed("virtual machine:", host.virtual)
+    return joined([words, "in a container" if host.container else ""])
 
 
-def _pages(host: Json) -> str:
-    huge = host.get("huge_pages")
+def _pages(host: HostFacts) -> str:
+    huge = host.huge_pages
     return joined(
         [
-            prefixed("transparent huge pages", part(host, "thp").get("enabled")),
+            prefixed("transparent huge pages", host.thp.enabled),
             "" if huge is None else f"{huge} huge pages" if huge else "no huge pages",
-            prefixed("clock source", host.get("clock_source")),
+            prefixed("clock source", host.clock_source),
         ]
     )
 

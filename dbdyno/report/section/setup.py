@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Comparison, Json, engine
 from dbdyno.model.compiler import flags_of, for_size
+from dbdyno.model.host_facts import Cpu, HostFacts, Storage
 from dbdyno.report import nodes, number
 from dbdyno.report.parts import Finding, Section, Subject, Text
 from dbdyno.report.section.measured_on import rotates
@@ -36,51 +37,44 @@ def paragraphs(comparison: Comparison) -> Iterable[str]:
 # --- Hardware --------------------------------------------------------------------------------
 
 
-def _hardware(host: Json) -> Iterable[str]:
+def _hardware(host: HostFacts) -> Iterable[str]:
     """CPU and memory; storage; system: as far as they are known."""
-    cpu, memory = _part(host, "cpu"), host.get("memory_bytes")
-    if cpu.get("model") or cpu.get("cores"):
-        yield f"The server's CPU: {_processor(cpu)}."
-    if memory:
-        swap = {None: "", 0: " and no swap"}.get(host.get("swap_bytes"), " and swap")
-        yield f"The server has {number.size_bytes(memory)} of memory{swap}."
-    storage = _storage(_part(host, "data"))
+    if host.cpu.model or host.cpu.cores:
+        yield f"The server's CPU: {_processor(host.cpu)}."
+    if host.memory_bytes:
+        swap = "" if host.swap_bytes is None else " and swap" if host.swap_bytes else " and no swap"
+        yield f"The server has {number.size_bytes(host.memory_bytes)} of memory{swap}."
+    storage = _storage(host.data)
     if storage:
         yield f"The data is on {storage}."
-    system = [str(host["os"])] if host.get("os") else []
-    system += [f"kernel {host['kernel']}"] if host.get("kernel") else []
+    system = [host.os] if host.os else []
+    system += [f"kernel {host.kernel}"] if host.kernel else []
     if system:
-        kind = {None: ""}.get(host.get("virtual"), f", a virtual machine ({host.get('virtual')})")
-        inside = ", in a container" if host.get("container") else ""
-        yield f"The system is {' with '.join(system)}{kind}{inside}."
+        virtual = "" if host.virtual is None else f", a virtual machine ({host.virtual})"
+        inside = ", in a container" if host.container else ""
+        yield f"The system is {' with '.join(system)}{virtual}{inside}."
 
 
-def _part(facts: Json, key: str) -> Json:
-    part = facts.get(key)
-    return part if isinstance(part, dict) else {}
-
-
-def _processor(cpu: Json) -> str:
-    model = str(cpu.get("model") or "of an unknown model")
-    sockets = cpu.get("sockets") or 1
-    cores = f"{cpu['cores']} {_plural(cpu['cores'], 'core')}" if cpu.get("cores") else ""
-    smt = {True: "SMT enabled", False: "SMT disabled"}.get(cpu.get("smt"), "")  # type: ignore[arg-type]
+def _processor(cpu: Cpu) -> str:
+    model = cpu.model or "of an unknown model"
+    sockets = cpu.sockets or 1
+    cores = f"{cpu.cores} {_plural(cpu.cores, 'core')}" if cpu.cores else ""
+    smt = "" if cpu.smt is None else "SMT enabled" if cpu.smt else "SMT disabled"
     several = f"{sockets} sockets" if sockets > 1 else ""
     details = ", ".join(part for part in (cores, several, smt) if part)
     return f"{model} ({details})" if details else model
 
 
-def _storage(data: Json) -> str:
+def _storage(data: Storage) -> str:
     """The file system and the device below it, with what is known of it."""
-    device = data.get("device")
-    kind = {True: "rotating", False: "SSD"}.get(rotates(data))  # type: ignore[arg-type]
-    size = number.size_bytes(data["size_bytes"]) if data.get("size_bytes") else None
-    details = ", ".join(str(part) for part in (data.get("model"), size, kind) if part)
-    where = f"{device} ({details})" if device and details else device
-    options = f" mounted {data['mount_options']}" if data.get("mount_options") else ""
-    if not data.get("file_system"):
-        return str(where or "")
-    return f"{data['file_system']}{f' on {where}' if where else ''}{options}"
+    turns = {True: "rotating", False: "SSD"}.get(rotates(data))  # type: ignore[arg-type]
+    size = number.size_bytes(data.size_bytes) if data.size_bytes else None
+    details = ", ".join(part for part in (data.model, size, turns) if part)
+    where = f"{data.device} ({details})" if data.device and details else data.device
+    options = f" mounted {data.mount_options}" if data.mount_options else ""
+    if not data.file_system:
+        return where or ""
+    return f"{data.file_system}{f' on {where}' if where else ''}{options}"
 
 
 # --- Builds ----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from rich.console import Console
 
 from dbdyno import store
@@ -119,14 +120,16 @@ class HostLab:
         """The facts of this host, for a generator."""
         from dbdyno.host.observe import facts
 
-        return facts.collect(place.data_root(), measure=message["measure"])
+        host = facts.collect(place.data_root(), measure=message["measure"])
+        written: Json = msgspec.to_builtins(host)
+        return written
 
     def _checkup(self, message: Json) -> Json:
         """What the doctor needs to know of this host."""
         plan = self._received(message) if message.get("plan") else None
         found = host_checkup.check_up(plan, None, message.get("shared_buffers"))
         return {
-            "facts": found.facts,
+            "facts": msgspec.to_builtins(found.facts),
             "findings": [typed_json.packed(finding) for finding in found.findings],
         }
 
@@ -146,7 +149,7 @@ class HostLab:
         self._plan, self._prepared = plan, blocks.ready(plan, message["pinned"], self._watch.say)
         return {
             "prepared": prepared_json.dump(self._prepared),
-            "facts": blocks.host_facts(plan, self._prepared),
+            "facts": msgspec.to_builtins(blocks.host_facts(plan, self._prepared)),
         }
 
     def _received(self, message: Json) -> Plan:

@@ -10,10 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from dbdyno import workload
 from dbdyno.doctor import Finding
 from dbdyno.model import Block, Host, Json, Plan, WorkloadUse, typed_json
 from dbdyno.model.error import PlanError
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.run.agent import wire
 from dbdyno.run.agent.files import Receiver
 from dbdyno.run.agent.session import Session, Unreachable
@@ -97,9 +100,10 @@ class There:
         asked = (sent(self.plan) if self.plan.arms else {}) | {"shared_buffers": shared_buffers}
         found = self.hosts.session(self.name).request("checkup", asked)
         findings = tuple(typed_json.unpacked(Finding, finding) for finding in found["findings"])
-        return Checkup(facts=found["facts"], findings=findings)
+        facts = msgspec.convert(found["facts"], HostFacts)
+        return Checkup(facts=facts, findings=findings)
 
-    def open(self, pinned: Json | None, watch: Watch) -> tuple[Prepared | None, Json]:
+    def open(self, pinned: Json | None, watch: Watch) -> tuple[Prepared | None, HostFacts]:
         """Takes the host, and checks the plan's part there; also the host's facts.
 
         Raises DynoError.
@@ -109,12 +113,13 @@ class There:
         session.request("hold", {"plan": self.plan.name, "wait": self.wait})
         if not self.plan.arms:
             self._opened = session
-            return None, session.request("facts", {"measure": self.measures})
+            facts = session.request("facts", {"measure": self.measures})
+            return None, msgspec.convert(facts, HostFacts)
         found = session.request(
             "open", sent(self.plan) | {"pinned": pinned}, hear=Hearing(self.name, watch).take
         )
         self._opened = session
-        return prepared_json.load(found["prepared"]), found["facts"]
+        return prepared_json.load(found["prepared"]), msgspec.convert(found["facts"], HostFacts)
 
     def ready(self, watch: Watch) -> Session:
         """The session in which the plan is open; opened again where the host was lost.

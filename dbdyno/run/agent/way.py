@@ -11,6 +11,7 @@ from dbdyno.engine import golden
 from dbdyno.host import leftovers
 from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Json, Plan, can
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.plan.hosts import refuse_unaddressed
 from dbdyno.run import blocks as runner
 from dbdyno.run import commits, starting_state
@@ -127,9 +128,9 @@ def opened(
     sites: Mapping[str, There],
     pinned: Json | None,
     watch: Watch,
-) -> tuple[Prepared, dict[str | None, Json]]:
+) -> tuple[Prepared, dict[str | None, HostFacts]]:
     """The plan checked on all of its hosts, which are held now; and their facts."""
-    facts: dict[str | None, Json] = {}
+    facts: dict[str | None, HostFacts] = {}
 
     def look(part: Plan, host: str | None, pinned: Json | None) -> Prepared:
         if host is None:

@@ -14,8 +14,9 @@ from dbdyno.doctor import Finding, Need
 from dbdyno.engine.preset import arm_config
 from dbdyno.host import capacity, lock, place
 from dbdyno.host.observe import facts
-from dbdyno.model import Arm, Json, Plan, can, version
+from dbdyno.model import Arm, Plan, can, version
 from dbdyno.model.error import PlanError
+from dbdyno.model.host_facts import HostFacts
 
 LOOK_S = 1.0
 """How long `dyno doctor` looks at what else the host does."""
@@ -25,7 +26,7 @@ LOOK_S = 1.0
 class Checkup:
     """The facts of this host, and what they come to."""
 
-    facts: Json
+    facts: HostFacts
     findings: tuple[Finding, ...]
 
 

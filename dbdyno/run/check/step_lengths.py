@@ -14,7 +14,8 @@ from pathlib import Path
 from statistics import median_low
 
 from dbdyno.host.observe import facts
-from dbdyno.model import Json, Lengths, Plan, Schedule, WorkloadUse
+from dbdyno.model import Lengths, Plan, Schedule, WorkloadUse
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.noise_budget import WORTH_MAX, Calibrated, NoiseBudget, Way, left_of
 from dbdyno.model.plan import LENGTH
 from dbdyno.model.step import StepName
@@ -34,7 +35,7 @@ PROBED_S = (10.0, 20.0)
 """Lengths for which a block's time is reckoned; between and beyond them it is a straight line."""
 TURNS: tuple[Way, ...] = ("shorter turns", "longer turns")
 
-Find = Callable[[Path, Json, Plan, Set[StepName]], Calibrated | None]
+Find = Callable[[Path, HostFacts, Plan, Set[StepName]], Calibrated | None]
 """The newest result in a folder that tells of the noise of these steps of the plan, on the host of
 these facts: judging is not done here."""
 

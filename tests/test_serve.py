@@ -209,13 +209,13 @@ def test_on_the_loopback_another_name_is_refused(tmp_path: Path) -> None:
         assert asking.get("/", headers={"host": name}).status_code == 403
 
 
-def test_elsewhere_the_token_of_the_link_opens_all_pages(tmp_path: Path) -> None:
+def test_the_token_of_the_link_opens_all_pages(tmp_path: Path) -> None:
     example(tmp_path / "one")
     asking = client(tmp_path, token="secret")
     shut = ("/", *OF_ONE, "/events/one", "/asset/frame.css", "/?token=", "/?token=secre")
     for page in shut:
         assert asking.get(page).status_code == 403
-    assert asking.get("/", headers={"cookie": "dyno=wrong"}).status_code == 403
+    assert asking.get("/", headers={"cookie": "dyno-8765=wrong"}).status_code == 403
     entered = asking.get("/?q=x&token=secret")
     assert (entered.status_code, entered.headers["location"]) == (303, "/?q=x")
     assert "HttpOnly" in entered.headers["set-cookie"]
@@ -227,11 +227,13 @@ def test_a_link_with_the_token_leads_to_no_other_server(tmp_path: Path) -> None:
     assert not answer.headers["location"].startswith("//")
 
 
-def test_only_addresses_of_this_machine_need_no_token() -> None:
+def test_only_a_server_of_this_machine_may_be_open() -> None:
     assert all(map(is_loopback, ("127.0.0.1", "127.1.2.3", "::1", "localhost")))
     assert not any(map(is_loopback, ("0.0.0.0", "::", "192.0.2.1", "localhost.example", "")))
-    assert server.token("127.0.0.1") is None
-    assert server.token("0.0.0.0") != server.token("0.0.0.0")
+    assert server.token("127.0.0.1", open_to_all=True) is None
+    assert server.token("127.0.0.1") != server.token("127.0.0.1")
+    with pytest.raises(DynoError, match=r"--open: other machines reach 0\.0\.0\.0"):
+        server.token("0.0.0.0", open_to_all=True)
 
 
 def test_an_address_that_is_taken_is_refused_with_a_remedy() -> None:

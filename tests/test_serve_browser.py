@@ -82,7 +82,7 @@ def test_every_page_fits_every_width_in_light_and_dark_and_asks_nobody_else(
     tab: Tab, tmp_path: Path
 ) -> None:
     began(tmp_path / "one")
-    with serving(tmp_path) as link:
+    with serving(tmp_path, options=("--open",)) as link:
         for page in PAGES:
             tab.width(1280)
             visit(tab, link + page)
@@ -105,7 +105,7 @@ def test_the_list_is_searched_by_keyboard_and_fills_in_its_headlines(
     for name in ("one", "two"):
         renamed(example(tmp_path / name), '"name": "example"', f'"name": "{name}"')
     shown = "[...document.querySelectorAll('#results tr')].filter((row) => !row.hidden).length"
-    with serving(tmp_path) as link:
+    with serving(tmp_path, options=("--open",)) as link:
         visit(tab, link)
         tab.wait("document.body.textContent.split('one block decides').length === 3")
         press(tab, "/", "/")
@@ -125,7 +125,7 @@ def test_the_live_page_draws_each_second_as_it_comes(tab: Tab, tmp_path: Path) -
     step = began(tmp_path / "one")
     of_query = [line for line in ticks(step) if '"role":"query"' in line]
     drawn = "document.querySelector('#rates polyline.a1')?.points.numberOfItems ?? 0"
-    with serving(tmp_path) as link:
+    with serving(tmp_path, options=("--open",)) as link:
         visit(tab, f"{link}live/one")
         tab.wait("document.querySelector('#rates polyline.a0')?.points.numberOfItems === 10")
         assert tab.run(drawn) == 0
@@ -143,7 +143,7 @@ def test_a_link_with_a_token_opens_the_pages_and_nothing_else_does(
     tab: Tab, tmp_path: Path
 ) -> None:
     example(tmp_path / "one")
-    with serving(tmp_path, options=("--host", "0.0.0.0")) as link:
+    with serving(tmp_path) as link:
         port = link.split("/")[2].rpartition(":")[2]
         here = f"http://127.0.0.1:{port}/"
         visit(tab, here)
@@ -160,7 +160,7 @@ def test_a_link_with_a_token_opens_the_pages_and_nothing_else_does(
 def test_a_plan_is_watched_while_it_runs_in_truth(tab: Tab, tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(PLAN)
     (tmp_path / "results").mkdir()
-    with serving(tmp_path / "results") as link:
+    with serving(tmp_path / "results", options=("--open",)) as link:
         visit(tab, link)
         assert "no result in these folders" in tab.run("document.body.textContent")
         run = subprocess.Popen(

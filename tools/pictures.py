@@ -58,7 +58,7 @@ def main(results: list[str]) -> None:
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
     """`dyno serve` of the results in `folder`, and its address."""
-    command = ["dyno", "serve", "--port", "0"]
+    command = ["dyno", "serve", "--port", "0", "--open"]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
         try:
             assert server.stderr is not None

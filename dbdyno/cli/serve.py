@@ -19,10 +19,17 @@ def serve(
         str,
         typer.Option(
             "--host",
-            help="The address to listen on. Any but this machine's own demands the token that "
-            "stands in the printed link.",
+            help="The address to listen on.",
         ),
     ] = "127.0.0.1",
+    open_to_all: Annotated[
+        bool,
+        typer.Option(
+            "--open",
+            help="Let every account of this machine read. Without this option only the printed "
+            "link opens the pages.",
+        ),
+    ] = False,
 ) -> None:
     """Show results, and a plan that runs, in a browser; reads folders and changes nothing."""
     from dbdyno.host import flame
@@ -32,8 +39,8 @@ def serve(
 
     roots = folders or [RESULTS]
     refuse_missing(roots)
+    token = server.token(host, open_to_all=open_to_all)
     listener = server.listen(host, port)
-    token = server.token(host)
     app = application(roots, Access(token), flame.draw)
     say(f"results: {server.link(listener, token)}  (Ctrl-C ends)")
     server.run(app, listener)

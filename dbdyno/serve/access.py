@@ -1,4 +1,4 @@
-"""Lets read anybody of this machine on the loopback, and elsewhere only holders of the token."""
+"""Lets only holders of the token read, or every account of this machine if it is to be open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-COOKIE = "dyno"
 REFUSED = "open the link that `dyno serve` has printed: it has a token"
 FOREIGN = "this server answers to its own address alone"
 GUARDS = {
@@ -74,9 +73,9 @@ class Door:
             query = urlencode(asked, doseq=True)
             here = f"/{scope['path'].lstrip('/')}"  # `//name` would be another server
             answer = RedirectResponse(here + (f"?{query}" if query else ""), 303)
-            answer.set_cookie(COOKIE, self._token, httponly=True, samesite="lax")
+            answer.set_cookie(_cookie_name(scope), self._token, httponly=True, samesite="lax")
             return answer
-        if self._is_token(_cookie(headers)):
+        if self._is_token(_cookie(headers, _cookie_name(scope))):
             return None
         return PlainTextResponse(REFUSED, 403)
 
@@ -92,12 +91,17 @@ def _name(host: str) -> str:
     return host.partition(":")[0]
 
 
-def _cookie(headers: Headers) -> str:
+def _cookie_name(scope: Scope) -> str:
+    """The name of this server's cookie: browsers keep cookies by host, not by port."""
+    return f"dyno-{scope['server'][1]}"
+
+
+def _cookie(headers: Headers, name: str) -> str:
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
         return ""
-    return found.value if found is not None else ""
+    return cookie.value if cookie is not None else ""
 
 
 def _guarded(send: Send) -> Send:

@@ -34,9 +34,16 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def token(host: str) -> str | None:
-    """A new token; None for an address that only this machine reaches."""
-    return None if is_loopback(host) else secrets.token_urlsafe(TOKEN_BYTES)
+def token(host: str, *, open_to_all: bool = False) -> str | None:
+    """A new token; None where the server is to be open to all accounts of this machine.
+
+    Raises DynoError for an address that others reach, too.
+    """
+    if not open_to_all:
+        return secrets.token_urlsafe(TOKEN_BYTES)
+    if not is_loopback(host):
+        raise DynoError(f"--open: other machines reach {host}: leave out one of the two options")
+    return None
 
 
 def link(listener: socket.socket, its_token: str | None) -> str:

@@ -287,7 +287,7 @@ def test_series_are_of_all_clients_and_of_the_host(tmp_path: Path) -> None:
     assert series["query.rate"].y == (5_000.0,) * 20
     assert series["query.client.1.rate"].y == (2_500.0,) * 20
     assert series["insert.rate"].y == (200.0,) * 20
-    # readings at 0.4 s (too short a stretch), 1.4 s … 19.4 s, and the close at 20 s
+    # readings at 0.4 s (too short a time), 1.4 s … 19.4 s, and the close at 20 s
     assert series["host.cpu_pct"].x_s == pytest.approx([*(1.4 + s for s in range(19)), 20.0])
     assert series["host.cpu_pct"].y == pytest.approx([28.18] * 20, abs=0.001)
     assert series["disk.write_mbps"].y == pytest.approx([100 * 0.032768] * 20, rel=1e-2)

@@ -13,11 +13,11 @@ from dbdyno.analysis import compare
 from result_builder import build
 
 
-def test_a_stretched_and_multiplied_result_is_a_whole_one(tmp_path: Path) -> None:
+def test_a_lengthened_and_multiplied_result_is_a_whole_one(tmp_path: Path) -> None:
     folder = build(tmp_path, blocks=1, steps=("qr100",))
     for path in folder.rglob("host.jsonl"):
         results.rewrite(path, results.with_background)
-    results.stretched(folder, 3)
+    results.lengthened(folder, 3)
     results.multiplied(folder, 4)
     comparison = compare.load(folder)
     assert (comparison.blocks, comparison.incomplete, comparison.warnings) == (4, None, ())

@@ -16,7 +16,7 @@ from dbdyno import plan, store
 from dbdyno.analysis.compare import earlier_calibration
 from dbdyno.analysis.step import assemble
 from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.model import Plan, Stretch, WorkloadUse
+from dbdyno.model import Plan, Segment, WorkloadUse
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.store import Results
 from result_builder import build, make_step, plant
@@ -45,10 +45,10 @@ blocks = 2
 def _turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step took ten turns that scatter by 3 %: the results here are of a constant pace."""
 
-    def turns(found: Evidence) -> tuple[Stretch, ...]:
+    def turns(found: Evidence) -> tuple[Segment, ...]:
         random = Random(found.step.arm + str(found.step.block))
         return tuple(
-            Stretch(
+            Segment(
                 turn=number,
                 turns=1,
                 seconds=1.0,
@@ -58,7 +58,7 @@ def _turns(monkeypatch: pytest.MonkeyPatch) -> None:
             for number in range(1, 11)
         )
 
-    monkeypatch.setattr(assemble, "stretches", turns)
+    monkeypatch.setattr(assemble, "segments", turns)
 
 
 def noisy(arm: str, step: str, block: int) -> Planted:

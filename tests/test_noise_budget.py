@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from dbdyno.model import Stretch
+from dbdyno.model import Segment
 from dbdyno.model.noise_budget import NoiseBudget
 from dbdyno.stats import noise_budget
 from dbdyno.stats.noise_budget import Cost, Design, Noise
@@ -122,11 +122,11 @@ def test_an_error_has_each_part_divided_by_how_often_it_is_drawn() -> None:
 
 
 def budgets(logs: list[list[list[float]]], *, turns: int, each: int | None) -> list[NoiseBudget]:
-    """Of an A/A arm whose blocks have turns of stretches with these log ratios to the base."""
+    """Of an A/A arm whose blocks have turns of segments with these log ratios to the base."""
 
-    def cut(block: list[list[float]], own: float) -> tuple[Stretch, ...]:
+    def cut(block: list[list[float]], own: float) -> tuple[Segment, ...]:
         return tuple(
-            Stretch(
+            Segment(
                 turn=number if turns else 0,
                 turns=turns,
                 seconds=1.0,
@@ -138,7 +138,7 @@ def budgets(logs: list[list[list[float]]], *, turns: int, each: int | None) -> l
         )
 
     both = [
-        replace(run, stretches=cut(block, own))
+        replace(run, segments=cut(block, own))
         for arm, own in (("base", 0.0), ("ghost", 1.0))
         for run, block in zip(series(arm, [1000.0] * len(logs)), logs, strict=True)
     ]

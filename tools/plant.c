@@ -14,7 +14,7 @@
 
 /* The CPU time is read after so many replies, or where so much time has passed since. */
 #define REPLIES 100
-#define STRETCH_NS 20e6
+#define INTERVAL_NS 20e6
 /* More than this of one statement is not a statement's: the process had something else to do. */
 #define SPENT_NS_MAX 10e9
 
@@ -57,7 +57,7 @@ ssize_t send(int socket, const void *buffer, size_t length, int flags)
 {
     double begun_ns = read_ns(CLOCK_MONOTONIC), now_ns = begun_ns;
     replies++;
-    if (replies >= REPLIES || begun_ns - last_ns > STRETCH_NS)
+    if (replies >= REPLIES || begun_ns - last_ns > INTERVAL_NS)
         settle(begun_ns);
     while (now_ns - begun_ns < each_ns)
         now_ns = read_ns(CLOCK_MONOTONIC);

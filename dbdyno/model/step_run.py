@@ -40,7 +40,7 @@ class Series:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stretch:
+class Segment:
     """A second of a window, or a turn, or some short turns together."""
 
     turn: int  # the number of its turn, or of the first, from 1; 0: the step had no turns
@@ -317,7 +317,7 @@ class StepRun:
     owners: Mapping[str, OwnerCost] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
     level_changes: tuple[LevelChange, ...] = ()  # of the headline's rate, in a long timed step
-    stretches: tuple[Stretch, ...] = ()  # of a step that ended well
+    segments: tuple[Segment, ...] = ()  # of a step that ended well
     halves: tuple[Half, ...] = ()  # before and after the swap of a duet; else none
     profile: Profile | None = None  # of an unjudged repetition of it; None: there is none
     warnings: tuple[str, ...] = ()

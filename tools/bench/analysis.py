@@ -77,7 +77,7 @@ def made(parent: Path, seconds: int, blocks: int) -> Path:
     progress(f"analysis: making {blocks} blocks of {seconds:,} s")
     folder = results.block(parent, min(seconds, REAL_S_MAX))
     if seconds > REAL_S_MAX:
-        results.stretched(folder, seconds // REAL_S_MAX)
+        results.lengthened(folder, seconds // REAL_S_MAX)
     results.multiplied(folder, blocks)
     return folder
 

@@ -72,7 +72,7 @@ def block(parent: Path, seconds: int) -> Path:
     return folder
 
 
-def stretched(folder: Path, times: int) -> None:
+def lengthened(folder: Path, times: int) -> None:
     """Makes each step so many times as long."""
     for path in folder.rglob("events.jsonl"):
         rewrite(path, lambda lines: repeated(lines, times, is_tick))
@@ -128,7 +128,7 @@ def is_second(line: Json) -> bool:
 
 
 def repeated(lines: list[Json], times: int, once_more: Callable[[Json], bool]) -> list[Json]:
-    """The lines with a stretch of them repeated, all times moved on."""
+    """The lines with a part of them repeated, all times moved on."""
     places = [place for place, line in enumerate(lines) if once_more(line)]
     if not places:
         return lines

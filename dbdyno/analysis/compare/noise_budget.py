@@ -12,7 +12,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from dbdyno.analysis.compare.arm_vs_base import Contest
-from dbdyno.model import StepRun, Stretch
+from dbdyno.model import Segment, StepRun
 from dbdyno.model.job import settling_s
 from dbdyno.model.noise_budget import Component, NoiseBudget, Prospect, Source, Way
 from dbdyno.stats import noise_budget as arithmetic
@@ -20,7 +20,7 @@ from dbdyno.stats.noise_budget import Cost, Design, Noise, Place, Variance
 
 BLOCKS_MIN = 3
 """With fewer, nothing can be said of server starts."""
-LONG_TURN_STRETCHES = 1.5
+LONG_TURN_SEGMENTS = 1.5
 """With so many in each on average, turns have seconds that are told by themselves."""
 CHANGE = 2.0
 """Steps and turns of half and of twice the length are what is foretold."""
@@ -51,23 +51,23 @@ def budgets(
 
 def _counted_s(contest: Contest) -> float:
     """The time of both arms' windows in a block, with the settling after each resumption."""
-    runs = [run for run in (*contest.faced.runs, *contest.faced.base_runs) if run.stretches]
+    runs = [run for run in (*contest.faced.runs, *contest.faced.base_runs) if run.segments]
     return 2 * fmean(_lasts_s(run) for run in runs) if runs else 0.0
 
 
 def _lasts_s(run: StepRun) -> float:
-    seconds, turns = _seconds(run.stretches), _turns(run.stretches)
+    seconds, turns = _seconds(run.segments), _turns(run.segments)
     return seconds + (turns * settling_s(seconds / turns) if turns else 0.0)
 
 
-def _seconds(stretches: Sequence[Stretch]) -> float:
+def _seconds(segments: Sequence[Segment]) -> float:
     """How long they are together."""
-    return math.fsum(stretch.seconds for stretch in stretches)
+    return math.fsum(segment.seconds for segment in segments)
 
 
-def _turns(stretches: Sequence[Stretch]) -> int:
+def _turns(segments: Sequence[Segment]) -> int:
     """How many turns they are of; 0 where there were none."""
-    return sum({stretch.turn: stretch.turns for stretch in stretches}.values())
+    return sum({segment.turn: segment.turns for segment in segments}.values())
 
 
 def _budget(
@@ -76,18 +76,18 @@ def _budget(
     pairs = [
         (run, base)
         for run, base in zip(contest.faced.runs, contest.faced.base_runs, strict=True)
-        if run.stretches and base.stretches
+        if run.segments and base.segments
     ]
     values = dict(_values(pairs, groups, cpu=metric != contest.headline))
     blocks = {place[1] for place in values}
     if len(blocks) < BLOCKS_MIN:
         return None
-    stretches = pairs[0][0].stretches
-    levels = _levels(values, stretches)
+    segments = pairs[0][0].segments
+    levels = _levels(values, segments)
     found = dict(zip(levels, arithmetic.components(values), strict=True))
-    noise = _noise(found, stretches)
-    seconds = fmean(_seconds(run.stretches) for run, _ in pairs)
-    turns = fmean(_turns(run.stretches) for run, _ in pairs)
+    noise = _noise(found, segments)
+    seconds = fmean(_seconds(run.segments) for run, _ in pairs)
+    turns = fmean(_turns(run.segments) for run, _ in pairs)
     design = Design(
         blocks=len(groups[0]),
         turns=turns or seconds,
@@ -106,7 +106,7 @@ def _budget(
         blocks=design.blocks,
         seconds=seconds,
         turns=turns or None,
-        components=tuple(_shown(found, stretches)),
+        components=tuple(_shown(found, segments)),
         error=arithmetic.error(design, noise),
         prospects=() if cost is None else tuple(_prospects(design, noise, cost, found)),
         best_seconds=None if best is None else best * design.turn_s,
@@ -124,19 +124,19 @@ def _values(
     for run, base in pairs:
         if run.block not in group:
             continue
-        for number, (own, its) in enumerate(zip(run.stretches, base.stretches, strict=False)):
+        for number, (own, its) in enumerate(zip(run.segments, base.segments, strict=False)):
             value, of_base = (own.cpu_us, its.cpu_us) if cpu else (own.rate, its.rate)
             if value and of_base:
                 yield (group[run.block], run.block, own.turn, number), math.log(value / of_base)
 
 
-def _levels(values: dict[Place, float], stretches: Sequence[Stretch]) -> tuple[Source, ...]:
+def _levels(values: dict[Place, float], segments: Sequence[Segment]) -> tuple[Source, ...]:
     """The levels, innermost first; drops missing levels from `values`.
 
-    `stretches`: of one of the runs, which are all cut alike.
+    `segments`: of one of the runs, which are all cut alike.
     """
-    turns = {stretch.turn for stretch in stretches if stretch.turn}
-    long = bool(turns) and len(stretches) >= LONG_TURN_STRETCHES * len(turns)
+    turns = {segment.turn for segment in segments if segment.turn}
+    long = bool(turns) and len(segments) >= LONG_TURN_SEGMENTS * len(turns)
     several = len({place[0] for place in values}) > 1
     kept = {
         (*place[: int(several)], place[1], *place[2 : 2 + long], place[3]): value
@@ -149,32 +149,32 @@ def _levels(values: dict[Place, float], stretches: Sequence[Stretch]) -> tuple[S
     return inner + outer
 
 
-def _each(source: Source, stretches: Sequence[Stretch]) -> float:
+def _each(source: Source, segments: Sequence[Segment]) -> float:
     """By what a level's variance is multiplied to be that of a single turn: turns are taken
     together where they are short."""
-    turns = [stretch.turns for stretch in stretches]
+    turns = [segment.turns for segment in segments]
     return fmean(turns) if source == "turn" and min(turns) > 0 else 1.0
 
 
 def _shown(
-    found: Mapping[Source, Variance | None], stretches: Sequence[Stretch]
+    found: Mapping[Source, Variance | None], segments: Sequence[Segment]
 ) -> Iterable[Component]:
     for source, its in found.items():
         if its is None:
             continue
-        low, high = _sd(its.low, source, stretches), _sd(its.high, source, stretches)
-        sd = _sd(its.value, source, stretches) if its.value > 0 else None
+        low, high = _sd(its.low, source, segments), _sd(its.high, source, segments)
+        sd = _sd(its.value, source, segments) if its.value > 0 else None
         yield Component(source=source, sd=sd, low=low, high=high)
 
 
-def _sd(variance: float | None, source: Source, stretches: Sequence[Stretch]) -> float | None:
-    return None if variance is None else math.sqrt(variance * _each(source, stretches))
+def _sd(variance: float | None, source: Source, segments: Sequence[Segment]) -> float | None:
+    return None if variance is None else math.sqrt(variance * _each(source, segments))
 
 
-def _noise(found: Mapping[Source, Variance | None], stretches: Sequence[Stretch]) -> Noise:
+def _noise(found: Mapping[Source, Variance | None], segments: Sequence[Segment]) -> Noise:
     """The variances as far as they are seen."""
     seen = {
-        source: max(its.value, 0.0) * _each(source, stretches)
+        source: max(its.value, 0.0) * _each(source, segments)
         for source, its in found.items()
         if its is not None
     }

@@ -25,9 +25,9 @@ from dbdyno.analysis.step.network import network
 from dbdyno.analysis.step.query_plans import plans
 from dbdyno.analysis.step.raw_files import NS_PER_S
 from dbdyno.analysis.step.role_seconds import shape_of, stalls, targets
+from dbdyno.analysis.step.segments import segments
 from dbdyno.analysis.step.series import series
 from dbdyno.analysis.step.state import state, unread
-from dbdyno.analysis.step.stretches import stretches
 from dbdyno.analysis.step.waits import waits
 from dbdyno.model import (
     Ending,
@@ -129,7 +129,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         network=network(found),
         owners={**found.owners, **idle_work.named(found)},
         level_changes=level_changes(found, run.server.spans),
-        stretches=stretches(found),
+        segments=segments(found),
         halves=halves(found),
         warnings=(*found.unusable, *step_warnings.warnings(found, values, roles, window)),
     )

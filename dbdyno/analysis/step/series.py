@@ -16,7 +16,7 @@ from dbdyno.model.metric.device import DEVICES
 from dbdyno.model.processor import BUSY
 
 SHORT_S = 0.5
-"""A shorter stretch at a window's end has no rate of its own: it would be mostly noise."""
+"""A shorter time at a window's end has no rate of its own: it would be mostly noise."""
 CLIENTS_MAX = 64
 """With more, nobody could tell their lines apart."""
 MB = 1e6

@@ -1,4 +1,4 @@
-"""A window cut into stretches of a second or a turn: what each did and spent, to see its noise."""
+"""A window cut into segments of a second or a turn: what each did and spent, to see its noise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import HELPERS, NS_PER_US, Evidence
-from dbdyno.model import Stretch
+from dbdyno.model import Segment
 from dbdyno.model.host_reading import Reading
 
 WHOLE_S = 0.9
@@ -20,7 +20,7 @@ REST_S = 0.5
 
 
 class _Cut(NamedTuple):
-    """A stretch from one moment of active time to another."""
+    """A segment from one moment of active time to another."""
 
     from_s: float
     until_s: float
@@ -28,8 +28,8 @@ class _Cut(NamedTuple):
     turns: int
 
 
-def stretches(evidence: Evidence) -> tuple[Stretch, ...]:
-    """The window's stretches in their order; none where operations are not told by the second.
+def segments(evidence: Evidence) -> tuple[Segment, ...]:
+    """The window's segments in their order; none where operations are not told by the second.
 
     In turns they end where turns do, and each second within one of two seconds or more; else at
     whole seconds. What lies between two readings or two ticks is taken as even.
@@ -46,7 +46,7 @@ def stretches(evidence: Evidence) -> tuple[Stretch, ...]:
     in_turns = any(reading.moment == "pause" for reading in readings)
     whole = [tick.end_s for tick in ticks if tick.whole]
     cuts = list(_of_turns(readings)) if in_turns else list(_of_seconds(whole))
-    return tuple(_stretch(cut, ends_s, done, readings) for cut in cuts)
+    return tuple(_segment(cut, ends_s, done, readings) for cut in cuts)
 
 
 class _Spent(NamedTuple):
@@ -104,7 +104,7 @@ def _of_turns(readings: list[_Spent]) -> Iterator[_Cut]:
             turns += 1
 
 
-def _stretch(cut: _Cut, ends_s: list[float], done: np.ndarray, readings: list[_Spent]) -> Stretch:
+def _segment(cut: _Cut, ends_s: list[float], done: np.ndarray, readings: list[_Spent]) -> Segment:
     seconds = cut.until_s - cut.from_s
     first, last = np.interp([cut.from_s, cut.until_s], ends_s, done)
     known = [reading for reading in readings if reading.cpu_us is not None]
@@ -115,7 +115,7 @@ def _stretch(cut: _Cut, ends_s: list[float], done: np.ndarray, readings: list[_S
             [cut.from_s, cut.until_s], at_s, [reading.cpu_us or 0.0 for reading in known]
         )
         spent_us = float((ended_us - begun_us) / (last - first))
-    return Stretch(
+    return Segment(
         turn=cut.turn,
         turns=cut.turns,
         seconds=seconds,

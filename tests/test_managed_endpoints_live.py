@@ -102,8 +102,8 @@ def test_roles_read_from_an_endpoint_and_its_lag_is_told_by_itself(
     assert done["totals"]["read"]["rows"] == ROWS, "dyno waits until the standby has all rows"
     lag = list(steps["run"].lag())
     assert lag, "each second is read"
-    assert {one["standby"] for one in lag} == {"standby"}
-    assert all(one["bytes"] is not None and one["bytes"] >= 0 for one in lag)
+    assert {reading.standby for reading in lag} == {"standby"}
+    assert all(reading.bytes is not None and reading.bytes >= 0 for reading in lag)
     by_name = {step.step: step for step in compare.load(results).steps}
     (run,) = by_name["run"].cells[0].runs
     for metric in ("replay_lag_s_mean", "replay_lag_mb_max", "catch_up_s"):

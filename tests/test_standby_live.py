@@ -79,7 +79,7 @@ def test_standbys_follow_from_the_start_or_from_a_moment_and_roles_read_them(tmp
         assert (owners["standby:startup"].cpu_ns or 0) > 0, "who replays is no part of the server"
     lag = list(steps_of(outcome.folder, "followed")["run"].lag())
     assert lag, "each second is read"
-    assert {one["standby"] for one in lag} == {"standby"}
+    assert {reading.standby for reading in lag} == {"standby"}
     (joined,) = read_lines(steps_of(outcome.folder, "joined")["run"].path / "hooks.jsonl")
     assert joined["at_s"] == 1
     assert joined["failure"] is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dbdyno.model import Address, Json
+from dbdyno.model.standby_lag import StandbyLag
 
 
 class Alone:
@@ -21,7 +22,7 @@ class Alone:
         """None: no standby would ask for it."""
         return None
 
-    def lag(self, end: str | None = None) -> list[Json]:
+    def lag(self, end: str | None = None) -> list[StandbyLag]:
         """None without standbys."""
         return []
 

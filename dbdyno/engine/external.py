@@ -29,6 +29,7 @@ from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address, Arm, Json, can, engine, version
 from dbdyno.model.engine import Capability
 from dbdyno.model.error import PlanError, ServerError
+from dbdyno.model.standby_lag import StandbyLag
 
 LOCAL_ONLY = ("data_dir", "user", "initdb_s", "copy_s", "start_s", "base_dir", "flags")
 """Keys of server.json that a server elsewhere does not have."""
@@ -131,9 +132,9 @@ class ExternalServer(BySql, Unseen):
         """Where its log ends now, if an endpoint tells how far it is behind. Raises ServerError."""
         return self._client.log_end(self.execute) if self._arm.endpoints else None
 
-    def lag(self, end: str | None = None) -> list[Json]:
+    def lag(self, end: str | None = None) -> list[StandbyLag]:
         """How far the endpoints are behind it, as far as the engine tells. Raises ServerError."""
-        found = []
+        lags = []
         for name, address in self.endpoints().items():
             with self._named(f"endpoints.{name}"):
                 try:
@@ -142,11 +143,11 @@ class ExternalServer(BySql, Unseen):
                         if follower is None:
                             continue
                         self._followers[name] = follower
-                    found.append(self._followers[name].lag(end))
+                    lags.append(self._followers[name].lag(end))
                 except ServerError:
                     self._forget(name)
                     raise
-        return found
+        return lags
 
     def _forget(self, name: str) -> None:
         """Ends the connection to an endpoint, if there is one; the next look makes it anew."""

@@ -28,6 +28,7 @@ from dbdyno.model.engine import of as traits_of
 from dbdyno.model.events import AnyEvent
 from dbdyno.model.job import server_json
 from dbdyno.model.size import Capacity
+from dbdyno.model.standby_lag import StandbyLag
 
 WARM_S_MAX = 4 * 3600.0
 """For reading one relation into the caches."""
@@ -159,7 +160,7 @@ class WaitSampler(Protocol):
 class Follower(Protocol):
     """A standby elsewhere, over a connection that stays open. Methods raise ServerError."""
 
-    def lag(self, end: str | None) -> Json:
+    def lag(self, end: str | None) -> StandbyLag:
         """How far it is behind (Server.lag)."""
 
     def close(self) -> None:
@@ -388,11 +389,10 @@ class Server(Protocol):
         Raises ServerError.
         """
 
-    def lag(self, end: str | None = None) -> list[Json]:
-        """How far standbys are behind: `standby`, `seconds` and `bytes` of each that has joined.
+    def lag(self, end: str | None = None) -> list[StandbyLag]:
+        """How far each standby that has joined is behind what it was sent, or `end`, a `log_end`.
 
-        Both are None where nothing is streamed to it. Behind what it was sent, or `end`, a
-        `log_end`. Raises ServerError.
+        Raises ServerError.
         """
 
     def failure(self) -> str | None:

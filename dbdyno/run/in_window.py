@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dbdyno.engine import Server
-from dbdyno.model import Json
 from dbdyno.model.error import DynoError, ServerError
+from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.run.hooks import Hooks
 
 EVERY_S = 1.0
@@ -79,7 +79,7 @@ class LagReader:
     `failure` says why a standby did not answer; nothing is read then any more.
     """
 
-    def __init__(self, server: Server, write: Callable[[Json], None]) -> None:
+    def __init__(self, server: Server, write: Callable[[StandbyLag], None]) -> None:
         self.failure: str | None = None
         self._server, self._write = server, write
         self._closed = threading.Event()
@@ -99,8 +99,8 @@ class LagReader:
         due_s = time.monotonic()
         try:
             while not self._closed.wait(max(0.0, due_s - time.monotonic())):
-                for one in self._server.lag():
-                    self._write({"mono_ns": time.monotonic_ns()} | one)
+                for lag in self._server.lag():
+                    self._write(lag)
                 due_s += EVERY_S
         except ServerError as error:
             self.failure = str(error)
@@ -115,15 +115,14 @@ def catch_up(server: Server) -> float | None:
     begun_s = time.monotonic()
     end = server.log_end()
     while (reason := server.failure()) is None:
-        found = server.lag(end)
-        behind = [one for one in found if one["bytes"] is None or one["bytes"] > 0]
-        if not behind:
-            return time.monotonic() - begun_s if found else None
+        lags = server.lag(end)
+        last = next((lag for lag in lags if lag.bytes is None or lag.bytes > 0), None)
+        if last is None:
+            return time.monotonic() - begun_s if lags else None
         if time.monotonic() - begun_s > CATCH_UP_S_MAX:
-            one = behind[0]
-            far = "not connected" if one["bytes"] is None else f"{one['bytes']:,} bytes behind"
+            far = "not connected" if last.bytes is None else f"{last.bytes:,} bytes behind"
             raise ServerError(
-                f"arm {server.name}: {one['standby']} is {far} {CATCH_UP_S_MAX:.0f} s after the "
+                f"arm {server.name}: {last.standby} is {far} {CATCH_UP_S_MAX:.0f} s after the "
                 "step: it does not follow this load"
             )
         time.sleep(LOOK_EVERY_S)

@@ -17,6 +17,7 @@ from dbdyno.model.form import misfit
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.profile import Stack
+from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import StepRecord
 from dbdyno.store import checksums, profile, schema, void_blocks
 from dbdyno.store.checksums import Checksums
@@ -117,12 +118,9 @@ class StepFolder:
             check(path, line, kind)
             yield line
 
-    def lag(self) -> Iterator[Json]:
+    def lag(self) -> Iterator[StandbyLag]:
         """lag.jsonl, line by line: how far standbys were behind; none without standbys."""
-        path = self.path / "lag.jsonl"
-        for line in read_lines(path):
-            check(path, line, schema.LAG)
-            yield line
+        return read_structs(self.path / "lag.jsonl", StandbyLag)
 
     def before(self) -> Json | None:
         """before.json: the database's counters and state before the step."""

@@ -140,7 +140,6 @@ LOOK = {
     "blocks?": Blocks,
     "by_session?": [Seen],
 }
-LAG = {"mono_ns": int, "standby": str, "seconds": (None, *NUMBER), "bytes": (None, int)}
 WAITS_END = {"samples": int, "late": int, "cpu_us": NUMBER}
 GENERATOR = {
     "loads": [

@@ -21,6 +21,7 @@ from dbdyno.model.job import (
     timed_operations,
 )
 from dbdyno.model.processor import BUSY
+from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import StepRecord
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats import amounts
@@ -57,7 +58,7 @@ class Evidence:
     histograms: Mapping[tuple[str, str], Histogram]  # response times by role and operation
     services: Mapping[tuple[str, str], Histogram]  # service times; none where nobody counted them
     waits: tuple[Json, ...] = ()  # waits.jsonl of a step that ended well
-    lag: tuple[Json, ...] = ()  # lag.jsonl
+    lag: tuple[StandbyLag, ...] = ()  # lag.jsonl
     unusable: tuple[str, ...] = ()  # warnings: files without which a part is not known
 
     @property

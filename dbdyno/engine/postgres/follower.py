@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dbdyno.engine.interface import Execute
 from dbdyno.engine.postgres.replay_lag import MODERN, STREAMED, ReplayLag
-from dbdyno.model import Address, Json
+from dbdyno.model import Address
 from dbdyno.model.error import ServerError
+from dbdyno.model.standby_lag import StandbyLag
 
 STANDBY = "SELECT pg_is_in_recovery()"
 CLUSTER = "SELECT system_identifier FROM pg_control_system()"
@@ -57,13 +58,12 @@ class Follower:
         except ServerError as error:
             raise ServerError(f"`connect`: {error}") from error
 
-    def lag(self, end: str | None) -> Json:
+    def lag(self, end: str | None) -> StandbyLag:
         """How far it is behind `end`, or behind what it was sent (engine.interface.Server.lag)."""
         try:
-            seconds, behind = self._lag.read(end)
+            return self._lag.read(self._name, end)
         except ServerError as error:
             raise ServerError(f"lag: {error}") from error
-        return {"standby": self._name, "seconds": seconds, "bytes": behind}
 
     def close(self) -> None:
         """Ends the connection, which may be gone."""

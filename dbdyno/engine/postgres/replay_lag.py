@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.engine.postgres import connection
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
+from dbdyno.model.standby_lag import StandbyLag
 
 if TYPE_CHECKING:
     import psycopg
@@ -45,15 +47,16 @@ class ReplayLag:
         words = {"wal": "wal", "lsn": "lsn"} if modern else {"wal": "xlog", "lsn": "location"}
         self._sql = LAG.format(sent=sent.format(**words), **words).encode()
 
-    def read(self, *given: str | None) -> tuple[float | None, int | None]:
-        """Seconds and bytes, None where it is not known; `given`: the parameters of `sent`."""
+    def read(self, name: str, *given: str | None) -> StandbyLag:
+        """How far the standby of this name is behind; `given`: the parameters of `sent`."""
         import psycopg
 
         try:
             rows = self._session.execute(self._sql, given or None).fetchall()
         except psycopg.Error as error:
             raise ServerError(_in_a_line(error)) from error
-        return rows[0] if rows else (None, None)
+        seconds, size = rows[0] if rows else (None, None)
+        return StandbyLag(mono_ns=time.monotonic_ns(), standby=name, seconds=seconds, bytes=size)
 
     def close(self) -> None:
         """Ends the connection, which may be gone."""

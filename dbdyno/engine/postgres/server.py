@@ -36,6 +36,7 @@ from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability
 from dbdyno.model.error import ServerError
+from dbdyno.model.standby_lag import StandbyLag
 
 INCIDENTAL = frozenset({"port", "max_connections", "max_wal_size", "min_wal_size"})
 """Settings that differ between two plans of the same arm without changing what its data are."""
@@ -258,7 +259,7 @@ class PostgresServer(LocalServer):
         """The first processes of the standbys that run."""
         return tuple(standby.pid for standby in self._standbys if standby.pid is not None)
 
-    def lag(self, end: str | None = None) -> list[Json]:
+    def lag(self, end: str | None = None) -> list[StandbyLag]:
         """How far each standby that has joined is behind (Standby.lag). Raises ServerError."""
         return [standby.lag() for standby in self._standbys if standby.joined]
 

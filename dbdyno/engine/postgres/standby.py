@@ -23,6 +23,7 @@ from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json
 from dbdyno.model.error import HostError, ServerError
 from dbdyno.model.plan import standby_name
+from dbdyno.model.standby_lag import StandbyLag
 
 COPY_S_MAX = 4 * 3600.0
 JOIN_S_MAX = 600.0
@@ -211,17 +212,13 @@ class Standby:
                 self._failure = f"{self._what} crashed and restarted: {found}"
         return self._failure
 
-    def lag(self) -> Json:
-        """How far it is behind: `seconds` and `bytes`, both None where nothing is streamed to it.
-
-        Raises ServerError where it does not answer.
-        """
+    def lag(self) -> StandbyLag:
+        """How far it is behind. Raises ServerError where it does not answer."""
         assert self._lag is not None, "it has joined"
         try:
-            seconds, behind = self._lag.read()
+            return self._lag.read(self.name)
         except ServerError as error:
             raise ServerError(f"{self._what} does not tell its lag: {error}") from error
-        return {"standby": self.name, "seconds": seconds, "bytes": behind}
 
     def _connected(self, address: Address) -> ReplayLag:
         try:

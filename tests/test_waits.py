@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from dbdyno.analysis.step import assemble, collect, evidence, metrics, waits
 from dbdyno.analysis.step.json_codec import from_plain, to_plain
@@ -15,6 +16,7 @@ from dbdyno.engine.activity import Look, Names, look
 from dbdyno.engine.postgres.activity import NOT_SHOWN, Row, session
 from dbdyno.engine.wait_sampler import moment
 from dbdyno.model import Json, StepRun
+from dbdyno.model.wait_samples import SessionCount
 from result_planted import MONO_NS
 from test_analysis import step_folder
 
@@ -69,11 +71,11 @@ def test_active_sessions_are_on_the_cpu_or_wait_and_idle_ones_are_counted_apart(
     ]
     seen = seen_of(rows, dict.fromkeys(range(1, 9), "query"))
     assert set(seen.sessions) == {
-        ("role:query", "CPU", "", "point", 2),
-        ("role:query", "IO", "DataFileRead", "point", 1),
-        ("role:query", "Client", "ClientWrite", "point", 1),
-        ("role:query", "idle in transaction", "", "point", 1),
-        ("role:query", "idle in transaction", "", "commit", 1),
+        SessionCount("role:query", "CPU", "", "point", 2),
+        SessionCount("role:query", "IO", "DataFileRead", "point", 1),
+        SessionCount("role:query", "Client", "ClientWrite", "point", 1),
+        SessionCount("role:query", "idle in transaction", "", "point", 1),
+        SessionCount("role:query", "idle in transaction", "", "commit", 1),
     }
     assert seen.idle == {"role:query": 2}
 
@@ -81,10 +83,10 @@ def test_active_sessions_are_on_the_cpu_or_wait_and_idle_ones_are_counted_apart(
 def test_what_the_server_does_not_show_is_counted_apart_and_is_no_work() -> None:
     hidden = row(2, None, text=NOT_SHOWN, kind=None)
     seen = seen_of([row(1), hidden, replaced_pid(hidden, 3)], {1: "query"})
-    assert [one[:2] for one in seen.sessions] == [("role:query", "CPU")]
+    assert [(doing.owner, doing.activity) for doing in seen.sessions] == [("role:query", "CPU")]
     assert seen.idle == {}
-    assert seen.as_json()["hidden"] == 2
-    assert "hidden" not in seen_of([row(1)], {1: "query"}).as_json()
+    assert seen.hidden == 2
+    assert seen_of([row(1)], {1: "query"}).hidden == 0
 
 
 def replaced_pid(of: Row, pid: int) -> Row:
@@ -100,7 +102,7 @@ def test_processes_of_nobodys_role_are_the_background_or_other_backends() -> Non
         row(4, "active", None, None, "VACUUM", None),  # 9.6 has no kinds
     ]
     seen = seen_of(rows, {})
-    assert [one[:4] for one in seen.sessions] == [
+    assert [structs.astuple(doing)[:4] for doing in seen.sessions] == [
         ("background:checkpointer", "IO", "DataFileWrite", ""),
         ("background:autovacuum worker", "Timeout", "VacuumDelay", "autovacuum: VACUUM t"),
         ("backend:other", "CPU", "", "VACUUM"),
@@ -239,13 +241,13 @@ def test_samples_without_their_last_line_are_left_out_with_a_warning(tmp_path: P
     run = derived(tmp_path, sample(1.0, READ), ended=False)
     assert run.ending.status == "ok"
     assert run.server.waits is None
-    assert any("waits.jsonl: lacks its last line" in text for text in run.warnings)
+    assert any("waits.jsonl: lacks its first or last line" in text for text in run.warnings)
 
 
 def test_a_sample_of_another_form_is_named(tmp_path: Path) -> None:
     run = derived(tmp_path, {**sample(1.0), "sessions": "none"})
     assert run.server.waits is None
-    assert any("`sessions` is no list" in text for text in run.warnings)
+    assert any("the key `sessions`: expected `array`, got `str`" in text for text in run.warnings)
 
 
 def test_waits_survive_being_kept(tmp_path: Path) -> None:

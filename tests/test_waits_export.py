@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas
 
 import dbdyno
-from dbdyno.engine import activity
+from dbdyno.model.wait_samples import SESSION_COLUMNS
 from dbdyno.report.export import manual, write
 from result_builder import build
 from result_planted import MONO_NS
@@ -25,7 +25,7 @@ def test_every_session_of_every_sample_is_a_row_and_the_studys_query_counts_them
     sample = {"took_us": 300, "sessions": [], "idle": {}, "by_session": [waiting, idle, writer]}
     header = {"asked_ns": SECOND_NS, "application": "dyno waits", "version_num": 170006}
     lines = [
-        header | {"by_session": list(activity.COLUMNS)},
+        header | {"by_session": list(SESSION_COLUMNS)},
         *(sample | {"mono_ns": MONO_NS + at * SECOND_NS} for at in (-1, 1, 2, 300)),
         {"end": True, "samples": 4, "late": 0, "cpu_us": 900.0, "failed": None},
     ]

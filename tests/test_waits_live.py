@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -13,18 +14,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import psycopg
 import pytest
 
 from dbdyno import plan
 from dbdyno.analysis.step import assemble
 from dbdyno.engine import Server
-from dbdyno.engine.activity import COLUMNS
 from dbdyno.engine.postgres.wait_connection import WaitConnection
 from dbdyno.engine.wait_sampler import END_S_MAX, WaitSampler
 from dbdyno.model import Arm, Json, Observe, StepRun
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import Connected
+from dbdyno.model.wait_samples import SESSION_COLUMNS
 from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
 from one_arm import ONE_LIVE_ARM
@@ -79,9 +81,11 @@ class Samples:
     """A sampler at work, and the lines that it wrote."""
 
     def __init__(self, server: Server, roles: dict[int, str]) -> None:
-        self.lines: list[Json] = []
+        self.lines: list[Json] = []  # as the file has them
         made = server.waits(
-            JOB, Observe(waits_s=INTERVAL_S, waits_sessions=True), self.lines.append
+            JOB,
+            Observe(waits_s=INTERVAL_S, waits_sessions=True),
+            lambda line: self.lines.append(json.loads(msgspec.json.encode(line))),
         )
         assert isinstance(made, WaitSampler)
         self.sampler = made
@@ -93,7 +97,7 @@ class Samples:
     @property
     def seen(self) -> set[tuple[object, ...]]:
         """All that sessions were seen to do."""
-        return {one[:4] for line in self.lines if "sessions" in line for one in line["sessions"]}
+        return {tuple(one[:4]) for line in self.lines for one in line.get("sessions", ())}
 
     @property
     def doing(self) -> set[tuple[str, str, str]]:
@@ -165,7 +169,7 @@ def test_a_sleep_is_a_timeout_and_who_is_asked_nothing_is_idle(server: Server) -
     assert all(line["idle"].get("role:rest") == 1 for line in lines)
     assert "Activity" not in {one[1] for one in samples.doing}, "the background waits for work"
     assert not any(one[0] == "role:rest" for one in samples.doing)
-    rows = [dict(zip(COLUMNS, one, strict=True)) for one in lines[0]["by_session"]]
+    rows = [dict(zip(SESSION_COLUMNS, one, strict=True)) for one in lines[0]["by_session"]]
     (rest,) = [row for row in rows if row["owner"] == "role:rest"]
     assert (rest["pid"], rest["kind"], rest["query"]) == (pid, "idle", "SELECT 7")
     assert rest["query_start_us"] == pytest.approx(time.time() * 1e6, abs=600e6)

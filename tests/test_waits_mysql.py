@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from dbdyno.builds import Build
 from dbdyno.engine.activity import Names, look
@@ -13,6 +14,7 @@ from dbdyno.engine.mysql.activity import Row, sessions
 from dbdyno.engine.settings import Demand
 from dbdyno.model.error import PlanError, ServerError
 from dbdyno.model.size import Capacity
+from dbdyno.model.wait_samples import SessionCount
 from mysql_place import an_arm, build_of
 
 FILE = "wait/io/file/innodb/innodb_data_file"
@@ -46,7 +48,7 @@ def row(
 
 def seen(*rows: Row) -> tuple[str, str] | None:
     """The class and the event of the thread of these rows; None: it is left out."""
-    found = [(one.kind, one.event) for one in sessions(rows, {BLOCKED})]
+    found = [(one.activity, one.event) for one in sessions(rows, {BLOCKED})]
     assert len(found) <= 1
     return found[0] if found else None
 
@@ -118,17 +120,17 @@ def test_owners_are_roles_others_and_kinds_of_the_background() -> None:
     names = Names([{"name": "raise", "pieces": ["UPDATE t SET n"]}])
     found = look(sessions(rows, ()), {20: "write", 40: "write"}, names, each=True)
     assert set(found.sessions) == {
-        ("background:io write", "IO", "io/file/innodb/innodb_data_file", "", 1),
-        ("role:write", "CPU", "", "raise", 1),
-        ("backend:other", "CPU", "", "OPTIMIZE TABLE t", 1),
+        SessionCount("background:io write", "IO", "io/file/innodb/innodb_data_file", "", 1),
+        SessionCount("role:write", "CPU", "", "raise", 1),
+        SessionCount("backend:other", "CPU", "", "OPTIMIZE TABLE t", 1),
     }
     assert found.idle == {"role:write": 1}
-    assert found.each is not None
-    assert found.each[1][:7] == (
+    assert found.by_session is not None
+    assert structs.astuple(found.by_session[1])[:7] == (
         *(20, "role:write", "Execute: updating", "CPU", ""),
         *("raise", "UPDATE t SET n"),
     )
-    assert "by_session" not in look([], {}, names).as_json()
+    assert look([], {}, names).by_session is None
 
 
 def test_pages_that_were_there_are_those_asked_for_less_those_that_were_not() -> None:

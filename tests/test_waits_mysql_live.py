@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
 from dbdyno import engine, plan
@@ -109,8 +111,10 @@ class Samples:
     """A sampler at work, and the lines that it wrote."""
 
     def __init__(self, server: Server, roles: dict[int, str]) -> None:
-        self.lines: list[Json] = []
-        made = server.waits(JOB, OBSERVE, self.lines.append)
+        self.lines: list[Json] = []  # as the file has them
+        made = server.waits(
+            JOB, OBSERVE, lambda line: self.lines.append(json.loads(msgspec.json.encode(line)))
+        )
         assert isinstance(made, WaitSampler)
         self.sampler = made
         for pid, role in roles.items():

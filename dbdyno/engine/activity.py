@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dbdyno.model import Json
+from dbdyno.model.wait_samples import SeenSession, SessionCount
 
 TEXT_CHARACTERS = 200
 """Of a query's text are asked for."""
@@ -38,74 +39,71 @@ class Session(NamedTuple):
     pid: int | None  # as `server_pid` of the generator's `connected`; None: it has no connection
     background: str | None  # what a part of the background is for; None: it serves a connection
     state: str | None  # in the server's own words
-    kind: str  # ON_CPU, a class of waits, IN_TRANSACTION, IDLE or HIDDEN
+    activity: str  # ON_CPU, a class of waits, IN_TRANSACTION, IDLE or HIDDEN
     event: str  # the server's own name of what it waits for
     text: str  # the beginning of its query
     query_start_us: int | None = None  # since 1970; None: the server does not tell it
     xact_start_us: int | None = None
 
 
-COLUMNS = (
-    *("pid", "owner", "state", "kind", "event", "statement"),
-    *("query", "query_start_us", "xact_start_us"),
-)
-"""The columns of a session of `Look.each`, in this order."""
-
-
 @dataclass(frozen=True)
 class Look:
     """The activity of all sessions at one moment."""
 
-    sessions: tuple[tuple[str, str, str, str, int], ...]  # owner, kind, event, statement, how many
+    sessions: tuple[SessionCount, ...]
     idle: Mapping[str, int]  # by owner: sessions that wait for their client
     hidden: int = 0  # sessions of other users, of which nobody tells what they do
-    each: tuple[tuple[str | int | None, ...], ...] | None = None  # every one; None: not asked for
-
-    def as_json(self) -> Json:
-        """Its part of a line of waits.jsonl."""
-        line: Json = {"sessions": self.sessions, "idle": self.idle}
-        if self.hidden:
-            line["hidden"] = self.hidden
-        return line if self.each is None else line | {"by_session": self.each}
+    by_session: tuple[SeenSession, ...] | None = None  # every one; None: not asked for
 
 
 def look(
-    seen: Iterable[Session], roles: Mapping[int, str], names: Names, *, each: bool = False
+    sessions: Iterable[Session], roles: Mapping[int, str], names: Names, *, each: bool = False
 ) -> Look:
     """Sorts the sessions of a sample by owner; `roles`: which connection's process is whose.
 
     `each`: keeps every one of them, too.
     """
-    sessions: Counter[tuple[str, str, str, str]] = Counter()
+    counts: Counter[tuple[str, str, str, str]] = Counter()
     idle: Counter[str] = Counter()
     hidden = 0
-    rows: list[tuple[str | int | None, ...]] = []
-    for one in seen:
-        owner = owner_of(one, roles)
-        statement = names.of(one.text)
-        if one.kind == HIDDEN:
+    every: list[SeenSession] = []
+    for session in sessions:
+        owner = owner_of(session, roles)
+        statement = names.of(session.text)
+        if session.activity == HIDDEN:
             hidden += 1
-        elif one.kind == IDLE:
+        elif session.activity == IDLE:
             idle[owner] += 1
         else:
-            sessions[owner, one.kind, one.event, statement] += 1
+            counts[owner, session.activity, session.event, statement] += 1
         if each:
-            told = (one.pid, owner, one.state, one.kind, one.event, statement, one.text)
-            rows.append((*told, one.query_start_us, one.xact_start_us))
+            every.append(
+                SeenSession(
+                    pid=session.pid,
+                    owner=owner,
+                    state=session.state,
+                    activity=session.activity,
+                    event=session.event,
+                    statement=statement,
+                    query=session.text,
+                    query_start_us=session.query_start_us,
+                    xact_start_us=session.xact_start_us,
+                )
+            )
     return Look(
-        tuple((*key, count) for key, count in sessions.items()),
-        dict(idle),
-        hidden,
-        tuple(rows) if each else None,
+        sessions=tuple(SessionCount(*place, count) for place, count in counts.items()),
+        idle=dict(idle),
+        hidden=hidden,
+        by_session=tuple(every) if each else None,
     )
 
 
-def owner_of(one: Session, roles: Mapping[int, str]) -> str:
+def owner_of(session: Session, roles: Mapping[int, str]) -> str:
     """The owner of a session's work, under the names of host.jsonl's owners."""
-    role = None if one.pid is None else roles.get(one.pid)
+    role = None if session.pid is None else roles.get(session.pid)
     if role is not None:
         return f"role:{role}"
-    return OTHER_BACKEND if one.background is None else f"background:{one.background}"
+    return OTHER_BACKEND if session.background is None else f"background:{session.background}"
 
 
 class Names:
@@ -118,12 +116,12 @@ class Names:
 
     def of(self, text: str) -> str:
         """The name of the statement with the longest text in common; else the text in short."""
-        found = self._known.get(text)
-        if found is None:
+        name = self._known.get(text)
+        if name is None:
             if len(self._known) >= NAMES_MAX:
                 self._known.clear()
-            found = self._known[text] = self._find(text)
-        return found
+            name = self._known[text] = self._find(text)
+        return name
 
     def _find(self, text: str) -> str:
         prepared = PREPARED.match(text)
@@ -154,9 +152,9 @@ def common(text: str, own: Sequence[str]) -> int:
     if not own or not text.startswith(own[0].lstrip()):
         return 0
     place = length = len(own[0].lstrip())
-    for one in own[1:]:
-        found = text.find(one, place)
-        if found < 0:
+    for literal in own[1:]:
+        begin = text.find(literal, place)
+        if begin < 0:
             return length if len(text) >= TEXT_CHARACTERS else 0
-        place, length = found + len(one), length + len(one)
+        place, length = begin + len(literal), length + len(literal)
     return length

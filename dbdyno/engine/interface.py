@@ -29,6 +29,7 @@ from dbdyno.model.events import AnyEvent
 from dbdyno.model.job import server_json
 from dbdyno.model.size import Capacity
 from dbdyno.model.standby_lag import StandbyLag
+from dbdyno.model.wait_samples import WaitLook, WaitsBegin, WaitsEnd
 
 WARM_S_MAX = 4 * 3600.0
 """For reading one relation into the caches."""
@@ -40,7 +41,7 @@ BY_SOCKET = f"{OPEN}: a unix socket"
 BY_LOOPBACK = f"{OPEN}: 127.0.0.1"
 
 Moment = Literal["before", "after"]
-Write = Callable[[Json], None]
+Write = Callable[[WaitsBegin | WaitLook | WaitsEnd], None]
 """Takes a line of a file."""
 Setting = Callable[[str], str | None]
 """The value of a setting; None where the server's default holds."""

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Protocol, Self
 
-from dbdyno.engine.activity import COLUMNS, Names, Session, look
+from dbdyno.engine.activity import Names, Session, look
 from dbdyno.model import Json, Observe
 from dbdyno.model.events import AnyEvent, Connected
+from dbdyno.model.wait_samples import SESSION_COLUMNS, WaitLook, WaitsBegin, WaitsEnd
 
 APPLICATION = "dyno waits"
 STATEMENT_S_MAX = 5.0
@@ -29,7 +30,7 @@ STRIDE = 0.6180339887498949
 BLOCKS_NS = 1_000_000_000
 """The counters of pages are read at most this often."""
 
-Write = Callable[[Json], None]
+Write = Callable[[WaitsBegin | WaitLook | WaitsEnd], None]
 
 
 class Asked(Protocol):
@@ -96,10 +97,14 @@ class WaitSampler:
         self._going, self._ended = threading.Event(), threading.Event()
         self._mistake: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="waits", daemon=True)
-        header: Json = {"asked_ns": self._interval_ns, "application": APPLICATION}
-        if self._each:
-            header |= {"by_session": COLUMNS}
-        write(header | {"version_num": asked.version_num})
+        write(
+            WaitsBegin(
+                asked_ns=self._interval_ns,
+                application=APPLICATION,
+                by_session=SESSION_COLUMNS if self._each else None,
+                version_num=asked.version_num,
+            )
+        )
 
     @property
     def pid(self) -> int:
@@ -146,8 +151,9 @@ class WaitSampler:
             self.failure = self.failure or said(error)
         if self._mistake is not None:
             raise self._mistake
-        last: Json = {"end": True, "samples": self.samples, "late": self.late}
-        self._write(last | {"cpu_us": self.cpu_us, "failed": self.failure})
+        self._write(
+            WaitsEnd(samples=self.samples, late=self.late, cpu_us=self.cpu_us, failed=self.failure)
+        )
 
     def _run(self) -> None:
         started_ns = time.thread_time_ns()
@@ -188,12 +194,21 @@ class WaitSampler:
         begun_ns = time.monotonic_ns()
         seen = look(self._asked.sessions(), self._roles, self._names, each=self._each)
         ended_ns = time.monotonic_ns()
-        line: Json = {"mono_ns": begun_ns, "took_us": (ended_ns - begun_ns) // 1000}
-        line |= seen.as_json()
+        blocks = None
         if ended_ns - self._blocks_ns >= BLOCKS_NS:
-            line["blocks"] = self._asked.blocks()
+            blocks = self._asked.blocks()
             self._blocks_ns = ended_ns
-        self._write(line)
+        self._write(
+            WaitLook(
+                mono_ns=begun_ns,
+                took_us=(ended_ns - begun_ns) // 1000,
+                sessions=seen.sessions,
+                idle=seen.idle,
+                hidden=seen.hidden,
+                blocks=blocks,
+                by_session=seen.by_session,
+            )
+        )
         self.samples += 1
 
     def _cut(self) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from dbdyno.model import Json, events
+from dbdyno.model import Json, events, wait_samples
 from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIRST
@@ -19,6 +19,7 @@ from dbdyno.model.host_reading import Reading
 from dbdyno.model.profile import Stack
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import StepRecord
+from dbdyno.model.wait_samples import WaitLook, WaitsBegin, WaitsEnd
 from dbdyno.store import checksums, profile, schema, void_blocks
 from dbdyno.store.checksums import Checksums
 from dbdyno.store.derived_cache import Files, files
@@ -26,7 +27,6 @@ from dbdyno.store.file import (
     REMEDY_OF_MISFIT,
     decoded_lines,
     read_json_if_there,
-    read_lines,
     read_struct,
     read_struct_if_there,
     read_structs,
@@ -108,15 +108,9 @@ class StepFolder:
         """host.jsonl, line by line: counters of the machine and of each owner."""
         return read_structs(self.path / "host.jsonl", Reading)
 
-    def waits(self) -> Iterator[Json]:
+    def waits(self) -> Iterator[WaitsBegin | WaitLook | WaitsEnd]:
         """waits.jsonl, line by line: what sessions were seen to do; none where nobody asked."""
-        path = self.path / "waits.jsonl"
-        for number, line in enumerate(read_lines(path)):
-            kind = (
-                schema.WAITS if number == 0 else schema.WAITS_END if "end" in line else schema.LOOK
-            )
-            check(path, line, kind)
-            yield line
+        return decoded_lines(self.path / "waits.jsonl", wait_samples.read)
 
     def lag(self) -> Iterator[StandbyLag]:
         """lag.jsonl, line by line: how far standbys were behind; none without standbys."""

@@ -43,44 +43,6 @@ class Code(metaclass=_Code):
     """An instruction of a program; one that sends says which statement, by its place."""
 
 
-class _Session(type):
-    def __instancecheck__(cls, value: object) -> bool:
-        if not isinstance(value, list) or len(value) != SESSION_COLUMNS:
-            return False
-        *words, count = value
-        return isinstance(count, NUMBER) and all(isinstance(word, str | None) for word in words)
-
-
-class Session(metaclass=_Session):
-    """So many sessions doing one thing: owner, kind, event, statement, how many."""
-
-
-class _Blocks(type):
-    def __instancecheck__(cls, value: object) -> bool:
-        return (
-            isinstance(value, list) and len(value) == 2 and all(type(one) is int for one in value)
-        )
-
-
-class Blocks(metaclass=_Blocks):
-    """Pages that were read and pages that were found so far."""
-
-
-class _Seen(type):
-    def __instancecheck__(cls, value: object) -> bool:
-        return (
-            isinstance(value, list)
-            and len(value) == SEEN_COLUMNS
-            and all(isinstance(one, str | int | None) for one in value)
-        )
-
-
-class Seen(metaclass=_Seen):
-    """A session's activity, by the columns of the first line of waits.jsonl."""
-
-
-SESSION_COLUMNS = 5
-SEEN_COLUMNS = 9
 NAME = {"name": str}
 
 PLAN = {"name": str, "base": str, "blocks": int, "arms": [NAME], "workloads?": [NAME]}
@@ -131,16 +93,6 @@ _SAMPLED = {
 PROFILE = ({"failure": str}, _SAMPLED)
 FAILED = {"status": str, "reason": (None, str), "log_events?": DONE["log_events?"]}
 SNAPSHOT = {"tables?": (None, {"*": dict}), "explain?": (None, {"*": {"*": (None, str)}})}
-WAITS = {"asked_ns": int}
-LOOK = {
-    "mono_ns": int,
-    "took_us": NUMBER,
-    "sessions": [Session],
-    "idle": {"*": int},
-    "blocks?": Blocks,
-    "by_session?": [Seen],
-}
-WAITS_END = {"samples": int, "late": int, "cpu_us": NUMBER}
 GENERATOR = {
     "loads": [
         {

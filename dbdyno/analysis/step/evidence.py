@@ -24,6 +24,7 @@ from dbdyno.model.processor import BUSY
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import StepRecord
 from dbdyno.model.step_run import SERVER_OWNERS
+from dbdyno.model.wait_samples import WaitLook, WaitSamples, WaitsBegin, WaitsEnd
 from dbdyno.stats import amounts
 from dbdyno.stats.response_times import Histogram, merged
 from dbdyno.store import StepFolder
@@ -57,7 +58,7 @@ class Evidence:
     owners: Mapping[str, OwnerCost]
     histograms: Mapping[tuple[str, str], Histogram]  # response times by role and operation
     services: Mapping[tuple[str, str], Histogram]  # service times; none where nobody counted them
-    waits: tuple[Json, ...] = ()  # waits.jsonl of a step that ended well
+    waits: WaitSamples | None = None  # waits.jsonl of a step that ended well
     lag: tuple[StandbyLag, ...] = ()  # lag.jsonl
     unusable: tuple[str, ...] = ()  # warnings: files without which a part is not known
 
@@ -304,7 +305,7 @@ def read(folder: StepFolder) -> Evidence:
         owners=owners(host),
         histograms=times.response,
         services=times.service,
-        waits=waits or (),
+        waits=waits,
         lag=lost.usable(lambda: tuple(folder.lag())) or (),
         unusable=tuple(
             [f"left out: {line}; figures that need it are missing" for line in lost.lines]
@@ -341,12 +342,18 @@ def _job(folder: StepFolder, step: StepRecord) -> Json:
     return job
 
 
-def _waits(folder: StepFolder) -> tuple[Json, ...]:
-    """The samples of waits, of which a step that ended well has the last line."""
-    lines = tuple(folder.waits())
-    if lines and "end" not in lines[-1]:
-        raise ResultError(f"{folder.path}/waits.jsonl: lacks its last line; restore it from a copy")
-    return lines
+def _waits(folder: StepFolder) -> WaitSamples | None:
+    """The samples of waits, of which a step that ended well has the first and the last line."""
+    match tuple(folder.waits()):
+        case ():
+            return None
+        case (WaitsBegin() as begin, *looks, WaitsEnd() as end):
+            return WaitSamples(
+                begin, tuple(look for look in looks if isinstance(look, WaitLook)), end
+            )
+    raise ResultError(
+        f"{folder.path}/waits.jsonl: lacks its first or last line; restore it from a copy"
+    )
 
 
 # --- Owners ----------------------------------------------------------------------------------

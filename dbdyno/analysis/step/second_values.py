@@ -187,14 +187,16 @@ def _of_waits(evidence: Evidence, ends: Numbers) -> Iterator[SecondValues]:
     """Sessions by what they waited for; those on the CPU follow the rate and say no more."""
     samples = np.zeros(len(ends))
     seen: dict[str, Numbers] = defaultdict(lambda: np.zeros(len(ends)))
-    for at_s, line in waits.within(evidence.waits, evidence.load):
+    looks = () if evidence.waits is None else evidence.waits.looks
+    for at_s, look in waits.within(looks, evidence.load):
         place = int(np.searchsorted(ends, at_s))
         if place == len(ends):
             continue
         samples[place] += 1
-        for _, kind, event, _, sessions in line["sessions"]:
-            if kind != "CPU":
-                seen[f"wait.{kind}: {event}" if event else f"wait.{kind}"][place] += sessions
+        for doing in look.sessions:
+            if doing.activity != "CPU":
+                words = f"{doing.activity}: {doing.event}" if doing.event else doing.activity
+                seen[f"wait.{words}"][place] += doing.count
     for name, sessions in sorted(seen.items()):
         yield SecondValues(name=name, values=_quotient(sessions, samples), least=0.1)
 
@@ -203,7 +205,7 @@ def _pages(
     evidence: Evidence, begins: Numbers, ends: Numbers, rates: Numbers
 ) -> Iterator[SecondValues]:
     """Pages that the server read from outside of its cache, where samples of waits tell them."""
-    pages = waits.told_blocks(evidence)
+    pages = waits.blocks_read(evidence)
     if len(pages) > 1:
         moved = _growth(begins, ends, [at_s for at_s, _ in pages], [read for _, (read, _) in pages])
         if moved is not None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from dbdyno.analysis.step import raw_files, waits
 from dbdyno.model import Json
+from dbdyno.model.wait_samples import SeenSession, WaitLook
 from dbdyno.report.export.source import Place, Source
 from dbdyno.report.export.step_rows import Rows
 
@@ -22,25 +23,34 @@ def samples(source: Source) -> Rows:
 
 
 def _samples(source: Source, place: Place) -> Rows:
-    lines = place.folder.waits()
-    columns: list[str] = next(iter(lines), {}).get("by_session", [])
-    if not columns:
-        return
+    looks = (
+        line
+        for line in place.folder.waits()
+        if isinstance(line, WaitLook) and line.by_session is not None
+    )
     key = source.step_key(place, place.folder.step())
     load = raw_files.load(place.folder.events())
     number = 0
-    for line in lines:
-        for second, one in waits.within([line], load):
+    for look in looks:
+        for second, _ in waits.within([look], load):
             number += 1
             common = key | {"sample": number, "second": second}
-            for session in one["by_session"]:
-                yield "wait_samples", common | _row(dict(zip(columns, session, strict=True)))
+            for session in look.by_session or ():
+                yield "wait_samples", common | _row(session)
 
 
-def _row(session: Json) -> Json:
-    empty = {name: session[name] or None for name in ("event", "statement", "query")}
-    begun = {name: _moment(session[f"{name}_us"]) for name in ("query_start", "xact_start")}
-    return {name: session[name] for name in ("pid", "owner", "state", "kind")} | empty | begun
+def _row(session: SeenSession) -> Json:
+    return {
+        "pid": session.pid,
+        "owner": session.owner,
+        "state": session.state,
+        "kind": session.activity,
+        "event": session.event or None,
+        "statement": session.statement or None,
+        "query": session.query or None,
+        "query_start": _moment(session.query_start_us),
+        "xact_start": _moment(session.xact_start_us),
+    }
 
 
 def _moment(unix_us: int | None) -> datetime | None:

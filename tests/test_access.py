@@ -13,7 +13,7 @@ import pytest
 from cryptography import x509
 
 from dbdyno.engine import Build, access
-from dbdyno.engine.access import Access, Entrance
+from dbdyno.engine.access import Access, Entrance, Secrets
 from dbdyno.engine.local_server import free_port
 from dbdyno.engine.mysql import access as of_mysql
 from dbdyno.engine.postgres import access as of_postgres
@@ -73,15 +73,15 @@ def test_the_key_is_written_for_the_account_alone_whatever_lay_there(tmp_path: P
         its.certificate_file, its.key_file
     )
     secrets = its.secrets()
-    assert secrets["certificate"] == its.certificate_file.read_text()
-    assert "PRIVATE" not in secrets["certificate"]
+    assert secrets.certificate == its.certificate_file.read_text()
+    assert "PRIVATE" not in secrets.certificate
 
 
 def test_without_tls_there_is_no_certificate(tmp_path: Path):
     its = entrance(tmp_path, tls=False)
     its.write()
     assert list(tmp_path.iterdir()) == []
-    assert its.secrets() == {"password": its.access.password, "certificate": None}
+    assert its.secrets() == Secrets(its.access.password, None)
 
 
 def test_load_comes_to_the_address_and_the_lab_stays_at_its_socket(tmp_path: Path):

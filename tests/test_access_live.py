@@ -114,7 +114,7 @@ class Reached:
             capture_output=True,
             text=True,
             check=False,
-            env={**os.environ, access.PASSWORD: password or secrets["password"]},
+            env={**os.environ, access.PASSWORD: password or secrets.password},
         )
         last = json.loads(done.stdout.splitlines()[-1])
         return None if last["status"] == "ok" else str(last["reason"])
@@ -217,14 +217,14 @@ def test_facts_say_how_the_load_comes_and_have_no_secret(encrypted: Reached):
     assert facts["departures"] == []
     secrets = encrypted.server.access_secrets()
     assert secrets is not None
-    assert secrets["password"] not in json.dumps(facts)
+    assert secrets.password not in json.dumps(facts)
 
 
 def test_the_password_is_in_no_file_and_in_nothing_that_a_process_shows(encrypted: Reached):
     assert encrypted.load() is None
     secrets, pid = encrypted.server.access_secrets(), encrypted.server.postmaster_pid
     assert secrets is not None and pid is not None
-    password = secrets["password"].encode()
+    password = secrets.password.encode()
     shown = [Path(f"/proc/{one}") for one in (pid, *process.children(pid))]
     files = [one / name for one in shown for name in ("cmdline", "environ")]
     files += [one for one in encrypted.place.data_root.parent.rglob("*") if one.is_file()]
@@ -263,7 +263,7 @@ def test_a_copy_of_the_data_lets_in_whom_the_next_run_names(encrypted: Reached):
         second.use_database("ib")
         there = Reached(second, networks, place)
         assert there.load(1) is None
-        assert there.of_family(BAD_PASSWORD) in str(there.load(1, password=first["password"]))
+        assert there.of_family(BAD_PASSWORD) in str(there.load(1, password=first.password))
         assert there.of_family(REFUSED) in str(there.load(0))
         assert second.facts()["encryption"].startswith("not encrypted")
         second.stop(crash=True)

@@ -8,17 +8,32 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from dbdyno import __version__, plan
-from dbdyno.model import Host, Json, Plan, typed_json
+from dbdyno.model import Host, Plan
+from dbdyno.model.block_files import BlockDone, Order
 from dbdyno.model.error import HostError, LabDied, PlanError
+from dbdyno.model.json import decoder, encoder
 from dbdyno.run.agent import lab, packing, wire
 from dbdyno.run.agent.files import Receiver, Sender
 from dbdyno.run.agent.session import Session
 from dbdyno.run.agent.site import sent
+from dbdyno.run.agent.wire import (
+    ClockReading,
+    Hold,
+    Nothing,
+    Piece,
+    ReadClock,
+    ReadNetwork,
+    Reply,
+)
+from dbdyno.run.driver.interface import NetworkReading
 from dbdyno.store import Results
+from dbdyno.store.handover import Ends
 
 ROOT = Path(__file__).parents[1]
+HOLD = Hold(plan="p", wait=False)
 DB1 = Host(name="db1", ssh="bench@db1")
 
 
@@ -27,14 +42,15 @@ DB1 = Host(name="db1", ssh="bench@db1")
 )
 def test_a_plan_is_the_same_when_it_comes_back(path: Path) -> None:
     its = plan.load(path)
-    assert typed_json.unpacked(Plan, json.loads(json.dumps(typed_json.packed(its)))) == its
+    assert decoder(Plan).decode(encoder().encode(its)) == its
 
 
 # --- Files -----------------------------------------------------------------------------------
 
 
 def test_files_of_a_block_come_whole_and_again_only_if_they_changed(tmp_path: Path) -> None:
-    there, here, messages = tmp_path / "there", tmp_path / "here", []
+    there, here = tmp_path / "there", tmp_path / "here"
+    messages: list[Piece] = []
     step = there / "pg" / "w" / "01-read"
     step.mkdir(parents=True)
     (there / "order.json").write_text("{}")
@@ -44,11 +60,11 @@ def test_files_of_a_block_come_whole_and_again_only_if_they_changed(tmp_path: Pa
     (there / "pg" / "log" / "server.log").write_text("still written")
     sender, receiver = Sender(there, messages.append), Receiver(here, "db1")
     sender.new(all_of_it=False)
-    assert {one["file"] for one in messages} == {"pg/w/01-read/events.jsonl"}
+    assert {piece.file for piece in messages} == {"pg/w/01-read/events.jsonl"}
     sender.new(all_of_it=True)
-    assert {one["file"] for one in messages[2:]} == {"pg/log/server.log"}
-    for message in messages:
-        receiver.take(message)
+    assert {piece.file for piece in messages[2:]} == {"pg/log/server.log"}
+    for piece in messages:
+        receiver.take(piece)
     events = here / "pg" / "w" / "01-read" / "events.jsonl"
     assert events.read_bytes() == (step / "events.jsonl").read_bytes()
     assert events.stat().st_mtime_ns == (step / "events.jsonl").stat().st_mtime_ns
@@ -56,7 +72,7 @@ def test_files_of_a_block_come_whole_and_again_only_if_they_changed(tmp_path: Pa
 
 def test_a_file_that_never_came_whole_leaves_nothing(tmp_path: Path) -> None:
     receiver = Receiver(tmp_path, "db1")
-    messages: list[Json] = []
+    messages: list[Piece] = []
     (tmp_path / "from" / "pg").mkdir(parents=True)
     (tmp_path / "from" / "pg" / "big").write_bytes(b"y" * (3 << 20))
     Sender(tmp_path / "from", messages.append).new(all_of_it=True)
@@ -69,7 +85,7 @@ def test_a_file_that_never_came_whole_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../plan.json", "/etc/passwd", "order.json", "pg/../../x"])
 def test_a_host_writes_nothing_but_files_of_arms(tmp_path: Path, name: str) -> None:
     with pytest.raises(HostError, match="not of a block"):
-        Receiver(tmp_path, "db1").take({"file": name, "piece": "", "changed_ns": 0})
+        Receiver(tmp_path, "db1").take(Piece(name, b"", 0))
 
 
 def test_the_files_that_a_plan_names_go_along_and_absolute_ones_are_refused(tmp_path: Path) -> None:
@@ -87,7 +103,7 @@ when = "before-step"
 command = ["./before.sh", "--fast"]
 """
     (tmp_path / "plan.toml").write_text(text.replace("MINE", "mine.sql"))
-    files = sent(plan.load(tmp_path / "plan.toml"))["files"]
+    files = sent(plan.load(tmp_path / "plan.toml")).files
     assert {Path(name).name for name in files} == {"plan.toml", "mine.sql", "before.sh"}
     whole = text.replace("MINE", str(tmp_path / "mine.sql"))
     with pytest.raises(PlanError, match="is not there on another host"):
@@ -96,17 +112,17 @@ command = ["./before.sh", "--fast"]
 
 def test_blocks_of_an_agent_are_those_of_the_result_without_earlier_runs(tmp_path: Path) -> None:
     results = Results(tmp_path, {"arms": [{"name": "a"}]})
-    first = {"001": {"order.json": {"block": 1, "order": ["a"]}}}
+    first = {"001": Ends(order=Order(block=1, order=("a",)))}
     lab.mirror(results, first, 1)
     (tmp_path / "blocks" / "001" / "a").mkdir()
     lab.mirror(results, first, 1)
     assert (tmp_path / "blocks" / "001" / "a").is_dir(), "what the block has measured stays"
-    again = {"001": {"order.json": {"block": 1, "order": ["a"], "seed": 2}}}
+    again = {"001": Ends(order=Order(block=1, order=("a",), seed=2))}
     lab.mirror(results, again, 1)
     assert not (tmp_path / "blocks" / "001" / "a").exists(), "another try of the block"
     (tmp_path / "blocks" / "001" / "a").mkdir()
-    second = {"002": {"order.json": {"block": 2, "order": ["a"]}}}
-    done = {"001": again["001"] | {"done.json": {}}}
+    second = {"002": Ends(order=Order(block=2, order=("a",)))}
+    done = {"001": replace(again["001"], done=BlockDone())}
     lab.mirror(results, done | second, 2)
     assert [block.state for block in results.blocks()] == ["done", "broken"]
     assert not (tmp_path / "blocks" / "001" / "a").exists()
@@ -124,9 +140,9 @@ def answering(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Non
 
 def hello(*, ahead_s: int = 0, **other: object) -> str:
     """A script that says so, and waits for the end of its input."""
-    said = {"agent": 1, "version": __version__, "code": wire.code(), "mono_ns": 1} | other
+    own = {"agent": wire.PROTOCOL, "version": __version__, "code": wire.code(), "mono_ns": 1}
     return (
-        f"said = json.loads({json.dumps(said)!r})\n"
+        f"said = json.loads({json.dumps(own | other)!r})\n"
         f"said['unix_ns'] = time.time_ns() + {ahead_s} * 10**9\n"
         "print(json.dumps(said), flush=True)\nsys.stdin.read()"
     )
@@ -168,17 +184,45 @@ def test_what_was_asked_of_a_host_that_goes_is_lost_with_the_reason(
     answering(tmp_path, monkeypatch, go)
     with Session(DB1) as session:
         with pytest.raises(LabDied, match=r"the connection broke .*reset by peer"):
-            session.request("open", {})
+            session.request(HOLD, Nothing)
         with pytest.raises(LabDied, match="the connection broke"):
-            session.request("open", {})
+            session.request(HOLD, Nothing)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ('{"type": "Say"}', "the key `answer.text` is missing"),
+        ('{"type": "Sing"}', "the key `answer.type`: invalid value"),
+        ("nonsense", "it is not JSON"),
+    ],
+    ids=["a key", "a name", "a text"],
+)
+def test_a_host_whose_answer_is_no_message_is_lost_with_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, said: str
+) -> None:
+    line = f'{{"type": "Reply", "number": 1, "answer": {answer}}}'
+    script = f"sys.stdin.readline(); print({line!r}, flush=True); sys.stdin.read()"
+    answering(tmp_path, monkeypatch, hello().replace("sys.stdin.read()", script))
+    with Session(DB1) as session:
+        with pytest.raises(LabDied, match=f"host db1: it sent .*: {said}") as lost:
+            session.request(HOLD, Nothing)
+        assert "\n" not in str(lost.value)
+
+
+def test_an_agent_that_is_sent_no_message_ends_and_says_why() -> None:
+    with Session(Host(name="here")) as session:
+        session.send(Reply(1, "nonsense"))  # type: ignore[arg-type]
+        with pytest.raises(LabDied, match="this is no message of dyno: the key `answer`"):
+            session.request(HOLD, Nothing)
 
 
 def test_this_machine_can_be_a_host_by_itself() -> None:
     with Session(Host(name="here")) as session:
-        told = session.request("clock", {})
-        assert abs(told["mono_ns"] - time.monotonic_ns()) < 10**9
-        network = session.request("network", {"address": "127.0.0.1", "port": None})
-        assert network["sent_bytes"] is None, "nothing leaves the host"
+        clock = session.request(ReadClock(), ClockReading)
+        assert abs(clock.mono_ns - time.monotonic_ns()) < 10**9
+        network = session.request(ReadNetwork("127.0.0.1", None), NetworkReading)
+        assert network.sent_bytes is None, "nothing leaves the host"
 
 
 # --- What is installed there -----------------------------------------------------------------

@@ -103,7 +103,7 @@ def test_the_aa_arm_has_a_golden_copy_of_its_own() -> None:
     made = calibration.of(plan.parse(text, path), 10, None)
     with a_place() as place:
         prepared = preflight.prepare(replace(made, data_dir=place.data_root))
-    (base,), (aa_arm,) = (prepared.points["sysbench", arm.name] for arm in made.arms)
+    (base,), (aa_arm,) = (prepared.points["sysbench"][arm.name] for arm in made.arms)
     assert base.seed == aa_arm.seed
     assert prepared.copy_bytes.keys() == {base.key, aa_arm.key}
 

@@ -94,7 +94,7 @@ def test_an_arm_leaves_out_the_steps_whose_endpoint_it_lacks() -> None:
     made = parse(FOLLOWED + ALONE + REPLICA)
     releases: dict[str, tuple[int, ...] | None] = {"a": (18,), "b": (18,)}
     steps = preflight.expanded(made, releases, preflight.size(made, None))
-    names = {arm: [step.name for step in steps["ybio", arm]] for arm in "ab"}
+    names = {arm: [step.name for step in steps["ybio"][arm]] for arm in "ab"}
     assert names["a"] == ["setup", "run", "read-first", "read-again"]
     assert names["b"] == ["setup", "run"]
 

@@ -126,7 +126,7 @@ def test_what_cannot_be_searched_is_refused(old: str, new: str, line: str) -> No
 
 def test_only_steps_that_do_what_they_can_are_searched_and_none_before_the_copy() -> None:
     of = made(("clients = 2", "clients = 2, rate = [0, 500]"))
-    steps = preflight.prepare(of).steps["pgbench", "old"]
+    steps = preflight.prepare(of).steps["pgbench"]["old"]
     marked = {step.name: step.p99_below_us for step in steps}
     assert marked == {"fill": None, "select-only@rate=0": 2000, "select-only@rate=500": None}
     _, step, _ = steps

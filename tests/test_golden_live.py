@@ -348,7 +348,8 @@ def test_no_room_and_no_extension_and_a_damaged_copy_are_told_before_anything_st
     with pytest.raises(PlanError, match='no extension `pg_prewarm`: write warm = "scan"'):
         preflight.prepare(plan.parse(text(data, warm="prewarm"), None))
     monkeypatch.undo()
-    (at,) = next(iter(preflight.prepare(of).points.values()))
+    (by_arm,) = preflight.prepare(of).points.values()
+    (at,) = next(iter(by_arm.values()))
     folder = data_folder.make(data / "golden" / at.key, "data", account.choose("postgres"))
     with pytest.raises(ServerError, match=rf"`dyno golden remove {at.key} --data-dir {data}`"):
         preflight.prepare(of)

@@ -487,4 +487,4 @@ def test_a_workload_that_a_block_leaves_out_has_no_steps(tmp_path: Path) -> None
 
 
 def steps_of(folder: Path) -> tuple[Step, ...]:
-    return preflight.prepare(made(folder)).steps["./reads.toml", "a"]
+    return preflight.prepare(made(folder)).steps["./reads.toml"]["a"]

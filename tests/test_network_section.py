@@ -20,6 +20,7 @@ from dbdyno.report import json_document, page
 from dbdyno.report.parts import Table, flat
 from dbdyno.report.section import setup
 from dbdyno.run.agent import network as interfaces
+from dbdyno.run.driver.interface import NetworkReading
 from result_builder import build, plant
 
 MIB = 1 << 20
@@ -125,9 +126,7 @@ def test_an_export_has_a_row_for_each_host(tmp_path: Path) -> None:
 
 
 def test_an_interface_is_not_counted_where_nothing_leaves_the_host() -> None:
-    assert interfaces.facts("127.0.0.1", None) == {
-        "round_trip_us": None, "sent_bytes": None, "received_bytes": None,
-    }  # fmt: skip
+    assert interfaces.reading("127.0.0.1", None) == NetworkReading(None, None, None)
 
 
 # --- In a report -----------------------------------------------------------------------------

@@ -158,7 +158,7 @@ def test_after_a_server_that_dies_in_a_further_window_its_steps_are_skipped(
 
 
 def steps_of(of: Plan) -> tuple[Step, ...]:
-    return preflight.prepare(of).steps["./reads.toml", "a"]
+    return preflight.prepare(of).steps["./reads.toml"]["a"]
 
 
 def test_an_extra_run_goes_to_the_last_wanted_step(tmp_path: Path) -> None:

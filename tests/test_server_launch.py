@@ -132,7 +132,7 @@ def test_an_arms_preset_is_sized_to_the_plans_processors_and_to_the_arms_own_lim
     sizing = preflight.size(parsed, None)
     assert sizing.cores == 1
     prepared = Prepared(
-        builds={"a": build}, releases={}, steps={("insert-benchmark", "a"): ()}, sizing=sizing,
+        builds={"a": build}, releases={}, steps={"insert-benchmark": {"a": ()}}, sizing=sizing,
         points={}, copies={}, copy_bytes={}, disk=(), data_path=tmp_path, device=None,
     )  # fmt: skip
     settled = preflight.settle(parsed, prepared)

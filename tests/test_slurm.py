@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 import result_builder
+from dbdyno import __version__
 from dbdyno import plan as plans
 from dbdyno.cli.slurm import Choice, read_option
-from dbdyno.model import Block, Json, Plan, typed_json
+from dbdyno.model import Block, Plan
 from dbdyno.model.error import DynoError, HostError, PlanError, ResultError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.run import way as here
-from dbdyno.run.agent import wire
 from dbdyno.run.slurm import batch, cluster, collect, job, way
 from dbdyno.run.slurm.cluster import Asked, JobState, Partition
 from dbdyno.run.slurm.collect import Ending
-from dbdyno.run.slurm.spool import Part, Spool
+from dbdyno.run.slurm.spool import Begun, Ended, Part, Spool, is_same
 from dbdyno.store import Results, handover
 
 BENCH = Partition(name="bench", nodes=("n1", "n2"), is_default=True, state="UP")
@@ -139,22 +140,26 @@ def test_plans_that_blocks_at_once_would_not_mean_are_refused(more: str, said: s
 # --- The spool ----------------------------------------------------------------------------------
 
 
-def test_a_plan_reaches_a_job_as_it_is_with_its_whole_path() -> None:
-    its = typed_json.unpacked(Plan, wire.plan_json(a_plan()))
-    assert its.path == Path("fakes.toml").absolute()
-    assert wire.plan_json(its) == wire.plan_json(a_plan())
+def test_a_plan_reaches_a_job_as_it_is_with_its_whole_path(tmp_path: Path) -> None:
+    sent = Spool(tmp_path).submission(a_plan(), (), tmp_path).plan
+    assert sent.path == Path("fakes.toml").absolute()
+    assert is_same(sent, a_plan())
 
 
 def blocks(*numbers: int) -> dict[int, Block]:
     return {number: Block(number=number, order=("a", "b"), seed=number) for number in numbers}
 
 
+def listed(*numbers: int) -> list[Block]:
+    return list(blocks(*numbers).values())
+
+
 def test_a_submission_is_there_until_what_it_had_was_taken(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
-    made = spool.submission(a_plan(), blocks(2, 3), results="/out")
+    made = spool.submission(a_plan(), listed(2, 3), Path("/out"))
     assert [part.index for part in spool.parts()] == [2, 3]
     assert spool.submissions()[0].blocks == blocks(2, 3)
-    assert made.name != spool.submission(a_plan(), {}).name
+    assert made.name != spool.submission(a_plan(), (), Path("/out")).name
     for part in spool.parts():
         part.log.write_text("said")
         part.close(keep_log=part.index == 3)
@@ -171,23 +176,24 @@ def test_only_one_process_follows_a_plan(tmp_path: Path) -> None:
         pass
 
 
-WELL: Json = {"error": None, "interrupted": False, "failed": 0}
-INTERRUPTED = WELL | {"interrupted": True}
+BEGUN = Begun(node="n1", job_id="12_3", pid=1)
+WELL = Ended(dyno=__version__, node="n1")
+INTERRUPTED = structs.replace(WELL, interrupted=True)
 
 
-def a_part(folder: Path, *ends: Json | None) -> Part:
+def a_part(folder: Path, *ends: Ended | None) -> Part:
     """A job that was started so often."""
-    (part,) = Spool(folder).submission(a_plan(), blocks(3)).parts()
+    (part,) = Spool(folder).submission(a_plan(), listed(3), folder).parts()
     for end in ends:
         start = part.start()
-        start.begin({"node": "n1", "job_id": "12_3"})
+        start.begin(BEGUN)
         if end is not None:
             start.end(end)
     return part
 
 
 def test_a_job_that_was_started_twice_is_judged_by_the_start_that_went_well(tmp_path: Path) -> None:
-    def judged(name: str, *ends: Json | None) -> str | None:
+    def judged(name: str, *ends: Ended | None) -> str | None:
         (tmp_path / name).mkdir()
         its = a_part(tmp_path / name, *ends).decisive()
         return None if its is None else its.folder.name
@@ -202,7 +208,7 @@ def test_a_job_that_was_started_twice_is_judged_by_the_start_that_went_well(tmp_
     ("ended", "known", "reason", "cause"),
     [
         (WELL, None, None, None),
-        (WELL | {"error": "no room"}, "COMPLETED", "node n1: no room", None),
+        (structs.replace(WELL, error="no room"), "COMPLETED", "node n1: no room", None),
         (None, "NODE_FAIL", "node n1 failed", "node"),
         (INTERRUPTED, "NODE_FAIL", "node n1 failed", "node"),
         (None, "PREEMPTED", "Slurm took node n1 for another job", "node"),
@@ -214,7 +220,7 @@ def test_a_job_that_was_started_twice_is_judged_by_the_start_that_went_well(tmp_
     ],
 )
 def test_how_a_job_ended_says_whether_its_block_is_done_again_by_itself(
-    tmp_path: Path, ended: Json | None, known: str | None, reason: str | None, cause: str | None
+    tmp_path: Path, ended: Ended | None, known: str | None, reason: str | None, cause: str | None
 ) -> None:
     part = a_part(tmp_path, ended)
     found = collect.ending(part, None if known is None else state(known))
@@ -329,8 +335,8 @@ def test_what_a_killed_job_left_in_the_scratch_goes_and_what_is_not_ours_stays(
 
 
 def test_what_runs_and_what_waits_is_told_in_a_line(tmp_path: Path) -> None:
-    parts = Spool(tmp_path).submission(a_plan(), blocks(1, 2, 3, 4)).parts()
-    parts[0].start().begin({"node": "n1"})
+    parts = Spool(tmp_path).submission(a_plan(), listed(1, 2, 3, 4), tmp_path).parts()
+    parts[0].start().begin(BEGUN)
     waits = JobState(job_id="1_3", state="PENDING", node="", why="Resources")
     states = {parts[1].place: state("RUNNING", "n2"), parts[2].place: waits}
     said = batch.described(parts, states)

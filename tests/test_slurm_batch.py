@@ -18,7 +18,7 @@ from dbdyno.plan import schedule
 from dbdyno.run import looks
 from dbdyno.run.slurm import job
 from dbdyno.run.slurm.cluster import Asked, Cluster, JobState
-from dbdyno.run.slurm.spool import Spool, Submission
+from dbdyno.run.slurm.spool import Begun, Spool, Submission
 from dbdyno.run.slurm.way import Slurm, Times
 from dbdyno.run.way import Here
 from dbdyno.store import Results
@@ -68,7 +68,7 @@ class Played:
             job.go(self.folders[name], environment)
         elif end != "CANCELLED":  # it began and was lost
             (part,) = [one for one in Submission(self.folders[name]).parts() if one.index == index]
-            part.start().begin({"node": node, "job_id": f"{name}_{index}"})
+            part.start().begin(Begun(node=node, job_id=f"{name}_{index}", pid=1))
         return JobState(job_id=f"{name}_{index}", state=end, node=node, why="")
 
 

@@ -28,7 +28,7 @@ from dbdyno.run import looks
 from dbdyno.run.blocks import Outcome
 from dbdyno.run.slurm import way as by_slurm
 from dbdyno.run.slurm.cluster import Asked
-from dbdyno.run.slurm.spool import Spool
+from dbdyno.run.slurm.spool import Begun, Spool
 from dbdyno.run.slurm.way import Slurm, Times
 from dbdyno.run.way import Here
 from dbdyno.store import Results
@@ -146,7 +146,7 @@ def measuring(plan: Plan, out: Path) -> int:
     )
 
 
-def parts_begun(plan: Plan, out: Path) -> list[dict[str, object]]:
+def parts_begun(plan: Plan, out: Path) -> list[Begun]:
     """begun.json of the jobs that are on their way."""
     return [begun for part in Spool.of(out, plan).parts() if (begun := part.begun()) is not None]
 
@@ -249,7 +249,7 @@ def kill_job(cluster: TestCluster, plan: Plan, out: Path) -> None:
     """The lab of a job, if there is one."""
     for begun in parts_begun(plan, out)[:1]:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(int(str(begun["pid"])), signal.SIGKILL)
+            os.kill(begun.pid, signal.SIGKILL)
 
 
 def fail_node(cluster: TestCluster, plan: Plan, out: Path) -> None:

@@ -118,7 +118,7 @@ def test_arms_take_turns_of_which_each_has_its_own_costs(tmp_path: Path, data: P
     arms = [arm.name for arm in of.arms]
     (measured,) = [
         step
-        for step in preflight.prepare(of).steps["./reads.toml", arms[0]]
+        for step in preflight.prepare(of).steps["./reads.toml"][arms[0]]
         if step.name == "three"
     ]
     steps = steps_of(results, "three")

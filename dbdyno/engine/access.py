@@ -52,6 +52,14 @@ def make(address: str, clients: Iterable[str], *, tls: bool) -> Access:
 
 
 @dataclass(frozen=True)
+class Secrets:
+    """What generators elsewhere need beside a job, and no file may have."""
+
+    password: str = field(repr=False)  # for the variable that the job names
+    certificate: str | None  # the text of the job's `root_certificate`; None without TLS
+
+
+@dataclass(frozen=True)
 class Certificate:
     """A certificate that signs itself, and its key; both as PEM."""
 
@@ -132,10 +140,10 @@ class Entrance:
             tls_root=self.certificate_file if tls else None,
         )
 
-    def secrets(self) -> Json:
-        """What a generator needs of it beside the job: `password`, and `certificate` with TLS."""
+    def secrets(self) -> Secrets:
+        """What a generator needs of it beside the job."""
         certificate = self.certificate.text if self.certificate else None
-        return {"password": self.access.password, "certificate": certificate}
+        return Secrets(self.access.password, certificate)
 
     def facts(self) -> Json:
         """The part of server.json about load from other hosts; empty where it is from this one."""

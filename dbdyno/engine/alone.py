@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dbdyno.engine.access import Secrets
 from dbdyno.model import Address, Json
 from dbdyno.model.standby_lag import StandbyLag
 
@@ -26,7 +27,7 @@ class Alone:
         """None without standbys."""
         return []
 
-    def access_secrets(self) -> Json | None:
+    def access_secrets(self) -> Secrets | None:
         """None: no load comes from other hosts."""
         return None
 

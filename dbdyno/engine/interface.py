@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, Self
 from dbdyno.builds import Build
 from dbdyno.builds.compile import Method
 from dbdyno.builds.flags import Recipes
+from dbdyno.engine.access import Secrets
 from dbdyno.engine.dsn_form import DsnForm
 from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.preset import Settings
@@ -409,12 +410,8 @@ class Server(Protocol):
     def load_address(self) -> Address | None:
         """Where the load connects: `address`, by the arm's transport, or what other hosts reach."""
 
-    def access_secrets(self) -> Json | None:
-        """What generators elsewhere need beside a job, and no file may have; None without access.
-
-        `password`: for the variable that the job names; `certificate`: the text of the file that
-        the job names as `root_certificate`, None without TLS.
-        """
+    def access_secrets(self) -> Secrets | None:
+        """What generators elsewhere need beside a job; None without access."""
 
     def execute(
         self, *statements: str, database: str | None = None, limit_s: float = 600.0

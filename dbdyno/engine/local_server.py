@@ -15,7 +15,7 @@ from typing import Any
 
 from dbdyno.builds import VERSION_S_MAX, Build, cache, features
 from dbdyno.engine import access, golden, log
-from dbdyno.engine.access import Entrance
+from dbdyno.engine.access import Entrance, Secrets
 from dbdyno.engine.alone import Alone
 from dbdyno.engine.by_sql import BySql
 from dbdyno.engine.golden_copy import Copy, Origin
@@ -317,7 +317,7 @@ class LocalServer(Alone, BySql):
         """Whether a client proves its password as others may learn it, where there is no TLS."""
         return False
 
-    def access_secrets(self) -> Json | None:
+    def access_secrets(self) -> Secrets | None:
         """What generators elsewhere need beside a job (engine.interface.Server)."""
         return None if self._entrance is None else self._entrance.secrets()
 

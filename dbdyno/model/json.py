@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -14,6 +15,33 @@ Positive = Annotated[float, msgspec.Meta(gt=0)]
 """A number above 0, as a rate that is asked for."""
 _MISSING = re.compile(r"Object missing required field `([^`]+)`(?: - at `\$\.?([^`]*)`)?")
 _WRONG = re.compile(r"(.+?)(?: - at `\$\.?([^`]*)`)?")
+
+
+def plain(value: object) -> Any:
+    """A Struct, dataclass or dict as JSON has it. Raises TypeError where a part cannot be said."""
+    return msgspec.to_builtins(value, enc_hook=_path_text)
+
+
+def encoder() -> msgspec.json.Encoder:
+    """Writes Structs, dataclasses and dicts, which may hold paths, as JSON."""
+    return msgspec.json.Encoder(enc_hook=_path_text)
+
+
+def decoder(form: Any) -> msgspec.json.Decoder[Any]:
+    """Reads a type from JSON. What it reads equals what `encoder` wrote."""
+    return msgspec.json.Decoder(form, dec_hook=_path)
+
+
+def _path_text(value: object) -> str:
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+def _path(form: type[object], text: str) -> Path:
+    if form is Path:
+        return Path(text)
+    raise TypeError(f"{form.__name__} cannot be read from JSON")
 
 
 def misfit_words(error: msgspec.ValidationError) -> str:

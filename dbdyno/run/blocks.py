@@ -175,7 +175,7 @@ def begin(lab: Lab, blocks: Sequence[Block]) -> None:
 def said_before(plan: Plan, prepared: Prepared) -> Iterator[str]:
     """All that is said of a plan before its first block, a line each."""
     for use in plan.workloads:
-        brought = workload.brought(use, prepared.steps[use.title, plan.base])
+        brought = workload.brought(use, prepared.steps[use.title][plan.base])
         if brought:
             yield f"{use.title}: dyno adds the load that `steps` needs: {', '.join(brought)}"
     yield from notices.notices(plan, prepared)
@@ -457,7 +457,7 @@ def steps_s(lab: Lab, legs: Sequence[tuple[Leg, float]]) -> dict[str, dict[str, 
     """The seconds that each step took, all arms together: by workload and step."""
     found: dict[str, dict[str, float]] = {}
     for use in lab.plan.workloads:
-        for step in lab.prepared.steps[use.title, lab.plan.base]:
+        for step in lab.prepared.steps[use.title][lab.plan.base]:
             names = step.name, step.name + profile.LEG
             here = [s for leg, s in legs if leg.workload == use.title and leg.step in names]
             if here:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dbdyno.engine import Server
 from dbdyno.model import Json
 from dbdyno.model.events import AnyEvent, Ready, WindowClose
-from dbdyno.run.driver.interface import Generators, Keep, Running, Seat
+from dbdyno.run.driver.interface import Generators, Keep, NetworkReading, Running, Seat
 from dbdyno.run.driver.spread import Spread
 
-COUNTS = ("sent_bytes", "received_bytes")
+UNKNOWN = NetworkReading(None, None, None)
 
 
 class FromElsewhere:
@@ -20,8 +20,8 @@ class FromElsewhere:
         self._generators = generators
         self._server = server
         self._seats: Sequence[Seat] = ()
-        self._before: dict[str, Json] = {}
-        self._after: dict[str, Json] = {}
+        self._before: dict[str, NetworkReading] = {}
+        self._after: dict[str, NetworkReading] = {}
 
     def start(
         self, job: Json, keep: Keep, cpus: str | None, *, raw: Callable[[str], Keep]
@@ -46,13 +46,14 @@ class FromElsewhere:
         return {seat.name: self._of(seat) for seat in self._seats}
 
     def _of(self, seat: Seat) -> Json:
-        before, after = self._before.get(seat.name, {}), self._after.get(seat.name, {})
-        counted = {name: difference(before.get(name), after.get(name)) for name in COUNTS}
+        before = self._before.get(seat.name, UNKNOWN)
+        after = self._after.get(seat.name, UNKNOWN)
         return {
-            "round_trip_us": before.get("round_trip_us"),
+            "round_trip_us": before.round_trip_us,
             "offset_us": seat.clock.offset_ns / 1e3,
             "offset_bound_us": seat.clock.bound_ns / 1e3,
-            **counted,
+            "sent_bytes": difference(before.sent_bytes, after.sent_bytes),
+            "received_bytes": difference(before.received_bytes, after.received_bytes),
         }
 
 

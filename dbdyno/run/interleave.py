@@ -141,7 +141,7 @@ def player(run: Run, step: Step, how: Json, of: type[OnePlayer]) -> OnePlayer:
 
 def step_of(run: Run, step: Step) -> Step:
     """The same step with the job of the arm's own engine and version."""
-    steps = run.lab.prepared.steps[run.use.title, run.arm.name]
+    steps = run.lab.prepared.steps[run.use.title][run.arm.name]
     return next(one for one in steps if one.ordinal == step.ordinal)
 
 

@@ -203,14 +203,14 @@ def judged_steps(lab: Lab, read: Read) -> tuple[StepComparison, ...]:
 
 def in_every(lab: Lab, use: WorkloadUse) -> tuple[Step, ...]:
     """The measured steps of a workload that every block has: all, or those after a kept state."""
-    steps = lab.prepared.steps[use.title, lab.plan.base]
+    steps = lab.prepared.steps[use.title][lab.plan.base]
     at = lab.prepared.point(use, lab.plan.base, 1)
     return tuple(step for step in (steps if at is None else at.after(steps)) if step.measured)
 
 
 def can_be_alone(lab: Lab, use: WorkloadUse) -> bool:
     """Whether a block can do some of these steps and not others: no later one writes."""
-    _, rest = schedule.parted(lab.prepared.steps[use.title, lab.plan.base])
+    _, rest = schedule.parted(lab.prepared.steps[use.title][lab.plan.base])
     return all(step in rest for step in in_every(lab, use))
 
 
@@ -238,7 +238,7 @@ def with_what_they_need(
     steps: dict[str, tuple[str, ...]] = {}
     rests = False
     for use in lab.plan.workloads:
-        everything = lab.prepared.steps[use.title, lab.plan.base]
+        everything = lab.prepared.steps[use.title][lab.plan.base]
         workload = everything[0].workload
         names = [name for of, name in wanted if of == workload]
         kept = schedule.only(

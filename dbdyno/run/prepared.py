@@ -22,10 +22,8 @@ from dbdyno.plan import schedule
 from dbdyno.run.disk_space import Need
 from dbdyno.run.starting_state import Point
 
-StepsOf = Mapping[tuple[str, str], tuple[Step, ...]]
-"""(workload as the plan names it, arm) -> the steps."""
-PointsOf = Mapping[tuple[str, str], tuple[Point, ...]]
-"""(workload as the plan names it, arm) -> where its data are kept, of each fill, if they are."""
+StepsOf = Mapping[str, Mapping[str, tuple[Step, ...]]]
+"""The steps by workload, as the plan names it, and by arm."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +34,7 @@ class Prepared:
     releases: Mapping[str, tuple[int, ...] | None]  # by arm: what its version can; None: a fake
     steps: StepsOf
     sizing: Capacity  # the same in all blocks, also when the plan goes on later
-    points: PointsOf
+    points: Mapping[str, Mapping[str, tuple[Point, ...]]]  # of each fill, likewise; if any are kept
     copies: Mapping[str, Copy]  # that are there already, by key
     copy_bytes: Mapping[str, int]  # by key: of those that are there, and a guess of the others
     disk: tuple[Need, ...]  # of the largest run, and of the golden copies that are still to be made
@@ -48,20 +46,20 @@ class Prepared:
 
     def point(self, use: WorkloadUse, arm: str, block: int) -> Point | None:
         """Where an arm's data are kept that a block begins from; None: nowhere."""
-        its = self.points.get((use.title, arm), ())
-        return its[fill_of(block, len(its)) - 1] if its else None
+        points = self.points.get(use.title, {}).get(arm, ())
+        return points[fill_of(block, len(points)) - 1] if points else None
 
     def kept_through(self, use: WorkloadUse, arm: str) -> int:
         """The ordinal of the step whose state is kept for later blocks; 0: none is."""
-        at = self.point(use, arm, 1)
-        return 0 if at is None else at.step.ordinal
+        point = self.point(use, arm, 1)
+        return 0 if point is None else point.step.ordinal
 
 
 def in_order(
     plan: Plan, prepared: Prepared, block: Block, use: WorkloadUse, arm: str
 ) -> tuple[Step, ...]:
     """The steps of a workload that an arm does in a block, as it goes through them."""
-    steps = schedule.of_block(block, prepared.steps[use.title, arm])
+    steps = schedule.of_block(block, prepared.steps[use.title][arm])
     through = prepared.kept_through(use, arm)
     return schedule.swept(plan, block.number, steps, through=through)
 

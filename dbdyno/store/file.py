@@ -20,7 +20,7 @@ import msgspec
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
 from dbdyno.model.form import misfit
-from dbdyno.model.json import misfit_words
+from dbdyno.model.json import decoder, misfit_words, plain
 
 Value = TypeVar("Value")
 REMEDY = "restore it from a copy"
@@ -34,8 +34,7 @@ def write_json(path: Path, value: object) -> None:
 
     Raises ValueError where a number is not finite, which JSON cannot say.
     """
-    plain = msgspec.to_builtins(value)
-    text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(plain(value), indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(path, (text + "\n").encode())
 
 
@@ -85,8 +84,7 @@ class Lines:
 
     def write(self, value: object) -> None:
         """Append a Struct, dataclass or dict as a line. Raises ValueError as `write_json` does."""
-        plain = msgspec.to_builtins(value)
-        self.write_raw(json.dumps(plain, allow_nan=False, separators=(",", ":")))
+        self.write_raw(json.dumps(plain(value), allow_nan=False, separators=(",", ":")))
 
     def write_raw(self, line: str | bytes) -> None:
         """Append one line as another program wrote it, with or without its line feed."""
@@ -131,7 +129,8 @@ def read_struct_if_there(path: Path, form: type[Value]) -> Value | None:
     if content is None:
         return None
     try:
-        return msgspec.json.decode(content, type=form)
+        value: Value = decoder(form).decode(content)
+        return value
     except msgspec.ValidationError as error:
         raise ResultError(f"{path}: {misfit_words(error)}; {REMEDY_OF_MISFIT}") from error
     except ValueError as error:
@@ -141,7 +140,7 @@ def read_struct_if_there(path: Path, form: type[Value]) -> Value | None:
 
 def read_structs(path: Path, form: type[Value]) -> Iterator[Value]:
     """The objects of a file of JSON lines, each of a type; raises as `decoded_lines` does."""
-    return decoded_lines(path, msgspec.json.Decoder(form).decode)
+    return decoded_lines(path, decoder(form).decode)
 
 
 def read_json(path: Path, form: Any = None) -> Json:

@@ -7,20 +7,28 @@ there are elsewhere, and how they ended. Afterwards its blocks are moved here, e
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from dbdyno.model import Json
+from msgspec import Struct
+
+from dbdyno.model.block_files import BlockDone, Order, VoidReason
 from dbdyno.store import void_blocks
-from dbdyno.store.file import read_json_if_there, sync_folder, write_atomically, write_json
+from dbdyno.store.file import read_struct_if_there, sync_folder, write_atomically, write_json
 from dbdyno.store.folder import BlockFolder, made
 from dbdyno.store.results import Results
 
-ENDS = ("order.json", "done.json", void_blocks.NAME)
-"""The files of a block by which a lab knows whether it was begun, and how it ended."""
 SETTLED = ("plan.json", "looks.json", "commits.json.gz")
 """The files of a result that are settled before its first block."""
 SECOND = "measured twice: another job had this block done already"
+
+
+class Ends(Struct, frozen=True, omit_defaults=True):
+    """The files of a block by which a lab knows whether it was begun, and how it ended."""
+
+    order: Order | None = None
+    done: BlockDone | None = None
+    void: VoidReason | None = None
 
 
 def outline(
@@ -48,7 +56,7 @@ def outline(
     # is seen twice at worst, and is then the same by its begin.
     seen = {
         (block.number, begun): block
-        for block in [*(one for other in others for one in other.blocks()), *results.blocks()]
+        for block in [*(block for other in others for block in other.blocks()), *results.blocks()]
         if (begun := block.begun_unix_ns) is not None
     }
     for block in seen.values():
@@ -59,17 +67,22 @@ def outline(
     return frozenset(block.path.name for block in Results.open(folder).blocks())
 
 
-def ends(block: BlockFolder) -> dict[str, Json]:
-    """What is known of a block without its runs: the content of ENDS, as far as they are there."""
-    found = {name: read_json_if_there(block.path / name) for name in ENDS}
-    return {name: content for name, content in found.items() if content is not None}
+def ends(block: BlockFolder) -> Ends:
+    """What is known of a block without its runs. Raises ResultError where that is damaged."""
+    return Ends(
+        order=read_struct_if_there(block.path / "order.json", Order),
+        done=block.done(),
+        void=read_struct_if_there(block.path / void_blocks.NAME, VoidReason),
+    )
 
 
-def write_ends(folder: Path, known: Mapping[str, Json]) -> None:
+def write_ends(folder: Path, known: Ends) -> None:
     """Makes the folder of a block of which so much is known."""
     made(folder)
-    for name, content in known.items():
-        write_json(folder / name, content)
+    files = {"order.json": known.order, "done.json": known.done, void_blocks.NAME: known.void}
+    for name, content in files.items():
+        if content is not None:
+            write_json(folder / name, content)
 
 
 def new_blocks(results: Results, before: Collection[str]) -> list[BlockFolder]:

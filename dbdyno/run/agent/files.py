@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
-from dbdyno.model import Json
 from dbdyno.model.error import HostError
+from dbdyno.run.agent.wire import Piece
 from dbdyno.store.file import sync_folder
 
 PIECE_BYTES = 1 << 20
@@ -20,7 +19,7 @@ LOG = "log"
 class Sender:
     """Sends what is new in a block's folder."""
 
-    def __init__(self, block: Path, send: Callable[[Json], None]) -> None:
+    def __init__(self, block: Path, send: Callable[[Piece], None]) -> None:
         self.block = block
         self._send = send
         self._sent: dict[Path, tuple[int, int]] = {}  # size and time of change
@@ -39,11 +38,9 @@ class Sender:
         name = path.relative_to(self.block).as_posix()
         with path.open("rb") as file:
             while True:
-                piece = file.read(PIECE_BYTES)
-                packed = base64.b64encode(zlib.compress(piece, 1)).decode()
-                last = len(piece) < PIECE_BYTES
-                ending = {"changed_ns": changed_ns} if last else {}
-                self._send({"file": name, "piece": packed, **ending})
+                content = file.read(PIECE_BYTES)
+                last = len(content) < PIECE_BYTES
+                self._send(Piece(name, zlib.compress(content, 1), changed_ns if last else None))
                 if last:
                     return
 
@@ -63,21 +60,21 @@ class Receiver:
         self._block = block
         self._host = host
 
-    def take(self, message: Json) -> None:
+    def take(self, piece: Piece) -> None:
         """Takes a piece of a file. Raises HostError where its name leads out of the folder."""
-        name = PurePosixPath(message["file"])
+        name = PurePosixPath(piece.file)
         if name.is_absolute() or ".." in name.parts or len(name.parts) < 2:
             raise HostError(f"host {self._host}: sends a file `{name}`: not of a block; not taken")
         path = self._block / name
         path.parent.mkdir(parents=True, exist_ok=True)
         coming = path.with_name(f".{path.name}.coming")
         with coming.open("ab") as file:
-            file.write(zlib.decompress(base64.b64decode(message["piece"])))
-            if "changed_ns" not in message:
+            file.write(zlib.decompress(piece.content))
+            if piece.changed_ns is None:
                 return
             file.flush()
             os.fsync(file.fileno())
-        os.utime(coming, ns=(message["changed_ns"], message["changed_ns"]))
+        os.utime(coming, ns=(piece.changed_ns, piece.changed_ns))
         coming.replace(path)
         sync_folder(path.parent)
 

@@ -3,33 +3,61 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-import msgspec
 from rich.console import Console
 
-from dbdyno import store
 from dbdyno.engine import golden
 from dbdyno.host import leftovers, place
 from dbdyno.host.lock import HostLock
-from dbdyno.model import Block, Json, Plan, WorkloadUse, typed_json
+from dbdyno.model import Block, Plan, WorkloadUse
+from dbdyno.model.block_files import Order
 from dbdyno.run import blocks, site, starting_state
-from dbdyno.run.agent import wire
 from dbdyno.run.agent.files import Sender
 from dbdyno.run.agent.seat import Relayed
 from dbdyno.run.agent.upward import Upward
-from dbdyno.run.check import dry_run, host_checkup, prepared_json
+from dbdyno.run.agent.wire import (
+    Answer,
+    Begin,
+    Ceiling,
+    Check,
+    Checked,
+    CheckedUp,
+    CheckUp,
+    End,
+    Facts,
+    ForHost,
+    Hold,
+    LabRequest,
+    Measure,
+    MeasureCeiling,
+    Measured,
+    Nothing,
+    Open,
+    Opened,
+    PlanSent,
+    Rate,
+    ReadFacts,
+    Repeat,
+    Reply,
+    Result,
+    Say,
+)
+from dbdyno.run.check import dry_run, host_checkup
 from dbdyno.run.check.preflight import prepare
 from dbdyno.run.driver import ceiling
 from dbdyno.run.lab import Lab, Servers, Went
 from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import Leg, Pulse, Watch
 from dbdyno.store import Results, handover
+from dbdyno.store.file import read_struct_if_there
+from dbdyno.store.handover import Ends
 
+Value = TypeVar("Value")
 FOLDER = "agent"
 """Below the lab's data: what dyno on another host sent, and what was measured for it."""
 
@@ -37,33 +65,33 @@ FOLDER = "agent"
 class Told(Watch):
     """A watch whose lines and figures go to whoever asked."""
 
-    def __init__(self, send: Callable[[Json], None]) -> None:
+    def __init__(self, send: Callable[[Answer], None]) -> None:
         super().__init__([], Console(quiet=True), quiet=True)
         self._send = send
         self.ended: Callable[[], None] = lambda: None  # called at the end of each leg
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        self._send({"watch": "say", "text": text})
+        self._send(Say(text))
 
     def begin(self, title: str, leg: Leg) -> None:
         """A leg begins."""
-        self._send({"watch": "begin", "title": title, "leg": typed_json.packed(leg)})
+        self._send(Begin(title, leg))
 
     def rate(self, pulse: Pulse, arm: str = "") -> None:
         """How the step does."""
-        self._send({"watch": "rate", "pulse": typed_json.packed(pulse), "arm": arm})
+        self._send(Rate(pulse, arm))
 
     def end(self, text: str, *, alarm: bool = False) -> None:
         """The leg is over, and nothing is measured now."""
-        self._send({"watch": "end", "text": text, "alarm": alarm})
+        self._send(End(text, alarm))
         self.ended()
 
 
 class HostLab:
     """What an agent has been asked to hold: the host, a plan, servers that are up."""
 
-    def __init__(self, send: Callable[[Json], None], upward: Upward) -> None:
+    def __init__(self, send: Callable[[Reply | ForHost], None], upward: Upward) -> None:
         self._send_any = send
         self._upward = upward
         self._number = 0  # of the request that is being done
@@ -85,102 +113,98 @@ class HostLab:
         """The folder in which the plan's files lie as they do where they came from."""
         return self.root / "files"
 
-    def do(self, message: Json) -> Json:
-        """Does what a request asks; returns what was found. Raises DynoError."""
-        self._number = message["id"]
-        does: dict[str, Callable[[Json], Json]] = {
-            "hold": self._hold,
-            "facts": self._facts,
-            "checkup": self._checkup,
-            "check": self._check,
-            "open": self._open,
-            "ceiling": self._ceiling,
-            "measure": self._measure,
-            "repeat": self._repeat,
-        }
-        return does[message["do"]](message)
+    def do(self, number: int, request: LabRequest) -> Result:
+        """Fulfils the request of this number. Raises DynoError."""
+        self._number = number
+        match request:
+            case Hold():
+                return self._hold(request)
+            case ReadFacts():
+                return self._facts(request)
+            case CheckUp():
+                return self._check_up(request)
+            case Check():
+                return self._check(request)
+            case Open():
+                return self._open(request)
+            case MeasureCeiling():
+                return self._ceiling(request)
+            case Measure():
+                return self._measure(request)
+            case Repeat():
+                return self._repeat(request)
 
     def close(self) -> None:
         """Lets go of the host."""
         self._held.close()
 
-    def _send(self, message: Json) -> None:
-        self._send_any({"id": self._number, **message})
+    def _send(self, answer: Answer) -> None:
+        self._send_any(Reply(self._number, answer))
 
     # --- What is asked ---
 
-    def _hold(self, message: Json) -> Json:
+    def _hold(self, request: Hold) -> Nothing:
         """Takes the host for a plan, and ends what a dead lab left."""
-        self._held.enter_context(HostLock(plan=message["plan"], wait=message["wait"]))
+        self._held.enter_context(HostLock(plan=request.plan, wait=request.wait))
         leftovers.end_leftovers()
         shutil.rmtree(self.root / "results", ignore_errors=True)
-        return {}
+        return Nothing()
 
-    def _facts(self, message: Json) -> Json:
+    def _facts(self, request: ReadFacts) -> Facts:
         """The facts of this host, for a generator."""
         from dbdyno.host.observe import facts
 
-        host = facts.collect(place.data_root(), measure=message["measure"])
-        written: Json = msgspec.to_builtins(host)
-        return written
+        return Facts(facts.collect(place.data_root(), measure=request.measure))
 
-    def _checkup(self, message: Json) -> Json:
+    def _check_up(self, request: CheckUp) -> CheckedUp:
         """What the doctor needs to know of this host."""
-        plan = self._received(message) if message.get("plan") else None
-        found = host_checkup.check_up(plan, None, message.get("shared_buffers"))
-        return {
-            "facts": msgspec.to_builtins(found.facts),
-            "findings": [typed_json.packed(finding) for finding in found.findings],
-        }
+        plan = None if request.sent is None else self._received(request.sent)
+        return CheckedUp(host_checkup.check_up(plan, None, request.shared_buffers))
 
-    def _check(self, message: Json) -> Json:
+    def _check(self, request: Check) -> Checked:
         """What `dyno check` says of the plan's part here, and of the resources that it takes."""
-        plan = self._received(message)
-        prepared = prepare(plan, message["pinned"])
-        return {
-            "prepared": prepared_json.dump(prepared),
-            "resources": dry_run.of_resources(plan, prepared),
-        }
+        plan = self._received(request.sent)
+        prepared = prepare(plan, request.pinned)
+        return Checked(prepared, dry_run.of_resources(plan, prepared))
 
-    def _open(self, message: Json) -> Json:
+    def _open(self, request: Open) -> Opened:
         """Checks the plan's part on this host and makes the builds that it lacks."""
-        plan = self._received(message)
+        plan = self._received(request.sent)
         golden.sweep(starting_state.data_root(plan), plan.wal_dir)
-        self._plan, self._prepared = plan, blocks.ready(plan, message["pinned"], self._watch.say)
-        return {
-            "prepared": prepared_json.dump(self._prepared),
-            "facts": msgspec.to_builtins(blocks.host_facts(plan, self._prepared)),
-        }
+        self._plan, self._prepared = plan, blocks.ready(plan, request.pinned, self._watch.say)
+        return Opened(self._prepared, blocks.host_facts(plan, self._prepared))
 
-    def _received(self, message: Json) -> Plan:
+    def _received(self, sent: PlanSent) -> Plan:
         """The plan that was sent, with its files as if they lay where they came from."""
         shutil.rmtree(self.files_root, ignore_errors=True)
-        for name, content in message["files"].items():
-            wire.write_file(self.files_root / name.lstrip("/"), content)
-        plan: Plan = typed_json.unpacked(Plan, message["plan"])
-        if plan.path is not None:
-            plan = replace(plan, path=self.files_root / str(plan.path).lstrip("/"))
-        return plan
+        for name, file in sent.files.items():
+            path = self.files_root / name.lstrip("/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.content)
+            path.chmod(file.mode)
+        if sent.plan.path is None:
+            return sent.plan
+        return replace(sent.plan, path=self.files_root / str(sent.plan.path).lstrip("/"))
 
-    def _ceiling(self, message: Json) -> Json:
-        """What the load generator can do here."""
-        return ceiling.measure(message["connections"], message["threads"], message["cpus"])
+    def _ceiling(self, request: MeasureCeiling) -> Ceiling:
+        """The load generator's highest rates here."""
+        return Ceiling(ceiling.measure(request.connections, request.threads, request.cpus))
 
-    def _measure(self, message: Json) -> Json:
+    def _measure(self, request: Measure) -> Measured:
         """Takes arms through a workload; files follow the end of each step."""
-        plan, block = self._opened(), typed_json.unpacked(Block, message["block"])
-        lab = self._lab(plan, block, message)
-        use, arms = use_of(plan, message["workload"]), tuple(message["arms"])
-        self._went[use.title, arms] = went = self._sending(
-            block, lambda: site.Here().measure(lab, block, use, arms)
+        plan = self._opened()
+        lab, use = self._lab(plan, request), use_of(plan, request.workload)
+        self._went[use.title, request.arms] = went = self._sending(
+            request.block,
+            lambda: site.Here().measure(lab, request.block, use, request.arms),
         )
-        return {"failed": went.failed}
+        return Measured(went.failed)
 
-    def _repeat(self, message: Json) -> Json:
+    def _repeat(self, request: Repeat) -> Nothing:
         """Profiles what the judged runs could not."""
-        went = self._went.pop((message["workload"], tuple(message["arms"])))
-        self._sending(typed_json.unpacked(Block, message["block"]), went.repeat)
-        return {}
+        went = self._went.pop((request.workload, request.arms))
+        self._sending(request.block, went.repeat)
+        return Nothing()
 
     # --- How ---
 
@@ -188,23 +212,23 @@ class HostLab:
         assert self._plan is not None, "a plan is opened before its blocks"
         return self._plan
 
-    def _lab(self, plan: Plan, block: Block, message: Json) -> Lab:
+    def _lab(self, plan: Plan, request: Measure) -> Lab:
         assert self._prepared is not None
-        results = Results(self.root / "results" / plan.name, message["plan_json"])
-        mirror(results, message["blocks"], block.number)
+        results = Results(self.root / "results" / plan.name, request.plan_record)
+        mirror(results, request.blocks, request.block.number)
         return Lab(
             plan=plan,
             prepared=self._prepared,
             results=results,
             watch=self._watch,
-            through=message["through"],
+            through=request.through,
             servers=self._servers,
             generators=Relayed(plan.generator_hosts, self._upward)
             if plan.generator_hosts
             else None,
         )
 
-    def _sending(self, block: Block, work: Callable[[], Any]) -> Any:
+    def _sending(self, block: Block, work: Callable[[], Value]) -> Value:
         """Does the work and sends the files of the block: each step's when it has ended."""
         plan = self._opened()
         folder = self.root / "results" / plan.name / "blocks" / f"{block.number:03d}"
@@ -224,20 +248,21 @@ def use_of(plan: Plan, title: str) -> WorkloadUse:
     return next(use for use in plan.workloads if use.title == title)
 
 
-def mirror(results: Results, begun: Json, number: int) -> None:
+def mirror(results: Results, begun: Mapping[str, Ends], number: int) -> None:
     """Makes the folders of the result's blocks as they are where they came from, without runs.
 
-    `begun`: by folder what is known of the block (store.handover). So golden copies are known to be
-    of a block that counts, or not. The runs of the block `number` stay, if it is the same try.
+    `begun`: by folder what is known of the block. So golden copies are known to be of a block that
+    counts, or not. The runs of the block `number` stay, if it is the same try.
     """
     root = results.folder / "blocks"
     for folder in root.iterdir() if root.is_dir() else ():
-        order = begun.get(folder.name, {}).get("order.json")
-        if store.read_json_if_there(folder / "order.json") != order:
+        known = begun.get(folder.name)
+        order = read_struct_if_there(folder / "order.json", Order)
+        if known is None or order is None or order != known.order:
             shutil.rmtree(folder)
     for name, known in begun.items():
         folder = root / name
         handover.write_ends(folder, known)
         if name != f"{number:03d}":
-            for run in [one for one in folder.iterdir() if one.is_dir()]:
+            for run in [path for path in folder.iterdir() if path.is_dir()]:
                 shutil.rmtree(run)

@@ -10,32 +10,33 @@ from pathlib import Path
 from dbdyno.engine.access import PASSWORD
 from dbdyno.model import Json
 from dbdyno.model.error import DynoError
+from dbdyno.run.agent.wire import Command, Done, Failed, Generate, Line, Nothing, Reply
 from dbdyno.run.driver.loadgen import Generator
 
 
 class Loads:
     """The generators that run; each in a thread that passes on its lines."""
 
-    def __init__(self, send: Callable[[Json], None]) -> None:
+    def __init__(self, send: Callable[[Reply], None]) -> None:
         self._send = send
         self._generators: dict[int, Generator] = {}
         self._threads: list[threading.Thread] = []
         self._over = False
 
-    def begin(self, message: Json) -> None:
+    def begin(self, number: int, request: Generate) -> None:
         """Starts a generator with a job; its lines, and how it ended, are answers."""
-        thread = threading.Thread(target=self._run, args=(message,), daemon=True)
+        thread = threading.Thread(target=self._run, args=(number, request), daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def tell(self, message: Json) -> None:
-        """Has a generator do something: `say` names it. One that has ended does nothing."""
-        generator = self._generators.get(message["to"])
+    def command(self, command: Command) -> None:
+        """Gives a generator an order. One that has ended does nothing."""
+        generator = self._generators.get(command.number)
         if generator is None:
             return
-        match message["say"]:
+        match command.order:
             case "go":
-                generator.go(message.get("at_ns"))
+                generator.go(command.at_ns)
             case "pause":
                 generator.pause()
             case "resume":
@@ -55,25 +56,25 @@ class Loads:
         for thread in self._threads:
             thread.join()
 
-    def _run(self, message: Json) -> None:
-        number = message["id"]
-
+    def _run(self, number: int, request: Generate) -> None:
         def keep(line: str) -> None:
-            self._send({"id": number, "line": line.rstrip("\n")})
+            self._send(Reply(number, Line(line.rstrip("\n"))))
 
+        job, environment = request.job, {}
         try:
             with tempfile.TemporaryDirectory(prefix="dyno-load-") as folder:
-                job = with_certificate(message["job"], message.get("certificate"), Path(folder))
-                secrets = {PASSWORD: message["password"]} if message.get("password") else {}
-                with Generator(job, keep, cpus=message["cpus"], environment=secrets) as generator:
+                if request.secrets is not None:
+                    environment = {PASSWORD: request.secrets.password}
+                    job = with_certificate(job, request.secrets.certificate, Path(folder))
+                with Generator(job, keep, cpus=request.cpus, environment=environment) as generator:
                     self._generators[number] = generator
                     if self._over:
                         generator.hang_up()
                     for _ in generator.events():
                         pass
-            self._send({"id": number, "done": {}})
+            self._send(Reply(number, Done(Nothing())))
         except DynoError as error:
-            self._send({"id": number, "error": {"kind": "GeneratorError", "text": str(error)}})
+            self._send(Reply(number, Failed("GeneratorError", str(error))))
         finally:
             self._generators.pop(number, None)
 

@@ -9,7 +9,7 @@ import struct
 import time
 from pathlib import Path
 
-from dbdyno.model import Json
+from dbdyno.run.driver.interface import NetworkReading
 
 TRIPS = 3
 """Few, as MySQL shuts out a host of which many connections say nothing (max_connect_errors)."""
@@ -18,30 +18,27 @@ SIOCGIFADDR = 0x8915
 """Asks for an interface's IPv4 address (netdevice(7))."""
 
 
-def facts(address: str, port: int | None) -> Json:
-    """Of TCP to a server `round_trip_us`; of the interface `sent_bytes`, `received_bytes` so far.
+def reading(address: str, port: int | None) -> NetworkReading:
+    """The round trip to a server (`port` None: not measured), and what the interface has carried.
 
-    Null where it does not answer or is not asked (`port` None), or the interface is not known.
+    None where the server does not answer, or the interface is not known.
     """
-    sent, received = interface_bytes(address)
-    return {
-        "round_trip_us": None if port is None else round_trip_us(address, port),
-        "sent_bytes": sent,
-        "received_bytes": received,
-    }
+    sent_bytes, received_bytes = interface_bytes(address)
+    trip_us = None if port is None else round_trip_us(address, port)
+    return NetworkReading(trip_us, sent_bytes, received_bytes)
 
 
 def round_trip_us(address: str, port: int) -> float | None:
     """The shortest time in which a connection to the server came up: one round trip."""
-    found = []
+    trips_us = []
     for _ in range(TRIPS):
         begun_ns = time.monotonic_ns()
         try:
             with socket.create_connection((address, port), timeout=TRIP_S_MAX):
-                found.append((time.monotonic_ns() - begun_ns) / 1e3)
+                trips_us.append((time.monotonic_ns() - begun_ns) / 1e3)
         except OSError:
             return None
-    return min(found)
+    return min(trips_us)
 
 
 def interface_bytes(address: str) -> tuple[int | None, int | None]:
@@ -71,8 +68,8 @@ def own_address(address: str) -> str | None:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect((address, 9))
-        found: str = probe.getsockname()[0]
-        return found
+        own: str = probe.getsockname()[0]
+        return own
     return None
 
 
@@ -80,8 +77,8 @@ def _address_of(name: str) -> str | None:
     """The first IPv4 address of an interface."""
     with (
         contextlib.suppress(OSError),
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe,
     ):
         request = struct.pack("256s", name.encode()[:15])
-        return socket.inet_ntoa(fcntl.ioctl(asked.fileno(), SIOCGIFADDR, request)[20:24])
+        return socket.inet_ntoa(fcntl.ioctl(probe.fileno(), SIOCGIFADDR, request)[20:24])
     return None

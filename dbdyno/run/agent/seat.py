@@ -16,7 +16,24 @@ from dbdyno.model import Json, events
 from dbdyno.model.error import LabDied
 from dbdyno.run.agent.session import ROUND_TRIPS
 from dbdyno.run.agent.upward import Channel, Upward
-from dbdyno.run.driver.interface import END_TIMEOUT_S, Clock, GeneratorDied, Keep, Seat
+from dbdyno.run.agent.wire import (
+    ClockReading,
+    Failed,
+    Generate,
+    Line,
+    ReadClock,
+    ReadNetwork,
+    ResultOf,
+    result,
+)
+from dbdyno.run.driver.interface import (
+    END_TIMEOUT_S,
+    Clock,
+    GeneratorDied,
+    Keep,
+    NetworkReading,
+    Seat,
+)
 from dbdyno.run.driver.loadgen import refuse_foreign
 
 ANSWER_S_MAX = 60.0
@@ -34,18 +51,18 @@ class Relayed:
         """As Generators.seats."""
         return [self._seat(host, server) for host in self._hosts]
 
-    def network(self, server: Server, *, trip: bool) -> dict[str, Json]:
+    def network(self, server: Server, *, trip: bool) -> dict[str, NetworkReading]:
         """As Generators.network."""
         address = server.load_address
         assert address is not None, "a server that other hosts reach has an address"
-        asked = {"address": address.host, "port": address.port if trip else None}
-        channels = {host: self._upward.ask(host, "network", asked) for host in self._hosts}
-        return {host: answer(channel)["done"] for host, channel in channels.items()}
+        request = ReadNetwork(address.host, address.port if trip else None)
+        channels = {host: self._upward.ask(host, request) for host in self._hosts}
+        return {host: only(channel, NetworkReading) for host, channel in channels.items()}
 
     def _seat(self, host: str, server: Server) -> Seat:
         def start(job: Json, keep: Keep, cpus: str | None) -> RelayedGenerator:
-            asked = {"job": job, "cpus": cpus, **(server.access_secrets() or {})}
-            return RelayedGenerator(self._upward.ask(host, "generate", asked), keep)
+            request = Generate(job, cpus, server.access_secrets())
+            return RelayedGenerator(self._upward.ask(host, request), keep)
 
         return Seat(name=host, clock=clock(self._upward, host), start=start)
 
@@ -56,20 +73,19 @@ def clock(upward: Upward, host: str) -> Clock:
     The reading lies between sending and hearing, so half of the round trip bounds what is wrong
     (Cristian, "Probabilistic clock synchronization", 1989).
     """
-    found = []
+    clocks = []
     for _ in range(ROUND_TRIPS):
         sent_ns = time.monotonic_ns()
-        there_ns = answer(upward.ask(host, "clock", {}))["done"]["mono_ns"]
-        heard_ns = time.monotonic_ns()
-        half_ns = (heard_ns - sent_ns) // 2
-        found.append(Clock(offset_ns=there_ns - sent_ns - half_ns, bound_ns=half_ns + 1))
-    return min(found, key=lambda one: one.bound_ns)
+        there_ns = only(upward.ask(host, ReadClock()), ClockReading).mono_ns
+        half_ns = (time.monotonic_ns() - sent_ns) // 2
+        clocks.append(Clock(offset_ns=there_ns - sent_ns - half_ns, bound_ns=half_ns + 1))
+    return min(clocks, key=lambda clock: clock.bound_ns)
 
 
-def answer(channel: Channel) -> Json:
-    """The only answer to a question. Raises LabDied where none comes."""
+def only(channel: Channel, form: type[ResultOf]) -> ResultOf:
+    """The result in the only answer to a request. Raises LabDied where none comes."""
     try:
-        return channel.answer(ANSWER_S_MAX)
+        return result(channel.answer(ANSWER_S_MAX), form, channel.host)
     except Empty:
         raise LabDied(f"host {channel.host}: no answer within {ANSWER_S_MAX:g} s") from None
 
@@ -97,40 +113,40 @@ class RelayedGenerator:
         """What it says, to its end. Raises GeneratorDied where that is no good one."""
         while not self._over:
             try:
-                message = self._channel.answer()
+                answer = self._channel.answer()
             except LabDied as error:
                 self._over = True
                 raise GeneratorDied(str(error)) from error
-            if "line" in message:
-                yield message["line"]
+            if isinstance(answer, Line):
+                yield answer.text
                 continue
             self._over = True
-            if "error" in message:
-                raise GeneratorDied(message["error"]["text"])
+            if isinstance(answer, Failed):
+                raise GeneratorDied(answer.text)
 
     def go(self, at_ns: int | None = None) -> None:
         """As TimedRunning.go."""
-        self._channel.tell({"say": "go", "at_ns": at_ns})
+        self._channel.command("go", at_ns)
 
     def pause(self) -> None:
         """As Running.pause."""
-        self._channel.tell({"say": "pause"})
+        self._channel.command("pause")
 
     def resume(self) -> None:
         """As Running.resume."""
-        self._channel.tell({"say": "resume"})
+        self._channel.command("resume")
 
     def stop(self) -> None:
         """As Running.stop."""
-        self._channel.tell({"say": "stop"})
+        self._channel.command("stop")
 
     def hang_up(self) -> None:
         """As Running.hang_up."""
-        self._channel.tell({"say": "hang_up"})
+        self._channel.command("hang_up")
 
     def kill(self) -> None:
         """As Running.kill."""
-        self._channel.tell({"say": "kill"})
+        self._channel.command("kill")
 
     def __enter__(self) -> Self:
         return self
@@ -147,13 +163,13 @@ class RelayedGenerator:
         while not self._over:
             left_s = until_s - time.monotonic()
             try:
-                message = self._channel.answer(max(0.1, left_s))
+                answer = self._channel.answer(max(0.1, left_s))
             except Empty:
                 self.kill()
                 continue
             except LabDied:
                 return
-            if "line" in message:
-                self._keep(message["line"])
+            if isinstance(answer, Line):
+                self._keep(answer.text)
             else:
                 self._over = True

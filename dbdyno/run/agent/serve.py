@@ -7,7 +7,6 @@ the agent stops what it started and ends.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -17,12 +16,30 @@ import traceback
 from queue import SimpleQueue
 from typing import BinaryIO
 
-from dbdyno.model import Json
 from dbdyno.model.error import DynoError
 from dbdyno.run.agent import network, wire
 from dbdyno.run.agent.lab import HostLab
 from dbdyno.run.agent.load import Loads
 from dbdyno.run.agent.upward import Upward
+from dbdyno.run.agent.wire import (
+    Alive,
+    Ask,
+    ClockReading,
+    Command,
+    Done,
+    Failed,
+    FromAgent,
+    Generate,
+    Hello,
+    LabRequest,
+    ReadClock,
+    ReadNetwork,
+    Reply,
+    Request,
+    Result,
+    Stop,
+    ToAgent,
+)
 
 
 class Wire:
@@ -33,11 +50,11 @@ class Wire:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._queue: SimpleQueue[Json | None] = SimpleQueue()
+        self._queue: SimpleQueue[Hello | FromAgent | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="wire", daemon=True)
         self._thread.start()
 
-    def send(self, message: Json) -> None:
+    def send(self, message: Hello | FromAgent) -> None:
         """Has a message sent; returns at once."""
         self._queue.put(message)
 
@@ -61,7 +78,7 @@ class Agent:
     def __init__(self, requests: BinaryIO, out: Wire) -> None:
         self._requests = requests
         self._out = out
-        self._work: SimpleQueue[Json | None] = SimpleQueue()
+        self._work: SimpleQueue[tuple[int, LabRequest] | None] = SimpleQueue()
         self._heard_s = time.monotonic()
         self._busy = threading.Event()  # while the main thread does something that can be stopped
         self._over = threading.Event()
@@ -71,12 +88,12 @@ class Agent:
 
     def run(self) -> None:
         """Serves requests until the input ends; nothing that was started goes on afterwards."""
-        for work in (self._read, self._listen_for_silence):
-            threading.Thread(target=work, daemon=True).start()
-        self._out.send(wire.hello())
+        for listen in (self._read, self._listen_for_silence):
+            threading.Thread(target=listen, daemon=True).start()
+        self._out.send(Hello.now())
         try:
-            while (message := self._work.get()) is not None and not self._over.is_set():
-                self._do(message)
+            while (work := self._work.get()) is not None and not self._over.is_set():
+                self._do(*work)
         except KeyboardInterrupt:
             pass
         finally:
@@ -84,59 +101,64 @@ class Agent:
             self.loads.end()
             self.lab.close()
 
-    def _do(self, message: Json) -> None:
-        """Does what is asked, and answers."""
-        number = message["id"]
+    def _do(self, number: int, request: LabRequest) -> None:
+        """Does what a request asks for, and answers."""
         try:
             try:
                 self._busy.set()
-                found = self.lab.do(message)
+                result = self.lab.do(number, request)
             finally:
                 self._busy.clear()
-            self._out.send({"id": number, "done": found})
+            self._done(number, result)
         except KeyboardInterrupt:
-            self._out.send({"id": number, "error": {"kind": "HostError", "text": "stopped"}})
+            self._out.send(Reply(number, Failed("HostError", "stopped")))
             if self._over.is_set():
                 raise
         except DynoError as error:
-            told = wire.error_json(error, str(self.lab.files_root))
-            self._out.send({"id": number, "error": told})
+            self._out.send(Reply(number, wire.failed(error, str(self.lab.files_root))))
         except Exception as error:  # a mistake of ours: whoever asked has to see it
             text = f"{error!r}: {''.join(traceback.format_exception(error)[-2:])}"
-            self._out.send(
-                {"id": number, "error": {"kind": "LabDied", "text": " ".join(text.split())}}
-            )
+            self._out.send(Reply(number, Failed("LabDied", " ".join(text.split()))))
+
+    def _done(self, number: int, result: Result) -> None:
+        self._out.send(Reply(number, Done(result)))
 
     # --- Its threads ---
 
     def _read(self) -> None:
         for line in self._requests:
             self._heard_s = time.monotonic()
-            self._take(json.loads(line))
+            try:
+                self._take(wire.read_to_agent(line))
+            except wire.Unreadable as error:
+                sys.stderr.write(f"dyno agent: this is no message of dyno: {error}\n")
+                break
         self.end()
 
-    def _take(self, message: Json) -> None:
+    def _take(self, message: ToAgent) -> None:
         """Answers at once what must not wait; the rest is for the main thread."""
-        if "of" in message:
-            self.upward.take(message)
-        elif "to" in message:
-            self.loads.tell(message)
-        else:
-            match message["do"]:
-                case "alive":
-                    pass
-                case "clock":
-                    told = {"mono_ns": time.monotonic_ns()}
-                    self._out.send({"id": message["id"], "done": told})
-                case "network":
-                    told = network.facts(message["address"], message["port"])
-                    self._out.send({"id": message["id"], "done": told})
-                case "generate":
-                    self.loads.begin(message)
-                case "stop":
-                    self._interrupt()
-                case _:
-                    self._work.put(message)
+        match message:
+            case Alive():
+                pass
+            case Stop():
+                self._interrupt()
+            case Reply():
+                self.upward.take(message)
+            case Command():
+                self.loads.command(message)
+            case Ask():
+                self._begin(message.number, message.request)
+
+    def _begin(self, number: int, request: Request) -> None:
+        match request:
+            case ReadClock():
+                self._done(number, ClockReading(time.monotonic_ns()))
+            case ReadNetwork():
+                self._done(number, network.reading(request.address, request.port))
+            case Generate():
+                self.loads.begin(number, request)
+            case _:
+                self._work.put((number, request))
 
     def _listen_for_silence(self) -> None:
         while not self._over.wait(wire.ALIVE_EVERY_S):

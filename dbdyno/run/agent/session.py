@@ -6,7 +6,6 @@ One connection carries everything. One thread reads the answers, another sends s
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shlex
 import subprocess
@@ -14,15 +13,32 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 from dbdyno import __version__
-from dbdyno.model import Host, Json
-from dbdyno.model.error import HostError, LabDied
+from dbdyno.model import Host
+from dbdyno.model.error import HostError
 from dbdyno.run.agent import wire
+from dbdyno.run.agent.wire import (
+    LAST,
+    Alive,
+    Answer,
+    Ask,
+    Command,
+    ForHost,
+    Hear,
+    Hello,
+    Lost,
+    Reply,
+    Request,
+    ResultOf,
+    Stop,
+    ToAgent,
+    result,
+)
 
 SSH = "DYNO_SSH"
 """An environment variable: the words that stand for `ssh`, such as `ssh -F my_config`."""
@@ -46,13 +62,6 @@ CLOCKS_APART_S_MAX = 2.0
 STDERR_LINES_MAX = 20
 ROUND_TRIPS = 20
 
-Hear = Callable[[Json], None]
-"""Takes a message that belongs to a request."""
-
-
-class HostLost(LabDied):
-    """The connection to a host broke while something was asked of it."""
-
 
 class Unreachable(HostError):
     """No agent comes up on a host, which may be for now alone."""
@@ -73,7 +82,7 @@ class Session:
         self._lock = threading.Lock()
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES_MAX)
         self._ended = threading.Event()
-        self._hello: SimpleQueue[Json] = SimpleQueue()
+        self._hello: SimpleQueue[Hello | Lost] = SimpleQueue()
         self._process = subprocess.Popen(
             words_of(host),
             stdin=subprocess.PIPE,
@@ -106,52 +115,50 @@ class Session:
 
     # --- What is asked ---
 
-    def request(self, do: str, fields: Json, hear: Hear = lambda message: None) -> Json:
+    def request(
+        self, request: Request, form: type[ResultOf], hear: Hear = lambda answer: None
+    ) -> ResultOf:
         """Has the agent do something and waits for its end; `hear` gets what comes on the way.
 
-        Returns what was found. Raises the agent's DynoError, and HostLost. An interruption has it
-        stop, waits until it has, and passes through.
+        Returns the result, which is of type `form`. Raises the agent's DynoError, and LabDied where
+        the host is lost. An interruption has the agent stop, waits until it has, and passes
+        through.
         """
-        inbox: SimpleQueue[Json] = SimpleQueue()
-        number = self.ask(do, fields, inbox.put)
+        inbox: SimpleQueue[Answer] = SimpleQueue()
+        number = self.ask(request, inbox.put)
         try:
-            return self._outcome(inbox, hear)
+            return result(self._last_of(inbox, hear), form, self.host.name)
         except KeyboardInterrupt:
-            self.send({"do": "stop"})
-            with contextlib.suppress(LabDied, HostError, Empty):
-                self._outcome(inbox, lambda message: None, STOP_S_MAX)
+            self.send(Stop())
+            with contextlib.suppress(Empty):
+                self._last_of(inbox, lambda answer: None, STOP_S_MAX)
             raise
         finally:
             self._sinks.pop(number, None)
 
-    def _outcome(self, inbox: SimpleQueue[Json], hear: Hear, limit_s: float | None = None) -> Json:
-        while True:
-            message = inbox.get(timeout=limit_s)
-            if "done" in message:
-                found: Json = message["done"]
-                return found
-            if "lost" in message:
-                raise HostLost(f"host {self.host.name}: {message['lost']}")
-            if "error" in message:
-                raise wire.error_of(message["error"], self.host.name)
-            hear(message)
+    def _last_of(
+        self, inbox: SimpleQueue[Answer], hear: Hear, limit_s: float | None = None
+    ) -> Answer:
+        while not isinstance(answer := inbox.get(timeout=limit_s), LAST):
+            hear(answer)
+        return answer
 
-    def ask(self, do: str, fields: Json, hear: Hear) -> int:
-        """Asks and returns at once: the number by which more is said. `hear` gets all answers.
+    def ask(self, request: Request, hear: Hear) -> int:
+        """Sends a request and returns its number at once; `hear` gets all answers.
 
-        It is called by the thread that reads; the last message has `done`, `error` or `lost`.
+        The thread that reads calls it; the last answer is one of LAST.
         """
         with self._lock:
             self._last += 1
             number = self._last
         self._sinks[number] = hear
         if self.lost is not None:
-            hear({"lost": self.lost})
+            hear(Lost(self.lost))
         else:
-            self.send({"do": do, "id": number, **fields})
+            self.send(Ask(number, request))
         return number
 
-    def send(self, message: Json) -> None:
+    def send(self, message: ToAgent) -> None:
         """Sends a message, unless the connection is broken: whoever waits hears of that."""
         assert self._process.stdin is not None
         with self._lock, contextlib.suppress(OSError, ValueError):
@@ -174,18 +181,18 @@ class Session:
 
     # --- Its beginning ---
 
-    def _first(self) -> Json:
+    def _first(self) -> Hello:
         """The agent's first message. Raises HostError where none comes, with ssh's reason."""
         try:
-            message = self._hello.get(timeout=HELLO_S_MAX)
+            hello = self._hello.get(timeout=HELLO_S_MAX)
         except Empty:
             raise HostError(
                 f"hosts.{self.host.name}: no answer from {named(self.host)} within "
                 f"{HELLO_S_MAX:g} s: look whether its login shell prints or waits for something"
             ) from None
-        if "lost" in message:
+        if isinstance(hello, Lost):
             raise Unreachable(f"hosts.{self.host.name}: {self._unreached()}")
-        return message
+        return hello
 
     def _unreached(self) -> str:
         """Why no agent came up, and what to do, from how ssh ended."""
@@ -201,20 +208,20 @@ class Session:
             "password, then run the same command"
         )
 
-    def _check(self, hello: Json) -> None:
+    def _check(self, hello: Hello) -> None:
         """Raises HostError where the agent is of another version, or its wall clock differs."""
         name, where = self.host.name, named(self.host)
-        if hello.get("agent") != wire.PROTOCOL or hello.get("version") != __version__:
+        if hello.agent != wire.PROTOCOL or hello.version != __version__:
             raise HostError(
-                f"hosts.{name}: {where} has dyno {hello.get('version')}, this is {__version__}: "
+                f"hosts.{name}: {where} has dyno {hello.version}, this is {__version__}: "
                 f"{remedy(self.host)}"
             )
-        if hello.get("code") != wire.code():
+        if hello.code != wire.code():
             raise HostError(
                 f"hosts.{name}: {where} has another build of dyno {__version__}: "
                 f"{remedy(self.host)}"
             )
-        apart_s = (hello["unix_ns"] - time.time_ns()) / 1e9
+        apart_s = (hello.unix_ns - time.time_ns()) / 1e9
         if abs(apart_s) > CLOCKS_APART_S_MAX:
             raise HostError(
                 f"hosts.{name}: the clock of {where} is {abs(apart_s):,.1f} s "
@@ -232,56 +239,65 @@ class Session:
     def _live(self) -> None:
         """Says that we are there, as long as we are."""
         while not self._ended.wait(wire.ALIVE_EVERY_S):
-            self.send({"do": "alive"})
+            self.send(Alive())
 
     def _read(self) -> None:
         """Takes what the agent sends, until it ends; then everybody who waits hears of it."""
         assert self._process.stdout is not None
         with self._process.stdout as stream:
-            for line in stream:
-                try:
-                    message = json.loads(line)
-                except ValueError:  # what a login shell prints before, or a line that was cut off
-                    self._stderr.append(line.decode(errors="replace").rstrip())
-                    continue
-                self._take(message)
+            broken = self._take_all(stream)
+        if broken is not None:
+            self._process.kill()
         self._process.wait()
         self._threads[0].join()
-        self.lost = self._why_lost()
-        self._hello.put({"lost": self.lost})
+        self.lost = broken or self._why_lost()
+        self._hello.put(Lost(self.lost))
         for hear in list(self._sinks.values()):
-            hear({"lost": self.lost})
+            hear(Lost(self.lost))
+
+    def _take_all(self, stream: IO[bytes]) -> str | None:
+        """Takes messages to the end of the stream; else why what came is none."""
+        for line in stream:
+            try:
+                self._hello.put(wire.read_hello(line))
+                break
+            except wire.Unreadable:  # what a login shell prints before
+                self._stderr.append(line.decode(errors="replace").rstrip())
+        for line in stream:
+            if not line.endswith(b"\n"):  # the connection broke
+                break
+            try:
+                self._take(wire.read_from_agent(line))
+            except wire.Unreadable as error:
+                return f"it sent what is no message of dyno {__version__}: {error}"
+        return None
 
     def _why_lost(self) -> str:
         said = last_line(self._stderr)
         ending = f": {said}" if said else ""
         return f"the connection broke (ssh ended with {self._process.returncode}{ending})"
 
-    def _take(self, message: Json) -> None:
-        if "agent" in message:
-            self._hello.put(message)
-        elif "for" in message:
-            self._pass_on(message)
-        elif (hear := self._sinks.get(message["id"])) is not None:
-            hear(message)
+    def _take(self, message: Reply | ForHost) -> None:
+        if isinstance(message, ForHost):
+            self._pass_on(self.others[message.host], message.message)
+        elif (hear := self._sinks.get(message.number)) is not None:
+            hear(message.answer)
 
-    def _pass_on(self, message: Json) -> None:
+    def _pass_on(self, other: Session, message: Ask | Command) -> None:
         """Passes on what its agent asks of another host, and the answers back."""
-        host = str(message.pop("for"))
-        other = self.others[host]
-        if "to" in message:
-            known = self._relayed.get(message["to"])
+        number = message.number
+        if isinstance(message, Command):
+            known = self._relayed.get(number)
             if known is not None:
-                other.send(message | {"to": known[1]})
+                other.send(Command(known[1], message.order, message.at_ns))
             return
-        number, do = int(message.pop("id")), str(message.pop("do"))
 
-        def back(answer: Json) -> None:
-            if not answer.keys().isdisjoint(wire.LAST):
+        def back(answer: Answer) -> None:
+            if isinstance(answer, LAST):
                 self._relayed.pop(number, None)
-            self.send({key: value for key, value in answer.items() if key != "id"} | {"of": number})
+            self.send(Reply(number, answer))
 
-        self._relayed[number] = (other, other.ask(do, message, back))
+        self._relayed[number] = (other, other.ask(message.request, back))
 
 
 def last_line(said: Sequence[str]) -> str:

@@ -10,26 +10,50 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from dbdyno import workload
-from dbdyno.doctor import Finding
-from dbdyno.model import Block, Host, Json, Plan, WorkloadUse, typed_json
+from dbdyno.model import Block, Host, Json, Plan, WorkloadUse
 from dbdyno.model.error import PlanError
 from dbdyno.model.host_facts import HostFacts
-from dbdyno.run.agent import wire
 from dbdyno.run.agent.files import Receiver
 from dbdyno.run.agent.session import Session, Unreachable
-from dbdyno.run.check import prepared_json
+from dbdyno.run.agent.wire import (
+    Answer,
+    Begin,
+    Ceiling,
+    Check,
+    Checked,
+    CheckedUp,
+    CheckUp,
+    End,
+    Facts,
+    File,
+    Hold,
+    Measure,
+    MeasureCeiling,
+    Measured,
+    Nothing,
+    Open,
+    Opened,
+    Piece,
+    PlanSent,
+    Rate,
+    ReadFacts,
+    Repeat,
+    ResultOf,
+    Say,
+    placed,
+)
 from dbdyno.run.check.host_checkup import Checkup
 from dbdyno.run.lab import Lab
 from dbdyno.run.prepared import Prepared
-from dbdyno.run.progress import Leg, Pulse, Watch
+from dbdyno.run.progress import Watch
 from dbdyno.store import handover
 
 AGAIN_S_MAX = 120.0
 """How long a host that was lost is tried again before the plan is given up for now."""
 AGAIN_EVERY_S = 3.0
+FILE_BYTES_MAX = 16 << 20
+"""Of a file that goes along with a plan."""
 
 
 @dataclass(kw_only=True)
@@ -51,10 +75,9 @@ class Hosts:
             return known
         if known is not None:
             known.close()
-        found = Session(self.hosts[name])
-        self.sessions[name] = found
-        found.others = self.sessions
-        return found
+        self.sessions[name] = session = Session(self.hosts[name])
+        session.others = self.sessions
+        return session
 
     def session_again(self, name: str) -> Session:
         """The same, tried for a while where the host was lost. Raises HostError."""
@@ -91,17 +114,13 @@ class There:
     def check(self, pinned: Json | None) -> tuple[Prepared, list[str]]:
         """What `dyno check` finds there, and in words what it takes. Raises DynoError."""
         session = self.hosts.session(self.name)
-        found = session.request("check", sent(self.plan) | {"pinned": pinned})
-        lines = [f"{self.name}: {line}" for line in found["resources"]]
-        return prepared_json.load(found["prepared"]), lines
+        checked = session.request(Check(sent(self.plan), pinned), Checked)
+        return checked.prepared, [f"{self.name}: {line}" for line in checked.resources]
 
     def check_up(self, shared_buffers: str | None) -> Checkup:
         """What the doctor finds there. Raises DynoError."""
-        asked = (sent(self.plan) if self.plan.arms else {}) | {"shared_buffers": shared_buffers}
-        found = self.hosts.session(self.name).request("checkup", asked)
-        findings = tuple(typed_json.unpacked(Finding, finding) for finding in found["findings"])
-        facts = msgspec.convert(found["facts"], HostFacts)
-        return Checkup(facts=facts, findings=findings)
+        request = CheckUp(sent(self.plan) if self.plan.arms else None, shared_buffers)
+        return self.hosts.session(self.name).request(request, CheckedUp).checkup
 
     def open(self, pinned: Json | None, watch: Watch) -> tuple[Prepared | None, HostFacts]:
         """Takes the host, and checks the plan's part there; also the host's facts.
@@ -110,16 +129,14 @@ class There:
         """
         self.pinned = pinned
         session = self.hosts.session_again(self.name)
-        session.request("hold", {"plan": self.plan.name, "wait": self.wait})
+        session.request(Hold(self.plan.name, self.wait), Nothing)
         if not self.plan.arms:
             self._opened = session
-            facts = session.request("facts", {"measure": self.measures})
-            return None, msgspec.convert(facts, HostFacts)
-        found = session.request(
-            "open", sent(self.plan) | {"pinned": pinned}, hear=Hearing(self.name, watch).take
-        )
+            return None, session.request(ReadFacts(self.measures), Facts).facts
+        hear = Hearing(self.name, watch).take
+        opened = session.request(Open(sent(self.plan), pinned), Opened, hear)
         self._opened = session
-        return prepared_json.load(found["prepared"]), msgspec.convert(found["facts"], HostFacts)
+        return opened.prepared, opened.facts
 
     def ready(self, watch: Watch) -> Session:
         """The session in which the plan is open; opened again where the host was lost.
@@ -136,30 +153,26 @@ class There:
 
     def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Json:
         """As Site.ceiling."""
-        asked = {
-            "connections": dict(connections),
-            "threads": lab.plan.threads,
-            "cpus": lab.plan.placement.generator_cpus,
-        }
-        return self.ready(lab.watch).request("ceiling", asked)
+        cpus = lab.plan.placement.generator_cpus
+        request = MeasureCeiling(connections, lab.plan.threads, cpus)
+        return self.ready(lab.watch).request(request, Ceiling).ceiling
 
     def measure(self, lab: Lab, block: Block, use: WorkloadUse, arms: Sequence[str]) -> WentThere:
         """As Site.measure. Raises LabDied where the host is lost."""
-        asked = {
-            "block": typed_json.packed(block),
-            "workload": use.title,
-            "arms": list(arms),
-            "through": lab.through,
-            "plan_json": lab.results.plan,
-            "blocks": {
-                one.path.name: handover.ends(one) for one in lab.results.blocks() if not one.void
-            },
-        }
+        begun = [known for known in lab.results.blocks() if not known.void]
+        request = Measure(
+            block=block,
+            workload=use.title,
+            arms=tuple(arms),
+            through=lab.through,
+            plan_record=lab.results.plan,
+            blocks={known.path.name: handover.ends(known) for known in begun},
+        )
         session = self.ready(lab.watch)
         for host in self.generators:
             host.ready(lab.watch)
-        found = heard(session, "measure", asked, lab, block)
-        return WentThere(failed=found["failed"], session=session, lab=lab, block=block, asked=asked)
+        failed = heard(session, request, Measured, lab).failed
+        return WentThere(failed=failed, session=session, lab=lab, request=request)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,14 +182,14 @@ class WentThere:
     failed: int
     session: Session
     lab: Lab
-    block: Block
-    asked: Json
+    request: Measure
 
     def repeat(self) -> None:
         """As Went.repeat; what the host no longer knows, as it was lost, is not profiled."""
         if self.session.lost is None and self.lab.plan.observe.profile is not None:
-            asked = {key: self.asked[key] for key in ("block", "workload", "arms")}
-            heard(self.session, "repeat", asked, self.lab, self.block)
+            measured = self.request
+            request = Repeat(measured.block, measured.workload, measured.arms)
+            heard(self.session, request, Nothing, self.lab)
 
 
 class Hearing:
@@ -187,41 +200,54 @@ class Hearing:
         self._watch = watch
         self._receiver = receiver
 
-    def take(self, message: Json) -> None:
-        """Takes a message of a request."""
-        if "file" in message:
-            assert self._receiver is not None
-            self._receiver.take(message)
-            return
-        match message["watch"]:
-            case "say":
-                self._watch.say(f"{self._host}: {message['text']}")
-            case "begin":
-                self._watch.begin(message["title"], typed_json.unpacked(Leg, message["leg"]))
-            case "rate":
-                self._watch.rate(typed_json.unpacked(Pulse, message["pulse"]), message["arm"])
-            case "end":
-                self._watch.end(message["text"], alarm=message["alarm"])
+    def take(self, answer: Answer) -> None:
+        """Takes an answer on the way to the last one."""
+        match answer:
+            case Piece():
+                assert self._receiver is not None
+                self._receiver.take(answer)
+            case Say():
+                self._watch.say(f"{self._host}: {answer.text}")
+            case Begin():
+                self._watch.begin(answer.title, answer.leg)
+            case Rate():
+                self._watch.rate(answer.pulse, answer.arm)
+            case End():
+                self._watch.end(answer.text, alarm=answer.alarm)
 
 
-def heard(session: Session, do: str, asked: Json, lab: Lab, block: Block) -> Json:
+def heard(session: Session, request: Measure | Repeat, form: type[ResultOf], lab: Lab) -> ResultOf:
     """Has an agent measure; its files are in the block's folder afterwards."""
     folder = next(
-        one.path for one in lab.results.blocks() if one.number == block.number and not one.void
+        block.path
+        for block in lab.results.blocks()
+        if block.number == request.block.number and not block.void
     )
     receiver = Receiver(folder, session.host.name)
     try:
-        return session.request(do, asked, Hearing(session.host.name, lab.watch, receiver).take)
+        hearing = Hearing(session.host.name, lab.watch, receiver)
+        return session.request(request, form, hearing.take)
     finally:
         receiver.clear()
 
 
-def sent(plan: Plan) -> Json:
+def sent(plan: Plan) -> PlanSent:
     """A plan with the files that it names, by their paths here. Raises PlanError."""
-    return {
-        "plan": wire.plan_json(plan),
-        "files": {str(path.absolute()): wire.file_json(path) for path in files(plan)},
-    }
+    return PlanSent(placed(plan), {str(path.absolute()): file(path) for path in files(plan)})
+
+
+def file(path: Path) -> File:
+    """A file with its mode. Raises PlanError where it cannot be read, or is too large to send."""
+    try:
+        content, mode = path.read_bytes(), path.stat().st_mode & 0o777
+    except OSError as reason:
+        raise PlanError(f"{path}: cannot be read: {reason.strerror}") from None
+    if len(content) > FILE_BYTES_MAX:
+        raise PlanError(
+            f"{path}: has {len(content):,} bytes, which is too much to send with a plan: put it "
+            "on the host, and name it by its path there"
+        )
+    return File(content, mode)
 
 
 def files(plan: Plan) -> Iterator[Path]:
@@ -235,7 +261,7 @@ def files(plan: Plan) -> Iterator[Path]:
         own = (plan.path.parent / word for word in words if not word.startswith("/"))
         yield from (path for path in own if path.is_file())
     for use in plan.workloads:
-        for name in (use.name, *(one for script in (use.scripts or {}).values() for one in script)):
+        for name in (use.name, *(name for names in (use.scripts or {}).values() for name in names)):
             if Path(name).is_absolute():
                 raise PlanError(
                     f"`{name}` is not there on another host: name it by a path from the plan's "

@@ -6,59 +6,68 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from dbdyno.model import Json
 from dbdyno.model.error import LabDied
-from dbdyno.run.agent import wire
+from dbdyno.run.agent.wire import (
+    LAST,
+    Answer,
+    Ask,
+    Command,
+    ForHost,
+    Lost,
+    Order,
+    Reply,
+    Request,
+)
 
 
 class Channel:
     """One request to another host: what is said to it, and what it answers."""
 
-    def __init__(self, host: str, number: int, send: Callable[[Json], None]) -> None:
+    def __init__(self, host: str, number: int, send: Callable[[ForHost], None]) -> None:
         self.host = host
         self.number = number
-        self.answers: SimpleQueue[Json] = SimpleQueue()
+        self.answers: SimpleQueue[Answer] = SimpleQueue()
         self._send = send
 
-    def tell(self, message: Json) -> None:
-        """Says more to it."""
-        self._send({"for": self.host, "to": self.number, **message})
+    def command(self, order: Order, at_ns: int | None = None) -> None:
+        """Gives the generator that was started an order."""
+        self._send(ForHost(self.host, Command(self.number, order, at_ns)))
 
-    def answer(self, limit_s: float | None = None) -> Json:
+    def answer(self, limit_s: float | None = None) -> Answer:
         """The next answer. Raises LabDied where the host is lost, queue.Empty after `limit_s`."""
-        message = self.answers.get(timeout=limit_s)
-        if "lost" in message:
-            raise LabDied(f"host {self.host}: {message['lost']}")
-        return message
+        answer = self.answers.get(timeout=limit_s)
+        if isinstance(answer, Lost):
+            raise LabDied(f"host {self.host}: {answer.reason}")
+        return answer
 
 
 class Upward:
     """The channels of an agent."""
 
-    def __init__(self, send: Callable[[Json], None]) -> None:
+    def __init__(self, send: Callable[[ForHost], None]) -> None:
         self._send = send
         self._channels: dict[int, Channel] = {}
         self._last = 0
         self._lock = threading.Lock()
 
-    def ask(self, host: str, do: str, fields: Json) -> Channel:
+    def ask(self, host: str, request: Request) -> Channel:
         """Asks another host to do something; returns at once."""
         with self._lock:
             self._last += 1
             channel = Channel(host, self._last, self._send)
             self._channels[channel.number] = channel
-        self._send({"for": host, "id": channel.number, "do": do, **fields})
+        self._send(ForHost(host, Ask(channel.number, request)))
         return channel
 
-    def take(self, message: Json) -> None:
+    def take(self, reply: Reply) -> None:
         """Takes an answer that was passed back."""
-        channel = self._channels.get(message["of"])
+        channel = self._channels.get(reply.number)
         if channel is not None:
-            if not message.keys().isdisjoint(wire.LAST):
-                del self._channels[message["of"]]
-            channel.answers.put(message)
+            if isinstance(reply.answer, LAST):
+                del self._channels[reply.number]
+            channel.answers.put(reply.answer)
 
     def lose(self, reason: str) -> None:
         """Nobody passes anything on any more: all who wait hear why."""
         for channel in list(self._channels.values()):
-            channel.answers.put({"lost": reason})
+            channel.answers.put(Lost(reason))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TypeVar
 
 from dbdyno.engine import golden
 from dbdyno.host import leftovers
@@ -24,6 +25,8 @@ from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import Watch
 from dbdyno.store import Results
 from dbdyno.store.folder_lock import FolderLock
+
+Value = TypeVar("Value")
 
 
 def is_needed(plan: Plan) -> bool:
@@ -192,16 +195,24 @@ def sized(first: Prepared) -> Json:
     return {"sizing": asdict(first.sizing), "arms": []}
 
 
-def joined(one: Prepared, other: Prepared) -> Prepared:
-    """What two hosts found of their arms, and the rest of the first."""
+def joined(base: Prepared, other: Prepared) -> Prepared:
+    """What two hosts found of their arms, and the rest of the base's."""
     return replace(
-        one,
-        builds={**one.builds, **other.builds},
-        releases={**one.releases, **other.releases},
-        steps={**one.steps, **other.steps},
-        points={**one.points, **other.points},
-        copies={**one.copies, **other.copies},
-        copy_bytes={**one.copy_bytes, **other.copy_bytes},
-        wishes={**one.wishes, **other.wishes},
-        settled={**one.settled, **other.settled},
+        base,
+        builds={**base.builds, **other.builds},
+        releases={**base.releases, **other.releases},
+        steps=by_workload(base.steps, other.steps),
+        points=by_workload(base.points, other.points),
+        copies={**base.copies, **other.copies},
+        copy_bytes={**base.copy_bytes, **other.copy_bytes},
+        wishes={**base.wishes, **other.wishes},
+        settled={**base.settled, **other.settled},
     )
+
+
+def by_workload(
+    base: Mapping[str, Mapping[str, Value]], other: Mapping[str, Mapping[str, Value]]
+) -> dict[str, Mapping[str, Value]]:
+    """By workload the values of the arms of both."""
+    titles = dict.fromkeys((*base, *other))
+    return {title: {**base.get(title, {}), **other.get(title, {})} for title in titles}

@@ -1,114 +1,417 @@
-"""The messages between dyno and an agent: a JSON object a line, both ways (docs/howto/hosts.md).
+"""The messages between dyno and an agent, each declared once: a JSON object a line, both ways.
 
-Both are of one version: what a message holds are the types of `model`, as they stand in the code.
+Both ends run the same code (docs/howto/hosts.md), so messages hold its own types.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import json
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from pathlib import Path
+from typing import Literal, TypeVar
+
+from msgspec import Struct, ValidationError
 
 from dbdyno import __version__
-from dbdyno.model import Json, Plan, error, typed_json
-from dbdyno.model.error import DynoError, LabDied, PlanError
+from dbdyno.engine.access import Secrets
+from dbdyno.model import Block, Json, Plan, error
+from dbdyno.model.error import DynoError, LabDied
+from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.json import decoder, encoder, misfit_words
+from dbdyno.run.check.host_checkup import Checkup
+from dbdyno.run.driver.interface import NetworkReading
+from dbdyno.run.prepared import Prepared
+from dbdyno.run.progress import Leg, Pulse
+from dbdyno.store.handover import Ends
 
-PROTOCOL = 1
-"""Of the messages; it grows whenever one changes its meaning."""
+PROTOCOL = 2
+"""The number of this protocol, which grows with each change of it."""
 ALIVE_EVERY_S = 5.0
 """Between two signs of life that dyno sends an agent."""
 SILENCE_S_MAX = 90.0
 """Without one for so long the connection is broken: the agent stops what it started."""
-FILE_BYTES_MAX = 16 << 20
-"""Of a file that goes along with a plan."""
-LAST = frozenset({"done", "error", "lost"})
-"""The keys of which the last answer to a request has one."""
 
 
-def line(message: Json) -> bytes:
-    """A message as it is sent."""
-    text = json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode() + b"\n"
-
-
-def hello() -> Json:
+class Hello(Struct, frozen=True):
     """The first message of an agent: who it is, and what its clocks say."""
-    return {
-        "agent": PROTOCOL,
-        "version": __version__,
-        "code": code(),
-        "unix_ns": time.time_ns(),
-        "mono_ns": time.monotonic_ns(),
-    }
+
+    agent: int  # its PROTOCOL
+    version: str
+    code: str
+    unix_ns: int
+    mono_ns: int
+
+    @classmethod
+    def now(cls) -> Hello:
+        """This process's own."""
+        return cls(PROTOCOL, __version__, code(), time.time_ns(), time.monotonic_ns())
 
 
 @cache
 def code() -> str:
     """A hash of the package's own code, by which builds of one version differ."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, content in sorted(_sources(resources.files("dbdyno"), "")):
-        found.update(f"{name} {len(content)}\n".encode() + content)
-    return found.hexdigest()[:16]
+        digest.update(f"{name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:16]
 
 
-def _sources(folder: Traversable, prefix: str) -> list[tuple[str, bytes]]:
+def _sources(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
     """The names and contents of the code below a folder."""
-    found = []
     for entry in folder.iterdir():
         if entry.is_dir() and entry.name != "__pycache__":
-            found += _sources(entry, f"{prefix}{entry.name}/")
+            yield from _sources(entry, f"{prefix}{entry.name}/")
         elif entry.name.endswith((".py", ".toml")):
-            found.append((prefix + entry.name, entry.read_bytes()))
-    return found
+            yield prefix + entry.name, entry.read_bytes()
 
 
-# --- Plans, files, errors --------------------------------------------------------------------
+# --- Requests --------------------------------------------------------------------------------
 
 
-def plan_json(plan: Plan) -> Json:
-    """A plan, exactly; its file by its path from the root, as what it names is found from there."""
-    whole = plan if plan.path is None else replace(plan, path=plan.path.absolute())
-    keys: Json = typed_json.packed(whole)
-    return keys
+class File(Struct, frozen=True):
+    """A file that goes along with a plan."""
+
+    content: bytes
+    mode: int
 
 
-def file_json(path: Path) -> Json:
-    """A file with its mode. Raises PlanError where it cannot be read, or is too large to send."""
+def placed(plan: Plan) -> Plan:
+    """The plan with its file's path from the root, as what it names is found from there."""
+    return plan if plan.path is None else replace(plan, path=plan.path.absolute())
+
+
+class PlanSent(Struct, frozen=True):
+    """A plan with the files that it names, by their absolute paths."""
+
+    plan: Plan
+    files: Mapping[str, File]
+
+
+class Hold(Struct, frozen=True, tag=True):
+    """Take the host for a plan. Answer: Nothing."""
+
+    plan: str  # its name
+    wait: bool  # for another lab there to end
+
+
+class ReadFacts(Struct, frozen=True, tag=True):
+    """Read the host's facts. Answer: Facts."""
+
+    measure: bool
+
+
+class CheckUp(Struct, frozen=True, tag=True):
+    """Do the work of `dyno doctor`. Answer: CheckedUp."""
+
+    sent: PlanSent | None
+    shared_buffers: str | None
+
+
+class Check(Struct, frozen=True, tag=True):
+    """Check a plan's part, and change nothing. Answer: Checked."""
+
+    sent: PlanSent
+    pinned: Json | None  # plan.json where the plan goes on, or the sizes of another host
+
+
+class Open(Struct, frozen=True, tag=True):
+    """Check a plan's part, and make the builds that it lacks. Answer: Opened."""
+
+    sent: PlanSent
+    pinned: Json | None
+
+
+class MeasureCeiling(Struct, frozen=True, tag=True):
+    """Measure the load generator by itself. Answer: Ceiling."""
+
+    connections: Mapping[str, int]  # by protocol
+    threads: int | None
+    cpus: str | None
+
+
+class Measure(Struct, frozen=True, tag=True):
+    """Take arms through a workload. Answer: Measured."""
+
+    block: Block
+    workload: str  # its title
+    arms: tuple[str, ...]
+    through: int | None  # the last block before the next look
+    plan_record: Json  # plan.json of the result
+    blocks: Mapping[str, Ends]  # that were begun, by their folders
+
+
+class Repeat(Struct, frozen=True, tag=True):
+    """Profile what the judged runs could not. Answer: Nothing."""
+
+    block: Block
+    workload: str
+    arms: tuple[str, ...]
+
+
+class ReadClock(Struct, frozen=True, tag=True):
+    """Read CLOCK_MONOTONIC. Answer: ClockReading."""
+
+
+class ReadNetwork(Struct, frozen=True, tag=True):
+    """Read the interface towards a server. Answer: NetworkReading."""
+
+    address: str
+    port: int | None  # of the server whose round trip is measured; None: it is not
+
+
+class Generate(Struct, frozen=True, tag=True):
+    """Make a share of a step's load. Answers: Line for each event, Nothing at the end."""
+
+    job: Json
+    cpus: str | None
+    secrets: Secrets | None
+
+
+LabRequest = Hold | ReadFacts | CheckUp | Check | Open | MeasureCeiling | Measure | Repeat
+"""What the agent's main thread does, one after the other."""
+Request = LabRequest | ReadClock | ReadNetwork | Generate
+
+
+# --- Results of requests ---------------------------------------------------------------------
+
+
+class Nothing(Struct, frozen=True, tag=True):
+    """The request was fulfilled, and nothing is to be said of it."""
+
+
+class Facts(Struct, frozen=True, tag=True):
+    """The host's facts."""
+
+    facts: HostFacts
+
+
+class CheckedUp(Struct, frozen=True, tag=True):
+    """The doctor's findings."""
+
+    checkup: Checkup
+
+
+class Checked(Struct, frozen=True, tag=True):
+    """A plan's part that the host can carry out, and in words what it takes."""
+
+    prepared: Prepared
+    resources: list[str]
+
+
+class Opened(Struct, frozen=True, tag=True):
+    """A plan's part that the host is ready for, and the host's facts."""
+
+    prepared: Prepared
+    facts: HostFacts
+
+
+class Ceiling(Struct, frozen=True, tag=True):
+    """The load generator's highest rates there: a line of generator.jsonl."""
+
+    ceiling: Json
+
+
+class Measured(Struct, frozen=True, tag=True):
+    """The arms went through the workload."""
+
+    failed: int  # steps that failed or were skipped
+
+
+class ClockReading(Struct, frozen=True, tag=True):
+    """CLOCK_MONOTONIC."""
+
+    mono_ns: int
+
+
+Result = (
+    Nothing
+    | Facts
+    | CheckedUp
+    | Checked
+    | Opened
+    | Ceiling
+    | Measured
+    | ClockReading
+    | NetworkReading
+)
+ResultOf = TypeVar("ResultOf", bound=Result)
+Value = TypeVar("Value")
+
+
+# --- Answers ---------------------------------------------------------------------------------
+
+
+class Say(Struct, frozen=True, tag=True):
+    """A line for who watches."""
+
+    text: str
+
+
+class Begin(Struct, frozen=True, tag=True):
+    """A leg begins."""
+
+    title: str
+    leg: Leg
+
+
+class Rate(Struct, frozen=True, tag=True):
+    """The figures of the step so far."""
+
+    pulse: Pulse
+    arm: str
+
+
+class End(Struct, frozen=True, tag=True):
+    """The leg is over."""
+
+    text: str
+    alarm: bool
+
+
+class Piece(Struct, frozen=True, tag=True):
+    """A piece of a file of a block."""
+
+    file: str  # its path from the block's folder
+    content: bytes  # compressed
+    changed_ns: int | None  # the file's time of change, with its last piece
+
+
+class Line(Struct, frozen=True, tag=True):
+    """A line that a generator wrote."""
+
+    text: str
+
+
+class Done(Struct, frozen=True, tag=True):
+    """The last answer: the request was fulfilled."""
+
+    result: Result
+
+
+class Failed(Struct, frozen=True, tag=True):
+    """The last answer: an error that a user can mend."""
+
+    error: str  # the name of its class in model.error
+    text: str
+
+
+class Lost(Struct, frozen=True, tag=True):
+    """The last answer where a connection broke."""
+
+    reason: str
+
+
+Answer = Say | Begin | Rate | End | Piece | Line | Done | Failed | Lost
+LAST = (Done, Failed, Lost)
+"""The last answer to a request is one of these."""
+Hear = Callable[[Answer], None]
+
+
+# --- Envelopes -------------------------------------------------------------------------------
+
+
+class Ask(Struct, frozen=True, tag=True):
+    """A request; all answers to it have its number."""
+
+    number: int
+    request: Request
+
+
+Order = Literal["go", "pause", "resume", "stop", "hang_up", "kill"]
+
+
+class Command(Struct, frozen=True, tag=True):
+    """An order for a generator that runs."""
+
+    number: int  # of the request that started it
+    order: Order
+    at_ns: int | None = None  # for `go`: by the generator's CLOCK_MONOTONIC; None: at once
+
+
+class Reply(Struct, frozen=True, tag=True):
+    """An answer to the request of this number."""
+
+    number: int
+    answer: Answer
+
+
+class Alive(Struct, frozen=True, tag=True):
+    """A sign of life."""
+
+
+class Stop(Struct, frozen=True, tag=True):
+    """Break off what is being done."""
+
+
+class ForHost(Struct, frozen=True, tag=True):
+    """What dyno is to pass on to another host of the plan."""
+
+    host: str
+    message: Ask | Command
+
+
+ToAgent = Ask | Command | Reply | Alive | Stop
+FromAgent = Reply | ForHost
+
+_encode = encoder().encode
+_hello: Callable[[bytes], Hello] = decoder(Hello).decode
+_to_agent: Callable[[bytes], ToAgent] = decoder(ToAgent).decode
+_from_agent: Callable[[bytes], FromAgent] = decoder(FromAgent).decode
+
+
+class Unreadable(Exception):
+    """A line is no message; the text says why."""
+
+
+def line(message: Hello | ToAgent | FromAgent) -> bytes:
+    """A message as it is sent."""
+    return _encode(message) + b"\n"
+
+
+def read_hello(text: bytes) -> Hello:
+    """An agent's first line. Raises Unreadable."""
+    return _read(_hello, text)
+
+
+def read_to_agent(text: bytes) -> ToAgent:
+    """A line for an agent. Raises Unreadable."""
+    return _read(_to_agent, text)
+
+
+def read_from_agent(text: bytes) -> FromAgent:
+    """A line of an agent after its first. Raises Unreadable."""
+    return _read(_from_agent, text)
+
+
+def _read(decode: Callable[[bytes], Value], text: bytes) -> Value:
     try:
-        content, mode = path.read_bytes(), path.stat().st_mode & 0o777
-    except OSError as reason:
-        raise PlanError(f"{path}: cannot be read: {reason.strerror}") from None
-    if len(content) > FILE_BYTES_MAX:
-        raise PlanError(
-            f"{path}: has {len(content):,} bytes, which is too much to send with a plan: put it "
-            "on the host, and name it by its path there"
-        )
-    return {"content": base64.b64encode(content).decode(), "mode": mode}
+        return decode(text)
+    except ValidationError as misfit:
+        raise Unreadable(misfit_words(misfit)) from misfit
+    except ValueError as misfit:
+        raise Unreadable(f"it is not JSON ({misfit})") from misfit
 
 
-def write_file(path: Path, message: Json) -> None:
-    """Writes the file that `file_json` read."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(base64.b64decode(message["content"]))
-    path.chmod(message["mode"])
-
-
-def error_json(reason: Exception, hidden: str = "") -> Json:
+def failed(reason: Exception, hidden: str = "") -> Failed:
     """An error that a user can mend, without the folder `hidden` before its paths."""
-    kind = LabDied if isinstance(reason, LabDied) else type(reason)
-    text = str(reason).replace(hidden, "") if hidden else str(reason)
-    return {"kind": kind.__name__, "text": text}
+    name = "LabDied" if isinstance(reason, LabDied) else type(reason).__name__
+    return Failed(name, str(reason).replace(hidden, "") if hidden else str(reason))
 
 
-def error_of(message: Json, host: str) -> DynoError:
-    """The error that `error_json` wrote, of a host."""
-    kind = getattr(error, str(message["kind"]), DynoError)
-    assert issubclass(kind, DynoError)
-    found: DynoError = kind(f"host {host}: {message['text']}")
-    return found
+def result(answer: Answer, form: type[ResultOf], host: str) -> ResultOf:
+    """The result in a last answer of a host. Raises its DynoError, LabDied where it was lost."""
+    match answer:
+        case Done(value):
+            assert isinstance(value, form), "both ends run the same code"
+            return value
+        case Failed(name, text):
+            form_of_error = getattr(error, name, DynoError)
+            assert issubclass(form_of_error, DynoError)
+            raise form_of_error(f"host {host}: {text}")
+        case Lost(reason):
+            raise LabDied(f"host {host}: {reason}")
+    raise AssertionError(f"{answer} is no last answer")

@@ -42,7 +42,7 @@ def profiles_s(plan: Plan, prepared: Prepared, use: WorkloadUse, arm: str, numbe
 
     Further windows of arms that take turns are in `turns_s`.
     """
-    steps, at = prepared.steps[use.title, arm], prepared.point(use, arm, number)
+    steps, at = prepared.steps[use.title][arm], prepared.point(use, arm, number)
     if at is not None and begins_from_copy(use, arm, number, prepared):
         steps = at.after(steps)
     legs = list(extra_run.legs(plan, prepared, use, steps, at))
@@ -56,7 +56,7 @@ def run_s(prepared: Prepared, use: WorkloadUse, arm: str, number: int, *, copies
 
     Without `copies` as if it began from none.
     """
-    steps = prepared.steps[use.title, arm]
+    steps = prepared.steps[use.title][arm]
     at = prepared.point(use, arm, number)
     copy_s = 0.0 if at is None else starting_state.copy_s(prepared.copy_bytes[at.key])
     if at is not None and copies and begins_from_copy(use, arm, number, prepared):
@@ -68,7 +68,7 @@ def turns_s(plan: Plan, prepared: Prepared, use: WorkloadUse, number: int) -> fl
     """A guess of what block `number` takes longer as its arms take turns, in seconds."""
     if not plan.schedule.together:
         return 0.0
-    turns = schedule.in_turn(plan, use, prepared.steps[use.title, plan.base])[1]
+    turns = schedule.in_turn(plan, use, prepared.steps[use.title][plan.base])[1]
     whole = sum(leg.expected_s or 0.0 for leg in interleave.legs(plan, use, turns, number))
     return whole - len(plan.arms) * sum(step.expected_s or 0.0 for step in turns)
 

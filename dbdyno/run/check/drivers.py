@@ -9,23 +9,22 @@ from dbdyno.model import Plan, Step
 from dbdyno.model.error import PlanError
 from dbdyno.plan import schedule
 from dbdyno.run.driver import registry
-
-StepsOf = Mapping[tuple[str, str], Sequence[Step]]
-"""(workload as the plan names it, arm) -> the steps."""
+from dbdyno.run.prepared import StepsOf
 
 
 def refuse_unfit(plan: Plan, steps: StepsOf, builds: Mapping[str, Build]) -> None:
     """Raises PlanError for the first step whose load cannot be made, or not alike for all arms."""
-    uses = {use.title: use for use in plan.workloads}
-    for (name, arm), its in steps.items():
-        for step in its:
-            registry.of(step).check(step, plan, builds.get(arm))
-            if plan.spin:
-                refuse_sleeping(step)
-        if plan.schedule.interleave in ("turn", "duet"):
-            refuse_unpausing(plan.schedule.interleave, schedule.in_turn(plan, uses[name], its)[1])
     for use in plan.workloads:
-        refuse_unlike({arm.name: steps[use.title, arm.name] for arm in plan.arms})
+        for arm, of_arm in steps[use.title].items():
+            for step in of_arm:
+                registry.of(step).check(step, plan, builds.get(arm))
+                if plan.spin:
+                    refuse_sleeping(step)
+            if plan.schedule.interleave in ("turn", "duet"):
+                in_turn = schedule.in_turn(plan, use, of_arm)[1]
+                refuse_unpausing(plan.schedule.interleave, in_turn)
+    for by_arm in steps.values():
+        refuse_unlike(by_arm)
 
 
 def refuse_sleeping(step: Step) -> None:

@@ -205,7 +205,7 @@ def of_observing(plan: Plan, prepared: Prepared) -> Iterator[str]:
 
 def of_profiles(plan: Plan, prepared: Prepared) -> Iterator[str]:
     """Which steps are profiled in a further window, and which in an extra run."""
-    its = [step for use in plan.workloads for step in prepared.steps[use.title, plan.base]]
+    its = [step for use in plan.workloads for step in prepared.steps[use.title][plan.base]]
     chosen = [step for step in its if profile.wanted(plan, step)]
     if plan.observe.profile is None:
         return
@@ -231,7 +231,7 @@ def of_comparing(plan: Plan) -> Iterator[str]:
 
 def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[str]:
     """A workload's steps with their times, and what is kept of it."""
-    steps = prepared.steps[use.title, plan.base]
+    steps = prepared.steps[use.title][plan.base]
     at = prepared.point(use, plan.base, 1)
     turns = schedule.in_turn(plan, use, steps)[1] if plan.schedule.together else ()
     brought = workload.brought(use, steps)

@@ -43,7 +43,7 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
 
 def tables_bytes(plan: Plan, use: WorkloadUse, arm: str, prepared: Prepared) -> int:
     """Tables and indexes of a workload at their largest."""
-    steps = prepared.steps[use.title, arm]
+    steps = prepared.steps[use.title][arm]
     return preflight.estimate(plan, use, steps, prepared.sizing).disk_bytes
 
 

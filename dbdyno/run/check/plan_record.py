@@ -46,7 +46,7 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
             for arm in plan.arms
         ],
         "workloads": [
-            workload_json(plan, use, prepared.steps.get((use.title, plan.base), ()))
+            workload_json(plan, use, prepared.steps.get(use.title, {}).get(plan.base, ()))
             for use in plan.workloads
         ],
         "schedule": schedule_json(plan.schedule),
@@ -162,13 +162,13 @@ def in_force(settled: Settled | None) -> Json:
 
 def left_out(arm: Arm, prepared: Prepared) -> Json:
     """`leaves_out`: by workload the steps that other arms do and this one never does."""
-    found: Json = {}
-    for (title, _), steps in prepared.steps.items():
-        own = {step.name for step in prepared.steps[title, arm.name]}
-        lacking = [step.name for step in steps if step.name not in own]
-        if lacking:
-            found[title] = list(dict.fromkeys([*found.get(title, []), *lacking]))
-    return {"leaves_out": found} if found else {}
+    lacking: dict[str, list[str]] = {}
+    for title, by_arm in prepared.steps.items():
+        own = {step.name for step in by_arm[arm.name]}
+        names = dict.fromkeys(step.name for steps in by_arm.values() for step in steps)
+        if others := [name for name in names if name not in own]:
+            lacking[title] = others
+    return {"leaves_out": lacking} if lacking else {}
 
 
 def said(written: Json, default: object, keys: Iterable[str]) -> Json:

@@ -8,6 +8,7 @@ made that it still lacks.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -102,8 +103,10 @@ def look(plan: Plan, pinned: Json | None, foreseen: Mapping[str, Build]) -> Prep
 
 def refuse_unspread(plan: Plan, steps: StepsOf) -> None:
     """Raises PlanError where generators on other hosts cannot make the load of a step."""
-    for step in (one for its in steps.values() for one in its) if plan.generator_hosts else ():
-        spread.refuse_unfit(step, plan.generator_hosts)
+    if plan.generator_hosts:
+        for by_arm in steps.values():
+            for step in itertools.chain.from_iterable(by_arm.values()):
+                spread.refuse_unfit(step, plan.generator_hosts)
 
 
 def settle(plan: Plan, prepared: Prepared) -> dict[str, Settled]:
@@ -151,9 +154,10 @@ def expanded(
 ) -> StepsOf:
     """The steps of all workloads and arms, whose servers are of these series."""
     return {
-        (use.title, arm.name): expand(plan, use, arm, releases[arm.name], sizing)
+        use.title: {
+            arm.name: expand(plan, use, arm, releases[arm.name], sizing) for arm in plan.arms
+        }
         for use in plan.workloads
-        for arm in plan.arms
     }
 
 
@@ -199,7 +203,7 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
     refuse_unknown_plants(plan, server, prepared)
     server.check()
     reached.refuse_unreached(server)
-    uses = [(load(plan, use), prepared.steps[use.title, arm.name]) for use in plan.workloads]
+    uses = [(load(plan, use), prepared.steps[use.title][arm.name]) for use in plan.workloads]
     steps = [step for _, its in uses for step in its]
     rights.refuse_unmet(server, uses, checkpoint=plan.schedule.checkpoint is not None)
     rights.refuse_lacking(server, steps)
@@ -218,7 +222,7 @@ def refuse_unwarmed(plan: Plan, arm: Arm, prepared: Prepared, server: Server) ->
     """Raises PlanError where caches are to be warmed by pg_prewarm and the server has none."""
     prewarmed = any(use.warm == "prewarm" for use in plan.workloads)
     for use in plan.workloads:
-        for step in prepared.steps[use.title, arm.name]:
+        for step in prepared.steps[use.title][arm.name]:
             if step.warm != "none" and not server.can("prewarm"):
                 raise PlanError(
                     f"{step.workload}: step `{step.name}`: key `warm`: the server of arm "
@@ -278,22 +282,23 @@ def refuse_short_memory(plan: Plan) -> None:
 
 def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
     """Adds where data are kept, and which golden copies there are. Raises ServerError: bad ones."""
-    points: dict[tuple[str, str], tuple[Point, ...]] = {}
+    points: dict[str, dict[str, tuple[Point, ...]]] = {}
     copies: dict[str, Copy] = {}
     sizes: dict[str, int] = {}
     for arm in plan.arms:
         for use in filter(lambda one: one.save is not None, plan.workloads):
             server = provide_server(plan, arm, prepared, NO_LOG)
-            steps = prepared.steps[use.title, arm.name]
-            points[use.title, arm.name] = starting_state.points(plan, use, steps, server)
-            for at in points[use.title, arm.name]:
-                copy = starting_state.find(plan, at)
+            steps = prepared.steps[use.title][arm.name]
+            of_fills = starting_state.points(plan, use, steps, server)
+            points.setdefault(use.title, {})[arm.name] = of_fills
+            for point in of_fills:
+                copy = starting_state.find(plan, point)
                 if copy is not None:
-                    copies[at.key] = copy
-                    sizes[at.key] = copy.facts.bytes
+                    copies[point.key] = copy
+                    sizes[point.key] = copy.facts.bytes
                 else:
-                    tables = estimate(plan, use, at.before(steps), prepared.sizing).disk_bytes
-                    sizes[at.key] = tables + log_bytes(arm, server, tables)
+                    tables = estimate(plan, use, point.before(steps), prepared.sizing).disk_bytes
+                    sizes[point.key] = tables + log_bytes(arm, server, tables)
     return dataclasses.replace(prepared, points=points, copies=copies, copy_bytes=sizes)
 
 
@@ -307,17 +312,18 @@ def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
         server = provide_server(plan, arm, prepared, NO_LOG)
         of_arm = []
         for use in plan.workloads:
-            steps = prepared.steps[use.title, arm.name]
+            steps = prepared.steps[use.title][arm.name]
             tables = estimate(plan, use, steps, prepared.sizing).disk_bytes
             file = max((step.device_bytes for step in steps), default=0)
             of_arm.append(Need(what=disk_space.DEVICE, root=data_root, bytes=file))
             wal = log_bytes(arm, server, tables)
             of_arm.append(Need(what=disk_space.WAL, root=wal_root, bytes=wal))
             of_arm.append(Need(what=disk_space.DATA, root=data_root, bytes=tables))
-            for at in prepared.points.get((use.title, arm.name), ())[: plan.schedule.blocks]:
-                if at.key not in prepared.copies:
-                    kept = max(prepared.copy_bytes[at.key] - wal, 0)
-                    copies[at.key] = [
+            points = prepared.points.get(use.title, {}).get(arm.name, ())
+            for point in points[: plan.schedule.blocks]:
+                if point.key not in prepared.copies:
+                    kept = max(prepared.copy_bytes[point.key] - wal, 0)
+                    copies[point.key] = [
                         Need(what=disk_space.COPIES, root=data_root, bytes=kept),
                         Need(what=disk_space.COPIES, root=wal_root, bytes=wal),
                     ]
@@ -337,7 +343,7 @@ def log_bytes(arm: Arm, server: Server, tables_bytes: int) -> int:
 
 def refuse_unknown_plants(plan: Plan, server: Server, prepared: Prepared) -> None:
     """Raises PlanError where a fake arm plants something for a statement that no step has."""
-    steps = [step for use in plan.workloads for step in prepared.steps[use.title, server.name]]
+    steps = [step for use in plan.workloads for step in prepared.steps[use.title][server.name]]
     known = {one["name"] for s in steps for one in [*s.job["statements"], *s.job["cursors"]]}
     for key, name in server.planted:
         if name not in known:
@@ -365,7 +371,7 @@ def connections(plan: Plan, arm: Arm, prepared: Prepared) -> int:
     """The connections of the arm's largest step: all roles, and one for cursors for each client."""
     largest = 0
     for use in plan.workloads:
-        for step in prepared.steps[use.title, arm.name]:
+        for step in prepared.steps[use.title][arm.name]:
             busy = job.connections(step.job)
             busy += sum(fill["streams"] or FILL_STREAMS_MAX for fill in step.job["fills"])
             largest = max(largest, busy + (step.job["clients"] if step.job["cursors"] else 0))

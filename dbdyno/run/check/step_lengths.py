@@ -139,7 +139,7 @@ def measured(plan: Plan, prepared: Prepared) -> frozenset[StepName]:
     steps = [
         step
         for use in plan.workloads
-        for step in schedule.in_turn(plan, use, prepared.steps[use.title, plan.base])[1]
+        for step in schedule.in_turn(plan, use, prepared.steps[use.title][plan.base])[1]
     ]
     return frozenset((step.workload, step.name) for step in steps if step.measured)
 

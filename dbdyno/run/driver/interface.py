@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
+from msgspec import Struct
+
 from dbdyno.builds import Build
 from dbdyno.engine import Server
 from dbdyno.engine.interface import HostSampler
@@ -153,13 +155,21 @@ class Seat:
     here: bool = False  # whether that is this host, whose processes the sampler sees
 
 
+class NetworkReading(Struct, frozen=True, tag=True):
+    """The network towards a server; None where nobody tells."""
+
+    round_trip_us: float | None
+    sent_bytes: int | None  # so far, of the interface
+    received_bytes: int | None
+
+
 class Generators(Protocol):
     """The plan's hosts that make the load of a server on another one."""
 
     def seats(self, server: Server) -> Sequence[Seat]:
         """A seat on each, with what its clock says now. Raises LabDied where one is lost."""
 
-    def network(self, server: Server, *, trip: bool) -> dict[str, Json]:
+    def network(self, server: Server, *, trip: bool) -> dict[str, NetworkReading]:
         """By host the bytes that its interface towards the server has carried so far.
 
         `trip`: and how long a round trip to the server takes. Raises LabDied.

@@ -10,6 +10,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeGuard
 
 from dbdyno.model import Block, Plan
@@ -45,9 +46,11 @@ class Jobs:
     _missing_s: dict[Place, float] = field(default_factory=dict)
     _ended_s: dict[Place, float] = field(default_factory=dict)  # that have done all they had to
 
-    def submit(self, plan: Plan, blocks: Sequence[Block], **further: object) -> list[Part]:
+    def submit(
+        self, plan: Plan, blocks: Sequence[Block], results: Path, through: int | None = None
+    ) -> list[Part]:
         """Submits a job for each block, or the one that checks the plan. Raises HostError."""
-        made = self.spool.submission(plan, {block.number: block for block in blocks}, **further)
+        made = self.spool.submission(plan, blocks, results, through)
         words = " ".join(shlex.quote(word) for word in [*self.command, str(made.folder)])
         made.script.write_text(f"#!/bin/sh\nexec {words}\n")
         parts = made.parts()
@@ -102,7 +105,7 @@ class Jobs:
 
     def _is_over(self, part: Part, state: JobState | None) -> bool:
         ended = part.ended()
-        if ended is not None and not ended["interrupted"]:
+        if ended is not None and not ended.interrupted:
             return True
         if is_alive(state):  # who interrupted it is known at its end
             self._missing_s.pop(part.place, None)
@@ -209,11 +212,8 @@ class Batch:
             return
         for block in blocks:
             self.tries[block.number] = self.tries.get(block.number, 0) + 1
-        further = {
-            "results": str(self.lab.results.folder.absolute()),
-            "through": self.lab.through,
-        }
-        parts = self.jobs.submit(self.lab.plan, blocks, **further)
+        folder = self.lab.results.folder.absolute()
+        parts = self.jobs.submit(self.lab.plan, blocks, folder, self.lab.through)
         self.parts += parts
         numbers = listed([block.number for block in blocks])
         self.lab.watch.say(f"submitted to Slurm: {numbers} ({parts[0].submission.name})")
@@ -297,10 +297,10 @@ def said_of(number: int, end: Ending, *, again: bool) -> Iterator[str]:
 def described(parts: Sequence[Part], states: States) -> str:
     """`running: block 3 on n1, block 4 on n2; queued: blocks 5 and 6 (Resources)`."""
     runs, waits, why = [], [], ""
-    for part in sorted(parts, key=lambda one: one.index):
+    for part in sorted(parts, key=lambda part: part.index):
         state, begun = states.get(part.place), part.begun()
         if begun is not None or (state is not None and not state.waits):
-            node = (begun or {}).get("node") or (state.node if state is not None else "")
+            node = begun.node if begun is not None else state.node if state is not None else ""
             runs.append(f"block {part.index} on {node}" if node else f"block {part.index}")
         else:
             waits.append(part.index)

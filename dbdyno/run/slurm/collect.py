@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dbdyno.model import Json
 from dbdyno.run import blocks as runner
 from dbdyno.run.slurm.cluster import JobState
-from dbdyno.run.slurm.spool import Part, Start
+from dbdyno.run.slurm.spool import Begun, Part, Start
 from dbdyno.run.void import Cause
 from dbdyno.store import BlockFolder, Results, handover
 
@@ -57,12 +56,12 @@ def is_over(part: Part, state: JobState | None) -> bool:
 
 def ending(part: Part, state: JobState | None) -> Ending:
     """How a job ended that is over, before anything is taken."""
-    ended, begun = part.ended(), part.begun() or {}
-    node = str(begun.get("node") or (state.node if state is not None else "") or "?")
-    if ended is not None and ended["error"] is not None:
-        return Ending(node=node, reason=f"node {node}: {ended['error']}")
-    if ended is not None and not ended["interrupted"]:
-        return Ending(node=node, failed=ended.get("failed", 0))
+    ended, begun = part.ended(), part.begun()
+    node = begun.node if begun is not None else (state.node if state is not None else "") or "?"
+    if ended is not None and ended.error is not None:
+        return Ending(node=node, reason=f"node {node}: {ended.error}")
+    if ended is not None and not ended.interrupted:
+        return Ending(node=node, failed=ended.failed)
     words = {"node": node, "job": _job(part, state, begun)}
     known = "" if state is None else state.state
     if known in OF_NODE:
@@ -71,7 +70,7 @@ def ending(part: Part, state: JobState | None) -> Ending:
         return Ending(node=node, reason=OF_USER[known].format(**words))
     if ended is not None:
         return Ending(node=node, reason="job {job} was ended before its time".format(**words))
-    if state is None and not begun:
+    if state is None and begun is None:
         return Ending(
             node=node, reason="Slurm does not know its job, which never began", cause="node"
         )
@@ -79,7 +78,7 @@ def ending(part: Part, state: JobState | None) -> Ending:
         lost = "Slurm does not know job {job} any more: node {node} failed"
         return Ending(node=node, reason=lost.format(**words), cause="node")
     said = f"job {words['job']} on node {node} ended without its block: {_last_word(part, begun)}"
-    return Ending(node=node, reason=said, cause="lab" if begun else None)
+    return Ending(node=node, reason=said, cause=None if begun is None else "lab")
 
 
 def collect(part: Part, state: JobState | None, results: Results) -> Ending:
@@ -87,7 +86,7 @@ def collect(part: Part, state: JobState | None, results: Results) -> Ending:
     end, decisive = ending(part, state), part.decisive()
     voids: list[str] = []
     done = False
-    for start in sorted(part.starts(), key=lambda one: one != decisive):
+    for start in sorted(part.starts(), key=lambda start: start != decisive):
         last = start == decisive
         reason = (
             (end.reason or "dyno ended early") if last else STARTED_AGAIN.format(node=start.node)
@@ -104,36 +103,36 @@ def collect(part: Part, state: JobState | None, results: Results) -> Ending:
         results.begin_block(part.submission.blocks[part.index], host=end.node)
         results.void_block(part.index, end.reason or "", end.cause)
         voids.append(end.reason or "")
-    if done and (part.ended() or {}).get("error") is None:  # whatever ended it came too late
+    ended = part.ended()
+    if done and (ended is None or ended.error is None):  # whatever ended it came too late
         end = replace(end, reason=None, cause=None)
     return replace(end, done=done, voids=tuple(voids))
 
 
 def new_blocks(start: Start, results: Results) -> list[BlockFolder]:
     """The blocks that a start has measured; the facts of its node are kept in `results`."""
-    begun, its = start.begun(), start.results()
-    if begun is None or its is None or "before" not in begun:
+    begun, measured = start.begun(), start.results()
+    if begun is None or measured is None or begun.before is None:
         return []
-    keep_node(str(begun["node"]), its, results)
-    return handover.new_blocks(its, begun["before"])
+    keep_node(begun.node, measured, results)
+    return handover.new_blocks(measured, begun.before)
 
 
-def keep_node(node: str, its: Results, results: Results) -> None:
+def keep_node(node: str, measured: Results, results: Results) -> None:
     """Keeps the facts of a node, and what the load generator can do there."""
-    facts, generator = its.host(), its.generator_of(node)
+    facts, generator = measured.host(), measured.generator_of(node)
     if facts is not None:
         runner.keep_host_of(results, node, facts)
     if generator is not None and generator != results.generator_of(node):
         results.keep_generator(generator)
 
 
-def _job(part: Part, state: JobState | None, begun: Json) -> str:
-    if state is not None:
-        return state.job_id
-    return str(begun.get("job_id") or f"of block {part.index}")
+def _job(part: Part, state: JobState | None, begun: Begun | None) -> str:
+    job_id = state.job_id if state is not None else begun.job_id if begun is not None else None
+    return job_id or f"of block {part.index}"
 
 
-def _last_word(part: Part, begun: Json) -> str:
+def _last_word(part: Part, begun: Begun | None) -> str:
     """The last line of a job's log, and where it lies; of an empty log, the likely reason."""
     try:
         lines = part.log.read_text(errors="replace").split("\n")
@@ -142,4 +141,4 @@ def _last_word(part: Part, begun: Json) -> str:
     words = [line.strip() for line in lines if line.strip()]
     if words:
         return f"{words[-1][:LOG_CHARACTERS_MAX]} (see {part.log})"
-    return KILLED if begun else NO_WORD
+    return NO_WORD if begun is None else KILLED

@@ -51,8 +51,8 @@ def nodes_of(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 def address_of(node: str) -> str:
     """The IP address of a node, as Slurm reaches it. Raises HostError."""
-    found = ADDRESS.search(cluster.run("scontrol", "show", "node", "--oneliner", node))
-    name = node if found is None else found[1]
+    match = ADDRESS.search(cluster.run("scontrol", "show", "node", "--oneliner", node))
+    name = node if match is None else match[1]
     try:
         return str(socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)[0][4][0])
     except OSError as error:

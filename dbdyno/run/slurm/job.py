@@ -20,17 +20,29 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
 from dbdyno import __version__
 from dbdyno.host import leftovers
 from dbdyno.host.lock import HostLock
-from dbdyno.model import Block, Json, Plan
+from dbdyno.model import Block, Plan
 from dbdyno.model.error import DynoError, HostError
 from dbdyno.run import blocks as runner
 from dbdyno.run.agent.way import OverHosts
-from dbdyno.run.check import plan_record, prepared_json
+from dbdyno.run.blocks import Outcome
+from dbdyno.run.check import plan_record
 from dbdyno.run.lab import Lab
 from dbdyno.run.slurm import hosts
-from dbdyno.run.slurm.spool import PREPARE, Part, Spool, Start, Submission
+from dbdyno.run.slurm.spool import (
+    PREPARE,
+    Begun,
+    CheckedPlan,
+    Ended,
+    Part,
+    Spool,
+    Start,
+    Submission,
+)
 from dbdyno.store import Results, handover
 
 COMMAND = (sys.executable, "-m", "dbdyno.run.slurm.job")
@@ -58,23 +70,28 @@ def go(folder: Path, environment: Mapping[str, str]) -> int:
         print(f"nobody waits for {folder.name}/{part.index} any more")  # noqa: T201
         return 0
     start = part.start()
-    start.begin({"node": node, "job_id": job_id(environment), "pid": os.getpid()})
-    about: Json = {"node": node, "dyno": __version__, "error": None, "interrupted": False}
+    begun = Begun(node=node, job_id=job_id(environment), pid=os.getpid())
+    start.begin(begun)
     status = 0
     try:
         refuse_another_version(part, node)
         refuse_another_start(part)
-        found = measure(start, node, environment)
+        ended = measure(start, begun, environment)
     except DynoError as error:
-        found, status = {"error": str(error)}, 1
+        ended, status = failed(node, str(error)), 1
         print(f"dyno: {error}", file=sys.stderr)  # noqa: T201
     except KeyboardInterrupt:
-        found, status = {"interrupted": True}, INTERRUPTED
+        ended, status = Ended(dyno=__version__, node=node, interrupted=True), INTERRUPTED
     except Exception as error:
-        found, status = {"error": f"{type(error).__name__}: {error} (see {part.log})"}, 1
+        ended, status = failed(node, f"{type(error).__name__}: {error} (see {part.log})"), 1
         traceback.print_exc()
-    start.end(about | found)
+    start.end(ended)
     return status
+
+
+def failed(node: str, error: str) -> Ended:
+    """The end of a job by an error."""
+    return Ended(dyno=__version__, node=node, error=error)
 
 
 def job_id(environment: Mapping[str, str]) -> str | None:
@@ -85,7 +102,7 @@ def job_id(environment: Mapping[str, str]) -> str | None:
 
 def refuse_another_version(part: Part, node: str) -> None:
     """Raises HostError where this node has another version of dyno than the submission is of."""
-    wanted = part.submission.task["dyno"]
+    wanted = part.submission.task.dyno
     if wanted != __version__:
         raise HostError(
             f"node {node} has dyno {__version__}, and the plan was submitted by {wanted}: install "
@@ -101,17 +118,19 @@ def refuse_another_start(part: Part) -> None:
         raise HostError(f"Slurm has started the job {len(failed)} times before, on {nodes}")
 
 
-def measure(start: Start, node: str, environment: Mapping[str, str]) -> Json:
-    """Checks the plan, or measures a block; returns what ended.json says of it."""
-    part, submission = start.part, start.part.submission
+def measure(start: Start, begun: Begun, environment: Mapping[str, str]) -> Ended:
+    """Checks the plan, or measures a block."""
+    part, submission, node = start.part, start.part.submission, begun.node
     spool, block = Spool(submission.folder.parent), submission.blocks.get(part.index)
     with held(submission.plan), data_of(submission.plan, node, environment) as plan:
         before = outlined(spool, start, node)
-        start.begin({**(start.begun() or {}), "before": sorted(before)})
+        start.begin(structs.replace(begun, before=tuple(sorted(before))))
         with opened(plan, start.folder, environment) as lab:
+            lab = replace(lab, node=node)
             if block is None:
-                return prepare(replace(lab, node=node))
-            return one_block(replace(lab, node=node, through=submission.task["through"]), block)
+                return Ended(dyno=__version__, node=node, checked=checked(lab, node))
+            outcome = one_block(replace(lab, through=submission.task.through), block)
+            return Ended(dyno=__version__, node=node, failed=outcome.failed, voids=outcome.voids)
 
 
 @contextmanager
@@ -137,35 +156,35 @@ def opened(plan: Plan, folder: Path, environment: Mapping[str, str]) -> Iterator
         yield lab
 
 
-def prepare(lab: Lab) -> Json:
-    """Checks the plan and measures the load generator; what the plan means on this node."""
+def checked(lab: Lab, node: str) -> CheckedPlan:
+    """Measures the load generator; what the plan means on this node."""
     if runner.has_servers(lab.plan):
         runner.measure_generator(lab)
-    return {
-        "prepared": prepared_json.dump(lab.prepared),
-        "plan": plan_record.plan_json(lab.plan, lab.prepared),
-        "said": list(runner.said_before(lab.plan, lab.prepared)),
-    }
+    return CheckedPlan(
+        node=node,
+        prepared=lab.prepared,
+        plan=plan_record.plan_json(lab.plan, lab.prepared),
+        said=tuple(runner.said_before(lab.plan, lab.prepared)),
+    )
 
 
-def one_block(lab: Lab, block: Block) -> Json:
+def one_block(lab: Lab, block: Block) -> Outcome:
     """Measures a block until it counts; its void tries are kept beside it."""
     with runner.full_disks_named(lab.results.folder):
         if runner.has_servers(lab.plan) and lab.results.generator() is None:
             runner.measure_generator(lab)
-        its = runner.run_whole(lab, [block])
-    return {"failed": its.failed, "voids": its.voids}
+        return runner.run_whole(lab, [block])
 
 
 def outlined(spool: Spool, start: Start, node: str) -> frozenset[str]:
     """Tells the job's result folder of the blocks elsewhere; their names."""
-    beside = Path(start.part.submission.task["results"])
+    beside = start.part.submission.task.results
     if not (beside / "plan.json").exists():
         return frozenset()
     others = [other.results() for part in spool.parts() for other in part.starts()]
     return handover.outline(
         Results.open(beside),
-        [one for one in others if one is not None],
+        [results for results in others if results is not None],
         start.results_folder,
         number=start.part.index,
         host=node,
@@ -213,10 +232,10 @@ def scratch(environment: Mapping[str, str]) -> Path:
 def clear(folder: Path) -> None:
     """Removes the scratch folder. Raises HostError where it is not ours."""
     try:
-        found = folder.lstat()
+        status = folder.lstat()
     except FileNotFoundError:
         return
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise HostError(f"`{folder}` is not a folder of ours: remove it, or set TMPDIR")
     shutil.rmtree(folder)
 

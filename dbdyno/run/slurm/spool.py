@@ -23,26 +23,80 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+
+from msgspec import Struct
 
 from dbdyno import __version__
 from dbdyno.host import lock as host_lock
-from dbdyno.model import Block, Json, Plan, typed_json
+from dbdyno.model import Block, Json, Plan
 from dbdyno.model.error import HostError, ResultError
+from dbdyno.model.json import plain
 from dbdyno.run.agent import wire
-from dbdyno.store import Results, read_json, write_json
-from dbdyno.store.file import read_json_if_there
+from dbdyno.run.prepared import Prepared
+from dbdyno.store import Results, write_json
+from dbdyno.store.file import read_struct, read_struct_if_there
 
 FOLDER = ".slurm"
 NO_NAME = re.compile(r"[^A-Za-z0-9._-]")
 """What a job's name has not, as Slurm's commands take lists of names."""
 PREPARE = 0
 """The index of the job that checks a plan; blocks have their numbers."""
+
+
+class OfVersion(Struct, frozen=True, kw_only=True):
+    """A file that says which version of dyno wrote it."""
+
+    dyno: str
+
+
+class Task(OfVersion, frozen=True, kw_only=True):
+    """task.json: what a submission's jobs are to do."""
+
+    name: str  # of the jobs, for Slurm
+    plan: Plan
+    blocks: tuple[Block, ...]  # none where the plan is checked
+    results: Path  # the plan's result folder
+    through: int | None = None  # the last block before the next look
+
+
+class Begun(Struct, frozen=True, kw_only=True):
+    """begun.json: a start of a job has begun."""
+
+    node: str
+    job_id: str | None  # as Slurm's commands take it: `12_3`
+    pid: int
+    before: tuple[str, ...] | None = None  # the blocks that it knew of; None: it came not so far
+
+
+class CheckedPlan(Struct, frozen=True, kw_only=True):
+    """What a node has found about a plan."""
+
+    node: str
+    prepared: Prepared
+    plan: Json  # plan.json of the result
+    said: tuple[str, ...]  # of the plan before its first block
+
+
+class Ended(OfVersion, frozen=True, kw_only=True):
+    """ended.json: a start of a job has ended, and how."""
+
+    node: str
+    error: str | None = None
+    interrupted: bool = False
+    failed: int = 0  # steps that failed or were skipped
+    voids: int = 0  # tries of its block that are void
+    checked: CheckedPlan | None = None  # of the job that checks the plan
+
+
+class Over(Struct, frozen=True):
+    """over.N: what a job had was taken."""
+
+    unix_ns: int
 
 
 @dataclass(frozen=True)
@@ -64,31 +118,32 @@ class Start:
         except ResultError:
             return None
 
-    def begin(self, facts: Json) -> None:
+    def begin(self, begun: Begun) -> None:
         """Says that it has begun, and what is known of it."""
-        write_json(self.folder / "begun.json", facts)
+        write_json(self.folder / "begun.json", begun)
 
-    def begun(self) -> Json | None:
+    def begun(self) -> Begun | None:
         """begun.json; None where it has not begun."""
-        return read_json_if_there(self.folder / "begun.json")
+        return read_struct_if_there(self.folder / "begun.json", Begun)
 
     @property
     def node(self) -> str:
         """The node that it has begun on."""
-        return str((self.begun() or {}).get("node", "?"))
+        begun = self.begun()
+        return "?" if begun is None else begun.node
 
-    def end(self, found: Json) -> None:
+    def end(self, ended: Ended) -> None:
         """Says that it has ended, and how."""
-        write_json(self.folder / "ended.json", found)
+        write_json(self.folder / "ended.json", ended)
 
-    def ended(self) -> Json | None:
+    def ended(self) -> Ended | None:
         """ended.json; None where it goes on, or ended without a word."""
-        return read_json_if_there(self.folder / "ended.json")
+        return read_struct_if_there(self.folder / "ended.json", Ended)
 
     def is_well(self) -> bool:
         """Whether it has ended after all that it had to do."""
         ended = self.ended()
-        return ended is not None and ended["error"] is None and not ended["interrupted"]
+        return ended is not None and ended.error is None and not ended.interrupted
 
 
 @dataclass(frozen=True)
@@ -132,15 +187,15 @@ class Part:
         starts = self.starts()
         return next(filter(Start.is_well, starts), starts[-1] if starts else None)
 
-    def begun(self) -> Json | None:
+    def begun(self) -> Begun | None:
         """begun.json of the decisive start; None where there is none."""
-        its = self.decisive()
-        return None if its is None else its.begun()
+        start = self.decisive()
+        return None if start is None else start.begun()
 
-    def ended(self) -> Json | None:
+    def ended(self) -> Ended | None:
         """ended.json of the decisive start; None where it goes on, or ended without a word."""
-        its = self.decisive()
-        return None if its is None else its.ended()
+        start = self.decisive()
+        return None if start is None else start.ended()
 
     def is_over(self) -> bool:
         """Whether what it had was taken."""
@@ -148,7 +203,7 @@ class Part:
 
     def close(self, *, keep_log: bool) -> None:
         """Says that what it had was taken, and removes its folder."""
-        write_json(self._over, {"unix_ns": time.time_ns()})
+        write_json(self._over, Over(time.time_ns()))
         shutil.rmtree(self.folder, ignore_errors=True)
         if not keep_log:
             self.log.unlink(missing_ok=True)
@@ -165,26 +220,24 @@ class Submission:
     folder: Path
 
     @cached_property
-    def task(self) -> Json:
+    def task(self) -> Task:
         """task.json."""
-        return read_json(self.folder / "task.json")
+        return read_struct(self.folder / "task.json", Task)
 
     @property
     def name(self) -> str:
         """The jobs' name for Slurm, which no others have."""
-        return str(self.task["name"])
+        return self.task.name
 
-    @cached_property
+    @property
     def plan(self) -> Plan:
         """The plan as it was when they were submitted."""
-        found: Plan = typed_json.unpacked(Plan, self.task["plan"])
-        return found
+        return self.task.plan
 
     @property
     def blocks(self) -> dict[int, Block]:
         """The blocks by their numbers; none where it checks the plan."""
-        found = (typed_json.unpacked(Block, one) for one in self.task["blocks"])
-        return {block.number: block for block in found}
+        return {block.number: block for block in self.task.blocks}
 
     def parts(self) -> list[Part]:
         """All its jobs."""
@@ -244,21 +297,23 @@ class Spool:
         every = (part for submission in self.submissions() for part in submission.parts())
         return [part for part in every if not part.is_over()]
 
-    def submission(self, plan: Plan, blocks: Mapping[int, Block], **further: Any) -> Submission:
+    def submission(
+        self, plan: Plan, blocks: Sequence[Block], results: Path, through: int | None = None
+    ) -> Submission:
         """A new submission, not yet known to Slurm; without blocks it checks the plan."""
         used = [int(path.name) for path in self.folder.glob("[0-9]*")]
         folder = self.folder / f"{max(used, default=0) + 1:03d}"
         unfinished = folder.with_name(f".{folder.name}")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir()
-        token = secrets.token_hex(3)
-        task = {
-            "dyno": __version__,
-            "name": f"dyno-{NO_NAME.sub('_', plan.name)}-{token}",
-            "plan": wire.plan_json(plan),
-            "blocks": [asdict(block) for block in blocks.values()],
-            **further,
-        }
+        task = Task(
+            dyno=__version__,
+            name=f"dyno-{NO_NAME.sub('_', plan.name)}-{secrets.token_hex(3)}",
+            plan=wire.placed(plan),
+            blocks=tuple(blocks),
+            results=results,
+            through=through,
+        )
         write_json(unfinished / "task.json", task)
         unfinished.rename(folder)
         return Submission(folder)
@@ -279,14 +334,20 @@ class Spool:
 
     def keep_prepared(self, start: Start) -> None:
         """Keeps what the job found about the plan of its submission."""
-        write_json(start.folder / "plan.json", start.part.submission.task["plan"])
+        write_json(start.folder / "plan.json", start.part.submission.plan)
         shutil.rmtree(self.prepared, ignore_errors=True)
         start.folder.rename(self.prepared)
 
-    def found(self, plan: Plan) -> Json | None:
+    def checked(self, plan: Plan) -> CheckedPlan | None:
         """What was found about exactly this plan by this version of dyno; None: nothing yet."""
-        known = read_json_if_there(self.prepared / "plan.json")
-        found = read_json_if_there(self.prepared / "ended.json")
-        if found is None or known != wire.plan_json(plan) or found.get("dyno") != __version__:
+        ended, known = self.prepared / "ended.json", self.prepared / "plan.json"
+        file = read_struct_if_there(ended, OfVersion)
+        if file is None or file.dyno != __version__ or not is_same(read_struct(known, Plan), plan):
             return None
-        return found
+        return read_struct(ended, Ended).checked
+
+
+def is_same(kept: Plan, plan: Plan) -> bool:
+    """Whether a plan that was kept is this one."""
+    same: bool = plain(kept) == plain(wire.placed(plan))
+    return same

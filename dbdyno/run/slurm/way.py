@@ -14,18 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.host import leftovers
-from dbdyno.model import Block, Json, Plan
+from dbdyno.model import Block, Plan
 from dbdyno.model.error import HostError, PlanError, ResultError
-from dbdyno.run.agent import wire
 from dbdyno.run.blocks import Outcome
-from dbdyno.run.check import prepared_json
 from dbdyno.run.lab import Lab
 from dbdyno.run.progress import Watch
 from dbdyno.run.slurm import collect, job
 from dbdyno.run.slurm.batch import Batch, Jobs, alive
 from dbdyno.run.slurm.cluster import Asked, Cluster, JobState
 from dbdyno.run.slurm.collect import Ending
-from dbdyno.run.slurm.spool import PREPARE, Part, Spool
+from dbdyno.run.slurm.spool import PREPARE, CheckedPlan, Part, Spool, is_same
 from dbdyno.store import Results
 from dbdyno.store.folder_lock import FolderLock
 
@@ -93,17 +91,12 @@ class Slurm:
         watch.say(f"nodes: {', '.join(nodes)}")
         results = parent.absolute() / plan.name
         refuse_one_host(results)
-        found = prepared(self._jobs, plan, results, watch)
-        for line in found["said"]:
+        checked = prepared(self._jobs, plan, results, watch)
+        for line in checked.said:
             watch.say(line)
-        its = Results.open(self._jobs.spool.prepared / plan.name)
-        opened = begun(parent, plan, found, its)
-        lab = Lab(
-            plan=plan,
-            prepared=prepared_json.load(found["prepared"]),
-            results=opened,
-            watch=watch,
-        )
+        measured = Results.open(self._jobs.spool.prepared / plan.name)
+        opened = begun(parent, plan, checked, measured)
+        lab = Lab(plan=plan, prepared=checked.prepared, results=opened, watch=watch)
         take_ended(self._jobs, lab)
         return lab
 
@@ -165,14 +158,14 @@ def refuse_one_host(folder: Path) -> None:
 # --- The first job ----------------------------------------------------------------------------
 
 
-def prepared(jobs: Jobs, plan: Plan, results: Path, watch: Watch) -> Json:
+def prepared(jobs: Jobs, plan: Plan, results: Path, watch: Watch) -> CheckedPlan:
     """What a job on a node has found about the plan, now or before. Raises HostError."""
     end_checks_of_before(jobs, plan)
     for tries in range(PREPARE_TRIES_MAX):
-        found = jobs.spool.found(plan)
-        if found is not None:
-            return found
-        parts = checks(jobs) or jobs.submit(plan, [], results=str(results))
+        checked = jobs.spool.checked(plan)
+        if checked is not None:
+            return checked
+        parts = checks(jobs) or jobs.submit(plan, [], results)
         reason = followed(jobs, parts[0], watch)
         if reason is not None and tries + 1 == PREPARE_TRIES_MAX:
             raise HostError(f"the plan could not be checked on a node: {reason}")
@@ -186,7 +179,7 @@ def checks(jobs: Jobs) -> list[Part]:
 
 def end_checks_of_before(jobs: Jobs, plan: Plan) -> None:
     """Ends the check of a plan that has changed since."""
-    old = [part for part in checks(jobs) if part.submission.task["plan"] != wire.plan_json(plan)]
+    old = [part for part in checks(jobs) if not is_same(part.submission.plan, plan)]
     jobs.cancel(old, jobs.states(old))
     jobs.drop(old)
 
@@ -221,20 +214,20 @@ def described(part: Part, state: JobState | None) -> str:
     """Where a job is: `running on n1`, `queued (Resources)`."""
     begun = part.begun()
     if begun is not None:
-        return f"running on {begun['node']}"
+        return f"running on {begun.node}"
     return "queued" + (f" ({state.why})" if state is not None and state.why else "")
 
 
-def begun(parent: Path, plan: Plan, found: Json, its: Results) -> Results:
+def begun(parent: Path, plan: Plan, checked: CheckedPlan, measured: Results) -> Results:
     """The result folder of the plan, as a node found it. Raises ResultError."""
-    results = Results.open_or_create(parent, plan, found["plan"])
-    facts = its.host()
+    results = Results.open_or_create(parent, plan, checked.plan)
+    facts = measured.host()
     if facts is not None and results.host() is None:
         results.write_host(facts)
-    if found["node"] not in results.hosts():
-        collect.keep_node(found["node"], its, results)
+    if checked.node not in results.hosts():
+        collect.keep_node(checked.node, measured, results)
     results.settle_looks(plan)
-    commits = its.commits()
+    commits = measured.commits()
     if commits and not results.commits():
         results.keep_commits(commits)
     return results

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,8 @@ from dbdyno.builds.flags import Flags
 from dbdyno.builds.source import Source
 from dbdyno.engine import Place
 from dbdyno.engine.golden_copy import Copy, CopyFacts
-from dbdyno.run.check import preflight, prepared_json
+from dbdyno.model.json import decoder, encoder
+from dbdyno.run.check import preflight
 from dbdyno.run.prepared import Prepared
 
 READS = '[[workloads]]\nname = "./reads.toml"\n'
@@ -84,8 +84,9 @@ COPY = Copy(
 
 
 def again(prepared: Prepared) -> Prepared:
-    """Through the text of a file."""
-    return prepared_json.load(json.loads(json.dumps(prepared_json.dump(prepared))))
+    """Through the text of a message."""
+    come: Prepared = decoder(Prepared).decode(encoder().encode(prepared))
+    return come
 
 
 def prepared_of(folder: Path, workloads: str) -> Prepared:
@@ -100,13 +101,8 @@ def prepared_of(folder: Path, workloads: str) -> Prepared:
 )
 def test_a_prepared_plan_comes_back_as_it_was(tmp_path: Path, workloads: str) -> None:
     prepared = prepared_of(tmp_path, workloads)
-    assert len(prepared.steps) >= 2
+    assert len(prepared.steps) >= 1
     assert again(prepared) == prepared
-
-
-def test_steps_that_arms_share_are_written_once(tmp_path: Path) -> None:
-    prepared = prepared_of(tmp_path, READS)
-    assert len(prepared_json.dump(prepared)["steps"]["lists"]) == 1
 
 
 def test_builds_that_are_still_to_be_made_and_golden_copies_come_back(tmp_path: Path) -> None:
@@ -124,12 +120,13 @@ def test_builds_that_are_still_to_be_made_and_golden_copies_come_back(tmp_path: 
 
 def test_every_number_of_a_job_comes_back(tmp_path: Path) -> None:
     prepared = prepared_of(tmp_path, READS)
-    ((place, (first, *_)), *_) = prepared.steps.items()
+    ((title, by_arm), *_) = prepared.steps.items()
+    (first, *_) = by_arm["a"]
 
     @given(st.floats(allow_nan=False, allow_infinity=False), st.integers())
     def comes_back(number: float, whole: int) -> None:
         step = dataclasses.replace(first, job={"rate": number, "of": [whole]}, expected_s=number)
-        here = dataclasses.replace(prepared, steps={place: (step,)})
+        here = dataclasses.replace(prepared, steps={title: {"a": (step,)}})
         assert again(here) == here
 
     comes_back()

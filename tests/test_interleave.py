@@ -52,7 +52,7 @@ def made(folder: Path, change: tuple[str, str] = ("", ""), **writes: bool) -> Pl
 
 def test_each_arm_comes_once_in_each_step_and_round_in_an_order_of_its_own(tmp_path: Path) -> None:
     of = made(tmp_path)
-    steps = preflight.prepare(of).steps["./reads.toml", "a"]
+    steps = preflight.prepare(of).steps["./reads.toml"]["a"]
     orders = [schedule.of_step(of, block, step) for block in range(1, 60) for step in steps]
     turns = [schedule.of_turn(of, 1, steps[1], turn) for turn in range(1, 300)]
     for drawn in (orders, turns):
@@ -65,7 +65,7 @@ def test_each_arm_comes_once_in_each_step_and_round_in_an_order_of_its_own(tmp_p
 
 def test_steps_and_turns_begin_with_the_arm_that_ended_those_before(tmp_path: Path) -> None:
     of = made(tmp_path)
-    steps = preflight.prepare(of).steps["./reads.toml", "a"]
+    steps = preflight.prepare(of).steps["./reads.toml"]["a"]
     linked: Counter[bool] = Counter()
     for block in range(1, 30):
         for before, step in pairwise(steps):
@@ -83,7 +83,7 @@ def test_steps_and_turns_begin_with_the_arm_that_ended_those_before(tmp_path: Pa
 def test_two_arms_change_places_in_each_turn_and_in_each_block(tmp_path: Path) -> None:
     of = made(tmp_path)
     of = replace(of, arms=of.arms[:2])
-    step = preflight.prepare(of).steps["./reads.toml", "a"][1]
+    step = preflight.prepare(of).steps["./reads.toml"]["a"][1]
     for block, turn in product((1, 7, 13), range(1, 5)):
         order = schedule.of_turn(of, block, step, turn)
         assert schedule.of_turn(of, block, step, turn + 1) == order[::-1]
@@ -171,7 +171,7 @@ def test_a_measured_step_that_writes_is_refused_and_a_hidden_one_begins_the_turn
     with pytest.raises(PlanError, match="step `three` writes"):
         made(tmp_path, three=True)
     of = made(tmp_path, two=True)
-    steps = preflight.prepare(of).steps["./reads.toml", "a"]
+    steps = preflight.prepare(of).steps["./reads.toml"]["a"]
     assert [step.name for step in schedule.parted(steps)[1]] == ["three", "four"]
 
 
@@ -244,7 +244,7 @@ def test_servers_whose_memory_is_more_than_the_hosts_are_refused(tmp_path: Path)
 def test_the_outlook_says_who_takes_which_step_when(tmp_path: Path) -> None:
     of = made(tmp_path)
     said = dry_run.describe(of, preflight.prepare(of))
-    steps = preflight.prepare(of).steps["./reads.toml", "a"][1:]
+    steps = preflight.prepare(of).steps["./reads.toml"]["a"][1:]
     for step in steps:
         order = " ".join(schedule.of_step(of, 2, step))
         assert (
@@ -291,7 +291,7 @@ class TestRun:
             steps = {
                 (run.arm, step.name): step.done() for run in block.runs() for step in run.steps()
             }
-            for step in prepared.steps["./reads.toml", "a"][1:]:
+            for step in prepared.steps["./reads.toml"]["a"][1:]:
                 order = list(schedule.of_step(of, block.number, step))
                 assert all(steps[arm, step.name]["turns"] == {"order": order} for arm in order)
             assert all(steps[arm, "fill"]["turns"] is None for arm in "abc")
@@ -301,7 +301,7 @@ class TestRun:
         of = made(tmp_path)
         folder = blocks.run(of, tmp_path / "out", wait=True).folder
         of = replace(of, arms=tuple(reversed(of.arms)))
-        steps = preflight.prepare(of).steps["./reads.toml", "a"][1:]
+        steps = preflight.prepare(of).steps["./reads.toml"]["a"][1:]
         for number in (1, 2):
             wanted = [
                 (step.name, arm) for step in steps for arm in schedule.of_step(of, number, step)

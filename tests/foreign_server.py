@@ -16,7 +16,7 @@ from typing import Any
 
 import psycopg
 
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from server_place import address, over_tcp, reached, within
 
 USER, DATABASE = "tenant", "shop"
@@ -64,7 +64,7 @@ def made_certificate(folder: Path, owner: int) -> Path:
     return root
 
 
-def switch_tls_on(server: Server) -> None:
+def switch_tls_on(server: LabServer) -> None:
     """Lets a PostgreSQL that has a certificate use it, and waits until it does."""
     server.execute("ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()")
     assert within(10, lambda: server.execute("SHOW ssl") == [("on",)])
@@ -74,7 +74,7 @@ def switch_tls_on(server: Server) -> None:
 class Service:
     """A server over TCP with TLS alone, and an ordinary user who has a database there."""
 
-    server: Server
+    server: LabServer
     port: int
     certificate: Path
 
@@ -89,7 +89,7 @@ class Service:
 
 
 @contextmanager
-def a_service(server: Server, owner: int) -> Iterator[Service]:
+def a_service(server: LabServer, owner: int) -> Iterator[Service]:
     """A running PostgreSQL as a service, with a session of somebody else who is at work.
 
     `owner`: the server's account; the arm's transport is TCP. The user's role is
@@ -110,7 +110,7 @@ def a_service(server: Server, owner: int) -> Iterator[Service]:
 
 
 @contextmanager
-def at_work(server: Server, user: str) -> Iterator[None]:
+def at_work(server: LabServer, user: str) -> Iterator[None]:
     """A session of a user in an open transaction, whose query goes on all the time."""
     own = address(server)
     session: psycopg.Connection[Any] = psycopg.connect(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.engine import fake, golden
-from dbdyno.engine.fake import FakeEngine, FakeServer
+from dbdyno.engine.fake import DEFAULTS, FakeEngine, FakeServer, Planted
 from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.interface import Fingerprint
 from dbdyno.host import data_folder
@@ -40,22 +40,18 @@ class KeepingServer(FakeServer):
     def __init__(self, arm: Arm, root: Path, sd: float) -> None:
         """Its copies lie below `root`."""
         super().__init__(arm)
-        self.root, self.sd, self.offset = root, sd, 0.0
+        self.root, self.sd, self.keeper = root, sd, self
 
     @property
     def identity(self) -> Json:
         """What it is, as far as that determines its data."""
         return {"engine": "fake", "fake": dict(self._arm.fake)}
 
-    @property
-    def plants(self) -> Json:
-        """What the plan plants, slower by the offset."""
-        its = super().plants
-        return its | {"default_us": its["default_us"] * math.exp(self.offset)}
-
     def prepare_from(self, copy: Copy, *, shared_blocks: bool) -> None:
-        """Takes the offset of the copy's fill, which its key draws."""
-        self.offset = random.Random(copy.key).gauss(0, self.sd)
+        """What the plan plants, slower by the offset of the copy's fill, which its key draws."""
+        slower = math.exp(random.Random(copy.key).gauss(0, self.sd))
+        default_us = self._arm.fake.get("default_us", DEFAULTS["default_us"])
+        self.plants = Planted({**self._arm.fake, "default_us": default_us * slower})
 
     def keep(self, parts: Json, origin: Origin) -> Copy:
         """Keeps a folder with next to nothing in it."""

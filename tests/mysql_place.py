@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.engine import Build, Server
+from dbdyno.engine import Build, LabServer
 from dbdyno.engine.mysql import build
 from dbdyno.host import account, place
 from dbdyno.model import Arm
@@ -70,7 +70,7 @@ def mysql_engine(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def mysql_server(mysql_engine: str) -> Iterator[Server]:
+def mysql_server(mysql_engine: str) -> Iterator[LabServer]:
     """A running server of each engine, for tests that leave it well; its databases are theirs."""
     arm = an_arm(mysql_engine, transport="tcp")
     with a_place(mysql_engine) as place, started(arm, place) as server:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dbdyno.engine import Place, Server
+from dbdyno.engine import LabServer, Place
 from dbdyno.engine.arm_server import provide
 from dbdyno.engine.postgres import build, numbering
 from dbdyno.engine.postgres.access import RULES
@@ -42,7 +42,7 @@ def a_place(engine: str = "postgres") -> Iterator[Place]:
 
 
 @contextmanager
-def started(arm: Arm, place: Place) -> Iterator[Server]:
+def started(arm: Arm, place: Place) -> Iterator[LabServer]:
     """The arm's server, running; it is gone afterwards."""
     server = provide(arm, place=place)
     server.prepare()
@@ -54,21 +54,21 @@ def started(arm: Arm, place: Place) -> Iterator[Server]:
         server.remove()
 
 
-def address(server: Server) -> Address:
+def address(server: LabServer) -> Address:
     """Where a running server of our own answers, with the database that was made last."""
     found = server.address()
     assert found is not None
     return found
 
 
-def reached(server: Server) -> Address:
+def reached(server: LabServer) -> Address:
     """Where load reaches a running server: over TCP, if the arm's transport says so."""
     found = server.load_address
     assert found is not None
     return found
 
 
-def over_tcp(server: Server) -> Path:
+def over_tcp(server: LabServer) -> Path:
     """The rules of who may come in, of a PostgreSQL whose arm's transport is TCP."""
     assert server.data_dir is not None
     return server.data_dir.parent / RULES

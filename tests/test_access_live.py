@@ -18,9 +18,10 @@ from typing import Any
 
 import pytest
 
-from dbdyno.engine import Place, Server, access
+from dbdyno.engine import LabServer, Place, access
 from dbdyno.engine.arm_server import provide
 from dbdyno.engine.golden_copy import Origin
+from dbdyno.engine.interface import job_part
 from dbdyno.host import process, program
 from dbdyno.model import Arm, Json
 from dbdyno.model.error import PlanError
@@ -87,7 +88,7 @@ def networks() -> Iterator[Networks]:
 class Reached:
     """A running server that other hosts reach, and the networks of these."""
 
-    server: Server
+    server: LabServer
     networks: Networks
     place: Place
 
@@ -103,9 +104,8 @@ class Reached:
 
         `at`: a job's `server`, in place of the server's own.
         """
-        secrets = self.server.access_secrets()
-        assert secrets is not None
-        part = self.server.job_part(NOBODY)
+        secrets = self.server.entrance.secrets()
+        part = job_part(self.server, NOBODY)
         place = (at or part["server"]) | ({} if tls else {"tls": None})
         there = [] if client is None else ["ip", "netns", "exec", [*self.networks.clients][client]]
         done = subprocess.run(
@@ -121,9 +121,9 @@ class Reached:
 
     def places(self) -> list[Json]:
         """Where load can connect: the server, and its standbys."""
-        names = list(self.server.endpoints())
+        names = [] if self.server.standbys is None else list(self.server.standbys.addresses())
         roles = [{"name": name, "endpoint": name} for name in names]
-        part = self.server.job_part({"roles": roles})
+        part = job_part(self.server, {"roles": roles})
         return [part["server"], *part.get("endpoints", {}).values()]
 
     def of_family(self, words: dict[str, str]) -> str:
@@ -143,7 +143,8 @@ def running(arm: Arm, networks: Networks) -> Iterator[Reached]:
         place = reachable(place, networks, 0, tls=True)
         with started(arm, place) as server:
             server.create_database("ib")
-            server.join_standbys()
+            if server.standbys is not None:
+                server.standbys.join()
             yield Reached(server, networks, place)
 
 
@@ -215,15 +216,14 @@ def test_facts_say_how_the_load_comes_and_have_no_secret(encrypted: Reached):
     assert facts["encryption"].startswith("TLS")
     assert facts["access"] == {"address": encrypted.networks.server, "clients": [client]}
     assert facts["departures"] == []
-    secrets = encrypted.server.access_secrets()
-    assert secrets is not None
+    secrets = encrypted.server.entrance.secrets()
     assert secrets.password not in json.dumps(facts)
 
 
 def test_the_password_is_in_no_file_and_in_nothing_that_a_process_shows(encrypted: Reached):
     assert encrypted.load() is None
-    secrets, pid = encrypted.server.access_secrets(), encrypted.server.postmaster_pid
-    assert secrets is not None and pid is not None
+    secrets, pid = encrypted.server.entrance.secrets(), encrypted.server.postmaster_pid
+    assert pid is not None
     password = secrets.password.encode()
     shown = [Path(f"/proc/{one}") for one in (pid, *process.children(pid))]
     files = [one / name for one in shown for name in ("cmdline", "environ")]

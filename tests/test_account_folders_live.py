@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import mysql_place
-from dbdyno.engine import Place, Server, golden
+from dbdyno.engine import LabServer, Place, golden
 from dbdyno.engine.arm_server import provide
 from dbdyno.engine.golden_copy import Origin
 from dbdyno.host import account, data_folder
@@ -95,7 +95,8 @@ def test_root_writes_nothing_below_a_folder_of_the_account(engine: str) -> None:
             server.prepare()
             server.start()
             server.create_database("ib")
-            server.join_standbys()
+            if server.standbys is not None:
+                server.standbys.join()
             kept = server.keep({"seed": 1}, ORIGIN)
             server.prepare_from(kept, shared_blocks=False)
             server.start()
@@ -106,9 +107,8 @@ def test_root_writes_nothing_below_a_folder_of_the_account(engine: str) -> None:
         assert WATCH.seen == []
 
 
-def planted(server: Server, name: str, secret: Path, *, fifo: bool) -> Path:
+def planted(server: LabServer, name: str, secret: Path, *, fifo: bool) -> Path:
     """A link to a file of root's, or a FIFO, where the lab is about to write or read."""
-    assert server.data_dir is not None
     path = server.data_dir / name
     path.unlink(missing_ok=True)
     if fifo:
@@ -158,7 +158,6 @@ def test_what_is_no_file_is_not_kept(place: Place) -> None:
     try:
         server.prepare()
         server.start()
-        assert server.data_dir is not None
         (server.data_dir / "base" / "shadow").symlink_to("/etc/shadow")
         with pytest.raises(ServerError, match=r"shadow` is no file or folder"):
             server.keep({"seed": 1}, ORIGIN)

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from dbdyno.analysis.step.state import state
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.engine.postgres import probe
 from dbdyno.engine.postgres.probe import pages
 from dbdyno.engine.snapshot import Subject
@@ -28,7 +28,7 @@ OPTIONS = "WITH (autovacuum_vacuum_threshold = 100, autovacuum_vacuum_scale_fact
 
 
 @pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")
-def one_server(request: pytest.FixtureRequest) -> Iterator[Server]:
+def one_server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
     """A server without autovacuum."""
     settings = {"autovacuum": "off", "shared_buffers": "64MB", "autovacuum_naptime": "1s"}
     arm = Arm(name="indebted", engine="postgres", base_dir=request.param, settings=settings)
@@ -37,26 +37,26 @@ def one_server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 @pytest.fixture
-def server(one_server: Server) -> Server:
+def server(one_server: LabServer) -> LabServer:
     """It with the database `ib`, empty, and with its first settings."""
     one_server.execute("ALTER SYSTEM RESET ALL", "SELECT pg_reload_conf()")
     one_server.create_database("ib")
     return one_server
 
 
-def look(server: Server, *tables: str, take: Callable[[Subject], Json] = probe.before) -> Json:
+def look(server: LabServer, *tables: str, take: Callable[[Subject], Json] = probe.before) -> Json:
     """A snapshot, with all that has happened counted."""
     time.sleep(FLUSH_S)
     return take(Subject(address(server), tables, {}, server.data_dir, server.wal_dir))
 
 
-def ask(server: Server, sql: str) -> tuple[Any, ...]:
+def ask(server: LabServer, sql: str) -> tuple[Any, ...]:
     """The only row of a query of our own."""
     (row,) = server.execute(sql, database="ib")
     return row
 
 
-def fill(server: Server, table: str, options: str = "") -> None:
+def fill(server: LabServer, table: str, options: str = "") -> None:
     """A table of ROWS rows and an index beside its key's, vacuumed."""
     for statement in (
         f"CREATE TABLE {table} (id bigserial PRIMARY KEY, k int, data text) {options}",
@@ -68,7 +68,7 @@ def fill(server: Server, table: str, options: str = "") -> None:
         server.execute(statement, database="ib")  # each in a session, or VACUUM is counted first
 
 
-def test_dead_rows_and_free_space_are_what_a_whole_scan_finds(server: Server) -> None:
+def test_dead_rows_and_free_space_are_what_a_whole_scan_finds(server: LabServer) -> None:
     fill(server, "pi1")
     clean = state(look(server, "pi1"))
     assert (clean["dead_rows"], clean["all_visible_share"]) == (0.0, 100.0)
@@ -96,7 +96,7 @@ def test_dead_rows_and_free_space_are_what_a_whole_scan_finds(server: Server) ->
     assert 8 < free < 12
 
 
-def test_the_leaves_of_indexes_are_as_full_as_they_are(server: Server) -> None:
+def test_the_leaves_of_indexes_are_as_full_as_they_are(server: LabServer) -> None:
     fill(server, "pi1")
     found = look(server, "pi1", take=probe.after)["leaves"]
     assert found.keys() == {"pi1_pkey", "pi1_k"}
@@ -105,7 +105,7 @@ def test_the_leaves_of_indexes_are_as_full_as_they_are(server: Server) -> None:
     assert look(server, "pi1")["leaves"]["pi1_k"]["density_percent"] < 60
 
 
-def test_dirty_buffers_are_those_of_the_list_and_gone_after_a_checkpoint(server: Server) -> None:
+def test_dirty_buffers_are_those_of_the_list_and_gone_after_a_checkpoint(server: LabServer) -> None:
     fill(server, "pi1")
     found = look(server, "pi1")["buffers"]
     listed = "SELECT count(*) FILTER (WHERE isdirty), count(relfilenode) FROM pg_buffercache"
@@ -117,7 +117,7 @@ def test_dirty_buffers_are_those_of_the_list_and_gone_after_a_checkpoint(server:
     assert look(server, "pi1")["buffers"]["dirty"] < 20
 
 
-def test_wal_since_the_checkpoint_is_what_was_written_since(server: Server) -> None:
+def test_wal_since_the_checkpoint_is_what_was_written_since(server: LabServer) -> None:
     fill(server, "pi1")
     server.execute("CHECKPOINT", database="ib")
     after = look(server, "pi1")["wal"]  # it made the extensions
@@ -133,7 +133,7 @@ def test_wal_since_the_checkpoint_is_what_was_written_since(server: Server) -> N
     assert last["since_checkpoint_s"] > first["since_checkpoint_s"]
 
 
-def test_tables_that_are_due_are_those_to_which_autovacuum_comes(server: Server) -> None:
+def test_tables_that_are_due_are_those_to_which_autovacuum_comes(server: LabServer) -> None:
     """601 dead rows bring a vacuum, 599 do not; from 13 on 11,001 inserted ones do."""
     inserts = "autovacuum_vacuum_insert_threshold = 1000"
     newer = server.facts()["version_num"] >= 130000
@@ -185,7 +185,7 @@ def wait_for(reached: Callable[[], bool]) -> None:
         time.sleep(0.2)
 
 
-def test_what_holds_vacuum_up_is_seen(server: Server) -> None:
+def test_what_holds_vacuum_up_is_seen(server: LabServer) -> None:
     fill(server, "pi1")
     where = address(server)
     assert look(server, "pi1")["horizon"]["xmin_age"] is None
@@ -205,7 +205,7 @@ def test_what_holds_vacuum_up_is_seen(server: Server) -> None:
     assert slot["position_bytes"] > 1 << 20
 
 
-def test_an_autovacuum_that_runs_is_seen_with_its_start(server: Server) -> None:
+def test_an_autovacuum_that_runs_is_seen_with_its_start(server: LabServer) -> None:
     fill(server, "pi1", OPTIONS)
     server.execute(
         f"DELETE FROM pi1 WHERE id <= {ROWS // 2}",
@@ -223,7 +223,7 @@ def test_an_autovacuum_that_runs_is_seen_with_its_start(server: Server) -> None:
     assert before_ms < run["since_unix_ms"] < time.time() * 1000 - FLUSH_S * 1000
 
 
-def test_partitions_stand_for_their_table(server: Server) -> None:
+def test_partitions_stand_for_their_table(server: LabServer) -> None:
     if server.facts()["version_num"] < 110000:
         pytest.skip("partitions by range with keys came with 11")
     server.execute(
@@ -246,7 +246,7 @@ def test_partitions_stand_for_their_table(server: Server) -> None:
 
 
 def test_more_pages_than_may_be_read_are_left_unread_with_the_reason(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: LabServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(server, "pi1")
     server.execute("UPDATE pi1 SET k = 0", database="ib")
@@ -265,7 +265,7 @@ def test_more_pages_than_may_be_read_are_left_unread_with_the_reason(
     assert state(found)["all_visible_share"] == 0.0
 
 
-def test_a_table_that_has_just_been_loaded_is_not_read(server: Server) -> None:
+def test_a_table_that_has_just_been_loaded_is_not_read(server: LabServer) -> None:
     """Its hint bits are left for the step that comes to it first, such as l.x."""
     for statement in (
         "CREATE TABLE loaded (id bigint)",
@@ -281,7 +281,7 @@ def test_a_table_that_has_just_been_loaded_is_not_read(server: Server) -> None:
 
 
 def test_a_list_of_too_many_buffers_is_not_asked_for(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: LabServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dbdyno.engine.postgres.probe.statistics.BUFFERS_LISTED_MAX", 100)
     found = look(server)

@@ -29,7 +29,7 @@ class Theirs:
     def __init__(
         self, tables: dict[str, str], *, engine: str = "postgres", drops_any: bool = False
     ) -> None:
-        self.sql = engines.of(engine).client.sql
+        self.client = engines.of(engine).client
         self.tables = tables
         self.drops_any = drops_any
         self.remote = True

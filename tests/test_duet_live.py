@@ -82,7 +82,7 @@ class Places:
     def _look(self, partner: Partner, half: int) -> None:
         """In the middle of the half: of the server with all that it has born, of the generator."""
         time.sleep(HALF_S / 2)
-        server, generator = partner.server.postmaster_pid, partner._generator_pid
+        server, generator = partner.server.made.postmaster_pid, partner._generator_pid
         assert server is not None
         self.threads[partner.arm] = len(list(core_sets.threads(server)))
         found = allowed(server), allowed(generator)
@@ -191,7 +191,7 @@ def one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def in_turn(partners: Sequence[Partner]) -> None:
         ending = threading.Event()
-        servers = [partner.server.postmaster_pid for partner in partners]
+        servers = [partner.server.made.postmaster_pid for partner in partners]
         members = [process.children(pid) for pid in servers if pid is not None]
         spoiler = threading.Thread(target=_stop_in_turn, args=(members, ending))
         spoiler.start()

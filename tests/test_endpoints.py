@@ -9,6 +9,7 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.engine.external import ExternalServer
+from dbdyno.engine.interface import job_part
 from dbdyno.engine.postgres.client import PostgresClient
 from dbdyno.engine.postgres.settings import for_standby
 from dbdyno.model import Arm, Plan
@@ -108,15 +109,15 @@ def test_a_role_goes_to_the_endpoint_beside_a_dsn_and_nowhere_else() -> None:
     )
     server = ExternalServer(arm, PostgresClient("postgres"))
     job = {"roles": [{"name": "w"}, {"name": "r", "endpoint": "reader"}]}
-    part = server.job_part(job)
+    part = job_part(server, job)
     assert part["server"]["host"] == "primary"
     assert (part["endpoints"]["reader"]["host"], part["endpoints"]["reader"]["port"]) == (
         "reader", 6000,
     )  # fmt: skip
-    assert "endpoints" not in server.job_part({"roles": [{"name": "w"}]})
+    assert "endpoints" not in job_part(server, {"roles": [{"name": "w"}]})
     missing = {"roles": [{"name": "r", "endpoint": "standby"}]}
     with pytest.raises(ServerError, match="role `r` connects to `standby`, which has not joined"):
-        server.job_part(missing)
+        job_part(server, missing)
 
 
 def test_a_preset_that_rules_standbys_out_is_departed_from_and_says_so() -> None:

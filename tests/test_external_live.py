@@ -10,7 +10,7 @@ import pytest
 
 from dbdyno import engine, plan
 from dbdyno.analysis import compare
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.engine.external import ExternalServer
 from dbdyno.model import Arm, Plan, StepRun
 from dbdyno.model.error import ServerError
@@ -41,7 +41,7 @@ parameters = {{ rows = {rows}, seconds = 1, warmup_s = 0.2 }}
 class Foreign:
     """A server with a user of its own, who needs a password."""
 
-    server: Server
+    server: LabServer
     port: int
     certificate: Path
 
@@ -227,7 +227,7 @@ parameters = {{ rows = 5000, seconds = 1, warmup_s = 0.2, administer = 0 }}
 
 
 def test_a_foreign_mysql_is_loaded_and_measured_by_a_user_of_its_own(
-    mysql_server: Server, tmp_path: Path
+    mysql_server: LabServer, tmp_path: Path
 ):
     mysql_server.execute(
         "DROP DATABASE IF EXISTS shop",

@@ -72,7 +72,7 @@ def text(data: Path = Path("/data"), **schedule: object) -> str:
 
 
 def server(name: str) -> Any:
-    return SimpleNamespace(name=name, identity={"version": "17.6"})
+    return SimpleNamespace(name=name, keeper=SimpleNamespace(identity={"version": "17.6"}))
 
 
 def with_copies(monkeypatch: pytest.MonkeyPatch, **schedule: object) -> Plan:

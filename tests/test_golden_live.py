@@ -20,7 +20,7 @@ import own_lab
 from dbdyno import builds as build
 from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.engine import Place, Server, golden
+from dbdyno.engine import LabServer, Place, golden
 from dbdyno.engine.arm_server import provide
 from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.postgres import cache_warming
@@ -54,12 +54,12 @@ def newest() -> Path:
     return builds()[-1]
 
 
-def server_of(base_dir: Path, place: Place, **changes: object) -> Server:
+def server_of(base_dir: Path, place: Place, **changes: object) -> LabServer:
     arm = Arm(name="a", engine="postgres", base_dir=base_dir, config="x10a", memory="256MB")
     return provide(replace(arm, **changes), place=place)
 
 
-def filled(server: Server) -> list[tuple]:
+def filled(server: LabServer) -> list[tuple]:
     """Starts a fresh server with a table; what LOOK says of it."""
     server.prepare()
     server.start()
@@ -68,7 +68,7 @@ def filled(server: Server) -> list[tuple]:
     return server.execute(LOOK)
 
 
-def again(server: Server, copy: Copy, *, shared_blocks: bool = False) -> list[tuple]:
+def again(server: LabServer, copy: Copy, *, shared_blocks: bool = False) -> list[tuple]:
     """Starts the server from a copy; what LOOK says of it."""
     server.prepare_from(copy, shared_blocks=shared_blocks)
     server.start()

@@ -65,8 +65,8 @@ def followed(base_dir: Path) -> Iterator[Followed]:
         place = stack.enter_context(a_place())
         server = stack.enter_context(started(arm, place))
         service = stack.enter_context(a_service(server, place.account.uid))
-        server.join_standbys()
-        yield Followed(service, server.endpoints()["standby"].port)
+        server.standbys.join()
+        yield Followed(service, server.standbys.addresses()["standby"].port)
 
 
 @pytest.fixture(scope="module", params=ends()[-1:], ids=lambda one: one.name)

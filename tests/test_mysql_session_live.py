@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.model import Address, Json
 from mysql_jobs import Ran, at, job, run, statement, value, with_role
@@ -37,7 +37,7 @@ INSECURE = PUBLIC | {"insecure": True}
 
 
 @pytest.fixture(name="address", scope="module")
-def _address(mysql_server: Server) -> Address:
+def _address(mysql_server: LabServer) -> Address:
     """Where the server answers; it has a database `ib` with two tables."""
     address = mysql_server.address()
     assert address is not None
@@ -47,7 +47,7 @@ def _address(mysql_server: Server) -> Address:
     return address
 
 
-def is_mariadb(server: Server) -> bool:
+def is_mariadb(server: LabServer) -> bool:
     """Whether it is MariaDB."""
     return server.engine == "mariadb"
 
@@ -75,7 +75,7 @@ def ok(ran: Ran) -> Ran:
 
 @pytest.mark.parametrize("protocol", [SIMPLE, PREPARED])
 def test_values_arrive_as_they_were_drawn(
-    mysql_server: Server, address: Address, server: Json, protocol: str
+    mysql_server: LabServer, address: Address, server: Json, protocol: str
 ) -> None:
     insert = statement(
         "insert",
@@ -100,7 +100,9 @@ def test_values_arrive_as_they_were_drawn(
     assert ran.done["totals"]["main"]["rows"] == 6
 
 
-def test_both_protocols_draw_the_same(mysql_server: Server, address: Address, server: Json) -> None:
+def test_both_protocols_draw_the_same(
+    mysql_server: LabServer, address: Address, server: Json
+) -> None:
     for protocol in (SIMPLE, PREPARED):
         insert = statement("insert", "INSERT INTO ", TABLE, " VALUES ", *ROW, protocol=protocol)
         ok(run(job(mysql_server.engine, server, [insert], SOME)))
@@ -109,7 +111,7 @@ def test_both_protocols_draw_the_same(mysql_server: Server, address: Address, se
 
 
 def test_affected_rows_are_those_that_changed_or_those_that_were_found(
-    mysql_server: Server, address: Address, server: Json
+    mysql_server: LabServer, address: Address, server: Json
 ) -> None:
     execute(address, "INSERT INTO ib.t1 (number) VALUES (1), (2), (3)")
     update = statement("update", "UPDATE ", TABLE, " SET number = 3")
@@ -121,7 +123,9 @@ def test_affected_rows_are_those_that_changed_or_those_that_were_found(
     assert changed.captured("update")["notices"] == [notice]
 
 
-def test_a_connection_is_that_of_its_number_and_thread(mysql_server: Server, server: Json) -> None:
+def test_a_connection_is_that_of_its_number_and_thread(
+    mysql_server: LabServer, server: Json
+) -> None:
     select = statement("select", "SELECT CONNECTION_ID(), @@character_set_client, @@autocommit")
     ran = ok(run(job(mysql_server.engine, server, [select])))
     (connected,) = ran.of("connected")
@@ -133,7 +137,7 @@ def test_a_connection_is_that_of_its_number_and_thread(mysql_server: Server, ser
 
 
 def test_a_result_of_many_packets_is_read_to_its_end(
-    mysql_server: Server, address: Address, server: Json
+    mysql_server: LabServer, address: Address, server: Json
 ) -> None:
     execute(address, "INSERT INTO ib.t1 (number, text) VALUES (1, REPEAT('x', 300))")
     for _ in range(12):
@@ -144,14 +148,16 @@ def test_a_result_of_many_packets_is_read_to_its_end(
         assert ran.done["totals"]["main"]["rows"] == 4096
 
 
-def test_several_statements_in_one_text_are_one_answer(mysql_server: Server, server: Json) -> None:
+def test_several_statements_in_one_text_are_one_answer(
+    mysql_server: LabServer, server: Json
+) -> None:
     both = statement("both", "SELECT 1; SELECT 2 UNION SELECT 3; DO 1")
     ran = ok(run(job(mysql_server.engine, server, [both])))
     assert ran.rows("both") == [["1"], ["2"], ["3"]]
 
 
 def test_a_text_of_more_than_a_packet_is_sent_in_several(
-    mysql_server: Server, address: Address, server: Json
+    mysql_server: LabServer, address: Address, server: Json
 ) -> None:
     execute(address, "SET GLOBAL max_allowed_packet = 64 * 1024 * 1024")
     long = statement("long", "SELECT LENGTH('" + "x" * (17 << 20) + "')")
@@ -160,7 +166,7 @@ def test_a_text_of_more_than_a_packet_is_sent_in_several(
 
 
 def test_an_error_is_tried_again_by_its_state_or_its_number(
-    mysql_server: Server, server: Json
+    mysql_server: LabServer, server: Json
 ) -> None:
     engine = mysql_server.engine
     signal = statement("signal", "SIGNAL SQLSTATE '40001' SET MESSAGE_TEXT = 'planted'")
@@ -181,7 +187,7 @@ def test_an_error_is_tried_again_by_its_state_or_its_number(
 
 
 def test_a_lock_that_is_waited_for_too_long_is_counted_by_its_number(
-    mysql_server: Server, address: Address, server: Json
+    mysql_server: LabServer, address: Address, server: Json
 ) -> None:
     execute(address, "INSERT INTO ib.t1 (number) VALUES (1)")
     patience = statement("patience", "SET innodb_lock_wait_timeout = 1")
@@ -199,7 +205,7 @@ def test_a_lock_that_is_waited_for_too_long_is_counted_by_its_number(
 
 
 def test_a_killed_connection_is_made_anew_with_its_statements(
-    mysql_server: Server, server: Json
+    mysql_server: LabServer, server: Json
 ) -> None:
     engine = mysql_server.engine
     select = statement("select", "SELECT ", 0, protocol=PREPARED)
@@ -216,7 +222,7 @@ def test_a_killed_connection_is_made_anew_with_its_statements(
 
 
 @pytest.fixture(name="users", scope="module")
-def _users(mysql_server: Server, address: Address) -> dict[str, str]:
+def _users(mysql_server: LabServer, address: Address) -> dict[str, str]:
     """A user for each method of authentication that the server has: the name by the method."""
     methods = {
         "mariadb": {
@@ -240,7 +246,7 @@ def _users(mysql_server: Server, address: Address) -> dict[str, str]:
     return users
 
 
-def let_in(server: Server, where: Json) -> Ran:
+def let_in(server: LabServer, where: Json) -> Ran:
     """A run that asks who it is; its password is in the environment."""
     who = statement("who", "SELECT CURRENT_USER(), @@version")
     return run(job(server.engine, where, [who]), {"DYNO_TEST_PASSWORD": SECRET})
@@ -262,7 +268,7 @@ def _port(address: Address) -> str:
 
 
 def test_every_method_lets_in_over_a_socket_and_over_tcp_with_and_without_a_known_hash(
-    mysql_server: Server, address: Address, users: dict[str, str], port: str
+    mysql_server: LabServer, address: Address, users: dict[str, str], port: str
 ) -> None:
     for method, user in users.items():
         # A hash that is not known yet: over TCP the password goes under the server's public key.
@@ -277,7 +283,7 @@ def test_every_method_lets_in_over_a_socket_and_over_tcp_with_and_without_a_know
 
 
 def test_a_password_goes_over_tcp_without_tls_only_as_a_proof_unless_the_job_says_so(
-    mysql_server: Server, address: Address, users: dict[str, str], port: str
+    mysql_server: LabServer, address: Address, users: dict[str, str], port: str
 ) -> None:
     if mysql_server.engine != "mysql":
         pytest.skip("its methods never ask for the password itself")
@@ -293,7 +299,7 @@ def test_a_password_goes_over_tcp_without_tls_only_as_a_proof_unless_the_job_say
 
 
 def test_a_wrong_password_and_none_are_refused_in_a_line(
-    mysql_server: Server, address: Address, users: dict[str, str]
+    mysql_server: LabServer, address: Address, users: dict[str, str]
 ) -> None:
     user = next(iter(users.values()))
     who = job(
@@ -329,8 +335,8 @@ def _certificates() -> Iterator[Path]:
 
 @pytest.fixture(name="encrypting", scope="module")
 def _encrypting(
-    mysql_engine: str, mysql_server: Server, certificates: Path
-) -> Iterator[tuple[Server, Address]]:
+    mysql_engine: str, mysql_server: LabServer, certificates: Path
+) -> Iterator[tuple[LabServer, Address]]:
     """A server that shows the certificate: MySQL takes it while it runs, MariaDB at its start."""
     cert, key = certificates / "server.crt", certificates / "server.key"
     if mysql_engine == "mysql":
@@ -355,7 +361,7 @@ def _encrypting(
 
 
 def test_a_connection_is_encrypted_and_the_certificate_is_looked_at_as_asked_for(
-    encrypting: tuple[Server, Address], certificates: Path
+    encrypting: tuple[LabServer, Address], certificates: Path
 ) -> None:
     server, address = encrypting
     root = str(certificates / "root.crt")
@@ -383,7 +389,7 @@ def test_a_connection_is_encrypted_and_the_certificate_is_looked_at_as_asked_for
 
 
 def test_a_protocol_that_the_server_has_not_is_refused(
-    mysql_server: Server, address: Address
+    mysql_server: LabServer, address: Address
 ) -> None:
     extended = statement("one", "SELECT 1") | {"protocol": "extended"}
     other = run(job(mysql_server.engine, at(address), [extended]))
@@ -391,7 +397,7 @@ def test_a_protocol_that_the_server_has_not_is_refused(
 
 
 def test_too_many_connections_are_one_line(
-    mysql_server: Server, address: Address, server: Json
+    mysql_server: LabServer, address: Address, server: Json
 ) -> None:
     ((_, allowed),) = execute(address, "SHOW VARIABLES LIKE 'max_connections'")
     try:
@@ -407,7 +413,7 @@ def test_too_many_connections_are_one_line(
 
 
 def test_statements_are_sent_in_the_forms_that_the_servers_log_shows(
-    mysql_server: Server, address: Address, server: Json
+    mysql_server: LabServer, address: Address, server: Json
 ) -> None:
     before = dict(execute(address, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_output')"))
     execute(address, "TRUNCATE mysql.general_log", "SET GLOBAL log_output = 'TABLE'")

@@ -18,7 +18,7 @@ import pytest
 
 from dbdyno import plan, workload
 from dbdyno.analysis import compare
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.model import Arm, Step
 from dbdyno.model.error import ServerError
 from dbdyno.run import blocks
@@ -87,7 +87,7 @@ WHERE datname = current_database() AND query ~* '^(BEGIN|END|UPDATE|SELECT abala
 
 
 @pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
     """A server of the oldest and of the newest version that is here, without autovacuum."""
     settings = {"autovacuum": "off", "shared_buffers": "64MB", "fsync": "off"} | COUNTED
     arm = Arm(name="bench", engine="postgres", base_dir=request.param, settings=settings)
@@ -105,7 +105,7 @@ def newest_pgbench() -> Path:
     return Path(found).resolve() if beside == [] else beside[-1]
 
 
-def pgbench(server: Server, *arguments: str) -> str:
+def pgbench(server: LabServer, *arguments: str) -> str:
     """Runs pgbench to its good end; what it reports."""
     where = address(server)
     place = {"PGHOST": where.host, "PGPORT": str(where.port), "PGUSER": where.user}
@@ -122,13 +122,13 @@ def steps(**given: Any) -> dict[str, Step]:
     return {step.name: step for step in workload.expand(loaded, given, "postgres")}
 
 
-def run(server: Server, step: Step) -> dict[str, Any]:
+def run(server: LabServer, step: Step) -> dict[str, Any]:
     """A step's SQL and its load; the totals of its roles."""
     server.execute(*step.setup, database=DATABASE)
     return dict(load(server, step)[0]["totals"])
 
 
-def rows(server: Server, sql: str) -> list[tuple[Any, ...]]:
+def rows(server: LabServer, sql: str) -> list[tuple[Any, ...]]:
     """What a query gives."""
     where = address(server)
     with psycopg.connect(
@@ -137,11 +137,11 @@ def rows(server: Server, sql: str) -> list[tuple[Any, ...]]:
         return asked.execute(sql.encode()).fetchall()
 
 
-def emptied(server: Server) -> None:
+def emptied(server: LabServer) -> None:
     server.execute("DROP SCHEMA public CASCADE", "CREATE SCHEMA public", database=DATABASE)
 
 
-def state(server: Server) -> dict[str, Any]:
+def state(server: LabServer) -> dict[str, Any]:
     """All of the tables that has to be the same."""
     asked = {"tables": TABLES, "columns": COLUMNS, "constraints": CONSTRAINTS, "indexes": INDEXES}
     return {what: rows(server, sql) for what, sql in (asked | ROWS).items()}
@@ -153,7 +153,7 @@ def state(server: Server) -> dict[str, Any]:
 @pytest.mark.parametrize("fill", ["fast", "published"])
 @pytest.mark.parametrize(("options", "given"), FORMS, ids=[" ".join(one) for one, _ in FORMS])
 def test_our_tables_are_those_that_pgbench_makes(
-    server: Server, options: list[str], given: dict[str, Any], fill: str
+    server: LabServer, options: list[str], given: dict[str, Any], fill: str
 ) -> None:
     emptied(server)
     pgbench(server, "-i", "-q", *options)
@@ -168,7 +168,7 @@ def test_our_tables_are_those_that_pgbench_makes(
         assert ours[1:] == pytest.approx(one[1:], abs=PAGES_AHEAD_MAX), ours[0]
 
 
-def test_the_server_generates_what_pgbench_has_it_generate(server: Server) -> None:
+def test_the_server_generates_what_pgbench_has_it_generate(server: LabServer) -> None:
     emptied(server)
     pgbench(server, "-i", "-I", "dtGvp")
     theirs = state(server)
@@ -179,7 +179,7 @@ def test_the_server_generates_what_pgbench_has_it_generate(server: Server) -> No
     assert state(server) == theirs
 
 
-def test_rows_are_old_from_the_beginning_as_with_copy_freeze(server: Server) -> None:
+def test_rows_are_old_from_the_beginning_as_with_copy_freeze(server: LabServer) -> None:
     emptied(server)
     run(server, steps()["fill"])
     # Frozen rows are seen by a vacuum that keeps nothing from the age of the table.
@@ -189,7 +189,7 @@ def test_rows_are_old_from_the_beginning_as_with_copy_freeze(server: Server) -> 
     assert now - frozen <= 1
 
 
-def test_a_random_filler_fills_its_column(server: Server) -> None:
+def test_a_random_filler_fills_its_column(server: LabServer) -> None:
     emptied(server)
     run(server, steps(filler="random")["fill"])
     asked = (
@@ -201,7 +201,7 @@ def test_a_random_filler_fills_its_column(server: Server) -> None:
 # --- The scripts ---------------------------------------------------------------------------------
 
 
-def test_pgbench_runs_on_our_tables(server: Server) -> None:
+def test_pgbench_runs_on_our_tables(server: LabServer) -> None:
     emptied(server)
     run(server, steps(scale=2)["fill"])
     said = pgbench(server, "-c", "2", "-t", "25")
@@ -215,7 +215,7 @@ def test_pgbench_runs_on_our_tables(server: Server) -> None:
     assert history == accounts == branches
 
 
-def test_our_scripts_run_on_tables_that_pgbench_made(server: Server) -> None:
+def test_our_scripts_run_on_tables_that_pgbench_made(server: LabServer) -> None:
     emptied(server)
     pgbench(server, "-i", "-q", "-s", "2")
     existing_tables.refuse_unfit(server, steps(scale=2)["fill"])
@@ -240,7 +240,7 @@ parameters = {{ clients = 2, transactions = 20, scale = {scale} }}
 """
 
 
-def test_a_plan_keeps_the_tables_that_pgbench_made(server: Server, tmp_path: Path) -> None:
+def test_a_plan_keeps_the_tables_that_pgbench_made(server: LabServer, tmp_path: Path) -> None:
     emptied(server)
     pgbench(server, "-i", "-q", "-s", "2")
     where = address(server)
@@ -258,7 +258,7 @@ def normal(entry: str) -> str:
     return form.rstrip(";")
 
 
-def logged(server: Server, during: Any) -> list[list[str]]:
+def logged(server: LabServer, during: Any) -> list[list[str]]:
     """What sessions execute meanwhile, of each session in its order, by the server's log."""
     assert server.log_path is not None
     begin = len(server.log_path.read_bytes())
@@ -277,7 +277,7 @@ def logged(server: Server, during: Any) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_the_server_is_sent_what_pgbench_sends(server: Server, protocol: str) -> None:
+def test_the_server_is_sent_what_pgbench_sends(server: LabServer, protocol: str) -> None:
     emptied(server)
     run(server, steps()["fill"])
     given = {"protocol": protocol, "clients": 2, "transactions": 3, "vacuum_before": 0}
@@ -289,7 +289,9 @@ def test_the_server_is_sent_what_pgbench_sends(server: Server, protocol: str) ->
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_a_transaction_has_as_many_calls_in_pg_stat_statements(server: Server, script: str) -> None:
+def test_a_transaction_has_as_many_calls_in_pg_stat_statements(
+    server: LabServer, script: str
+) -> None:
     emptied(server)
     server.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements", database=DATABASE)
     run(server, steps()["fill"])
@@ -303,7 +305,7 @@ def test_a_transaction_has_as_many_calls_in_pg_stat_statements(server: Server, s
     server.execute("DROP EXTENSION pg_stat_statements", database=DATABASE)
 
 
-def calls(server: Server, during: Callable[[], object]) -> dict[str, int]:
+def calls(server: LabServer, during: Callable[[], object]) -> dict[str, int]:
     """How often the server executed each statement meanwhile, by its own count."""
     server.execute("SELECT pg_stat_statements_reset()", database=DATABASE)
     during()

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.engine.postgres import probe
 from dbdyno.engine.snapshot import Subject
 from dbdyno.host.observe import device
@@ -37,7 +37,7 @@ EXPLAIN = {
 
 
 @pytest.fixture(params=builds(), ids=lambda path: path.name, scope="module")
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
     """A server with twelve small tables in the database `ib`."""
     arm = Arm(
         name="probed",
@@ -65,29 +65,29 @@ def tables_sql() -> list[str]:
     return statements
 
 
-def subject(server: Server, tables: tuple[str, ...]) -> Subject:
+def subject(server: LabServer, tables: tuple[str, ...]) -> Subject:
     """What the runner takes a snapshot of."""
     return Subject(address(server), tables, EXPLAIN, server.data_dir, server.wal_dir)
 
 
-def snapshot(server: Server, tables: tuple[str, ...] = TABLES) -> Json:
+def snapshot(server: LabServer, tables: tuple[str, ...] = TABLES) -> Json:
     """A snapshot as the runner takes it before a step."""
     return probe.before(subject(server, tables))
 
 
-def snapshot_after(server: Server, tables: tuple[str, ...] = TABLES) -> Json:
+def snapshot_after(server: LabServer, tables: tuple[str, ...] = TABLES) -> Json:
     """A snapshot as the runner takes it after a step."""
     return probe.after(subject(server, tables))
 
 
-def rows(server: Server, sql: str) -> list[tuple[object, ...]]:
+def rows(server: LabServer, sql: str) -> list[tuple[object, ...]]:
     """What a query of our own gives."""
     where = address(server)
     with psycopg.connect(host=where.host, port=where.port, user=where.user, dbname="ib") as asked:
         return asked.execute(sql.encode()).fetchall()
 
 
-def test_a_snapshot_is_json_and_has_every_documented_part(server: Server) -> None:
+def test_a_snapshot_is_json_and_has_every_documented_part(server: LabServer) -> None:
     found = snapshot(server)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found.keys() == {
@@ -108,7 +108,7 @@ def test_a_snapshot_is_json_and_has_every_documented_part(server: Server) -> Non
     assert None not in found["buffers"].values()
 
 
-def test_whatever_is_null_is_named_with_its_reason(server: Server) -> None:
+def test_whatever_is_null_is_named_with_its_reason(server: LabServer) -> None:
     found = snapshot(server)
     missing = {name for name, part in found.items() if part is None}
     for name in ("wal", "checkpoints", "background_writer", "sizes"):
@@ -118,7 +118,7 @@ def test_whatever_is_null_is_named_with_its_reason(server: Server) -> None:
     assert all("\n" not in reason for reason in found["unavailable"].values())
 
 
-def test_what_the_server_did_is_the_difference_of_two_snapshots(server: Server) -> None:
+def test_what_the_server_did_is_the_difference_of_two_snapshots(server: LabServer) -> None:
     before = snapshot(server)
     server.execute(
         "INSERT INTO pi3 (k, data) SELECT n, 'y' FROM generate_series(1, 500) AS n",
@@ -138,7 +138,7 @@ def test_what_the_server_did_is_the_difference_of_two_snapshots(server: Server) 
     assert after["database"]["tup_inserted"] >= before["database"]["tup_inserted"] + 500
 
 
-def test_looking_leaves_no_traces_in_the_tables_counters(server: Server) -> None:
+def test_looking_leaves_no_traces_in_the_tables_counters(server: LabServer) -> None:
     changed = "UPDATE pi4 SET data = 'z' WHERE id = 500"
     server.execute(*(f"VACUUM {table}" for table in TABLES), changed, database="ib")
     snapshot(server)
@@ -154,7 +154,7 @@ def test_looking_leaves_no_traces_in_the_tables_counters(server: Server) -> None
     assert after["wal"]["position_bytes"] - before["wal"]["position_bytes"] < 4096
 
 
-def test_sizes_are_the_servers_own_and_those_of_the_files(server: Server) -> None:
+def test_sizes_are_the_servers_own_and_those_of_the_files(server: LabServer) -> None:
     found = snapshot(server)
     ((heap, index, total, database),) = rows(
         server,
@@ -171,7 +171,7 @@ def test_sizes_are_the_servers_own_and_those_of_the_files(server: Server) -> Non
     assert sizes["wal_dir_bytes"] >= sizes["wal_files"] * (1 << 24) > 0
 
 
-def test_the_log_is_measured_over_sql_where_the_folder_is_not_known(server: Server) -> None:
+def test_the_log_is_measured_over_sql_where_the_folder_is_not_known(server: LabServer) -> None:
     found = probe.before(Subject(address(server)))
     assert found["sizes"]["data_dir_bytes"] is None
     assert "sizes.data_dir_bytes" in found["unavailable"]
@@ -182,14 +182,14 @@ def test_the_log_is_measured_over_sql_where_the_folder_is_not_known(server: Serv
         assert "9.6" in found["unavailable"]["sizes.wal_dir_bytes"]
 
 
-def test_a_table_that_is_not_there_is_left_out_and_named(server: Server) -> None:
+def test_a_table_that_is_not_there_is_left_out_and_named(server: LabServer) -> None:
     found = snapshot(server, ("pi1", "nowhere"))
     assert found["tables"].keys() == {"pi1"}
     assert found["unavailable"]["tables.nowhere"] == "there is no such table"
     assert found["indexes"].keys() == {"pi1_pkey", "pi1_k"}
 
 
-def test_every_statement_has_its_plans_and_none_is_run(server: Server) -> None:
+def test_every_statement_has_its_plans_and_none_is_run(server: LabServer) -> None:
     before = rows(server, "SELECT count(*), min(id) FROM pi1")
     found = snapshot(server)
     for name in EXPLAIN:
@@ -205,7 +205,7 @@ def test_every_statement_has_its_plans_and_none_is_run(server: Server) -> None:
     assert rows(server, "SELECT count(*), min(id) FROM pi1") == before
 
 
-def test_a_statement_without_a_plan_does_not_hinder_the_others(server: Server) -> None:
+def test_a_statement_without_a_plan_does_not_hinder_the_others(server: LabServer) -> None:
     statements = {
         "vacuum": "VACUUM pi1",
         "gone": "SELECT * FROM nowhere WHERE a = $1",
@@ -218,12 +218,12 @@ def test_a_statement_without_a_plan_does_not_hinder_the_others(server: Server) -
     assert found["database"]["numbackends"] >= 1
 
 
-def test_a_snapshot_is_quick(server: Server) -> None:
+def test_a_snapshot_is_quick(server: LabServer) -> None:
     took_s = sorted(snapshot(server)["took_us"] / 1e6 for _ in range(3))
     assert took_s[0] < SNAPSHOT_S_MAX
 
 
-def test_each_owner_of_a_real_server_is_told_apart(server: Server, tmp_path: Path) -> None:
+def test_each_owner_of_a_real_server_is_told_apart(server: LabServer, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     where = address(server)
     with psycopg.connect(host=where.host, port=where.port, user=where.user, dbname="ib") as worked:

@@ -14,7 +14,7 @@ from pymysql.cursors import Cursor
 
 from dbdyno.analysis.step import innodb
 from dbdyno.analysis.step.state import state
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.engine.mysql import probe
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.engine.snapshot import Subject
@@ -40,7 +40,7 @@ EXPLAIN = {
 
 
 @pytest.fixture(scope="module", name="server")
-def _server(mysql_server: Server) -> Iterator[Server]:
+def _server(mysql_server: LabServer) -> Iterator[LabServer]:
     """A server with a table in a database of its own, and a second one in parts."""
     mysql_server.create_database("probed")
     mysql_server.execute(
@@ -65,16 +65,14 @@ def filled() -> list[str]:
     return statements
 
 
-def snapshot(server: Server, *, after: bool = False) -> Json:
+def snapshot(server: LabServer, *, after: bool = False) -> Json:
     """A snapshot as the runner takes it."""
     tables = ("pi1", "parts", "missing")
     subject = Subject(address(server), tables, EXPLAIN, server.data_dir, server.wal_dir)
-    found = server.snapshot("after" if after else "before", subject)
-    assert found is not None
-    return found
+    return server.client.snapshot("after" if after else "before", subject)
 
 
-def test_a_snapshot_has_every_part_or_the_reason(server: Server) -> None:
+def test_a_snapshot_has_every_part_or_the_reason(server: LabServer) -> None:
     found = snapshot(server)
     json.dumps(found, allow_nan=False)
     missing = {name for name, part in found.items() if part is None}
@@ -95,14 +93,14 @@ def test_a_snapshot_has_every_part_or_the_reason(server: Server) -> None:
         assert known[name] is not None and known[name] >= 0, name
 
 
-def test_plans_are_read_in_one_form_of_both_engines(server: Server) -> None:
+def test_plans_are_read_in_one_form_of_both_engines(server: LabServer) -> None:
     found = snapshot(server)["explain"]
     assert found["market"]["custom"].startswith("range on pi1 by pi1_market: ")
     assert found["delete"]["custom"].startswith("range on pi1 by PRIMARY: Using where")
     assert found["alter"]["custom"] is None
 
 
-def test_what_is_written_between_two_snapshots_is_their_difference(server: Server) -> None:
+def test_what_is_written_between_two_snapshots_is_their_difference(server: LabServer) -> None:
     first = snapshot(server)
     again = snapshot(server, after=True)
     assert innodb.binlog_bytes(first, again) == 0
@@ -124,7 +122,7 @@ def test_a_server_that_is_not_there_is_named_with_its_socket(tmp_path: Path) -> 
         probe.before(Subject(nowhere))
 
 
-def test_owners_are_threads_and_add_up_to_the_process(server: Server, tmp_path: Path) -> None:
+def test_owners_are_threads_and_add_up_to_the_process(server: LabServer, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     watch = Sampler(path, device=None, server=server)
     with closing(connect(address(server), "test")) as connection:
@@ -165,7 +163,7 @@ def work(connection: pymysql.Connection[Cursor]) -> None:
             cursor.execute("SELECT BENCHMARK(50000, SHA2('x', 256))")
 
 
-def thread_of(server: Server, connection_id: int) -> int:
+def thread_of(server: LabServer, connection_id: int) -> int:
     """The kernel's id of the thread of a connection, as the load generator finds it."""
     sql = {
         "mysql": "SELECT thread_os_id FROM performance_schema.threads WHERE processlist_id = ",
@@ -175,7 +173,7 @@ def thread_of(server: Server, connection_id: int) -> int:
     return int(thread)
 
 
-def process_ns(server: Server) -> int:
+def process_ns(server: LabServer) -> int:
     """CPU of the whole process by the kernel's own account, to a clock tick."""
     text = Path(f"/proc/{server.postmaster_pid}/stat").read_text()
     user, system = text.rpartition(")")[2].split()[11:13]

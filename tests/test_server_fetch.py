@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from dbdyno.engine import fake, installed
-from dbdyno.engine.arm_server import provide
 from dbdyno.engine.fake.sampler import KEYS as sampler_keys
 from dbdyno.engine.postgres import build, fetch
 from dbdyno.host import program as binary
@@ -152,28 +151,24 @@ def test_the_path_is_never_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_fake_takes_everything_and_says_what_is_planted():
     arm = Arm(name="f", engine="fake", fake={"default_us": 50, "server_cpu_us": {"q": 40.0}})
-    with a_place() as place:
-        server = provide(arm, place=place)
-        server.check()
-        server.prepare()
-        server.start()
-        server.create_database("ib")
-        assert server.execute("CREATE TABLE t (a int)") == []
-        assert (server.address(), server.processes(), server.failure()) == (None, {}, None)
-        assert isinstance(server, fake.FakeServer)
-        assert server.plants == {
-            "service_us": {},
-            "default_us": 50,
-            "jitter": 0.0,
-            "rows": {},
-            "stalls": [],
-            "errors": [],
-            "lost_at_s": None,
-            "cursor": {},
-        }
-        assert server.facts()["engine"] == "fake"
-        server.stop()
-        server.remove()
+    server = fake.FakeServer(arm)
+    server.check()
+    server.start()
+    server.create_database("ib")
+    assert server.execute("CREATE TABLE t (a int)") == []
+    assert (server.address(), server.failure()) == (None, None)
+    assert server.plants.of_job({"statements": [], "cursors": []}) == {
+        "service_us": {},
+        "default_us": 50,
+        "jitter": 0.0,
+        "rows": {},
+        "stalls": [],
+        "errors": [],
+        "lost_at_s": None,
+        "cursor": {},
+    }
+    assert server.facts()["engine"] == "fake"
+    server.stop()
 
 
 def test_a_fakes_keys_are_those_of_the_fake_sampler():
@@ -182,5 +177,5 @@ def test_a_fakes_keys_are_those_of_the_fake_sampler():
 
 def test_a_fake_with_an_unknown_key_is_refused():
     arm = Arm(name="f", engine="fake", fake={"servcie_us": {}})
-    with a_place() as place, pytest.raises(PlanError, match=r"arms.f.fake.servcie_us: unknown key"):
-        provide(arm, place=place)
+    with pytest.raises(PlanError, match=r"arms.f.fake.servcie_us: unknown key"):
+        fake.FakeServer(arm)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from dbdyno.engine import Place, Server, golden
+from dbdyno.engine import LabServer, Place, golden
 from dbdyno.engine.arm_server import provide
 from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.mysql import buffer_pool
@@ -42,7 +42,9 @@ def _where(mysql_engine: str) -> Iterator[Place]:
 # --- A server that all of these leave as it was ------------------------------------------------
 
 
-def test_it_answers_over_its_socket_and_over_the_loopback_and_nowhere_else(mysql_server: Server):
+def test_it_answers_over_its_socket_and_over_the_loopback_and_nowhere_else(
+    mysql_server: LabServer,
+):
     for place, host in ((address(mysql_server), "localhost"), (reached(mysql_server), "127.0.0.1")):
         with connect(place, "test") as connection, connection.cursor() as cursor:
             cursor.execute("SELECT CURRENT_USER(), @@bind_address, @@local_infile")
@@ -69,7 +71,7 @@ def listening(pid: int) -> set[tuple[str, int]]:
     return found
 
 
-def test_statements_run_each_by_itself_and_the_last_gives_its_rows(mysql_server: Server):
+def test_statements_run_each_by_itself_and_the_last_gives_its_rows(mysql_server: LabServer):
     mysql_server.create_database("ib")
     rows = mysql_server.execute(
         "CREATE TABLE t (a int, b text)", "INSERT INTO t VALUES (7, 'ü%s')", "TABLE t"
@@ -82,7 +84,7 @@ def test_statements_run_each_by_itself_and_the_last_gives_its_rows(mysql_server:
         mysql_server.execute("SELECT * FROM t")
 
 
-def test_a_statement_has_a_time_limit_and_does_not_go_on_after_it(mysql_server: Server):
+def test_a_statement_has_a_time_limit_and_does_not_go_on_after_it(mysql_server: LabServer):
     begun = time.monotonic()
     with pytest.raises(ServerError, match=r"`SELECT SLEEP\(60\)`: it took longer than 0\.3 s$"):
         mysql_server.execute("SELECT SLEEP(60)", limit_s=0.3)
@@ -91,7 +93,7 @@ def test_a_statement_has_a_time_limit_and_does_not_go_on_after_it(mysql_server: 
     assert until(lambda: not mysql_server.execute(running))
 
 
-def test_facts_tell_version_every_variable_and_which_were_set(mysql_server: Server):
+def test_facts_tell_version_every_variable_and_which_were_set(mysql_server: LabServer):
     facts = mysql_server.facts()
     assert facts["engine"] == mysql_server.engine
     assert facts["version_text"].startswith(facts["version"])
@@ -104,7 +106,7 @@ def test_facts_tell_version_every_variable_and_which_were_set(mysql_server: Serv
     assert owner != 0 and facts["user"] != "root"
 
 
-def test_threads_are_told_apart_and_a_connection_is_none_of_the_background(mysql_server: Server):
+def test_threads_are_told_apart_and_a_connection_is_none_of_the_background(mysql_server: LabServer):
     before = mysql_server.processes()
     kinds = set(before.values())
     if mysql_server.engine == "mysql":
@@ -208,7 +210,7 @@ def test_a_value_that_the_server_takes_otherwise_is_said_and_logs_lie_where_the_
         goes_on_from_a_golden_copy(server, place)
 
 
-def goes_on_from_a_golden_copy(server: Server, place: Place) -> None:
+def goes_on_from_a_golden_copy(server: LabServer, place: Place) -> None:
     """Rows and logs are there in a copy; one in which a server was started is known as such."""
     server.create_database("ib")
     rows = ", ".join(f"({number}, {number % 7})" for number in range(500))
@@ -225,12 +227,12 @@ def goes_on_from_a_golden_copy(server: Server, place: Place) -> None:
     logs = server.execute("SHOW BINARY LOGS")
     assert logs[0][0] == "binlog.000001" and len(logs) > 1
     assert server.facts()["copy_s"] > 0
-    warmed = server.warm_up("scan")
+    warmed = server.client.warm_up("scan", server.execute)
     assert (warmed["relations"], warmed["left_out"]) == (2, [])
     reads = "SELECT COUNT(*) FROM information_schema.INNODB_BUFFER_PAGE WHERE INDEX_NAME = 'by_b'"
     assert server.execute(reads)[0][0] > 0
     server.execute("UPDATE t SET b = b + 1")
-    server.checkpoint()
+    server.client.checkpoint(server.execute)
     assert buffer_pool.dirty_pages(server.execute) <= buffer_pool.DIRTY_PAGES_MAX
     assert float(server.execute("SELECT @@innodb_max_dirty_pages_pct")[0][0]) == 90
     server.stop()
@@ -250,7 +252,7 @@ class Moved:
 
 
 def test_a_folder_in_use_and_a_port_in_use_are_one_line_each(
-    mysql_server: Server, where: Place, mysql_engine: str
+    mysql_server: LabServer, where: Place, mysql_engine: str
 ):
     settings = {"port": str(mysql_server.address().port)}
     with pytest.raises(ServerError, match=r"^arms.a.settings.port: port \d+ is in use"):

@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from dbdyno.engine import Place, Server
+from dbdyno.engine import LabServer, Place
 from dbdyno.engine.arm_server import provide
 from dbdyno.host import process
 from dbdyno.model import Arm, Json
@@ -27,14 +27,14 @@ until = partial(within, WAIT_S)
 
 
 @pytest.fixture
-def own(place: Place, base_dir: Path) -> Iterator[Server]:
+def own(place: Place, base_dir: Path) -> Iterator[LabServer]:
     """A server for one test alone."""
     with started(an_arm(base_dir), place) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def shared(base_dir: Path) -> Iterator[Server]:
+def shared(base_dir: Path) -> Iterator[LabServer]:
     """A server for the tests that leave it as it was."""
     settings = {"autovacuum_naptime": "1s", "autovacuum_vacuum_threshold": "10"}
     with a_place() as place, started(an_arm(base_dir, settings=settings), place) as server:
@@ -46,7 +46,7 @@ def an_arm(base_dir: Path, **changes: object) -> Arm:
     return dataclasses.replace(arm, **changes)
 
 
-def a_connection(server: Server) -> psycopg.Connection:
+def a_connection(server: LabServer) -> psycopg.Connection:
     address = server.address()
     assert address is not None
     return psycopg.connect(
@@ -54,13 +54,13 @@ def a_connection(server: Server) -> psycopg.Connection:
     )
 
 
-def test_it_answers_over_its_socket_and_listens_nowhere_else(shared: Server):
+def test_it_answers_over_its_socket_and_listens_nowhere_else(shared: LabServer):
     assert shared.load_address == shared.address()
     assert shared.execute("SELECT 1") == [(1,)]
     assert shared.execute("SHOW listen_addresses") == [("",)]
 
 
-def test_statements_run_each_by_itself_and_the_last_gives_its_rows(shared: Server):
+def test_statements_run_each_by_itself_and_the_last_gives_its_rows(shared: LabServer):
     shared.create_database("ib")
     rows = shared.execute(
         "CREATE TABLE t (a int)", "INSERT INTO t VALUES (7)", "VACUUM t", "TABLE t"
@@ -72,14 +72,14 @@ def test_statements_run_each_by_itself_and_the_last_gives_its_rows(shared: Serve
         shared.execute("TABLE t")
 
 
-def test_a_statement_has_a_time_limit(shared: Server):
+def test_a_statement_has_a_time_limit(shared: LabServer):
     begun = time.monotonic()
     with pytest.raises(ServerError, match="statement timeout"):
         shared.execute("SELECT pg_sleep(60)", limit_s=0.3)
     assert time.monotonic() - begun < WAIT_S
 
 
-def test_it_runs_as_an_unprivileged_account_with_checksums_on(shared: Server):
+def test_it_runs_as_an_unprivileged_account_with_checksums_on(shared: LabServer):
     facts = shared.facts()
     owner = Path(f"/proc/{shared.postmaster_pid}").stat().st_uid
     assert owner != 0
@@ -89,7 +89,7 @@ def test_it_runs_as_an_unprivileged_account_with_checksums_on(shared: Server):
 
 
 def test_facts_tell_version_compiler_and_every_setting_with_its_unit(
-    shared: Server, base_dir: Path
+    shared: LabServer, base_dir: Path
 ):
     facts = shared.facts()
     assert facts["engine"] == "postgres"
@@ -107,7 +107,7 @@ def test_facts_tell_version_compiler_and_every_setting_with_its_unit(
     assert 0 < facts["start_s"] < 60
 
 
-def test_processes_are_told_apart_by_what_they_are_for(shared: Server):
+def test_processes_are_told_apart_by_what_they_are_for(shared: LabServer):
     with a_connection(shared) as connection:
         pid = connection.info.backend_pid
         assert until(lambda: shared.processes().get(pid) == "backend")
@@ -121,12 +121,12 @@ def test_processes_are_told_apart_by_what_they_are_for(shared: Server):
     assert until(lambda: pid not in shared.processes())
 
 
-def test_children_found_by_a_scan_are_those_that_the_kernel_lists(shared: Server):
+def test_children_found_by_a_scan_are_those_that_the_kernel_lists(shared: LabServer):
     pid = shared.postmaster_pid
     assert until(lambda: set(process.children(pid)) == set(process.children_by_scan(pid)) != set())
 
 
-def test_it_is_well_until_a_backend_is_killed(own: Server):
+def test_it_is_well_until_a_backend_is_killed(own: LabServer):
     assert own.failure() is None
     with a_connection(own) as connection, pytest.raises(psycopg.OperationalError):
         os.kill(connection.info.backend_pid, signal.SIGKILL)
@@ -139,7 +139,7 @@ def test_it_is_well_until_a_backend_is_killed(own: Server):
     assert "signal 9" in own.failure()
 
 
-def is_up(server: Server) -> bool:
+def is_up(server: LabServer) -> bool:
     try:
         a_connection(server).close()
     except psycopg.Error:
@@ -147,14 +147,14 @@ def is_up(server: Server) -> bool:
     return True
 
 
-def test_ending_a_backend_by_the_server_is_no_crash(shared: Server):
+def test_ending_a_backend_by_the_server_is_no_crash(shared: LabServer):
     with a_connection(shared) as connection, pytest.raises(psycopg.OperationalError):
         shared.execute(f"SELECT pg_terminate_backend({connection.info.backend_pid})")
         connection.execute("SELECT 1")
     assert shared.failure() is None
 
 
-def test_a_killed_postmaster_is_a_failure_and_leaves_nothing_behind(own: Server):
+def test_a_killed_postmaster_is_a_failure_and_leaves_nothing_behind(own: LabServer):
     pid = own.postmaster_pid
     children = list(own.processes())
     mapped = [Path(path) for path in files_mapped_by(pid)]
@@ -179,7 +179,7 @@ def creators_of_segments() -> list[str]:
     return [line.split()[4] for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
 
 
-def test_a_shutdown_writes_a_checkpoint_and_another_start_finds_the_data(own: Server):
+def test_a_shutdown_writes_a_checkpoint_and_another_start_finds_the_data(own: LabServer):
     own.create_database("ib")
     own.execute("CREATE TABLE t AS SELECT 1 AS a")
     before = own.log_position()
@@ -193,7 +193,7 @@ def test_a_shutdown_writes_a_checkpoint_and_another_start_finds_the_data(own: Se
     assert own.failure() is None
 
 
-def test_the_log_gives_events_with_times_and_durations(shared: Server):
+def test_the_log_gives_events_with_times_and_durations(shared: LabServer):
     shared.create_database("ib")
     begun_ms = time.time() * 1000
     since = shared.log_position()
@@ -208,7 +208,7 @@ def test_the_log_gives_events_with_times_and_durations(shared: Server):
     assert 0 <= events["checkpoint complete"]["duration_s"] < 60
 
 
-def test_an_autovacuum_is_an_event_with_its_duration(shared: Server):
+def test_an_autovacuum_is_an_event_with_its_duration(shared: LabServer):
     shared.create_database("ib")
     shared.execute("CREATE TABLE t AS SELECT * FROM generate_series(1, 2000) a", "DELETE FROM t")
     assert until(lambda: vacuums_of(shared, "ib.public.t"))
@@ -216,7 +216,7 @@ def test_an_autovacuum_is_an_event_with_its_duration(shared: Server):
     assert event["duration_s"] is not None
 
 
-def vacuums_of(server: Server, table: str) -> list[Json]:
+def vacuums_of(server: LabServer, table: str) -> list[Json]:
     events = [one for one in server.log_events(0) if one["kind"] == "automatic vacuum"]
     return [one for one in events if f'"{table}"' in one["text"]]
 
@@ -270,7 +270,7 @@ def test_a_port_in_use_is_one_line(place: Place, base_dir: Path):
             server.prepare()
 
 
-def test_a_data_folder_in_use_is_not_taken(own: Server, place: Place, base_dir: Path):
+def test_a_data_folder_in_use_is_not_taken(own: LabServer, place: Place, base_dir: Path):
     second = provide(an_arm(base_dir), place=place)
     with pytest.raises(ServerError, match=f"in use by process {own.postmaster_pid}"):
         second.prepare()

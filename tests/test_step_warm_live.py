@@ -23,7 +23,7 @@ def test_relations_are_read_in_their_order_and_the_last_one_stays() -> None:
             "INSERT INTO t SELECT n FROM generate_series(1, 300000) n",
             "VACUUM t",
         )
-        found = server.warm_up(["t", "t_pkey"])
+        found = server.client.warm_up(["t", "t_pkey"], server.execute)
         table, key = found["resident"]
         assert [one["name"] for one in (table, key)] == ["t", "t_pkey"]
         assert found["bytes"] == table["bytes"] + key["bytes"] > SHARED_BUFFERS
@@ -31,4 +31,4 @@ def test_relations_are_read_in_their_order_and_the_last_one_stays() -> None:
         assert key["resident_bytes"] > 0.7 * key["bytes"]
         assert table["resident_bytes"] < 0.5 * table["bytes"]
         with pytest.raises(ServerError, match="key `warm` of the step: there is no table or index"):
-            server.warm_up(["t", "u"])
+            server.client.warm_up(["t", "u"], server.execute)

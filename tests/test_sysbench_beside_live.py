@@ -19,7 +19,7 @@ import pytest
 from bench import arms, jobs, process, server
 from bench.pairs import alternate
 from dbdyno import workload
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.host import program as binary
 from dbdyno.model import Json
 from dbdyno.model.job import server_json
@@ -94,11 +94,11 @@ class Sent(NamedTuple):
         return self.how, text, len(self.parameters)
 
 
-Client = Callable[[Server, str, Options], None]
+Client = Callable[[LabServer, str, Options], None]
 
 
 @pytest.fixture(scope="module")
-def tables() -> Iterator[Server]:
+def tables() -> Iterator[LabServer]:
     """A server with sysbench's tables, made by sysbench."""
     with a_place() as place, server.running_at(place) as one:
         one.execute(f"ALTER DATABASE {server.DATABASE} SET synchronous_commit = off")
@@ -107,7 +107,7 @@ def tables() -> Iterator[Server]:
         yield one
 
 
-def run_sysbench(running: Server, script: str, command: str, options: Options) -> None:
+def run_sysbench(running: LabServer, script: str, command: str, options: Options) -> None:
     """Runs a command of sysbench's to its end."""
     program = arms.sysbench_program()
     assert program is not None
@@ -120,12 +120,12 @@ def run_sysbench(running: Server, script: str, command: str, options: Options) -
     process.run([*first, *words, command], limit_s=LIMIT_S)
 
 
-def sysbench(running: Server, script: str, options: Options) -> None:
+def sysbench(running: LabServer, script: str, options: Options) -> None:
     """sysbench runs its script."""
     run_sysbench(running, script, "run", options)
 
 
-def dyno(running: Server, script: str, options: Options) -> None:
+def dyno(running: LabServer, script: str, options: Options) -> None:
     """The generator runs the shipped workload's step of that name."""
     given = {"tables": TABLES, "table_size": ROWS, "clients": CLIENTS, "events": EVENTS} | options
     *_, step = workload.expand(workload.load("sysbench-oltp", set=script), given, "postgres")
@@ -136,7 +136,7 @@ def dyno(running: Server, script: str, options: Options) -> None:
     assert (totals["count"], totals["errors"]) == (EVENTS, 0)
 
 
-def logged(running: Server, script: str, client: Client, options: Options) -> list[Sent]:
+def logged(running: LabServer, script: str, client: Client, options: Options) -> list[Sent]:
     """What a client sends, in the order of the server's log."""
     server.sessions_s(running)
     running.execute(f"ALTER DATABASE {server.DATABASE} SET log_statement = 'all'")
@@ -179,7 +179,7 @@ def transactions(sent: list[Sent]) -> Iterator[list[Sent]]:
         *(pytest.param(script, name, marks=pytest.mark.soak) for script, name in further()),
     ],
 )
-def test_the_server_is_sent_the_same(tables: Server, script: str, options: str) -> None:
+def test_the_server_is_sent_the_same(tables: LabServer, script: str, options: str) -> None:
     given = OPTIONS[options] | ({"tables": 1} if script in OF_ONE_TABLE else {})
     theirs = logged(tables, script, sysbench, given)
     ours = logged(tables, script, dyno, given)
@@ -189,7 +189,7 @@ def test_the_server_is_sent_the_same(tables: Server, script: str, options: str) 
 
 @pytest.mark.parametrize("client", [sysbench, dyno])
 def test_a_transaction_keeps_to_a_table_for_each_kind_of_statement(
-    tables: Server, client: Client
+    tables: LabServer, client: Client
 ) -> None:
     events = list(transactions(logged(tables, "oltp_read_write", client, {})))
     assert len(events) == EVENTS
@@ -208,7 +208,7 @@ def test_a_transaction_keeps_to_a_table_for_each_kind_of_statement(
 
 
 @pytest.mark.parametrize("client", [sysbench, dyno])
-def test_keys_and_texts_are_alike(tables: Server, client: Client) -> None:
+def test_keys_and_texts_are_alike(tables: LabServer, client: Client) -> None:
     c, pad = ("-".join([r"\d{11}"] * count) for count in (10, 5))
     for one in logged(tables, "oltp_read_write", client, {"range_size": 50}):
         match one.sql.split()[0], one.parameters:
@@ -223,7 +223,7 @@ def test_keys_and_texts_are_alike(tables: Server, client: Client) -> None:
 
 
 @pytest.mark.parametrize("client", [sysbench, dyno])
-def test_connections_draw_from_parts_of_their_own(tables: Server, client: Client) -> None:
+def test_connections_draw_from_parts_of_their_own(tables: LabServer, client: Client) -> None:
     sent = logged(tables, "select_random_points", client, {"tables": 1})
     keys: dict[int, list[int]] = {}
     for one in sent:
@@ -240,7 +240,7 @@ def test_connections_draw_from_parts_of_their_own(tables: Server, client: Client
         pytest.param("oltp_update_index", marks=pytest.mark.soak),
     ],
 )
-def test_throughput_and_the_servers_cpu_are_near_sysbenchs(tables: Server, script: str) -> None:
+def test_throughput_and_the_servers_cpu_are_near_sysbenchs(tables: LabServer, script: str) -> None:
     address = server.address_of(tables)
 
     def job(seconds: float) -> Json:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno import workload
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.model import Arm, Json, Step
 from server_place import a_place, ends, started
 from step_load import load
@@ -85,7 +85,7 @@ def seen(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Seen]]:
         yield found
 
 
-def run(server: Server, step: Step) -> Seen:
+def run(server: LabServer, step: Step) -> Seen:
     """Runs a step; what the log says of its connections."""
     assert server.log_path is not None
     begin = server.log_path.stat().st_size

@@ -279,17 +279,17 @@ def test_a_lab_that_dies_again_and_again_ends_the_plan_and_a_mistake_shows_itsel
 # --- Servers that do not come up ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("part", ["prepare", "start", "facts"])
+@pytest.mark.parametrize("part", ["start", "create_database", "facts"])
 @pytest.mark.parametrize("interleave", ["run", "step"])
 def test_an_arm_whose_server_cannot_be_made_fails_and_the_other_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, interleave: str
 ) -> None:
     whole = getattr(FakeServer, part)
 
-    def broken(self: FakeServer) -> object:
+    def broken(self: FakeServer, *arguments: object) -> object:
         if self.name == "new":
             raise ServerError("arm new: initdb failed: planted")
-        return whole(self)
+        return whole(self, *arguments)
 
     monkeypatch.setattr(FakeServer, part, broken)
     of = planned(f'interleave = "{interleave}"', reads=interleave == "step")

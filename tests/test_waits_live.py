@@ -20,7 +20,7 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.analysis.step import assemble
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.engine.postgres.wait_connection import WaitConnection
 from dbdyno.engine.wait_sampler import END_S_MAX, WaitSampler
 from dbdyno.model import Arm, Json, Observe, StepRun
@@ -58,7 +58,7 @@ steps = ["fill", "point-query"]
 
 
 @pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
     """A server with one row in the database `ib`."""
     arm = Arm(name="asked", engine="postgres", base_dir=request.param)
     with a_place() as place, started(arm, place) as made:
@@ -69,7 +69,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         yield made
 
 
-def connected(server: Server) -> psycopg.Connection:
+def connected(server: LabServer) -> psycopg.Connection:
     """A connection as a load has them."""
     at = address(server)
     return psycopg.connect(
@@ -80,9 +80,10 @@ def connected(server: Server) -> psycopg.Connection:
 class Samples:
     """A sampler at work, and the lines that it wrote."""
 
-    def __init__(self, server: Server, roles: dict[int, str]) -> None:
+    def __init__(self, server: LabServer, roles: dict[int, str]) -> None:
         self.lines: list[Json] = []  # as the file has them
-        made = server.waits(
+        made = server.client.waits(
+            address(server),
             JOB,
             Observe(waits_s=INTERVAL_S, waits_sessions=True),
             lambda line: self.lines.append(json.loads(msgspec.json.encode(line))),
@@ -113,7 +114,7 @@ class Samples:
 # --- What is seen ----------------------------------------------------------------------------
 
 
-def test_a_wait_for_a_planted_row_lock_is_seen_with_its_statement(server: Server) -> None:
+def test_a_wait_for_a_planted_row_lock_is_seen_with_its_statement(server: LabServer) -> None:
     with connected(server) as holder, connected(server) as waiter:
         holder.execute("BEGIN")
         holder.execute("SELECT n FROM t WHERE id = 1 FOR UPDATE")
@@ -137,7 +138,7 @@ def test_a_wait_for_a_planted_row_lock_is_seen_with_its_statement(server: Server
     }
 
 
-def test_work_is_on_the_cpu_and_its_end_is_idle(server: Server) -> None:
+def test_work_is_on_the_cpu_and_its_end_is_idle(server: LabServer) -> None:
     with connected(server) as worker:
         samples = Samples(server, {worker.info.backend_pid: "work"})
         with samples.sampler as sampler:
@@ -153,7 +154,7 @@ def test_work_is_on_the_cpu_and_its_end_is_idle(server: Server) -> None:
     assert any(line.get("idle", {}).get("role:work") for line in samples.lines)
 
 
-def test_a_sleep_is_a_timeout_and_who_is_asked_nothing_is_idle(server: Server) -> None:
+def test_a_sleep_is_a_timeout_and_who_is_asked_nothing_is_idle(server: LabServer) -> None:
     with connected(server) as sleeper, connected(server) as rester:
         pid = rester.info.backend_pid
         roles = {sleeper.info.backend_pid: "nap", pid: "rest"}
@@ -179,7 +180,7 @@ def test_a_sleep_is_a_timeout_and_who_is_asked_nothing_is_idle(server: Server) -
 
 @pytest.mark.soak
 def test_the_achieved_interval_is_the_one_asked_for(
-    server: Server, record_property: Callable[[str, object], None]
+    server: LabServer, record_property: Callable[[str, object], None]
 ) -> None:
     samples = Samples(server, {})
     with samples.sampler as sampler:
@@ -198,7 +199,7 @@ def test_the_achieved_interval_is_the_one_asked_for(
     assert each_us < 2_000
 
 
-def test_nothing_is_sampled_before_the_window_and_between_turns(server: Server) -> None:
+def test_nothing_is_sampled_before_the_window_and_between_turns(server: LabServer) -> None:
     samples = Samples(server, {})
     with samples.sampler as sampler:
         time.sleep(0.3)
@@ -220,7 +221,7 @@ def test_nothing_is_sampled_before_the_window_and_between_turns(server: Server) 
 
 
 def test_a_server_that_ends_the_connection_ends_the_samples_and_nothing_else(
-    server: Server,
+    server: LabServer,
 ) -> None:
     samples = Samples(server, {})
     with samples.sampler as sampler, connected(server) as other:
@@ -235,7 +236,7 @@ def test_a_server_that_ends_the_connection_ends_the_samples_and_nothing_else(
     assert samples.lines[-1]["samples"] == sampler.samples > 0
 
 
-def test_a_process_that_does_not_answer_is_cut_off_in_time(server: Server) -> None:
+def test_a_process_that_does_not_answer_is_cut_off_in_time(server: LabServer) -> None:
     samples = Samples(server, {})
     pid = samples.sampler.pid
     try:
@@ -254,7 +255,7 @@ def test_a_process_that_does_not_answer_is_cut_off_in_time(server: Server) -> No
     assert samples.lines[-1]["end"] is True
 
 
-def test_a_server_that_lets_nobody_in_is_said_in_one_line(server: Server) -> None:
+def test_a_server_that_lets_nobody_in_is_said_in_one_line(server: LabServer) -> None:
     at = replace(address(server), database="no-such")
     with pytest.raises(ServerError, match=r"database `no-such`: .*does not exist") as error:
         WaitConnection(at, each=False)

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from dbdyno import engine, plan
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.engine.arm_server import settled
 from dbdyno.engine.mysql import activity, instruments
 from dbdyno.engine.mysql.connection import connect
@@ -40,7 +40,7 @@ JOB: Json = {
 
 
 @pytest.fixture(scope="module", name="server")
-def _server(mysql_engine: str, request: pytest.FixtureRequest) -> Iterator[Server]:
+def _server(mysql_engine: str, request: pytest.FixtureRequest) -> Iterator[LabServer]:
     """A server with one row, set up as a plan that asks for waits has it."""
     if mysql_engine == "mysql":  # which needs no more than it has by default
         made = request.getfixturevalue("mysql_server")
@@ -62,7 +62,7 @@ def _server(mysql_engine: str, request: pytest.FixtureRequest) -> Iterator[Serve
             made.remove()
 
 
-def with_a_row(server: Server) -> None:
+def with_a_row(server: LabServer) -> None:
     """Makes the table of these tests in a database of its own."""
     server.create_database("waited")
     server.execute(
@@ -73,7 +73,7 @@ def with_a_row(server: Server) -> None:
 class Client:
     """A connection as a load has them; what it is told to do takes its time on a thread."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: LabServer) -> None:
         self.connection = connect(address(server), "test")
         self.pid = self.connection.thread_id()  # type: ignore[no-untyped-call]
 
@@ -94,7 +94,7 @@ class Client:
 
 
 @contextmanager
-def clients(server: Server, *roles: str) -> Iterator[tuple[list[Client], Samples]]:
+def clients(server: LabServer, *roles: str) -> Iterator[tuple[list[Client], Samples]]:
     """Clients of these roles, and what samples see of them."""
     found = [Client(server) for _ in roles]
     try:
@@ -110,10 +110,13 @@ def clients(server: Server, *roles: str) -> Iterator[tuple[list[Client], Samples
 class Samples:
     """A sampler at work, and the lines that it wrote."""
 
-    def __init__(self, server: Server, roles: dict[int, str]) -> None:
+    def __init__(self, server: LabServer, roles: dict[int, str]) -> None:
         self.lines: list[Json] = []  # as the file has them
-        made = server.waits(
-            JOB, OBSERVE, lambda line: self.lines.append(json.loads(msgspec.json.encode(line)))
+        made = server.client.waits(
+            server.address(),
+            JOB,
+            OBSERVE,
+            lambda line: self.lines.append(json.loads(msgspec.json.encode(line))),
         )
         assert isinstance(made, WaitSampler)
         self.sampler = made
@@ -137,7 +140,9 @@ class Samples:
         return any(line.get("idle", {}).get(owner) for line in self.lines)
 
 
-def test_a_wait_for_a_planted_row_lock_is_a_lock_of_the_role_that_wants_it(server: Server) -> None:
+def test_a_wait_for_a_planted_row_lock_is_a_lock_of_the_role_that_wants_it(
+    server: LabServer,
+) -> None:
     with clients(server, "hold", "write") as ((holder, writer), samples):
         holder.run("BEGIN", "SELECT n FROM t WHERE id = 1 FOR UPDATE")
         with samples.sampler as sampler:
@@ -166,7 +171,7 @@ def test_a_wait_for_a_planted_row_lock_is_a_lock_of_the_role_that_wants_it(serve
     assert {owner for owner, *_ in told} == {"role:write"}
 
 
-def test_a_wait_for_a_table_is_a_lock_and_sleep_a_timeout(server: Server) -> None:
+def test_a_wait_for_a_table_is_a_lock_and_sleep_a_timeout(server: LabServer) -> None:
     with clients(server, "hold", "alter", "nap") as ((holder, other, sleeper), samples):
         holder.run("BEGIN", "SELECT n FROM t WHERE id = 1")
         with other.at_work("ALTER TABLE t COMMENT = 'x'"), sleeper.at_work("SELECT sleep(1.5)"):
@@ -183,7 +188,7 @@ def test_a_wait_for_a_table_is_a_lock_and_sleep_a_timeout(server: Server) -> Non
     assert seen, {tuple(one[:4]) for line in samples.lines for one in line.get("sessions", ())}
 
 
-def test_work_is_on_the_cpu_and_who_is_asked_nothing_is_idle(server: Server) -> None:
+def test_work_is_on_the_cpu_and_who_is_asked_nothing_is_idle(server: LabServer) -> None:
     with clients(server, "work", "rest") as ((worker, _), samples):
         work = "SELECT benchmark(300000000, 1 + 1)"
         with worker.at_work(work):
@@ -197,7 +202,7 @@ def test_work_is_on_the_cpu_and_who_is_asked_nothing_is_idle(server: Server) -> 
     )
 
 
-def test_who_only_waits_for_work_in_the_background_is_no_load(server: Server) -> None:
+def test_who_only_waits_for_work_in_the_background_is_no_load(server: LabServer) -> None:
     samples = Samples(server, {})
     assert samples.see(lambda: samples.sampler.samples >= 30)
     seen = [one for line in samples.lines for one in line.get("sessions", ())]
@@ -207,7 +212,7 @@ def test_who_only_waits_for_work_in_the_background_is_no_load(server: Server) ->
     assert not [one for one in each if "Daemon" in str(one[2])]
 
 
-def test_what_is_switched_on_is_off_again_afterwards(server: Server) -> None:
+def test_what_is_switched_on_is_off_again_afterwards(server: LabServer) -> None:
     def ask(statement: str) -> list[tuple[Any, ...]]:
         return server.execute(statement)
 
@@ -233,7 +238,7 @@ parameters = {{ rows = 1000 }}
 
 
 def test_a_server_elsewhere_without_performance_schema_is_refused_before_anything_starts(
-    mysql_server: Server, mysql_engine: str
+    mysql_server: LabServer, mysql_engine: str
 ) -> None:
     if mysql_engine == "mysql":
         pytest.skip("it is on by default there")
@@ -247,7 +252,7 @@ def test_a_server_elsewhere_without_performance_schema_is_refused_before_anythin
     )
 
 
-def test_pages_are_counted_at_most_once_a_second(server: Server) -> None:
+def test_pages_are_counted_at_most_once_a_second(server: LabServer) -> None:
     samples = Samples(server, {})
     assert samples.see(lambda: sum("blocks" in line for line in samples.lines) >= 2)
     told = [line for line in samples.lines if "blocks" in line]
@@ -256,7 +261,7 @@ def test_pages_are_counted_at_most_once_a_second(server: Server) -> None:
 
 
 def test_a_server_that_ends_the_connection_ends_the_samples_and_nothing_else(
-    server: Server,
+    server: LabServer,
 ) -> None:
     samples = Samples(server, {})
     with samples.sampler as sampler, closing(connect(address(server), "test")) as other:

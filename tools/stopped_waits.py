@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from dbdyno.engine import Place, Server
+from dbdyno.engine import LabServer, Place
 from dbdyno.engine.arm_server import provide
 from dbdyno.host import process
 from dbdyno.host.account import choose
@@ -67,7 +67,7 @@ def main(base_dir: Path) -> None:
             )
 
 
-def written(server: Server, wait_s: float, *, stops: bool) -> tuple[float, float]:
+def written(server: LabServer, wait_s: float, *, stops: bool) -> tuple[float, float]:
     """What the checkpointer writes in its own seconds and in waits, in MB a second."""
     server.create_database("stopped")
     server.execute(f"CREATE TABLE t AS {ROWS}", "CHECKPOINT", database="stopped")

@@ -9,12 +9,12 @@ from importlib import import_module
 
 from dbdyno.builds import Build
 from dbdyno.builds.flags import Recipes
-from dbdyno.engine.interface import Engine, Server
+from dbdyno.engine.interface import Engine, LabServer, Server
 from dbdyno.host.place import Place
 from dbdyno.model import engine
 from dbdyno.model.error import ServerError
 
-__all__ = ["Build", "Engine", "Place", "Server", "of", "recipes"]
+__all__ = ["Build", "Engine", "LabServer", "Place", "Server", "of", "recipes"]
 
 
 def of(name: str) -> Engine:

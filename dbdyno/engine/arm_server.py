@@ -5,11 +5,11 @@ from __future__ import annotations
 from dbdyno import engine
 from dbdyno.builds import Build
 from dbdyno.engine import installed
-from dbdyno.engine.interface import Server
+from dbdyno.engine.interface import LabServer
 from dbdyno.engine.settings import Demand, Settled
 from dbdyno.host import capacity as capacities
 from dbdyno.host.place import Place
-from dbdyno.model import Arm, can
+from dbdyno.model import Arm
 from dbdyno.model.size import Capacity
 
 
@@ -40,9 +40,7 @@ def provide(
     build: Build | None = None,
     connections: int = 0,
     capacity: Capacity | None = None,
-) -> Server:
+) -> LabServer:
     """The server of `arm`, described but not yet made or started; as `settled` takes it."""
-    if not can(arm, "made"):
-        return engine.of(arm.engine).unmade(arm)
     made = settled(arm, place=place, build=build, connections=connections, capacity=capacity)
     return engine.of(arm.engine).server(arm, made[0], place, made[1])

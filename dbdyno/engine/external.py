@@ -10,20 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dbdyno.engine import dsn
-from dbdyno.engine.by_sql import BySql
-from dbdyno.engine.interface import (
-    BY_SOCKET,
-    OPEN,
-    Client,
-    Follower,
-    HostSampler,
-)
-from dbdyno.engine.unmanaged import Unseen
+from dbdyno.engine.interface import BY_SOCKET, OPEN, Client, Execute, Follower, HostSampler
 from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address, Arm, Json, can, engine, version
@@ -35,20 +26,27 @@ LOCAL_ONLY = ("data_dir", "user", "initdb_s", "copy_s", "start_s", "base_dir", "
 """Keys of server.json that a server elsewhere does not have."""
 
 
-class ExternalServer(BySql, Unseen):
+class ExternalServer:
     """The server of an arm with a DSN. Its methods raise ServerError, which names the arm."""
 
     remote = True
+    made = None
+    keeper = None
+    entrance = None
+    plants = None
 
     def __init__(self, arm: Arm, client: Client) -> None:
         """Describes the server; nothing is asked yet. Raises PlanError for a bad DSN."""
-        super().__init__(arm, client)
-        self._followers: dict[str, Follower] = {}
+        self.name = arm.name
+        self.engine = arm.engine
+        self.client = client
         self.drops_any = arm.allow_drop
+        self._arm = arm
         try:
             self._address = dsn.address(arm)
         except PlanError as error:
             raise PlanError(f"arms.{arm.name}.dsn: {error}") from error
+        self.standbys = Endpoints(arm, client, self.execute) if arm.endpoints else None
 
     def setting(self, name: str) -> str | None:
         """None: the lab sets nothing there."""
@@ -60,16 +58,12 @@ class ExternalServer(BySql, Unseen):
         An endpoint is a standby of it, as far as the engine tells.
         """
         self.version_num()
-        for name, address in self.endpoints().items():
-            with self._named(f"endpoints.{name}"):
-                ask = partial(self._ask, address)
-                why = self._client.unfit(partial(self._ask, self._address), ask)
-                if why is not None:
-                    raise ServerError(f"{why}, or remove the key")
+        if self.standbys is not None:
+            self.standbys.check()
 
     def version_num(self) -> int:
         """The server's version, as Build.version_num has it. Raises ServerError."""
-        name, number, text = self._client.told(self.execute)
+        name, number, text = self.client.told(self.execute)
         if name not in (self.engine, engine.of(self.engine).job):
             raise ServerError(
                 f"arms.{self.name}.dsn: the server is {engine.of(name).product} {text}: write "
@@ -83,7 +77,7 @@ class ExternalServer(BySql, Unseen):
 
     def can(self, what: Capability) -> bool:
         """As `can` of its arm, less what the server lacks. Raises ServerError."""
-        return can(self._arm, what) and self._client.has(what, self.execute)
+        return can(self._arm, what) and self.client.has(what, self.execute)
 
     def start(self) -> None:
         """Looks whether the server, which runs already, still answers. Raises ServerError."""
@@ -92,7 +86,7 @@ class ExternalServer(BySql, Unseen):
     def facts(self) -> Json:
         """server.json: what SQL tells."""
         return (
-            self._client.facts(self.execute)
+            self.client.facts(self.execute)
             | dict.fromkeys(LOCAL_ONLY)
             | {
                 "config": None,
@@ -105,8 +99,8 @@ class ExternalServer(BySql, Unseen):
 
     def encryption(self) -> str:
         """How connections are encrypted, and where they are not, why. Raises ServerError."""
-        with self._named():
-            found = self._client.encryption(self._address)
+        with named(self._arm, "dsn"):
+            found = self.client.encryption(self._address)
         if found is not None:
             return found
         if self._address.host.startswith("/"):
@@ -123,56 +117,22 @@ class ExternalServer(BySql, Unseen):
         """The same: a DSN says how it is reached."""
         return self._address
 
-    def endpoints(self) -> dict[str, Address]:
-        """The places of the arm's further DSNs, by name."""
-        return {name: dsn.address(replace(self._arm, dsn=text))
-                for name, text in self._arm.endpoints.items()}  # fmt: skip
-
-    def log_end(self) -> str | None:
-        """Where its log ends now, if an endpoint tells how far it is behind. Raises ServerError."""
-        return self._client.log_end(self.execute) if self._arm.endpoints else None
-
-    def lag(self, end: str | None = None) -> list[StandbyLag]:
-        """How far the endpoints are behind it, as far as the engine tells. Raises ServerError."""
-        lags = []
-        for name, address in self.endpoints().items():
-            with self._named(f"endpoints.{name}"):
-                try:
-                    if name not in self._followers:
-                        follower = self._client.follower(address, name)
-                        if follower is None:
-                            continue
-                        self._followers[name] = follower
-                    lags.append(self._followers[name].lag(end))
-                except ServerError:
-                    self._forget(name)
-                    raise
-        return lags
-
-    def _forget(self, name: str) -> None:
-        """Ends the connection to an endpoint, if there is one; the next look makes it anew."""
-        follower = self._followers.pop(name, None)
-        if follower is not None:
-            follower.close()
-
     def stop(self, crash: bool = False) -> None:
         """Ends dyno's own connections; the server is not the lab's to end."""
-        for name in list(self._followers):
-            self._forget(name)
+        if self.standbys is not None:
+            self.standbys.close()
+
+    def failure(self) -> str | None:
+        """None: what goes wrong with it shows as errors of the step."""
+        return None
 
     def execute(
         self, *statements: str, database: str | None = None, limit_s: float = 600.0
     ) -> list[tuple[Any, ...]]:
         """Runs statements, each in a transaction of its own; the rows of the last one."""
         address = replace(self._address, database=database or self._address.database)
-        with self._named():
-            return self._ask(address, *statements, limit_s=limit_s)
-
-    def _ask(
-        self, address: Address, *statements: str, limit_s: float = 600.0
-    ) -> list[tuple[Any, ...]]:
-        """Runs statements somewhere of the arm's (engine.interface.Execute)."""
-        return self._client.execute(address, statements, limit_s)
+        with named(self._arm, "dsn"):
+            return self.client.execute(address, statements, limit_s)
 
     def create_database(self, name: str) -> None:
         """The tables are made in the DSN's own database, in place of those of the same names."""
@@ -182,12 +142,74 @@ class ExternalServer(BySql, Unseen):
 
     def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
         """The sampler that reads /proc into `path`; the server's own device is elsewhere."""
-        return Sampler(path, device=None, server=self, foreign=foreign)
+        return Sampler(path, device=None, server=None, foreign=foreign)
 
-    @contextmanager
-    def _named(self, key: str = "dsn") -> Iterator[None]:
-        """Lets errors name the arm's key."""
-        try:
-            yield
-        except ServerError as error:
-            raise ServerError(f"arms.{self.name}.{key}: {error}") from error
+
+class Endpoints:
+    """The places of the arm's further DSNs (engine.interface.Standbys). They run already."""
+
+    pids: tuple[int, ...] = ()
+
+    def __init__(self, arm: Arm, client: Client, primary: Execute) -> None:
+        """Describes them; nothing is asked yet. `primary` asks the server that they follow."""
+        self._arm, self._client, self._primary = arm, client, primary
+        self._followers: dict[str, Follower] = {}
+
+    def check(self) -> None:
+        """Raises ServerError where one does not follow the server, as far as the engine tells."""
+        for name, address in self.addresses().items():
+            with named(self._arm, f"endpoints.{name}"):
+
+                def ask(
+                    *statements: str, limit_s: float = 600.0, address: Address = address
+                ) -> list[tuple[Any, ...]]:
+                    return self._client.execute(address, statements, limit_s)
+
+                why = self._client.unfit(self._primary, ask)
+                if why is not None:
+                    raise ServerError(f"{why}, or remove the key")
+
+    def join(self) -> list[Json]:
+        """None is to be made."""
+        return []
+
+    def addresses(self) -> dict[str, Address]:
+        """The addresses of all, by name."""
+        return {name: dsn.address(replace(self._arm, dsn=text))
+                for name, text in self._arm.endpoints.items()}  # fmt: skip
+
+    def log_end(self) -> str | None:
+        """Where the server's log ends now. Raises ServerError."""
+        return self._client.log_end(self._primary)
+
+    def lag(self, end: str | None = None) -> list[StandbyLag]:
+        """How far they are behind it, as far as the engine tells. Raises ServerError."""
+        lags = []
+        for name, address in self.addresses().items():
+            with named(self._arm, f"endpoints.{name}"):
+                try:
+                    if name not in self._followers:
+                        follower = self._client.follower(address, name)
+                        if follower is None:
+                            continue
+                        self._followers[name] = follower
+                    lags.append(self._followers[name].lag(end))
+                except ServerError:
+                    if name in self._followers:  # the next look connects anew
+                        self._followers.pop(name).close()
+                    raise
+        return lags
+
+    def close(self) -> None:
+        """Ends the connections to them."""
+        while self._followers:
+            self._followers.popitem()[1].close()
+
+
+@contextmanager
+def named(arm: Arm, key: str) -> Iterator[None]:
+    """Lets errors name the arm's key."""
+    try:
+        yield
+    except ServerError as error:
+        raise ServerError(f"arms.{arm.name}.{key}: {error}") from error

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, Self
 from dbdyno.builds import Build
 from dbdyno.builds.compile import Method
 from dbdyno.builds.flags import Recipes
-from dbdyno.engine.access import Secrets
+from dbdyno.engine.access import Entrance
 from dbdyno.engine.dsn_form import DsnForm
 from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.preset import Settings
@@ -22,10 +22,12 @@ from dbdyno.engine.settings import Demand, Settled
 from dbdyno.engine.snapshot import Subject
 from dbdyno.host.account import Account
 from dbdyno.host.observe.device import Device
+from dbdyno.host.observe.owned_processes import ServerProcesses
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, Observe
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.engine import of as traits_of
+from dbdyno.model.error import ServerError
 from dbdyno.model.events import AnyEvent
 from dbdyno.model.job import server_json
 from dbdyno.model.size import Capacity
@@ -64,13 +66,27 @@ class TableSql:
     set_comment: str  # gives `{table}` the literal `{comment}`
 
 
-def part_of(name: str, address: Address | None, fake: Json | None = None) -> Json:
-    """The `engine`, `server` and `fake` of a job for a server of the engine `name`."""
-    return {
-        "engine": traits_of(name).job,
+def job_part(server: Server, job: Json) -> Json:
+    """The `engine`, `server`, `endpoints` and `fake` of a step's job (contract/README.md).
+
+    Raises ServerError for a role that connects to a standby which has not joined.
+    """
+    address = server.load_address
+    part: Json = {
+        "engine": traits_of(server.engine).job,
         "server": None if address is None else server_json(address),
-        "fake": fake,
+        "fake": None if server.plants is None else server.plants.of_job(job),
     }
+    places = {} if server.standbys is None else server.standbys.addresses()
+    wanted = {role["endpoint"]: role["name"] for role in job["roles"] if "endpoint" in role}
+    for name, role in wanted.items():
+        if name not in places:
+            raise ServerError(
+                f"arm {server.name}: role `{role}` connects to `{name}`, which has not joined yet"
+            )
+    if not wanted:
+        return part
+    return part | {"endpoints": {name: server_json(places[name]) for name in wanted}}
 
 
 class Footprint(Protocol):
@@ -163,7 +179,7 @@ class Follower(Protocol):
     """A standby elsewhere, over a connection that stays open. Methods raise ServerError."""
 
     def lag(self, end: str | None) -> StandbyLag:
-        """How far it is behind (Server.lag)."""
+        """How far it is behind (Standbys.lag)."""
 
     def close(self) -> None:
         """Ends the connection."""
@@ -232,7 +248,7 @@ class Client(Protocol):
         """
 
     def log_end(self, execute: Execute) -> str | None:
-        """Server.log_end of one elsewhere; None where its followers tell no lag."""
+        """Standbys.log_end of a server elsewhere; None where its followers tell no lag."""
 
     def follower(self, address: Address, name: str) -> Follower | None:
         """The server at an endpoint, connected; None where it tells no lag. Raises ServerError."""
@@ -299,11 +315,104 @@ class Engine(Protocol):
     def fingerprint(self, data_dir: Path, wal_dir: Path | None) -> Fingerprint:
         """Changes with each start of a server in these data. Raises OSError."""
 
-    def server(self, arm: Arm, build: Build, place: Place, settled: Settled) -> Server:
+    def server(self, arm: Arm, build: Build, place: Place, settled: Settled) -> LabServer:
         """A server of the lab, described, not made."""
 
     def unmade(self, arm: Arm) -> Server:
         """The server of an arm that the lab does not make."""
+
+
+class Standbys(Protocol):
+    """Where roles can connect beside a server's address: its standbys, the places of a DSN's."""
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The first processes of those that run on this host."""
+
+    def join(self) -> list[Json]:
+        """Makes those that are not there yet; how long each took. Raises ServerError.
+
+        For each `standby` (its name), `copy_s` and `answer_s`.
+        """
+
+    def addresses(self) -> dict[str, Address]:
+        """The addresses of those that have joined, by name."""
+
+    def log_end(self) -> str | None:
+        """Where the server's log ends, which they are to reach; None where `lag` knows it itself.
+
+        Raises ServerError.
+        """
+
+    def lag(self, end: str | None = None) -> list[StandbyLag]:
+        """How far each that has joined is behind what it was sent, or `end`, a `log_end`.
+
+        Raises ServerError.
+        """
+
+
+class Keeper(Protocol):
+    """How a server's data become golden copies, and come from them."""
+
+    @property
+    def identity(self) -> Json:
+        """The facts of the server that determine how its data come to lie on the disk."""
+
+    def prepare_from(self, copy: Copy, *, shared_blocks: bool) -> None:
+        """Makes a data directory that is a copy of a golden one. Raises ServerError, HostError."""
+
+    def keep(self, parts: Json, origin: Origin) -> Copy:
+        """Shuts the server down and makes its data a golden copy. Raises ServerError, HostError."""
+
+
+class Made(ServerProcesses, Protocol):
+    """A server as the lab that makes it sees it: its data, its processes, its log."""
+
+    log_path: Path  # of the server's own log
+
+    @property
+    def data_dir(self) -> Path:
+        """The data directory."""
+
+    @property
+    def wal_dir(self) -> Path:
+        """The folder of the write-ahead log."""
+
+    @property
+    def departures(self) -> tuple[str, ...]:
+        """How the settings depart from the preset's published table, in sentences."""
+
+    def prepare(self) -> None:
+        """Makes a fresh data directory in place of an earlier one. Raises ServerError."""
+
+    def remove(self) -> None:
+        """Removes data directory and sockets; the log stays."""
+
+    def processes(self) -> dict[int, str]:
+        """Living process -> what it is for, without the postmaster.
+
+        Of a server of `threads` its threads, by the kernel's ids, without the first.
+        """
+
+    def log_tail(self, lines: int = 20) -> list[str]:
+        """The last lines of the log."""
+
+    def log_position(self) -> int:
+        """The end of the log now, for `log_events`."""
+
+    def log_events(self, since: int) -> list[Json]:
+        """Events of the log from there on (docs/results.md, done.json)."""
+
+
+class Plants(Protocol):
+    """What the plan plants in a fake server."""
+
+    @property
+    def names(self) -> Sequence[tuple[str, str]]:
+        """The keys that plant something for a statement or cursor, each with its name."""
+
+    def of_job(self, job: Json) -> Json:
+        """The `fake` of a step's job (contract/README.md)."""
 
 
 class Server(Protocol):
@@ -313,40 +422,33 @@ class Server(Protocol):
     engine: str  # the arm's, to be named; nobody decides by it
     remote: bool  # whether it runs elsewhere: its processes, files and logs cannot be seen
     drops_any: bool  # whether tables may go there that the lab did not make
-    log_path: Path | None  # of the server's own log
-    threads: bool  # whether one process serves all connections, with a thread for each
-    sql: TableSql
-    settle_s: float  # how long after a connection has closed what it did stands in the counters
 
     @property
-    def postmaster_pid(self) -> int | None:
-        """The server's first process; None when it does not run."""
+    def client(self) -> Client | None:
+        """How it is asked by SQL; None for a fake, which takes statements and answers nothing."""
 
     @property
-    def standby_pids(self) -> tuple[int, ...]:
-        """The first processes of its standbys that run."""
+    def standbys(self) -> Standbys | None:
+        """Its standbys; None where the arm has none."""
 
     @property
-    def data_dir(self) -> Path | None:
-        """The data directory; None where there is none."""
+    def made(self) -> Made | None:
+        """The same server as the lab sees it; None where the lab does not make it."""
 
     @property
-    def wal_dir(self) -> Path | None:
-        """The folder of the write-ahead log; None where there is none."""
+    def keeper(self) -> Keeper | None:
+        """How its data are kept; None where the lab keeps none (capability `kept`)."""
 
     @property
-    def departures(self) -> tuple[str, ...]:
-        """How the settings depart from the preset's published table, in sentences."""
+    def entrance(self) -> Entrance | None:
+        """How load from other hosts is let in; None where none comes."""
+
+    @property
+    def plants(self) -> Plants | None:
+        """What the plan plants; None for a real server."""
 
     def can(self, what: Capability) -> bool:
         """As `can` of its arm, less what this very build lacks. Raises ServerError."""
-
-    def job_part(self, job: Json) -> Json:
-        """The `engine`, `server` and `fake` of a step's job (contract/README.md)."""
-
-    @property
-    def planted(self) -> tuple[tuple[str, str], ...]:
-        """Of a fake: under which keys the plan plants something for which statement or cursor."""
 
     def setting(self, name: str) -> str | None:
         """The setting of the preset, the plan or the lab; None where the server's default holds."""
@@ -354,48 +456,11 @@ class Server(Protocol):
     def check(self) -> None:
         """Looks whether the server can be made; makes nothing. Raises DynoError subclasses."""
 
-    @property
-    def identity(self) -> Json:
-        """The facts of the server that determine how its data come to lie on the disk."""
-
-    def prepare(self) -> None:
-        """Makes a fresh data directory in place of an earlier one. Raises ServerError."""
-
-    def prepare_from(self, copy: Copy, *, shared_blocks: bool) -> None:
-        """The same as a copy of a golden one. Raises ServerError, HostError."""
-
-    def keep(self, parts: Json, origin: Origin) -> Copy:
-        """Shuts it down and makes its data a golden copy. Raises ServerError, HostError."""
-
     def start(self) -> None:
         """Starts it and waits until it answers. Raises ServerError with the log's reason."""
 
     def stop(self, crash: bool = False) -> None:
         """Shuts down (with a checkpoint unless `crash`) and waits for the end."""
-
-    def remove(self) -> None:
-        """Removes data directory and sockets; the log stays."""
-
-    def join_standbys(self) -> list[Json]:
-        """Makes the arm's standbys that are not there yet; how long each took. Raises ServerError.
-
-        For each `standby` (its name), `copy_s` and `answer_s`.
-        """
-
-    def endpoints(self) -> dict[str, Address]:
-        """Where roles can connect beside `address`, by name: standbys that have joined, a DSN's."""
-
-    def log_end(self) -> str | None:
-        """Where its log ends, which standbys are to reach; None where `lag` knows it by itself.
-
-        Raises ServerError.
-        """
-
-    def lag(self, end: str | None = None) -> list[StandbyLag]:
-        """How far each standby that has joined is behind what it was sent, or `end`, a `log_end`.
-
-        Raises ServerError.
-        """
 
     def failure(self) -> str | None:
         """None while the server is well; else what happened, in a sentence."""
@@ -410,9 +475,6 @@ class Server(Protocol):
     def load_address(self) -> Address | None:
         """Where the load connects: `address`, by the arm's transport, or what other hosts reach."""
 
-    def access_secrets(self) -> Secrets | None:
-        """What generators elsewhere need beside a job; None without access."""
-
     def execute(
         self, *statements: str, database: str | None = None, limit_s: float = 600.0
     ) -> list[tuple[Any, ...]]:
@@ -424,53 +486,13 @@ class Server(Protocol):
     def use_database(self, name: str) -> None:
         """Uses a database that is there from now on."""
 
-    def processes(self) -> dict[int, str]:
-        """Living process -> what it is for, without the postmaster.
-
-        Of a server of `threads` its threads, by the kernel's ids, without the first.
-        """
-
-    def leaders(self) -> dict[int, int]:
-        """Parallel worker -> the backend that leads it, of those that `processes` told last."""
-
-    def log_tail(self, lines: int = 20) -> list[str]:
-        """The last lines of the log."""
-
-    def log_position(self) -> int:
-        """The end of the log now, for `log_events`."""
-
-    def log_events(self, since: int) -> list[Json]:
-        """Events of the log from there on (docs/results.md, done.json)."""
-
-    def warm_up(self, how: str | Sequence[str]) -> Json:
-        """Reads all tables and indexes, or these; `warm` of done.json. Raises ServerError."""
-
-    def checkpoint(self) -> None:
-        """Writes what is dirty in the server's cache to its files. Raises ServerError."""
-
-    def snapshot(self, when: Moment, subject: Subject) -> Json | None:
-        """before.json or after.json of docs/results.md; None without a database.
-
-        Raises ServerError only where it cannot connect.
-        """
-
-    def needed(self, sql: str) -> Need | None:
-        """The right that a statement needs; None: every user may run it."""
-
-    def lack(self, need: Need) -> Lack | None:
-        """The right that the user lacks for a need; None: the user has it. Raises ServerError."""
-
-    def no_waits(self) -> str | None:
-        """Why its sessions do not tell what they wait for; None where they do.
-
-        Raises ServerError.
-        """
-
-    def waits(self, job: Json, observe: Observe, write: Write) -> WaitSampler | None:
-        """A sampler of the waits of a job's sessions, connected; None where it has none.
-
-        Raises ServerError where it cannot connect.
-        """
-
     def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
         """A sampler of the host's counters into `path`: of /proc, or with planted costs."""
+
+
+class LabServer(Server, Made, Keeper, Protocol):
+    """A server that the lab makes."""
+
+    @property
+    def client(self) -> Client:
+        """How it is asked by SQL."""

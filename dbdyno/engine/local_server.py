@@ -7,19 +7,17 @@ import re
 import shutil
 import subprocess
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from dbdyno.builds import VERSION_S_MAX, Build, cache, features
 from dbdyno.engine import access, golden, log
-from dbdyno.engine.access import Entrance, Secrets
-from dbdyno.engine.alone import Alone
-from dbdyno.engine.by_sql import BySql
+from dbdyno.engine.access import Entrance
 from dbdyno.engine.golden_copy import Copy, Origin
-from dbdyno.engine.interface import BY_LOOPBACK, BY_SOCKET, Client, HostSampler
+from dbdyno.engine.interface import BY_LOOPBACK, BY_SOCKET, Client, HostSampler, Standbys
 from dbdyno.engine.settings import Settled
 from dbdyno.host import account as accounts
 from dbdyno.host import data_folder, launch, leftovers, process
@@ -249,11 +247,13 @@ class Home:
         }
 
 
-class LocalServer(Alone, BySql):
+class LocalServer(ABC):
     """A server that the lab makes, as far as it is the same for all engines."""
 
     remote = False
     drops_any = True
+    plants = None
+    standbys: Standbys | None = None
     own_database: str  # the one that a fresh server has
     reserved: Container[str]  # settings that no plan can name
 
@@ -261,18 +261,22 @@ class LocalServer(Alone, BySql):
         self, arm: Arm, place: Place, settled: Settled, client: Client, home: Home
     ) -> None:
         """Describes the server; nothing is made or started yet."""
-        super().__init__(arm, client)
+        self.name = arm.name
+        self.engine = arm.engine
+        self.client = client
+        self.threads = client.threads
         self.build = home.build
-        self.log_path: Path | None = home.log_path
+        self.log_path = home.log_path
+        self.entrance: Entrance | None = None
+        self._arm = arm
         self._home = home
         self._place = place
         self._settled = settled
         entered = place.access
         if entered is None and settled.transport == "tcp":
             entered = access.make(LOOPBACK, [LOOPBACK], tls=False)
-        self._entrance: Entrance | None = None
         if entered is not None:
-            self._entrance = Entrance(entered, home.folder, place.account)
+            self.entrance = Entrance(entered, home.folder, place.account)
         self._database = self.own_database
         self._port = 0
         self._watched = 0  # the position in the log from which on `failure` looks
@@ -280,9 +284,21 @@ class LocalServer(Alone, BySql):
         self._kinds: dict[int, str] = {}
 
     @property
-    def data_dir(self) -> Path | None:
+    def made(self) -> Self:
+        """The server as the lab sees it."""
+        return self
+
+    keeper = made
+
+    @property
+    def data_dir(self) -> Path:
         """The data directory."""
         return self._home.data_dir
+
+    @property
+    def standby_pids(self) -> tuple[int, ...]:
+        """The first processes of its standbys that run."""
+        return () if self.standbys is None else self.standbys.pids
 
     @property
     def postmaster_pid(self) -> int | None:
@@ -297,6 +313,10 @@ class LocalServer(Alone, BySql):
         return self._settled.departures + access.departures(self._settled.values, changed)
 
     @abstractmethod
+    def address(self) -> Address:
+        """Its address (engine.interface.Server)."""
+
+    @abstractmethod
     def _for_access(self) -> dict[str, str]:
         """The settings by which the server listens where load comes from, or on no TCP at all."""
 
@@ -307,24 +327,19 @@ class LocalServer(Alone, BySql):
         Where it comes from other hosts, the address that they reach.
         """
         address = self.address()
-        assert address is not None, "a server of the lab has an address"
-        if self._entrance is None:
+        if self.entrance is None:
             return address
-        return self._entrance.load_address(address, exposed=self._exposed)
+        return self.entrance.load_address(address, exposed=self._exposed)
 
     @property
     def _exposed(self) -> bool:
         """Whether a client proves its password as others may learn it, where there is no TLS."""
         return False
 
-    def access_secrets(self) -> Secrets | None:
-        """What generators elsewhere need beside a job (engine.interface.Server)."""
-        return None if self._entrance is None else self._entrance.secrets()
-
     @property
     def _own_facts(self) -> Json:
         """The part of server.json that all engines share, beside the server's own words."""
-        entrance = {} if self._entrance is None else self._entrance.facts()
+        entrance = {} if self.entrance is None else self.entrance.facts()
         return self._home.facts(self._settled) | entrance
 
     def setting(self, name: str) -> str | None:
@@ -339,11 +354,9 @@ class LocalServer(Alone, BySql):
         Returns the rows of the last one. Raises ServerError where one fails or takes longer than
         `limit_s`.
         """
-        address = self.address()
-        assert address is not None
-        address = replace(address, database=database or self._database)
+        address = replace(self.address(), database=database or self._database)
         try:
-            return self._client.execute(address, statements, limit_s)
+            return self.client.execute(address, statements, limit_s)
         except ServerError as error:
             raise ServerError(f"arm {self.name}: {error}") from error
 

@@ -16,7 +16,7 @@ from typing import Self
 from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.engine.golden_copy import Copy
-from dbdyno.engine.interface import HostSampler
+from dbdyno.engine.interface import HostSampler, Keeper
 from dbdyno.host import quiesce
 from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
@@ -64,7 +64,8 @@ class Run:
 
     def __exit__(self, *_: object) -> None:
         self.server.stop(crash=True)
-        self.server.remove()
+        if self.server.made is not None:
+            self.server.made.remove()
         if self.counted:
             self.lab.servers.ended()
 
@@ -104,8 +105,8 @@ class Run:
         if copy is not None:
             self.attempt(partial(self.begin_from, copy, began=True))
         self.lab.watch.begin(self.title("set-up"), Leg(self.use.title, "", RUN_OVERHEAD_S))
-        if copy is None:
-            self.attempt(self.server.prepare)
+        if copy is None and self.server.made is not None:
+            self.attempt(self.server.made.prepare)
         self.rest(ahead, warm=self.use.warm if copy is not None else None)
         self.attempt(partial(self.start, fresh=copy is None))
         self.attempt(self.tell)
@@ -186,8 +187,14 @@ class Run:
         assert at is not None
         self.lab.watch.begin(self.title("golden copy"), copy_leg(at, self.lab.prepared))
         self.note(at, starting_state.golden_use(copy, at, began=began))
-        self.server.prepare_from(copy, shared_blocks=not at.writes_after)
+        self.keeper.prepare_from(copy, shared_blocks=not at.writes_after)
         self.lab.watch.end(("begins from " if began else "made ") + starting_state.described(copy))
+
+    @property
+    def keeper(self) -> Keeper:
+        """How the server's data are kept and copied."""
+        assert self.server.keeper is not None, "a plan saves no other arm"
+        return self.server.keeper
 
     def note(self, at: Point, use: GoldenUse) -> None:
         """Keeps from which golden copy the run begins, or that it made one."""
@@ -215,7 +222,6 @@ class Run:
             cpus=self.lab.plan.placement.generator_cpus,
             generators=self.lab.generators,
             hooks=self.hooks,
-            lag=bool(self.arm.standby or self.arm.endpoints),
             build=None if build is None else build.base_dir,
         )
 
@@ -235,8 +241,8 @@ class Run:
             self.server.create_database(DATABASE)
         else:
             self.server.use_database(DATABASE)
-        if not self.hooks.joins:
-            self.server.join_standbys()
+        if self.server.standbys is not None and not self.hooks.joins:
+            self.server.standbys.join()
 
     # --- The steps ---
 
@@ -322,7 +328,7 @@ class Run:
         `broken` says why the server does not run then.
         """
         origin = starting_state.origin(at.step, self.lab.results, self.block.number)
-        self.attempt(lambda: self.begin_from(self.server.keep(at.parts, origin), began=False))
+        self.attempt(lambda: self.begin_from(self.keeper.keep(at.parts, origin), began=False))
         if self.broken is None:
             device = self.bench.device
             ahead = at.after(self.lab.steps(self.block, self.use, self.arm.name))

@@ -32,8 +32,10 @@ def set_up(server: Server, statements: Sequence[str]) -> None:
 
 def mark(server: Server, there: Mapping[str, str]) -> None:
     """Marks those of the tables that have no mark in their comments `there`. Raises ServerError."""
+    if server.client is None:
+        return
     marks = [
-        server.sql.set_comment.format(table=table, comment=literal(marked(comment)))
+        server.client.sql.set_comment.format(table=table, comment=literal(marked(comment)))
         for table, comment in there.items()
         if MARK not in comment
     ]
@@ -81,11 +83,11 @@ def refuse_others(server: Server, tables: Sequence[str]) -> None:
 
 def comments(server: Server, tables: Sequence[str]) -> dict[str, str]:
     """The tables among these that exist, with the comment of each."""
-    if not tables:
+    if not tables or server.client is None:
         return {}
     names = ", ".join(literal(table) for table in tables)
-    found = server.execute(server.sql.comments.format(names=names))
-    return {str(table): str(comment or "") for table, comment in found}
+    rows = server.execute(server.client.sql.comments.format(names=names))
+    return {str(table): str(comment or "") for table, comment in rows}
 
 
 def marked(comment: str) -> str:

@@ -42,8 +42,9 @@ class Partner(Player):
         """Moves the arm's server and generator, each with all its threads. Raises HostError."""
         if not self.playing:
             return
-        assert self.server.postmaster_pid is not None
-        core_sets.move(self.server.postmaster_pid, cores.server)
+        pid = None if self.server.made is None else self.server.made.postmaster_pid
+        assert pid is not None, "a duet is of servers that run here"
+        core_sets.move(pid, cores.server)
         core_sets.move(self._generator_pid, cores.generator)
         self.cores.append(cores)
 

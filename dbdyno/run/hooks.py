@@ -84,7 +84,7 @@ class Hooks:
         if hook.command is None:
             try:
                 if hook.joins:
-                    return None, json.dumps(server.join_standbys())
+                    return None, json.dumps(server.standbys.join() if server.standbys else [])
                 return None, str(server.execute(*hook.sql, limit_s=HOOK_S_MAX))
             except ServerError as error:
                 return str(error), ""
@@ -109,11 +109,11 @@ def wanted(names: tuple[str, ...] | None, name: str | None) -> bool:
 
 def of_server(server: Server) -> dict[str, str]:
     """The environment that tells a command of the server: its address, its process, its data."""
-    address = server.address()
+    address, made = server.address(), server.made
     told = {
-        "DYNO_SERVER_PID": server.postmaster_pid,
-        "DYNO_STANDBY_PIDS": " ".join(map(str, server.standby_pids)),
-        "DYNO_DATA_DIR": server.data_dir,
+        "DYNO_SERVER_PID": made.postmaster_pid if made else None,
+        "DYNO_STANDBY_PIDS": " ".join(map(str, made.standby_pids)) if made else None,
+        "DYNO_DATA_DIR": made.data_dir if made else None,
         "DYNO_HOST": address.host if address else None,
         "DYNO_PORT": address.port if address else None,
         "DYNO_USER": address.user if address else None,

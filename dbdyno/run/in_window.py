@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dbdyno.engine import Server
+from dbdyno.engine.interface import Standbys
 from dbdyno.model.error import DynoError, ServerError
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.run.hooks import Hooks
@@ -79,9 +80,9 @@ class LagReader:
     `failure` says why a standby did not answer; nothing is read then any more.
     """
 
-    def __init__(self, server: Server, write: Callable[[StandbyLag], None]) -> None:
+    def __init__(self, standbys: Standbys, write: Callable[[StandbyLag], None]) -> None:
         self.failure: str | None = None
-        self._server, self._write = server, write
+        self._standbys, self._write = standbys, write
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lag", daemon=True)
 
@@ -99,7 +100,7 @@ class LagReader:
         due_s = time.monotonic()
         try:
             while not self._closed.wait(max(0.0, due_s - time.monotonic())):
-                for lag in self._server.lag():
+                for lag in self._standbys.lag():
                     self._write(lag)
                 due_s += EVERY_S
         except ServerError as error:
@@ -109,13 +110,15 @@ class LagReader:
 def catch_up(server: Server) -> float | None:
     """Waits until standbys have replayed what the server has done; the seconds waited.
 
-    None: none has joined. Raises ServerError where one has ended, or is still behind or cut off
-    after CATCH_UP_S_MAX.
+    None: there are none, or none has joined. Raises ServerError where one has ended, or is still
+    behind or cut off after CATCH_UP_S_MAX.
     """
+    if server.standbys is None:
+        return None
     begun_s = time.monotonic()
-    end = server.log_end()
+    end = server.standbys.log_end()
     while (reason := server.failure()) is None:
-        lags = server.lag(end)
+        lags = server.standbys.lag(end)
         last = next((lag for lag in lags if lag.bytes is None or lag.bytes > 0), None)
         if last is None:
             return time.monotonic() - begun_s if lags else None

@@ -56,14 +56,14 @@ def come_to_rest(runs: Sequence[Run]) -> None:
     """Writes out what the preludes left, on every arm, and waits until the device rests."""
     watch = runs[0].lab.watch
     watch.begin(f"{runs[0].of_block} all arms", rest_leg(runs[0].use))
-    made = [run for run in runs if run.server.can("made")]
-    servers = [run for run in made if run.able]
-    for run in servers:
+    able = [run for run in runs if run.server.made is not None and run.able]
+    for run in able:
         try:
-            run.server.checkpoint()
+            if run.server.client is not None:
+                run.server.client.checkpoint(run.server.execute)
         except ServerError as error:
             run.broken = run.server.failure() or str(error)
-    if servers:
+    if able:
         found = quiesce.quiet([runs[0].lab.prepared.data_path])
         for run in runs:
             run.bench = replace(run.bench, switch=found)

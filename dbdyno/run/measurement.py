@@ -45,7 +45,7 @@ class Measurement:
         self._is_set_up = False  # so that tables that the step makes are the lab's
         self._answers: list[str] = []  # to the step's invariants, before its load
         self.sampler = bench.sampler(folder / "host.jsonl")
-        self._first_log_position = bench.server.log_position()
+        self._first_log_position = log_position(bench.server)
         self._log_position = self._first_log_position
         self._started_s = time.monotonic()
 
@@ -65,15 +65,15 @@ class Measurement:
         self.found = make_ready(self.bench) | {"canary": {}, "warnings": []}
         self.found["canary"]["device"] = self._device()
         self._started_s = time.monotonic()
-        self._log_position = server.log_position()
+        self._log_position = log_position(server)
         if each_second:
             self.sampler.start()
         self.found["canary"]["before"] = idle_reading(server, self.sampler, "start")
         dropped_tables.set_up(server, step.setup)
         self._is_set_up = True
         self._answers = invariants.answers(server, step)
-        if step.warm != "none":  # last, as answers read whole tables
-            self.found["warm"] = server.warm_up(step.warm)
+        if server.client is not None and step.warm != "none":  # last: answers read whole tables
+            self.found["warm"] = server.client.warm_up(step.warm, server.execute)
         write_probe("before", server, step, self.folder / "before.json")
 
     def _device(self) -> Json | None:
@@ -81,9 +81,10 @@ class Measurement:
 
         An arm whose data the lab does not see has none.
         """
-        directory, size = self.bench.server.data_dir, self.step.device_bytes
-        if not size or directory is None:
+        made, size = self.bench.server.made, self.step.device_bytes
+        if not size or made is None:
             return self.bench.device
+        directory = made.data_dir
         found: Json = canary.run(directory, program.find("dyno-loadgen"), size)["device"]
         if not found.get("direct", True):
             self.found["warnings"].append(
@@ -105,7 +106,8 @@ class Measurement:
         self.found["waited_s"] = pad(step, server, self._started_s)
         self.sampler.stop()
         self.found |= {"switch": self.bench.switch, "turns": self.bench.turns}
-        self.found["log_events"] = server.log_events(self._log_position)
+        made = server.made
+        self.found["log_events"] = [] if made is None else made.log_events(self._log_position)
         self.found["sampler_cpu_us"] = self.sampler.cpu_us
         self._hook("after-step")
         done = {"status": "ok"} | self.found
@@ -155,13 +157,14 @@ def make_ready(bench: Bench) -> Json:
     Returns what of it stands in done.json. Raises ServerError.
     """
     found: Json = {"warm": None, "checkpoint_s": None, "rest": None}
-    if not bench.server.can("clock"):
+    client, execute = bench.server.client, bench.server.execute
+    if client is None:
         return found
     if bench.warm is not None:
-        found["warm"] = bench.server.warm_up(bench.warm)
+        found["warm"] = client.warm_up(bench.warm, execute)
     if bench.checkpoint:
         begun_s = time.monotonic()
-        bench.server.checkpoint()
+        client.checkpoint(execute)
         found["checkpoint_s"] = time.monotonic() - begun_s
         found["rest"] = quiesce.quiet(filter(None, [bench.data_path]))
     return found
@@ -178,18 +181,24 @@ def write_description(step: Step, bench: Bench, folder: Path) -> None:
 def idle_reading(server: Server, sampler: HostSampler, kind: str) -> Json | None:
     """A reading of the counters and, on a real machine, the canary, while nothing runs."""
     sampler.read(kind)
-    if server.data_dir is None:
+    if server.made is None:
         return None
-    return canary.run(server.data_dir, program.find("dyno-loadgen"))
+    return canary.run(server.made.data_dir, program.find("dyno-loadgen"))
+
+
+def log_position(server: Server) -> int:
+    """The end of the server's log now; 0 where the lab does not see it."""
+    return 0 if server.made is None else server.made.log_position()
 
 
 def write_probe(when: Literal["before", "after"], server: Server, step: Step, path: Path) -> None:
     """Writes the database's counters and state to `path`; nothing for an arm without a database."""
-    address = server.address()
-    if address is None:
+    address, client, made = server.address(), server.client, server.made
+    if address is None or client is None:
         return
-    subject = Subject(address, step.tables, step.explain, server.data_dir, server.wal_dir)
-    store.write_json(path, server.snapshot(when, subject))
+    folders = (None, None) if made is None else (made.data_dir, made.wal_dir)
+    subject = Subject(address, step.tables, step.explain, *folders)
+    store.write_json(path, client.snapshot(when, subject))
 
 
 def pad(step: Step, server: Server, started_s: float) -> float:
@@ -201,15 +210,15 @@ def pad(step: Step, server: Server, started_s: float) -> float:
     return wait_s
 
 
-def fail(folder: Path, reason: str, server: Server, log_position: int) -> None:
+def fail(folder: Path, reason: str, server: Server, since: int) -> None:
     """Writes failed.json: the reason in a sentence, the end of the server's log and its events."""
     store.write_json(
         folder / "failed.json",
         {
             "status": "failed",
             "reason": reason,
-            "log_tail": server.log_tail(LOG_LINES_MAX),
-            "log_events": server.log_events(log_position),
+            "log_tail": [] if server.made is None else server.made.log_tail(LOG_LINES_MAX),
+            "log_events": [] if server.made is None else server.made.log_events(since),
         },
     )
 

@@ -96,14 +96,15 @@ class Recorder:
             self.failure = str(error)
 
     def _prepare(self) -> None:
-        pid, how = self._server.postmaster_pid, self._how
-        if pid is None:
+        server, how = self._server.made, self._how
+        pid = None if server is None else server.postmaster_pid
+        if server is None or pid is None:
             raise HostError("the server has no process here that can be sampled")
         image = perf.image_of(pid)
         if image is None:
             raise HostError("the server's first process is gone: see its log")
         self._call_graph = perf.call_graph_of(image, how.perf)
-        members = [] if self._server.threads else sorted(self._server.processes())
+        members = [] if server.threads else sorted(server.processes())
         self._recording = Recording(
             how.perf, [pid, *members], Path(self._folder.name), how.hertz, self._call_graph,
             how.seconds_max,

@@ -64,10 +64,10 @@ def points(
     The first fill has the key that it would have alone. An A/A arm that is shown has
     fills of its own; hidden ones are the base once more, and share its copies.
     """
-    assert use.save is not None
+    assert use.save is not None and server.keeper is not None
     saved = next(step for step in steps if step.name == use.save.removeprefix(SAVE))
     its: Json = {
-        "server": server.identity,
+        "server": server.keeper.identity,
         "steps": [
             {"name": s.name, "setup": list(s.setup), "job": s.job, "pad_to_s": s.pad_to_s}
             | ({} if (version := registry.of(s).version(s)) is None else {"version": version})

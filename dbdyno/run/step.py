@@ -66,7 +66,7 @@ def measure(
             with (load_of or Load)(measurement) as load:
                 load.run(show)
             measurement.found |= load.outcome()
-            if bench.lag:
+            if bench.server.standbys is not None:
                 measurement.found["catch_up_s"] = catch_up(bench.server)
             wait_for_statistics([bench.server])
             return measurement.after()
@@ -103,9 +103,9 @@ class Load:
         store.write_json(self.folder / "job.json", complete)
         with ExitStack() as stack:
             self._waits = self._sample_waits(complete, stack)
-            if self.bench.lag:
+            if (standbys := self.bench.server.standbys) is not None:
                 kept = stack.enter_context(store.Lines(self.folder / "lag.jsonl"))
-                self._lag = LagReader(self.bench.server, kept.write)
+                self._lag = LagReader(standbys, kept.write)
             lines = stack.enter_context(store.Lines(self.folder / "events.jsonl"))
             self.generator = stack.enter_context(self._started(complete, lines.write_raw, stack))
             self._stack = stack.pop_all()
@@ -145,15 +145,14 @@ class Load:
         The sampler connects before the load's connections, and long before the window.
         """
         server, observe = self.bench.server, self.bench.observe
-        if observe.waits_s is None or not server.can("waits"):
+        address, client = server.address(), server.client
+        if observe.waits_s is None or address is None or client is None or not server.can("waits"):
             return None
         lines = stack.enter_context(store.Lines(self.folder / "waits.jsonl"))
         try:
-            waits = server.waits(job, observe, lines.write)
+            waits = client.waits(address, job, observe, lines.write)
         except ServerError as error:
             self._warn(f"waits: not sampled: {error}")
-            return None
-        if waits is None:
             return None
         self.sampler.set_waits(waits.pid)
         return stack.enter_context(waits)
@@ -260,7 +259,8 @@ class Load:
 
 def wait_for_statistics(servers: Iterable[Server]) -> None:
     """Waits, once a step's connections are closed, until what they did stands in the statistics."""
-    time.sleep(max((server.settle_s for server in servers), default=0.0))
+    clients = [server.client for server in servers if server.client is not None]
+    time.sleep(max((client.settle_s for client in clients), default=0.0))
 
 
 def summary(step: Step, found: Json) -> str:

@@ -19,7 +19,7 @@ from bench.figure import Figure, Target
 from bench.pairs import alternating
 from bench.process import ProgramFailed
 from dbdyno import workload
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.model import Json
 
 SPEED_MIN = 5.0
@@ -78,7 +78,7 @@ def pair(rows: int, seconds: dict[str, tuple[float, float]]) -> Json:
     }
 
 
-def timed(running: Server, load: Callable[[], None]) -> tuple[float, float]:
+def timed(running: LabServer, load: Callable[[], None]) -> tuple[float, float]:
     """The seconds of a load into a database without the table, and of its vacuum."""
     running.execute("DROP TABLE IF EXISTS sbtest1", "CHECKPOINT")
     start_s = time.monotonic()
@@ -89,7 +89,7 @@ def timed(running: Server, load: Callable[[], None]) -> tuple[float, float]:
 
 
 def fill(
-    running: Server, generator: Path, rows: int, release: tuple[int, ...] | None = None
+    running: LabServer, generator: Path, rows: int, release: tuple[int, ...] | None = None
 ) -> None:
     """Loads the table as the workload does, but for what comes after rows and index.
 
@@ -104,7 +104,7 @@ def fill(
     arms.generate(generator, job, LOAD_S_MAX)
 
 
-def prepare(running: Server, rows: int, driver: str = "pgsql") -> None:
+def prepare(running: LabServer, rows: int, driver: str = "pgsql") -> None:
     """Loads the table as sysbench does, by one of its drivers."""
     program = arms.sysbench_program()
     if program is None:

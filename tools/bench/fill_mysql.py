@@ -16,7 +16,7 @@ from bench.compare import Bench
 from bench.figure import Figure
 from bench.fill import fill, prepare
 from bench.pairs import alternating
-from dbdyno.engine import Build, Server
+from dbdyno.engine import Build, LabServer
 from dbdyno.model import Json
 
 
@@ -36,7 +36,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
             yield replace(figure, values=faster, detail={"pairs": found})
 
 
-def load_pairs(bench: Bench, server: Server, here: Build) -> list[Json]:
+def load_pairs(bench: Bench, server: LabServer, here: Build) -> list[Json]:
     """The seconds of each load, in alternating pairs after one of each that is thrown away."""
     loads = {
         "fill": lambda: fill(server, bench.generator, bench.rows, here.release),
@@ -52,7 +52,7 @@ def pair(rows: int, *, fill_s: float, sysbench_s: float) -> Json:
     return {"rows": rows, "fill_s": fill_s, "sysbench_s": sysbench_s, "faster": faster}
 
 
-def timed(server: Server, load: Callable[[], None]) -> float:
+def timed(server: LabServer, load: Callable[[], None]) -> float:
     """The seconds of a load into a database without the table."""
     server.execute("DROP TABLE IF EXISTS sbtest1")
     start_s = time.monotonic()

@@ -18,7 +18,7 @@ from bench.figure import Figure, Target
 from bench.pairs import alternating
 from bench.process import ProgramFailed
 from dbdyno import workload
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.model import Json
 
 SPEED_MIN = 1.2
@@ -49,7 +49,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
     yield replace(figure, values=tuple(one["faster"] for one in found), detail={"pairs": found})
 
 
-def pairs(running: Server, bench: Bench, scale: int) -> Iterator[Json]:
+def pairs(running: LabServer, bench: Bench, scale: int) -> Iterator[Json]:
     """The seconds of each load and its phases, in turn, after one of each that is thrown away."""
     loads: dict[str, Callable[[], Json]] = {
         "fill": lambda: fill(running, bench.generator, scale),
@@ -62,7 +62,7 @@ def pairs(running: Server, bench: Bench, scale: int) -> Iterator[Json]:
         yield {"scale": scale, "faster": faster, **took}
 
 
-def timed(running: Server, load: Callable[[], Json]) -> Json:
+def timed(running: LabServer, load: Callable[[], Json]) -> Json:
     """The seconds of a load into a database without the tables, with those of its phases."""
     running.execute(f"DROP TABLE IF EXISTS {', '.join(TABLES)}", "CHECKPOINT")
     begun_s = time.monotonic()
@@ -70,7 +70,7 @@ def timed(running: Server, load: Callable[[], Json]) -> Json:
     return {"seconds": round(time.monotonic() - begun_s, 2), **phases}
 
 
-def fill(running: Server, generator: Path, scale: int) -> Json:
+def fill(running: LabServer, generator: Path, scale: int) -> Json:
     """Loads as the workload does; the seconds of the rows, and of the vacuum and the keys after."""
     step, *_ = workload.expand(workload.load("pgbench", fill="fast"), {"scale": scale}, "postgres")
     job = jobs.begun_on(server.address_of(running), step.job)
@@ -90,7 +90,7 @@ def fill(running: Server, generator: Path, scale: int) -> Json:
     return {phase: round(seconds, 2) for phase, seconds in took.items()}
 
 
-def prepare(running: Server, scale: int) -> Json:
+def prepare(running: LabServer, scale: int) -> Json:
     """Loads as pgbench does; the seconds of its phases, as its last line has them."""
     program = arms.pgbench_program()
     if program is None:

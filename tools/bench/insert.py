@@ -8,7 +8,7 @@ from bench import arms, jobs, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
 from bench.pairs import after, steady
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.model import Json
 
 CPU_MAX = 0.10
@@ -22,7 +22,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
             yield from measure_with(bench, running, clients)
 
 
-def measure_with(bench: Bench, running: Server, clients: int) -> Iterator[Figure]:
+def measure_with(bench: Bench, running: LabServer, clients: int) -> Iterator[Figure]:
     """The two with so many clients, a connection and an empty table for each.
 
     Both without their start: the Python client leaves out its own.

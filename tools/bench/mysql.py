@@ -15,7 +15,7 @@ from bench.jobs import ACCOUNTS_OF_SCALE
 from bench.pairs import BenchArm
 from bench.point import PREPARE_S_MAX, SBTEST, Query
 from bench.server import address_of
-from dbdyno.engine import Build, Server
+from dbdyno.engine import Build, LabServer
 from dbdyno.engine.mysql import build
 from dbdyno.host import account
 from dbdyno.model import Address, Arm, Json
@@ -68,13 +68,13 @@ def missing(engine: str) -> str:
     return f"no {TRAITS[engine].product} here: name its folder by {VARIABLES[engine]}"
 
 
-def running(engine: str, here: Build) -> AbstractContextManager[Server]:
+def running(engine: str, here: Build) -> AbstractContextManager[LabServer]:
     """A server with an empty database, while the host is locked against other labs."""
     arm = Arm(name="bench", engine=engine, base_dir=here.base_dir, settings=SETTINGS)
     return servers.running(arm, here)
 
 
-def make_sbtest(server: Server, address: Address) -> None:
+def make_sbtest(server: LabServer, address: Address) -> None:
     """Lets sysbench make its table, where it is installed."""
     program = arms.sysbench_program()
     if program is None:
@@ -84,7 +84,7 @@ def make_sbtest(server: Server, address: Address) -> None:
     server.execute("ANALYZE TABLE sbtest1")
 
 
-def make_accounts(server: Server, scale: int) -> None:
+def make_accounts(server: LabServer, scale: int) -> None:
     """pgbench's table of accounts as PostgreSQL has it (bench.server), all pages written out."""
     digits = " UNION ALL ".join(f"SELECT {digit} AS n" for digit in range(10))
     count = len(str(ACCOUNTS_OF_SCALE * scale - 1))

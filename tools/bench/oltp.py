@@ -8,7 +8,7 @@ from bench import arms, jobs, point, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
 from bench.pairs import BenchArm, after
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.model import Address, Json
 
 SCRIPTS = {"get": "oltp_point_select", "read": "oltp_read_only", "put": "oltp_update_index"}
@@ -53,7 +53,7 @@ def generator(bench: Bench, address: Address, script: str, size: tuple[int, int]
     return arms.dyno(bench.generator, job)
 
 
-def settled(running: Server, arm: BenchArm) -> BenchArm:
+def settled(running: LabServer, arm: BenchArm) -> BenchArm:
     """The arm, observed; dead rows of the run before are not its to pay for."""
 
     def vacuum() -> None:

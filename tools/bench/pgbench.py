@@ -9,7 +9,7 @@ from bench import arms, jobs, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
 from bench.pairs import BenchArm, after
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.model import Json
 
 SCRIPTS = {"select": "select-only", "simple": "simple-update", "tpcb": "tpcb-like"}
@@ -47,7 +47,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
                 )
 
 
-def generator(bench: Bench, running: Server, script: str, connections: int) -> BenchArm:
+def generator(bench: Bench, running: LabServer, script: str, connections: int) -> BenchArm:
     """The generator with a script of the workload, on one thread, as pgbench has it here."""
     address = server.address_of(running)
 
@@ -59,7 +59,7 @@ def generator(bench: Bench, running: Server, script: str, connections: int) -> B
     return arms.dyno(bench.generator, job)
 
 
-def fresh(running: Server, arm: BenchArm) -> BenchArm:
+def fresh(running: LabServer, arm: BenchArm) -> BenchArm:
     """The arm, observed; what the run before left behind is not its to pay for."""
 
     def freshen() -> None:

@@ -9,7 +9,7 @@ from bench import arms, jobs, process, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
 from bench.pairs import BenchArm, steady
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.model import Address, Json
 
 
@@ -95,7 +95,7 @@ def bare_loop(
     )
 
 
-def make_sbtest(running: Server) -> None:
+def make_sbtest(running: LabServer) -> None:
     """Lets sysbench make its table, where it is installed."""
     program = arms.sysbench_program()
     if program is None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.jobs import ACCOUNTS_OF_SCALE, TELLERS_OF_SCALE
 from bench.pairs import BenchArm, Sample
 from bench.process import ProgramFailed
-from dbdyno.engine import Build, Place, Server
+from dbdyno.engine import Build, LabServer, Place
 from dbdyno.engine.arm_server import provide
 from dbdyno.engine.postgres import build as fetch
 from dbdyno.host import leftovers, place
@@ -40,7 +40,7 @@ LOOK_S = 0.01
 
 
 @contextmanager
-def running(arm: Arm = NEWEST, build: Build | None = None) -> Iterator[Server]:
+def running(arm: Arm = NEWEST, build: Build | None = None) -> Iterator[LabServer]:
     """A server with an empty database, while the host is locked against other labs.
 
     It lies in the lab's own folders, where the next lab ends what is left of it. `build`: of the
@@ -53,7 +53,7 @@ def running(arm: Arm = NEWEST, build: Build | None = None) -> Iterator[Server]:
 
 
 @contextmanager
-def running_at(where: Place, arm: Arm = NEWEST, build: Build | None = None) -> Iterator[Server]:
+def running_at(where: Place, arm: Arm = NEWEST, build: Build | None = None) -> Iterator[LabServer]:
     """A server with an empty database at a place of its own."""
     server = provide(arm, place=where, build=build, connections=CONNECTIONS_MAX)
     try:
@@ -66,14 +66,14 @@ def running_at(where: Place, arm: Arm = NEWEST, build: Build | None = None) -> I
         server.remove()
 
 
-def address_of(server: Server) -> Address:
+def address_of(server: LabServer) -> Address:
     """Where it answers: its unix socket."""
     address = server.address()
     assert address is not None, "a PostgreSQL has an address"
     return address
 
 
-def make_accounts(server: Server, scale: int) -> None:
+def make_accounts(server: LabServer, scale: int) -> None:
     """pgbench's tables as it makes them itself; by SQL, as it may be missing."""
     accounts, tellers = ACCOUNTS_OF_SCALE * scale, TELLERS_OF_SCALE * scale
     server.execute(
@@ -94,18 +94,18 @@ def make_accounts(server: Server, scale: int) -> None:
     settle(server)
 
 
-def settle(server: Server) -> None:
+def settle(server: LabServer) -> None:
     """Vacuums, analyses and writes everything out, so that the first run is like the others."""
     server.execute("VACUUM (FREEZE, ANALYZE)", "CHECKPOINT")
 
 
-def freshen_tpcb(server: Server) -> None:
+def freshen_tpcb(server: LabServer) -> None:
     """What pgbench does before a run of its own script: short tables short, no history."""
     server.execute("VACUUM pgbench_branches", "VACUUM pgbench_tellers", "TRUNCATE pgbench_history")
 
 
 def observed(
-    running: Server, arm: BenchArm, cpu_s: Callable[[Server], float] | None = None
+    running: LabServer, arm: BenchArm, cpu_s: Callable[[LabServer], float] | None = None
 ) -> BenchArm:
     """The arm, each run with the server's CPU: of its sessions, or what `cpu_s` tells."""
     told = cpu_s or sessions_s
@@ -118,7 +118,7 @@ def observed(
     return replace(arm, run=run)
 
 
-def sessions_s(running: Server) -> float:
+def sessions_s(running: LabServer) -> float:
     """The CPU of all sessions until now, when the last has ended, from their connecting on.
 
     The kernel adds what a process took to its parent's account when it has ended: exactly, and
@@ -132,13 +132,13 @@ def sessions_s(running: Server) -> float:
     return _stat(running).children_ticks / TICKS_PER_S
 
 
-def process_s(running: Server) -> float:
+def process_s(running: LabServer) -> float:
     """The CPU of a server's one process until now. Raises ProgramFailed where it is gone."""
     found = _stat(running)
     return (found.user_ticks + found.system_ticks) / TICKS_PER_S
 
 
-def _stat(running: Server) -> procfs.ProcessStat:
+def _stat(running: LabServer) -> procfs.ProcessStat:
     """What the kernel says of the server's first process."""
     text = files.record(f"/proc/{running.postmaster_pid}/stat")
     if text is None:

@@ -17,7 +17,7 @@ from bench.figure import Figure
 from bench.pairs import BenchArm, Sample
 from bench.process import ProgramFailed
 from bench.server import address_of
-from dbdyno.engine import Build, Server
+from dbdyno.engine import Build, LabServer
 from dbdyno.engine.mysql.instruments import SETTING
 from dbdyno.host import place
 from dbdyno.model import Arm, Json, Observe
@@ -80,11 +80,11 @@ def of_mysql(bench: Bench, engine: str, here: Build) -> Iterator[Figure]:
 def pairs(  # noqa: PLR0913 (two servers and their loads, each by its name)
     bench: Bench,
     name: str,
-    asked: Server,
-    left: Server,
+    asked: LabServer,
+    left: LabServer,
     ours: BenchArm,
     theirs: BenchArm,
-    cpu_s: Callable[[Server], float],
+    cpu_s: Callable[[LabServer], float],
 ) -> Iterator[Figure]:
     """Queries to a server that is sampled beside such to one that is not."""
     yield from compare(
@@ -95,12 +95,12 @@ def pairs(  # noqa: PLR0913 (two servers and their loads, each by its name)
     )
 
 
-def sampled(running: Server, arm: BenchArm) -> BenchArm:
+def sampled(running: LabServer, arm: BenchArm) -> BenchArm:
     """The arm, the server's sessions being sampled meanwhile."""
 
     def run(seconds: float) -> Sample:
-        sampler = running.waits(JOB, EVERY, lambda line: None)
-        assert sampler is not None, "each of these engines tells waits"
+        address = address_of(running)
+        sampler = running.client.waits(address, JOB, EVERY, lambda line: None)
         with sampler:
             sampler.begin()
             sample = arm.run(seconds)

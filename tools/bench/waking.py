@@ -14,7 +14,7 @@ from bench import point, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure
 from bench.pairs import BenchArm, Sample, steady
-from dbdyno.engine import Server
+from dbdyno.engine import LabServer
 from dbdyno.host import core_sets
 
 CONNECTIONS = (1, 2, 4)
@@ -32,7 +32,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
             yield from measure_with(bench, running, connections)
 
 
-def measure_with(bench: Bench, running: Server, connections: int) -> Iterator[Figure]:
+def measure_with(bench: Bench, running: LabServer, connections: int) -> Iterator[Figure]:
     """The same with so many connections."""
     address = server.address_of(running)
     everywhere = frozenset(os.sched_getaffinity(0))
@@ -58,7 +58,7 @@ def places(everywhere: Processors) -> dict[str, tuple[Processors, Processors]]:
     return {"same": (first, first), "apart": (first, second)}
 
 
-def together(running: Server, client: BenchArm) -> BenchArm:
+def together(running: LabServer, client: BenchArm) -> BenchArm:
     """The client without connecting; its CPU has that of the server's sessions in it."""
     observed = steady(server.observed(running, client))
 
@@ -70,7 +70,9 @@ def together(running: Server, client: BenchArm) -> BenchArm:
     return replace(observed, run=run)
 
 
-def placed(running: Server, client: BenchArm, servers: Processors, clients: Processors) -> BenchArm:
+def placed(
+    running: LabServer, client: BenchArm, servers: Processors, clients: Processors
+) -> BenchArm:
     """The client, with the server and itself on these processors while it runs."""
 
     def run(seconds: float) -> Sample:

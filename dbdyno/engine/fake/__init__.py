@@ -6,26 +6,15 @@ There is nothing to start and nothing to ask; what it does is planted in the pla
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dbdyno.engine.fake.sampler import FakeSampler
-from dbdyno.engine.interface import (
-    HostSampler,
-    Moment,
-    Server,
-    TableSql,
-    WaitSampler,
-    Write,
-    part_of,
-)
-from dbdyno.engine.rights import Lack, Need
-from dbdyno.engine.snapshot import Subject
-from dbdyno.engine.unmanaged import Unseen
+from dbdyno.engine.interface import HostSampler, Keeper, Server
 from dbdyno.host.observe.device import Device
-from dbdyno.model import Address, Arm, Json, Observe, can
+from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.error import PlanError
 
@@ -54,44 +43,31 @@ NOTHING_OF = (
 """The keys of server.json that a fake has no value for."""
 
 
-class FakeServer(Unseen):
+class FakeServer:
     """A server that is always well; it takes every statement and returns no rows."""
 
     remote = False
     drops_any = True
-    threads = False
-    settle_s = 0.0
-    sql = TableSql(rows="", comments="", set_comment="")
+    client = None
+    standbys = None
+    made = None
+    keeper: Keeper | None = None
+    entrance = None
 
     def __init__(self, arm: Arm) -> None:
         """Raises PlanError where the arm plants something unknown."""
         self.name = arm.name
         self.engine = arm.engine
+        self.plants = Planted(arm.fake)
         self._arm = arm
         for key in arm.fake:
             if key not in DEFAULTS and key not in SAMPLER_KEYS:
-                known = ", ".join(f"`{one}`" for one in sorted(DEFAULTS.keys() | SAMPLER_KEYS))
+                known = ", ".join(f"`{name}`" for name in sorted(DEFAULTS.keys() | SAMPLER_KEYS))
                 raise PlanError(f"arms.{arm.name}.fake.{key}: unknown key: there are {known}")
 
     def can(self, what: Capability) -> bool:
         """As `can` of its arm: nothing."""
         return can(self._arm, what)
-
-    def job_part(self, job: Json) -> Json:
-        """The `engine`, `server` and `fake` of a job: what of all that the plan plants it has."""
-        return part_of(self.engine, None, of_job(self.plants, job))
-
-    @property
-    def plants(self) -> Json:
-        """The facts that the plan plants, with the defaults."""
-        return {key: self._arm.fake.get(key, value) for key, value in DEFAULTS.items()}
-
-    @property
-    def planted(self) -> tuple[tuple[str, str], ...]:
-        """Under which keys the plan plants something for which statement or cursor."""
-        named = [(key, name) for key in PLANTED_BY_NAME for name in self._arm.fake.get(key, ())]
-        errors = self._arm.fake.get("errors", ())
-        return (*named, *(("errors", error["statement"]) for error in errors))
 
     def setting(self, name: str) -> str | None:
         """The plan's settings; a fake ignores them."""
@@ -134,32 +110,11 @@ class FakeServer(Unseen):
     def use_database(self, name: str) -> None:
         """Its tables exist when a statement names them."""
 
-    def warm_up(self, how: str | Sequence[str]) -> Json:
-        """A fake has no cache."""
-        raise AssertionError("an engine without a clock is never warmed")
+    def stop(self, crash: bool = False) -> None:
+        """Ends with the load, as it is a part of what makes it."""
 
-    def checkpoint(self) -> None:
-        """A fake has no files."""
-        raise AssertionError("an engine without a clock makes no checkpoints")
-
-    def snapshot(self, when: Moment, subject: Subject) -> Json | None:
-        """None: it has no database."""
-        return None
-
-    def needed(self, sql: str) -> Need | None:
-        """None: it lets everybody do everything."""
-        return None
-
-    def lack(self, need: Need) -> Lack | None:
-        """None: it lets everybody do everything."""
-        return None
-
-    def no_waits(self) -> str | None:
-        """None: nobody asks it."""
-        return None
-
-    def waits(self, job: Json, observe: Observe, write: Write) -> WaitSampler | None:
-        """None: it has no sessions."""
+    def failure(self) -> str | None:
+        """None: it is always well."""
         return None
 
     def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
@@ -167,15 +122,26 @@ class FakeServer(Unseen):
         return FakeSampler(path, self._arm.fake)
 
 
-def of_job(plants: Json, job: Json) -> Json:
-    """The planted facts of a job's statements and cursors, among all that an arm plants."""
-    names = {one["name"] for one in [*job["statements"], *job["cursors"]]}
-    kept = {
-        key: {name: value for name, value in plants[key].items() if name in names}
-        for key in PLANTED_BY_NAME
-    }
-    errors = [error for error in plants["errors"] if error["statement"] in names]
-    return plants | kept | {"errors": errors}
+@dataclass(frozen=True)
+class Planted:
+    """What a plan plants (engine.interface.Plants); `keys`: the arm's `fake`."""
+
+    keys: Mapping[str, Any]
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """The keys that plant something for a statement or cursor, each with its name."""
+        named = [(key, name) for key in PLANTED_BY_NAME for name in self.keys.get(key, ())]
+        return [*named, *(("errors", error["statement"]) for error in self.keys.get("errors", ()))]
+
+    def of_job(self, job: Json) -> Json:
+        """The planted facts of a job's statements and cursors, with the defaults."""
+        plants = {key: self.keys.get(key, value) for key, value in DEFAULTS.items()}
+        names = {named["name"] for named in [*job["statements"], *job["cursors"]]}
+        for key in PLANTED_BY_NAME:
+            plants[key] = {name: value for name, value in plants[key].items() if name in names}
+        errors = [error for error in plants["errors"] if error["statement"] in names]
+        return plants | {"errors": errors}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dbdyno.builds.compile import Method
 from dbdyno.builds.flags import Recipes
 from dbdyno.engine.dsn_form import HOST, MODE, ROOT, DsnForm
 from dbdyno.engine.external import ExternalServer
-from dbdyno.engine.interface import Fingerprint, Footprint, Server, Setting
+from dbdyno.engine.interface import Fingerprint, Footprint, LabServer, Server, Setting
 from dbdyno.engine.mysql import (
     build,
     compile,
@@ -112,7 +112,7 @@ class MysqlEngine:
         """Changes with each start of a server in these data. Raises OSError."""
         return fingerprint.read(data_dir, wal_dir)
 
-    def server(self, arm: Arm, build: Build, place: Place, settled: Settled) -> Server:
+    def server(self, arm: Arm, build: Build, place: Place, settled: Settled) -> LabServer:
         """A server of the lab, described, not made."""
         return server.MysqlServer(arm, build, place, settled, self.client)
 

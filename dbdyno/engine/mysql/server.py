@@ -59,7 +59,7 @@ class MysqlServer(LocalServer):
         self._read_back: list[str] = []
 
     @property
-    def wal_dir(self) -> Path | None:
+    def wal_dir(self) -> Path:
         """The folder of redo log and binary log, where a plan names one; else that of the data."""
         return self._home.wal_dir or self._home.data_dir
 
@@ -82,8 +82,8 @@ class MysqlServer(LocalServer):
         self._home.check()
         values = layout.without_places(self._settled.values)
         settings.verify(self._arm, self.build, values, self._place.account, self._place.run_root)
-        if self._entrance is not None:
-            refuse_own(self._arm, access.tls_settings(self._entrance))
+        if self.entrance is not None:
+            refuse_own(self._arm, access.tls_settings(self.entrance))
         self._port = free_port(self.name, int(self._settled.values.get("port", "0")), self._place)
 
     @property
@@ -129,7 +129,7 @@ class MysqlServer(LocalServer):
         where it does not shut down in order, HostError where the disk refuses.
         """
         since = self._watched
-        if self._entrance is not None and self.postmaster_pid is not None:
+        if self.entrance is not None and self.postmaster_pid is not None:
             access.withdraw(self._own_address, USER, self.build)
         self.stop()
         if not log.is_shut_down(files.read(self._home.log_path, since)):
@@ -150,8 +150,8 @@ class MysqlServer(LocalServer):
         before = self._wait_for_answer()
         self._fresh = False
         self._home.times["start_s"] = time.monotonic() - begun_s
-        if self._entrance is not None:
-            self._let_in(self._entrance)
+        if self.entrance is not None:
+            self._let_in(self.entrance)
         self._kinds = threads.named(self._query, before)
         self._read_back = facts.read_back(self._query, settings.asked(self._settled.values))
 
@@ -176,11 +176,11 @@ class MysqlServer(LocalServer):
 
     def facts(self) -> Json:
         """The server's part of server.json in a result; it has to run."""
-        found = self._client.facts(self.execute)
+        found = self.client.facts(self.execute)
         departures = [*self.departures, *self._read_back]
         return found | self._own_facts | {"departures": departures}
 
-    def address(self) -> Address | None:
+    def address(self) -> Address:
         """The server's unix socket, with the database that was made last."""
         host = str(self._layout.socket)
         return Address(host=host, port=self._port, user=USER, database=self._database)
@@ -214,7 +214,7 @@ class MysqlServer(LocalServer):
         return Address(host=str(self._layout.socket), port=0, user=USER, database=self.own_database)
 
     def _for_access(self) -> dict[str, str]:
-        return access.settings_of(self._entrance)
+        return access.settings_of(self.entrance)
 
     @property
     def _exposed(self) -> bool:
@@ -244,8 +244,8 @@ class MysqlServer(LocalServer):
     def _write_options(self) -> None:
         values = {**self._settled.values, **self._for_access()}
         self._layout.write(values, USER, self._place.account)
-        if self._entrance is not None:
-            self._entrance.write()
+        if self.entrance is not None:
+            self.entrance.write()
 
     def _wait_for_answer(self) -> dict[int, str]:
         """Waits for the first session; returns the threads that there were before it."""

@@ -16,7 +16,7 @@ from dbdyno.builds import Build
 from dbdyno.engine import golden, log
 from dbdyno.engine.access import Entrance, refuse_own
 from dbdyno.engine.golden_copy import Copy, Origin
-from dbdyno.engine.local_server import LOOK_EVERY_S, Home, LocalServer, free_port
+from dbdyno.engine.local_server import Home, LocalServer, free_port
 from dbdyno.engine.postgres import (
     access,
     cache_warming,
@@ -28,7 +28,7 @@ from dbdyno.engine.postgres import (
     settings,
 )
 from dbdyno.engine.postgres.client import PostgresClient
-from dbdyno.engine.postgres.standby import Standby, drop_slots, used_slots
+from dbdyno.engine.postgres.standby import DATABASE, Standby, Standbys
 from dbdyno.engine.settings import Settled
 from dbdyno.host import account, process
 from dbdyno.host.observe.owners import STANDBY
@@ -36,14 +36,11 @@ from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability
 from dbdyno.model.error import ServerError
-from dbdyno.model.standby_lag import StandbyLag
 
 INCIDENTAL = frozenset({"port", "max_connections", "max_wal_size", "min_wal_size"})
 """Settings that differ between two plans of the same arm without changing what its data are."""
 INITDB_S_MAX = 300.0
 START_S_MAX = 300.0
-RELEASE_S_MAX = 10.0
-"""How long a server may take to see that a standby is gone."""
 STOP_SIGNALS: process.Signals = (
     (signal.SIGINT, 900.0),  # fast: a checkpoint writes all dirty buffers first
     (signal.SIGQUIT, 20.0),
@@ -55,7 +52,7 @@ CRASH_SIGNALS: process.Signals = STOP_SIGNALS[1:]
 class PostgresServer(LocalServer):
     """One arm's server. Its methods raise ServerError, in one line that names the arm."""
 
-    own_database = "postgres"
+    own_database = DATABASE
     reserved = settings.RESERVED
 
     def __init__(
@@ -65,11 +62,11 @@ class PostgresServer(LocalServer):
         home = Home(arm, build, place, programs=build.program.resolve().parent)
         super().__init__(arm, place, settled, client, home)
         self._leaders: dict[int, int] = {}
-        numbers = range(1, arm.standby + 1)
-        self._standbys = [Standby(arm, number, build, place) for number in numbers]
+        standbys = [Standby(arm, number, build, place) for number in range(1, arm.standby + 1)]
+        self.standbys: Standbys | None = Standbys(self, standbys) if standbys else None
 
     @property
-    def wal_dir(self) -> Path | None:
+    def wal_dir(self) -> Path:
         """The folder of the write-ahead log."""
         return self._home.wal_dir or self._home.data_dir / self._wal_name
 
@@ -84,13 +81,13 @@ class PostgresServer(LocalServer):
         or a port in use, a folder that the account cannot reach.
         """
         self._home.check()
-        if self._entrance is not None:
-            refuse_own(self._arm, access.tls_settings(self._entrance))
+        if self.entrance is not None:
+            refuse_own(self._arm, access.tls_settings(self.entrance))
         values = {**self._settled.values, "unix_socket_directories": str(self._home.socket_dir)}
         if self.build.made:
             place = self._place
             settings.verify(self._arm, self.build, values, place.account, place.run_root)
-            if self._entrance is not None and self._entrance.access.tls:
+            if self.entrance is not None and self.entrance.access.tls:
                 access.refuse_without_tls(self._arm, self.build, place.account, place.run_root)
         wanted = int(self._settled.values.get("port", "0"), 0)
         self._port = free_port(self.name, wanted, self._place)
@@ -134,7 +131,7 @@ class PostgresServer(LocalServer):
         self._home.times["initdb_s"] = time.monotonic() - begun_s
         own = self._place.account
         own.append(data / "postgresql.conf", f"\ninclude '{settings.FILE}'\n")
-        if self._standbys and self.build.major < 10:  # later initdb lets them in by itself
+        if self.standbys and self.build.major < 10:  # later initdb lets them in by itself
             own.append(data / "pg_hba.conf", "local replication all trust\n")
         self._write_settings()
 
@@ -157,9 +154,9 @@ class PostgresServer(LocalServer):
         `parts` determine the content. Raises ServerError
         where it does not shut down in order, HostError where the disk refuses.
         """
-        if self._standbys:  # a server that has ended is asked nothing: what it left says why
-            self._end_standbys()
-        if self._entrance is not None and self.postmaster_pid is not None:
+        if self.standbys:  # a server that has ended is asked nothing: what it left says why
+            self.standbys.end(CRASH_SIGNALS)
+        if self.entrance is not None and self.postmaster_pid is not None:
             self.execute(access.withdrawn())
         self.stop()
         fingerprint.refuse_unclean(self._home.data_dir)
@@ -176,8 +173,8 @@ class PostgresServer(LocalServer):
         self._home.start([self.build.program, "-D", self._home.data_dir])
         address = self._wait_for_answer()
         self._home.times["start_s"] = time.monotonic() - begun_s
-        if self._entrance is not None:
-            self._let_in(self._entrance, address)
+        if self.entrance is not None:
+            self._let_in(self.entrance, address)
         # Once more: now its shared memory is known, too.
         self._home.register()
 
@@ -187,7 +184,8 @@ class PostgresServer(LocalServer):
         `crash`: at once, without a checkpoint. A server that does not end in time is ended by
         force. Its standbys end first: a shutdown waits until they have all of the log.
         """
-        self._stop_standbys()
+        if self.standbys:
+            self.standbys.stop(CRASH_SIGNALS)
         self._home.stop(CRASH_SIGNALS if crash else STOP_SIGNALS)
 
     def failure(self) -> str | None:
@@ -205,63 +203,19 @@ class PostgresServer(LocalServer):
                 self._failure = f"the server of arm {self.name} {log.ending(how, why)}"
             elif found is not None:
                 self._failure = f"the server of arm {self.name} crashed and restarted: {found}"
-        return self._failure or next(
-            filter(None, (standby.failure() for standby in self._standbys)), None
-        )
+        return self._failure or (self.standbys.failure() if self.standbys else None)
 
     def facts(self) -> Json:
         """The server's part of server.json in a result; it has to run."""
-        found = self._client.facts(self.execute)
+        found = self.client.facts(self.execute)
         departures = [*self.departures, *self._read_back()]
         made = {"initdb": asdict(self._settled.initdb)}
         return found | self._own_facts | made | {"departures": departures}
 
-    def address(self) -> Address | None:
+    def address(self) -> Address:
         """The server's unix socket, with the database that was made last."""
         host = str(self._home.socket_dir)
         return Address(host=host, port=self._port, user=initdb.SUPERUSER, database=self._database)
-
-    # --- Its standbys ---
-
-    def join_standbys(self) -> list[Json]:
-        """Makes the arm's standbys from the running server; how long each took. Raises ServerError.
-
-        Those that are there already stay.
-        """
-        address = self.address()
-        assert address is not None
-        own = replace(address, database=self.own_database)
-        data, values = self._home.data_dir, {**self._settled.values, **self._for_access()}
-        return [standby.join(own, data, values) for standby in self._standbys if not standby.joined]
-
-    def _end_standbys(self) -> None:
-        """Ends the standbys and removes their slots, which the server keeps while it is used."""
-        self._stop_standbys()
-        names = [standby.name for standby in self._standbys]
-        end_s = time.monotonic() + RELEASE_S_MAX
-        while self.execute(used_slots(names)) and time.monotonic() < end_s:
-            time.sleep(LOOK_EVERY_S)
-        self.execute(*drop_slots(names))
-
-    def _stop_standbys(self) -> None:
-        for standby in self._standbys:
-            standby.stop(CRASH_SIGNALS)
-
-    def endpoints(self) -> dict[str, Address]:
-        """The standbys that have joined, by name."""
-        address = self.load_address
-        return {
-            standby.name: standby.address(address) for standby in self._standbys if standby.joined
-        }
-
-    @property
-    def standby_pids(self) -> tuple[int, ...]:
-        """The first processes of the standbys that run."""
-        return tuple(standby.pid for standby in self._standbys if standby.pid is not None)
-
-    def lag(self, end: str | None = None) -> list[StandbyLag]:
-        """How far each standby that has joined is behind (Standby.lag). Raises ServerError."""
-        return [standby.lag() for standby in self._standbys if standby.joined]
 
     def create_database(self, name: str) -> None:
         """Makes the database anew; `address` and `execute` use it from now on."""
@@ -287,8 +241,7 @@ class PostgresServer(LocalServer):
         self._leaders = {child: self._leaders[child] for child in living if child in self._leaders}
         of_standbys = {
             child: f"{STANDBY}{process_kind.kind_of(title, cluster_name) or 'other'}"
-            for standby in self._standbys
-            for child, title in standby.processes().items()
+            for child, title in (self.standbys.processes() if self.standbys else {}).items()
         }
         return {child: self._kinds.get(child, "other") for child in living} | of_standbys
 
@@ -313,8 +266,8 @@ class PostgresServer(LocalServer):
 
     def remove(self) -> None:
         """Removes data directory, logs of the engine and socket, and those of standbys."""
-        for standby in self._standbys:
-            standby.remove()
+        if self.standbys:
+            self.standbys.remove()
         super().remove()
 
     def _query(self, statement: str) -> list[tuple[Any, ...]]:
@@ -336,16 +289,21 @@ class PostgresServer(LocalServer):
         return self._home.make()
 
     def _write_settings(self) -> None:
-        values = {**self._settled.values, **self._for_access()} | {
+        values = self.values | {
             "port": str(self._port),
             "unix_socket_directories": str(self._home.socket_dir),
         }
-        if self._entrance is not None:
-            access.write(self._entrance, self.build.major)
+        if self.entrance is not None:
+            access.write(self.entrance, self.build.major)
         self._place.account.write(self._home.data_dir / settings.FILE, settings.text_of(values))
 
+    @property
+    def values(self) -> dict[str, str]:
+        """The settings that its file has, without the places of this start."""
+        return {**self._settled.values, **self._for_access()}
+
     def _for_access(self) -> dict[str, str]:
-        return access.settings_of(self._entrance)
+        return access.settings_of(self.entrance)
 
     def _let_in(self, entrance: Entrance, address: Address) -> None:
         try:
@@ -356,7 +314,6 @@ class PostgresServer(LocalServer):
     def _wait_for_answer(self) -> Address:
         """Waits until it answers; the address of its own database."""
         address = self.address()
-        assert address is not None
         address = replace(address, database=self.own_database)
         self._home.wait_for_answer(
             lambda: connection.answers(address),

@@ -8,14 +8,15 @@ replication slot keeps the write-ahead log that the standby still needs.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Protocol
 
 from dbdyno.builds import Build
 from dbdyno.engine import log
-from dbdyno.engine.local_server import Home, free_port
+from dbdyno.engine.local_server import LOOK_EVERY_S, Home, free_port
 from dbdyno.engine.postgres import connection, settings
 from dbdyno.engine.postgres.replay_lag import STREAMED, ReplayLag
 from dbdyno.host import account, process
@@ -41,6 +42,10 @@ LEFT_EMPTY = frozenset({
     "pg_snapshots", "pg_subtrans",
 })  # fmt: skip
 """Folders of which a backup needs no content."""
+RELEASE_S_MAX = 10.0
+"""How long a server may take to see that a standby is gone."""
+DATABASE = "postgres"
+"""The one that a fresh server has."""
 VANISHED = "No such file or directory"
 
 
@@ -112,8 +117,10 @@ class Standby:
         try:
             with closing(connection.connect(primary, "dyno standby", "")) as session:
                 cursor = session.cursor()
-                for statement in [*drop_slots([self.name]), make_slot(self.name)]:
-                    cursor.execute(statement.encode())
+                cursor.execute(drop_slot(self.name).encode())
+                # The slot keeps the log from now on.
+                make = f"SELECT pg_create_physical_replication_slot('{self.name}', true)"
+                cursor.execute(make.encode())
                 cursor.execute(self._begin_backup.encode())
                 self._copy(source, data)
                 cursor.execute(self._end_backup.encode())
@@ -222,7 +229,7 @@ class Standby:
 
     def _connected(self, address: Address) -> ReplayLag:
         try:
-            return ReplayLag(replace(address, database="postgres"), STREAMED)
+            return ReplayLag(replace(address, database=DATABASE), STREAMED)
         except ServerError as error:
             raise ServerError(f"{self._what} lets nobody in: {error}") from error
 
@@ -243,21 +250,96 @@ class Standby:
         self._home.remove()
 
 
-def make_slot(name: str) -> str:
-    """The statement that makes a standby's replication slot, which keeps the log from now on."""
-    return f"SELECT pg_create_physical_replication_slot('{name}', true)"
+class Primary(Protocol):
+    """The server that standbys follow."""
+
+    @property
+    def data_dir(self) -> Path:
+        """Its data directory."""
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """The settings that its file has, without the places of this start."""
+
+    @property
+    def load_address(self) -> Address:
+        """Where the load connects."""
+
+    def address(self) -> Address:
+        """Its address for the lab."""
+
+    def execute(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Runs statements; the rows of the last. Raises ServerError."""
 
 
-def used_slots(names: Iterable[str]) -> str:
-    """The statement that lists the slots of these standbys that are in use."""
-    listed = ", ".join(f"'{name}'" for name in names)
-    return f"SELECT slot_name FROM pg_replication_slots WHERE active AND slot_name IN ({listed})"
+class Standbys:
+    """The standbys of an arm's server (engine.interface.Standbys)."""
+
+    def __init__(self, primary: Primary, standbys: Sequence[Standby]) -> None:
+        """Describes them; none is made yet."""
+        self._primary, self._standbys = primary, standbys
+
+    @property
+    def _joined(self) -> list[Standby]:
+        return [standby for standby in self._standbys if standby.joined]
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The first processes of those that run."""
+        return tuple(standby.pid for standby in self._standbys if standby.pid is not None)
+
+    def join(self) -> list[Json]:
+        """Makes those that are not there yet; how long each took. Raises ServerError."""
+        own = replace(self._primary.address(), database=DATABASE)
+        data, values = self._primary.data_dir, self._primary.values
+        return [standby.join(own, data, values) for standby in self._standbys if not standby.joined]
+
+    def addresses(self) -> dict[str, Address]:
+        """The addresses of those that have joined, by name."""
+        address = self._primary.load_address
+        return {standby.name: standby.address(address) for standby in self._joined}
+
+    def log_end(self) -> None:
+        """None: each knows by itself what it was sent."""
+
+    def lag(self, end: str | None = None) -> list[StandbyLag]:
+        """How far each that has joined is behind (Standby.lag). Raises ServerError."""
+        return [standby.lag() for standby in self._joined]
+
+    def failure(self) -> str | None:
+        """What happened to one; None while all are well."""
+        return next(filter(None, (standby.failure() for standby in self._standbys)), None)
+
+    def processes(self) -> dict[int, str]:
+        """The processes of all with their titles."""
+        return {pid: title for standby in self._standbys
+                for pid, title in standby.processes().items()}  # fmt: skip
+
+    def stop(self, signals: process.Signals) -> None:
+        """Ends those that run."""
+        for standby in self._standbys:
+            standby.stop(signals)
+
+    def end(self, signals: process.Signals) -> None:
+        """Ends them and removes their slots, which the server keeps while they are used."""
+        self.stop(signals)
+        names = [standby.name for standby in self._standbys]
+        listed = ", ".join(f"'{name}'" for name in names)
+        used = f"SELECT 1 FROM pg_replication_slots WHERE active AND slot_name IN ({listed})"
+        end_s = time.monotonic() + RELEASE_S_MAX
+        while self._primary.execute(used) and time.monotonic() < end_s:
+            time.sleep(LOOK_EVERY_S)
+        self._primary.execute(*(drop_slot(name) for name in names))
+
+    def remove(self) -> None:
+        """Removes the data of all."""
+        for standby in self._standbys:
+            standby.remove()
 
 
-def drop_slots(names: Iterable[str]) -> list[str]:
-    """Statements that remove the replication slots of standbys that are gone."""
-    return [
+def drop_slot(name: str) -> str:
+    """The statement that removes the replication slot of a standby, if it is there."""
+    return (
         "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
         f"WHERE slot_name = '{name}'"
-        for name in names
-    ]
+    )

@@ -51,7 +51,10 @@ class ServerProcesses(Protocol):
 class Processes:
     """All processes, or threads, with an owner."""
 
-    def __init__(self, server: ServerProcesses, roles: Mapping[int, str], lab_pid: int) -> None:
+    def __init__(
+        self, server: ServerProcesses | None, roles: Mapping[int, str], lab_pid: int
+    ) -> None:
+        """`server`: None where its processes cannot be seen."""
         self.generator_pid: int | None = None
         self.waits_pid: int | None = None
         self.owners: dict[int, str] = {}  # of the server's members, those that have gone too
@@ -60,7 +63,7 @@ class Processes:
         self._lab_pid = lab_pid
         self._nanoseconds = counts_nanoseconds()
         self._ledger = Ledger()
-        self._members: Members = Threads() if server.threads else Children()
+        self._members: Members = Threads() if server and server.threads else Children()
         self._others: dict[int, ProcessReader] = {}  # the generator's and the lab's
         self._readers: dict[int, ProcessReader] = {}  # of the server's members
         self._kinds: dict[int, str] = {}  # of the server's members that are read
@@ -89,6 +92,10 @@ class Processes:
         self._ledger.update(processes, ended_ns)
         return self._ledger.owners(), self._members.resident_bytes(server)
 
+    @property
+    def _server_pid(self) -> int | None:
+        return None if self._server is None else self._server.postmaster_pid
+
     def pss_bytes(self) -> int | None:
         """The server's memory, shared pages counted once; None where it cannot be read."""
         if self._postmaster is None:
@@ -100,7 +107,7 @@ class Processes:
 
     def _account_ns(self) -> int | None:
         """CPU time of which that of the ended is a part; notices when it is another postmaster."""
-        pid = self._server.postmaster_pid
+        pid = self._server_pid
         text = files.record(f"/proc/{pid}/stat") if pid is not None else None
         if pid is None or not text:
             return None
@@ -118,24 +125,28 @@ class Processes:
         the reading after that: one that was just made has its parent's title. One leaves when it
         can be read no more: the kernel's list of children may miss one.
         """
-        pid = self._server.postmaster_pid
-        if pid is None:
+        pid, server = self._server_pid, self._server
+        if pid is None or server is None:
             return
-        listed = self._listed(pid)
+        listed = self._listed((pid, *server.standby_pids))
         new = None if listed is None else listed - self._kinds.keys()
         if new or new is None or self._unsettled:
-            kinds = dict.fromkeys(new or (), OTHER) if self._server.threads else {}
-            kinds |= self._server.processes()
+            kinds = dict.fromkeys(new or (), OTHER) if server.threads else {}
+            kinds |= server.processes()
             kinds[pid] = self._members.main
-            self._leaders.update(self._server.leaders())
+            self._leaders.update(server.leaders())
             self._unsettled = kinds.keys() - self._kinds.keys()
             self._kinds.update(kinds)
 
-    def _listed(self, pid: int) -> set[int] | None:
-        """The server's members and its standbys'; None: the kernel has no such list."""
-        members = [self._members.listed(first) for first in (pid, *self._server.standby_pids)]
-        known = [listed for listed in members if listed is not None]
-        return set().union(*known) if len(known) == len(members) else None
+    def _listed(self, pids: Iterable[int]) -> set[int] | None:
+        """The members of servers with these first processes; None: the kernel has no such list."""
+        listed: set[int] = set()
+        for pid in pids:
+            members = self._members.listed(pid)
+            if members is None:
+                return None
+            listed |= members
+        return listed
 
     def _read_others(self) -> list[Process]:
         """The lab's and the generator's processes."""
@@ -193,7 +204,7 @@ class Processes:
     def _read_one(self, member: int) -> ProcessReading | None:
         if member not in self._readers:
             # None: the list of members is of a server that has just ended.
-            pid = self._server.postmaster_pid
+            pid = self._server_pid
             if pid is None:
                 return None
             self._readers[member] = self._members.reader(pid, member, nanoseconds=self._nanoseconds)

@@ -40,7 +40,8 @@ class Sampler:
     `roles` says which role a server's process, or thread, works for; it may be filled while
     readings go on. Readings are made under a lock, so `read` may be called from any thread. One
     that cannot be made raises LabDied: at once, or of those of each second in `stop`.
-    `wal_device`: under the server's log, where that is another than the data's.
+    `server`: None where its processes cannot be seen. `wal_device`: under the server's log, where
+    that is another than the data's.
     `foreign`: whether to look what processes spend that are neither the lab's nor an arm's.
     """
 
@@ -49,7 +50,7 @@ class Sampler:
         path: Path,
         *,
         device: Device | None,
-        server: ServerProcesses,
+        server: ServerProcesses | None,
         wal_device: Device | None = None,
         roles: MutableMapping[int, str] | None = None,
         generator_pid: int | None = None,

@@ -61,8 +61,8 @@ class Relayed:
 
     def _seat(self, host: str, server: Server) -> Seat:
         def start(job: Json, keep: Keep, cpus: str | None) -> RelayedGenerator:
-            request = Generate(job, cpus, server.access_secrets())
-            return RelayedGenerator(self._upward.ask(host, request), keep)
+            secrets = None if server.entrance is None else server.entrance.secrets()
+            return RelayedGenerator(self._upward.ask(host, Generate(job, cpus, secrets)), keep)
 
         return Seat(name=host, clock=clock(self._upward, host), start=start)
 

@@ -118,7 +118,12 @@ def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
     server = provide_server(plan, arm, prepared, NO_LOG)
     yield from of_config(arm, server)
     yield from of_making(prepared.settled[arm.name])
-    yield from (f"  {sentence}" for sentence in server.departures)
+    yield from (f"  {sentence}" for sentence in departures(server))
+
+
+def departures(server: Server) -> tuple[str, ...]:
+    """How its settings depart from the preset's published table."""
+    return () if server.made is None else server.made.departures
 
 
 def what_runs(build: Build) -> str:
@@ -167,7 +172,7 @@ def of_group(plan: Plan, arms: Sequence[Arm], prepared: Prepared) -> Iterator[st
     """
     servers = [provide_server(plan, arm, prepared, NO_LOG) for arm in arms]
     said = [
-        [departure for departure in server.departures if not departure.endswith(BY_PLAN)]
+        [departure for departure in departures(server) if not departure.endswith(BY_PLAN)]
         for server in servers
     ]
     shared = [one for one in said[0] if all(one in others for others in said)]

@@ -49,8 +49,9 @@ def filled(load: Step) -> Iterator[tuple[str, list[str], int]]:
 
 def rows_of(server: Server, table: str) -> int:
     """About how many rows a table has; counted where nobody has estimated them."""
-    found = server.execute(server.sql.rows.format(table=table))
-    estimate = int(found[0][0] or -1) if found else -1
+    assert server.client is not None, "a fake has no tables to keep"
+    rows = server.execute(server.client.sql.rows.format(table=table))
+    estimate = int(rows[0][0] or -1) if rows else -1
     if estimate >= 0:
         return estimate
     ((count,),) = server.execute(f"SELECT count(*) FROM {table}")

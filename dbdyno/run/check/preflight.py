@@ -247,9 +247,10 @@ def refuse_unsampled(plan: Plan, arm: Arm, server: Server) -> None:
 
     One that the lab makes is set up for it.
     """
-    if plan.observe.waits_s is None or can(arm, "made") or not can(arm, "waits"):
+    client = server.client
+    if plan.observe.waits_s is None or server.made or client is None or not can(arm, "waits"):
         return
-    why = server.no_waits()
+    why = client.no_waits(server.execute)
     if why is not None:
         raise PlanError(f"observe.waits: the server of arm {arm.name}: {why}, or remove the key")
 
@@ -345,7 +346,7 @@ def refuse_unknown_plants(plan: Plan, server: Server, prepared: Prepared) -> Non
     """Raises PlanError where a fake arm plants something for a statement that no step has."""
     steps = [step for use in plan.workloads for step in prepared.steps[use.title][server.name]]
     known = {one["name"] for s in steps for one in [*s.job["statements"], *s.job["cursors"]]}
-    for key, name in server.planted:
+    for key, name in server.plants.names if server.plants else ():
         if name not in known:
             raise PlanError(
                 f"arms.{server.name}.fake.{key}: no step has a statement or cursor `{name}`; "

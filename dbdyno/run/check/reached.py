@@ -7,6 +7,7 @@ a root that a server presents as its own. A plan is refused before anything star
 from __future__ import annotations
 
 from dbdyno.engine import Server
+from dbdyno.engine.interface import job_part
 from dbdyno.model import Json
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import Done
@@ -23,9 +24,11 @@ def refuse_unreached(server: Server) -> None:
     """
     if not server.remote:
         return
-    part = server.job_part({"roles": []})
-    places = {name: server_json(address) for name, address in server.endpoints().items()}
-    keys = {"dsn": part["server"]} | {f"endpoints.{name}": its for name, its in places.items()}
+    part = job_part(server, {"roles": []})
+    keys = {"dsn": part["server"]}
+    if server.standbys is not None:
+        for name, address in server.standbys.addresses().items():
+            keys[f"endpoints.{name}"] = server_json(address)
     for key, place in keys.items():
         reason = refusal(part | {"server": place})
         if reason is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.engine import Server
+from dbdyno.engine.interface import Client
 from dbdyno.engine.rights import Lack, Need
 from dbdyno.model import Right, Step
 from dbdyno.model.error import ServerError
@@ -63,41 +64,41 @@ def refuse_unmet(
     `uses`: each workload of the plan with the arm's steps; `checkpoint`: whether the plan wants one
     before each step. Servers of the lab's own have a user who may do all.
     """
-    if not server.remote:
+    client, address = server.client, server.address()
+    if not server.remote or client is None:
         return
-    address = server.address()
     assert address is not None, "a server elsewhere has an address"
     who = f"user `{address.user}` of arm {server.name}"
     known: dict[Need, Lack | None] = {}
     lines = []
     for loaded, steps in uses:
-        for need, step in _first_of_each(server, steps).items():
+        for need, step in _first_of_each(client, steps).items():
             if need not in known:
-                known[need] = server.lack(need)
+                known[need] = client.lack(need, server.execute)
             lack = known[need]
             if lack is not None:
                 place = f"{step.workload}: step `{step.name}`: {who}"
                 lines.append(f"{place} {lack.what}: {_remedies(loaded, need, lack)}")
-    if checkpoint and (lack := server.lack("checkpoint")) is not None:
+    if checkpoint and (lack := client.lack("checkpoint", server.execute)):
         lines.append(f"schedule.checkpoint: {who} {lack.what}: remove the key, or {lack.mend}")
     if lines:
         raise ServerError("\n".join(lines))
 
 
-def _first_of_each(server: Server, steps: Iterable[Step]) -> dict[Need, Step]:
+def _first_of_each(client: Client, steps: Iterable[Step]) -> dict[Need, Step]:
     """Each need of these steps, with the first of them that has it."""
     found: dict[Need, Step] = {}
     for step in steps:
-        for need in _needs(server, step):
+        for need in _needs(client, step):
             found.setdefault(need, step)
     return found
 
 
-def _needs(server: Server, step: Step) -> Iterator[Need]:
+def _needs(client: Client, step: Step) -> Iterator[Need]:
     """The needs of a step: of its set-up, of what it sends, of its bulk load, of its warming."""
     sent = (statement["pieces"][0] for statement in step.job["statements"] if statement["pieces"])
     for sql in (*step.setup, *(text for text in sent if isinstance(text, str))):
-        need = server.needed(sql)
+        need = client.needed(sql)
         if need is not None:
             yield need
     if step.job["fills"]:

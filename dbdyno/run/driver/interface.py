@@ -49,7 +49,6 @@ class Bench:
     cpus: str | None = None  # the processors of the generator; None: all
     generators: Generators | None = None  # on other hosts; None: the load is made here
     hooks: Hooks | None = None  # what the plan wants before and after the step
-    lag: bool = False  # whether the arm has standbys, whose replay lag is read
     build: Path | None = None  # the folder of the arm's build; None: the lab does not make it
     device: Json | None = None  # what its device did in the run's last such reading, if any was
 

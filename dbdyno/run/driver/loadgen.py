@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self, get_args
 
 from dbdyno.builds import Build
+from dbdyno.engine.interface import job_part
 from dbdyno.host import program as binary
 from dbdyno.model import Json, Plan, Step, events
 from dbdyno.model.error import GeneratorError
@@ -43,7 +44,7 @@ class Loadgen:
             "seed": bench.seed,
             "threads": bench.threads or DEFAULT_THREADS,
             **({"wait": events.SPIN} if bench.spin else {}),
-            **bench.server.job_part(step.job),
+            **job_part(bench.server, step.job),
             "utc_offset_s": time.localtime().tm_gmtoff,
             "autostart": False,
         }

@@ -20,7 +20,6 @@ from dbdyno.engine.interface import HostSampler, Keeper
 from dbdyno.host import quiesce
 from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
-from dbdyno.model.golden import GoldenUse
 from dbdyno.plan import schedule
 from dbdyno.run import disk_space, find, hooks, measurement, profile, starting_state
 from dbdyno.run import step as steps
@@ -47,6 +46,7 @@ class Run:
     block: Block
     arm: Arm
     use: WorkloadUse
+    extra: bool = False  # once more, unjudged (`extra_run`), when no other arm's server is up
     failed: int = 0  # steps that failed or were skipped
     broken: str | None = None  # why the server does not run; the next step fails for it
     failed_step: str | None = None  # after it the others are skipped
@@ -71,8 +71,10 @@ class Run:
 
     @property
     def home(self) -> Path:
-        """The folder of the run's files."""
-        return self.lab.results.run_folder(self.block.number, self.arm.name)
+        """The folder of the run's files; of an extra run beside those of the judged one."""
+        results = self.lab.results
+        folder = results.extra_run_folder if self.extra else results.run_folder
+        return folder(self.block.number, self.arm.name)
 
     @property
     def point(self) -> Point | None:
@@ -81,7 +83,8 @@ class Run:
 
     def title(self, what: str) -> str:
         """The place in the plan, for the person who watches."""
-        return f"{self.of_block} {self.arm.name} {what}"
+        again = "again " if self.extra else ""
+        return f"{self.of_block} {again}{self.arm.name} {what}"
 
     @property
     def of_block(self) -> str:
@@ -186,7 +189,9 @@ class Run:
         at = self.point
         assert at is not None
         self.lab.watch.begin(self.title("golden copy"), copy_leg(at, self.lab.prepared))
-        self.note(at, starting_state.golden_use(copy, at, began=began))
+        if not self.extra:  # the judged run has said it already
+            use = starting_state.golden_use(copy, at, began=began)
+            self.lab.results.write_golden(self.block.number, self.arm.name, use)
         self.keeper.prepare_from(copy, shared_blocks=not at.writes_after)
         self.lab.watch.end(("begins from " if began else "made ") + starting_state.described(copy))
 
@@ -195,10 +200,6 @@ class Run:
         """How the server's data are kept and copied."""
         assert self.server.keeper is not None, "a plan saves no other arm"
         return self.server.keeper
-
-    def note(self, at: Point, use: GoldenUse) -> None:
-        """Keeps from which golden copy the run begins, or that it made one."""
-        self.lab.results.write_golden(self.block.number, self.arm.name, use)
 
     def rest(self, ahead: Sequence[Step], *, warm: str | None) -> None:
         """Makes the bench for the measured steps, once the machine rests; no server runs yet.
@@ -230,7 +231,8 @@ class Run:
 
         Not where all arms wait together before the next step (`interleave.come_to_rest`).
         """
-        if not self.server.can("clock") or schedule.wait_together(self.lab.plan, self.use, ahead):
+        together = not self.extra and schedule.wait_together(self.lab.plan, self.use, ahead)
+        if together or not self.server.can("clock"):
             return None
         return quiesce.quiet([self.lab.prepared.data_path])
 

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dbdyno import store
 from dbdyno.engine.golden_copy import Copy
-from dbdyno.host import perf, quiesce
-from dbdyno.model import Json, Plan, Step, WorkloadUse
+from dbdyno.host import perf
+from dbdyno.model import Plan, Step, WorkloadUse
 from dbdyno.model.error import DynoError, ServerError
-from dbdyno.model.golden import GoldenUse
 from dbdyno.run import profile, starting_state
 from dbdyno.run import step as steps
 from dbdyno.run.arm import Run, copy_leg
-from dbdyno.run.driver.interface import Bench
 from dbdyno.run.measurement import StepFailed
 from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, rest_leg
@@ -55,14 +53,14 @@ def parts(plan: Plan, judged: Sequence[Step], at: Point | None) -> list[Part]:
     return [*_part(plan, at.before(judged), None), *_part(plan, at.after(judged), at)]
 
 
-def _part(plan: Plan, its: Sequence[Step], at: Point | None) -> Iterator[Part]:
+def _part(plan: Plan, judged: Sequence[Step], at: Point | None) -> Iterator[Part]:
     places = [
         place
-        for place, step in enumerate(its)
+        for place, step in enumerate(judged)
         if profile.wanted(plan, step) and not profile.goes_on(step)
     ]
     if places:
-        chosen = tuple(replace(step, p99_below_us=None) for step in its[: places[-1] + 1])
+        chosen = tuple(replace(step, p99_below_us=None) for step in judged[: places[-1] + 1])
         yield Part(copy=at, steps=chosen, wanted=tuple(chosen[place] for place in places))
 
 
@@ -87,113 +85,85 @@ def passed(plan: Plan, part: Part, step: Step) -> Step:
     return profile.window(step, wish) if step not in part.wanted and profile.goes_on(step) else step
 
 
-def go(run: Run) -> None:
+def go(judged: Run) -> None:
     """Repeats what is wanted of a judged run that is over and ended well; fails nothing."""
-    for part in parts(run.lab.plan, run.judged, run.point) if not run.failed else ():
-        Again(lab=run.lab, block=run.block, arm=run.arm, use=run.use, part=part).go()
+    for part in parts(judged.lab.plan, judged.judged, judged.point) if not judged.failed else ():
+        run = Run(lab=judged.lab, block=judged.block, arm=judged.arm, use=judged.use, extra=True)
+        ExtraRun(run, part).go()
 
 
-@dataclass(kw_only=True)
-class Again(Run):
+class ExtraRun:
     """One arm going through a part of a workload once more, unjudged."""
 
-    part: Part
-    left: list[Step] = field(init=False)  # that are wanted and not profiled yet
+    def __init__(self, run: Run, part: Part) -> None:
+        self.run, self.part = run, part
+        self.plan, self.watch = run.lab.plan, run.lab.watch
+        self.left = list(part.wanted)  # that are not profiled yet
 
     def go(self) -> None:
         """Goes through the steps; if that fails, the profiles that are missing say why."""
-        self.left = list(self.part.wanted)
+        run = self.run
         try:
-            found = perf.find()
-            with self, tempfile.TemporaryDirectory(prefix="dyno-extra-") as scratch:
-                self.set_up(self.copy(), self.part.steps)
-                if self.broken is not None:
-                    raise StepFailed(self.broken)
+            program = perf.find()
+            with run, tempfile.TemporaryDirectory(prefix="dyno-extra-") as scratch:
+                run.set_up(self.copy(), self.part.steps)
+                if run.broken is not None:
+                    raise StepFailed(run.broken)
                 for step in self.part.steps:
-                    self.repeat(step, found, Path(scratch))
-                self.end()
+                    self.repeat(step, program, Path(scratch))
+                run.end()
         except (DynoError, StepFailed) as error:
             for step in self.left:
-                write(made(self.judged_folder(step)), {"failure": str(error)}, {})
-            self.lab.watch.say(f"{self.title('extra run')}: not profiled: {error}")
-
-    def repeat(self, step: Step, found: perf.Perf, scratch: Path) -> None:
-        """Does a step, sampled if it is wanted. Raises StepFailed, LabDied as a step does."""
-        wanted = bool(self.left) and step.ordinal == self.left[0].ordinal
-        step = passed(self.lab.plan, self.part, step)
-        leg = profile.leg(self.use.title, step)
-        self.lab.watch.begin(self.title(leg.step), leg)
-        try:
-            said = self.sampled(step, found) if wanted else self.passed(step, scratch)
-        except (DynoError, StepFailed):
-            self.lab.watch.end("failed", alarm=True)
-            raise
-        self.lab.watch.end(said)
-
-    def sampled(self, step: Step, found: perf.Perf) -> str:
-        """Profiles a wanted step; what came out in words."""
-        folder, bench = self.place(step)
-        how = self.sampling(step, found)
-        said = profile.said(profile.sampled(step, bench, folder, how, self.lab.watch.rate))
-        del self.left[0]
-        self.ended(step, store.read_json(folder / "done.json"))
-        return said
-
-    def passed(self, step: Step, scratch: Path) -> str:
-        """Does a step that only leads on to wanted ones: nothing of it is kept."""
-        folder = scratch / str(step.ordinal)
-        folder.mkdir()
-        return self.ended(
-            step, steps.measure(step, self.seeded(step), folder, self.lab.watch.rate)
-        )[1]
-
-    def sampling(self, step: Step, found: perf.Perf) -> Sampling:
-        """How often a step is sampled, by how long its judged window was."""
-        wish = self.lab.plan.observe.profile
-        assert wish is not None
-        judged_s = store.read_json(self.judged_folder(step) / "done.json")["window_ns"] / NS_PER_S
-        warmup_s = step.job["stop"].get("warmup_s") or 0.0
-        share = min(1.0, max(SAMPLED_S, wish.seconds) / max(judged_s, 1.0))
-        return Sampling(
-            perf=found,
-            hertz=max(1, round(wish.hertz * share)),
-            seconds_max=warmup_s + LASTS_MAX * judged_s + profile.ENDING_S,
-        )
-
-    def judged_folder(self, step: Step) -> Path:
-        """The folder of the judged step."""
-        return self.lab.results.step_folder(self.block.number, self.arm.name, step)
-
-    # --- As any run, but ---
-
-    @property
-    def home(self) -> Path:
-        """Files of this run, with its server's log, lie beside the judged server's log."""
-        return self.lab.results.extra_run_folder(self.block.number, self.arm.name)
-
-    @property
-    def of_block(self) -> str:
-        """The block, in the words of judged runs."""
-        return f"{super().of_block} again"
-
-    def place(self, step: Step) -> tuple[Path, Bench]:
-        """The folder of a step's profile, and the bench that measures it."""
-        return made(self.judged_folder(step)), self.seeded(step)
+                write(made(run.place(step)[0]), {"failure": str(error)}, {})
+            self.watch.say(f"{run.title('extra run')}: not profiled: {error}")
 
     def copy(self) -> Copy | None:
         """The copy that this part begins from, whoever made it. Raises ServerError."""
         if self.part.copy is None:
             return None
-        found = starting_state.find(self.lab.plan, self.part.copy)
-        if found is None:
+        copy = starting_state.find(self.plan, self.part.copy)
+        if copy is None:
             raise ServerError(f"the golden copy {self.part.copy.key} is gone")
-        return found
+        return copy
 
-    def note(self, at: Point, use: GoldenUse) -> None:
-        """The judged run has said it already."""
+    def repeat(self, step: Step, program: perf.Perf, scratch: Path) -> None:
+        """Does a step, sampled if it is wanted. Raises StepFailed, LabDied as a step does."""
+        wanted = bool(self.left) and step.ordinal == self.left[0].ordinal
+        step = passed(self.plan, self.part, step)
+        leg = profile.leg(self.run.use.title, step)
+        self.watch.begin(self.run.title(leg.step), leg)
+        try:
+            outcome = self.sampled(step, program) if wanted else self.passed(step, scratch)
+        except (DynoError, StepFailed):
+            self.watch.end("failed", alarm=True)
+            raise
+        self.watch.end(outcome)
 
-    def come_to_rest(self, ahead: Sequence[Step]) -> Json | None:
-        """Nobody else is up, whatever the plan says of judged runs."""
-        if not self.server.can("clock"):
-            return None
-        return quiesce.quiet([self.lab.prepared.data_path])
+    def sampled(self, step: Step, program: perf.Perf) -> str:
+        """Profiles a wanted step; what came out in words."""
+        judged_folder, bench = self.run.place(step)
+        folder, how = made(judged_folder), self.sampling(step, program)
+        outcome = profile.said(profile.sampled(step, bench, folder, how, self.watch.rate))
+        del self.left[0]
+        self.run.ended(step, store.read_json(folder / "done.json"))
+        return outcome
+
+    def passed(self, step: Step, scratch: Path) -> str:
+        """Does a step that only leads on to wanted ones: nothing of it is kept."""
+        folder = scratch / str(step.ordinal)
+        folder.mkdir()
+        done = steps.measure(step, self.run.seeded(step), folder, self.watch.rate)
+        return self.run.ended(step, done)[1]
+
+    def sampling(self, step: Step, program: perf.Perf) -> Sampling:
+        """How often a step is sampled, by how long its judged window was."""
+        wish = self.plan.observe.profile
+        assert wish is not None
+        judged_s = store.read_json(self.run.place(step)[0] / "done.json")["window_ns"] / NS_PER_S
+        warmup_s = step.job["stop"].get("warmup_s") or 0.0
+        share = min(1.0, max(SAMPLED_S, wish.seconds) / max(judged_s, 1.0))
+        return Sampling(
+            perf=program,
+            hertz=max(1, round(wish.hertz * share)),
+            seconds_max=warmup_s + LASTS_MAX * judged_s + profile.ENDING_S,
+        )

@@ -114,7 +114,7 @@ class ExtraRun:
                 run.end()
         except (DynoError, StepFailed) as error:
             for step in self.left:
-                write(made(run.place(step)[0]), {"failure": str(error)}, {})
+                write(made(self.judged_folder(step)), {"failure": str(error)}, {})
             self.watch.say(f"{run.title('extra run')}: not profiled: {error}")
 
     def copy(self) -> Copy | None:
@@ -141,8 +141,8 @@ class ExtraRun:
 
     def sampled(self, step: Step, program: perf.Perf) -> str:
         """Profiles a wanted step; what came out in words."""
-        judged_folder, bench = self.run.place(step)
-        folder, how = made(judged_folder), self.sampling(step, program)
+        folder, bench = made(self.judged_folder(step)), self.run.seeded(step)
+        how = self.sampling(step, program)
         outcome = profile.said(profile.sampled(step, bench, folder, how, self.watch.rate))
         del self.left[0]
         self.run.ended(step, store.read_json(folder / "done.json"))
@@ -159,7 +159,7 @@ class ExtraRun:
         """How often a step is sampled, by how long its judged window was."""
         wish = self.plan.observe.profile
         assert wish is not None
-        judged_s = store.read_json(self.run.place(step)[0] / "done.json")["window_ns"] / NS_PER_S
+        judged_s = store.read_json(self.judged_folder(step) / "done.json")["window_ns"] / NS_PER_S
         warmup_s = step.job["stop"].get("warmup_s") or 0.0
         share = min(1.0, max(SAMPLED_S, wish.seconds) / max(judged_s, 1.0))
         return Sampling(
@@ -167,3 +167,7 @@ class ExtraRun:
             hertz=max(1, round(wish.hertz * share)),
             seconds_max=warmup_s + LASTS_MAX * judged_s + profile.ENDING_S,
         )
+
+    def judged_folder(self, step: Step) -> Path:
+        """The folder of the judged step."""
+        return self.run.lab.results.step_folder(self.run.block.number, self.run.arm.name, step)

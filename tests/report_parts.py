@@ -108,7 +108,7 @@ def scale_ups(page: Page) -> tuple[Chart, ...]:
 
 def warned(page: Page, text: str) -> Page:
     """The page with this as its only warning."""
-    callout = Callout(name="warnings", title="Warnings", items=(Finding(text=text),), level="brief")
+    callout = Callout(name="warnings", title="Warnings", items=(Finding(text=text),), depth="brief")
     others = (one for one in page.parts if not isinstance(one, Callout))
     return replace(page, parts=(callout, *others))
 

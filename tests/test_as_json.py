@@ -158,7 +158,7 @@ DESIGN = Design(
     base="pg17",
     arm="pg18",
     factors=(Factor(name="version", base="17", arm="18"),),
-    levels={"pg17": (0,), "pg18": (1,)},
+    values={"pg17": (0,), "pg18": (1,)},
 )
 ATTRIBUTION = Attribution(
     metric="qps",

@@ -148,13 +148,13 @@ def test_the_design_follows_from_the_number_of_factors(count: int, kind: str, ar
     assert (design_of(plan).kind, len(shown)) == (kind, arms)
     assert len({frozenset(arm.settings.items()) for arm in shown}) == arms
     for arm in shown:
-        levels = design_of(plan).levels[arm.name]
-        assert set(arm.settings) == {f"s{place}" for place, one in enumerate(levels) if one}
+        values = design_of(plan).values[arm.name]
+        assert set(arm.settings) == {f"s{place}" for place, one in enumerate(values) if one}
 
 
 def test_another_design_is_asked_for() -> None:
     assert design_of(made(*many(5), kind="folded")).kind == "folded"
-    assert len(design_of(made(*many(5), kind="folded")).levels) == 16
+    assert len(design_of(made(*many(5), kind="folded")).values) == 16
     assert design_of(made(*many(3), kind="one at a time")).kind == "one at a time"
     assert design_of(made(*many(3), kind="screening")).kind == "factorial", "the same arms"
     with pytest.raises(PlanError, match="differ in 4 factors, and this design takes 3 at most"):
@@ -169,10 +169,10 @@ def test_a_setting_that_only_one_version_knows_is_exchanged_with_the_version() -
         "version+io_method",
     ]
     assert design.factors[1].arm == "18 (with io_method)"
-    late = next(arm for arm in plan.arms if design.levels[arm.name] == (0, 1))
+    late = next(arm for arm in plan.arms if design.values[arm.name] == (0, 1))
     assert (late.version, late.config) == ("18", "x10b_c8r32")
     assert dict(late.settings) == {"vacuum_buffer_usage_limit": "256MB"}
-    early = next(arm for arm in plan.arms if design.levels[arm.name] == (1, 0))
+    early = next(arm for arm in plan.arms if design.values[arm.name] == (1, 0))
     assert (early.version, early.config) == ("17", None), "no preset of 17 is without the setting"
     assert early.settings["autovacuum_work_mem"] == "256MB"
     assert "vacuum_buffer_usage_limit" not in early.settings
@@ -278,16 +278,16 @@ base = "old"
 arm = "new"
 design = "one at a time"
 factors = [{ name = "a", base = "1", arm = "2" }, { name = "b", base = "1", arm = "2" }]
-levels = { old = [0, 0], mid = [1, 0], new = [1, 1] }
+values = { old = [0, 0], mid = [1, 0], new = [1, 1] }
 """
 
 
 @pytest.mark.parametrize(
     ("was", "now", "said"),
     [
-        ("mid = [1, 0]", "mix = [1, 0]", "key `attribute.levels`: no arm `mix`; did you mean"),
-        ("mid = [1, 0]", "mid = [1]", "key `attribute.levels.mid`: must be 0 or 1 for each of the"),
-        ("old = [0, 0]", "old = [0, 1]", "key `attribute.levels.old`: must be 0 for each factor"),
+        ("mid = [1, 0]", "mix = [1, 0]", "key `attribute.values`: no arm `mix`; did you mean"),
+        ("mid = [1, 0]", "mid = [1]", "key `attribute.values.mid`: must be 0 or 1 for each of the"),
+        ("old = [0, 0]", "old = [0, 1]", "key `attribute.values.old`: must be 0 for each factor"),
         ("mid = [1, 0], ", "", "cannot tell the factors apart"),
         ('base = "old"', 'base = "odd"', "key `attribute.base`: `odd` has no line"),
         ('name = "b"', 'name = "a"', "`a` is listed twice"),

@@ -47,7 +47,7 @@ def design(kind: DesignKind, factors: int) -> Design:
         base="old",
         arm="new",
         factors=tuple(Factor(name=f"s{place}", base="off", arm="on") for place in range(factors)),
-        levels={names[row]: row for row in rows},
+        values={names[row]: row for row in rows},
     )
 
 
@@ -65,7 +65,7 @@ def logs(
             + draw.gauss(0, NOISE)
             for block in range(1, blocks + 1)
         }
-        for arm, row in of.levels.items()
+        for arm, row in of.values.items()
     }
 
 
@@ -135,7 +135,7 @@ def test_a_screening_says_what_its_effects_lack_of_the_whole() -> None:
 def test_a_block_without_an_arm_is_left_out_of_the_effects_that_need_it() -> None:
     of = design("one at a time", 4)
     figures = logs(of, [0.1] * 4)
-    middle = next(arm for arm, row in of.levels.items() if sum(row) == 2)
+    middle = next(arm for arm, row in of.values.items() if sum(row) == 2)
     del figures[middle][3]
     blocks = [one.change.blocks for one in told(of, figures).effects if one.change]
     assert blocks == [6, 5, 5, 6]
@@ -154,7 +154,7 @@ def test_one_block_has_no_intervals_and_tells_nothing_from_none() -> None:
 
 
 def shown(of: Design, found: Attribution) -> Comparison:
-    made = comparison(blocks=2, arms=tuple(of.levels), troubles=False)
+    made = comparison(blocks=2, arms=tuple(of.values), troubles=False)
     first = replace(made.steps[0], attributions=(found,))
     return replace(made, design=of, steps=(first,))
 
@@ -204,7 +204,7 @@ def test_the_table_has_the_whole_each_factor_and_what_is_left() -> None:
     *_, values = [part for part in section.parts(made) if isinstance(part, Text)]
     assert [one.text for one in values.items][:2] == ["s0: off → on", "s1: off → on"]
     assert {"s0 × s1", "s2 × s3"} <= set(names), names
-    assert [row.cells[0].text for row in tables[1].rows] == list(of.levels)
+    assert [row.cells[0].text for row in tables[1].rows] == list(of.values)
 
 
 def test_the_figures_of_long_names_fit_a_terminal_in_one_piece() -> None:

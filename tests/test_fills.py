@@ -206,7 +206,7 @@ def test_the_interval_of_fills_is_that_of_their_means() -> None:
     assert math.log(its.high or 0) == pytest.approx(0.015 + reach, abs=1e-6)
 
 
-def test_two_or_three_fills_are_no_outer_level() -> None:
+def test_two_or_three_fills_are_no_outer_stratum() -> None:
     for count in (1, 2, 3):
         assert Units(fills=count).means(LOGS) == LOGS
 

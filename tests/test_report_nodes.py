@@ -362,4 +362,4 @@ def test_each_node_of_a_calibration_has_a_row() -> None:
         ["n2", "6", "−20.0 [−22.0, −18.0]", "1.20 0.75–2.94", "+0.2 [−0.4, +0.8]", "speed"],
         ["n3", "1", "+0.1", "–", "+0.2 [−0.4, +0.8]", ""],
     ]
-    assert found.level == "brief"
+    assert found.depth == "brief"

@@ -17,8 +17,8 @@ from dbdyno.model.error import ServerError
 NOFP = "-fno-omit-frame-pointer"
 DEFAULT = "def"
 """The recipe where nothing is said: the flags that the source itself takes."""
-OWN_LEVEL = "-O2"
-"""What --lto and --march are added to where no --cflags are: the level of a source's own flags."""
+OWN_FLAGS = "-O2"
+"""What --lto and --march are added to where no --cflags are: a source's own flags."""
 OWN = "the source's own"
 """What is said of flags that nobody named."""
 ALIGNED = "-falign-functions=64"
@@ -75,7 +75,7 @@ def choose(
         )
     if not given:
         return named(recipes, recipe or DEFAULT)
-    parts = [OWN_LEVEL if cflags is None else cflags.strip()]
+    parts = [OWN_FLAGS if cflags is None else cflags.strip()]
     if march is not None:
         parts.append(NATIVE if march == "native" else f"-march={march}")
     if lto:
@@ -92,7 +92,7 @@ def aligned(flags: Flags) -> Flags:
     """
     if any(ALIGNS.match(flag) for flag in shlex.split(flags.cflags)):
         return flags
-    return replace(flags, recipe=None, cflags=f"{flags.cflags or OWN_LEVEL} {ALIGNED}")
+    return replace(flags, recipe=None, cflags=f"{flags.cflags or OWN_FLAGS} {ALIGNED}")
 
 
 def named(recipes: Recipes, recipe: str, where: str = "--recipe") -> Flags:

@@ -22,7 +22,7 @@ TAIL_BYTES_MAX = 64 << 10
 LOOK_BACK_BYTES_MAX = 16 << 20
 """So far back the start of a checkpoint is looked for that is still running as a step begins."""
 CHECKPOINT = "] LOG:  checkpoint "
-BAD_LEVELS = ("ERROR", "FATAL", "PANIC")
+BAD_SEVERITIES = ("ERROR", "FATAL", "PANIC")
 DURATION = re.compile(r"(?:total=|elapsed:? )(\d+\.\d+)")
 KINDS = (
     ("checkpoint starting", "checkpoint starting"),
@@ -57,7 +57,7 @@ class Record:
 
     unix_ms: int
     pid: int
-    level: str  # LOG, ERROR, FATAL, …
+    severity: str  # LOG, ERROR, FATAL, …
     text: str
 
 
@@ -143,9 +143,9 @@ def events(lines: list[str]) -> list[Json]:
 
 def kind_of(message: Record) -> str | None:
     """The name of the message in docs/results.md; None for one that is not kept."""
-    if message.level in BAD_LEVELS:
+    if message.severity in BAD_SEVERITIES:
         return "error"
-    if message.level != "LOG":
+    if message.severity != "LOG":
         return None
     return next((kind for begin, kind in KINDS if message.text.startswith(begin)), None)
 
@@ -153,19 +153,19 @@ def kind_of(message: Record) -> str | None:
 def crash(lines: list[str]) -> str | None:
     """The first message that tells of a crashed server process; None where all is well."""
     for message in records(iter(lines)):
-        if message.level in ("LOG", "WARNING", "PANIC") and CRASH.match(message.text):
+        if message.severity in ("LOG", "WARNING", "PANIC") and CRASH.match(message.text):
             return message.text.splitlines()[0]
     return None
 
 
-def reason(lines: list[str], levels: Collection[str] = BAD_LEVELS) -> str:
+def reason(lines: list[str], severities: Collection[str] = BAD_SEVERITIES) -> str:
     """Why a server ended, in one line, from its log: the last bad message, and a remedy.
 
-    `levels`: those that are bad. Without one the last line, where none is a message of the server
-    (the program could not be run), else UNSAID.
+    `severities`: those that are bad. Without one the last line, where none is a message of the
+    server (the program could not be run), else UNSAID.
     """
     said = list(records(iter(lines)))
-    bad = [one for one in said if one.level in levels]
+    bad = [one for one in said if one.severity in severities]
     whole = "\n".join(lines)
     remedy = next((text for word, text in REMEDIES if word in whole), None)
     if bad:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
+from dbdyno.model.json import Json
 from dbdyno.model.ratio import Ratio
 
 DesignKind = Literal["one at a time", "factorial", "screening", "folded"]
@@ -30,16 +31,21 @@ class Design:
     base: str  # an arm's name
     arm: str
     factors: tuple[Factor, ...]  # in the order in which `one at a time` changes them
-    levels: Mapping[str, tuple[int, ...]]  # by arm, for each factor: 0 as in the base, 1 as in arm
+    values: Mapping[str, tuple[int, ...]]  # by arm, for each factor: 0 as in the base, 1 as in arm
+
+    @property
+    def written(self) -> Json:
+        """As plan.json and `dyno compare --json` have it: there the values are `levels`."""
+        return {"levels" if key == "values" else key: its for key, its in asdict(self).items()}
 
     @property
     def fitted(self) -> dict[str, tuple[int, ...]]:
-        """The levels of the arms that tell effects: those of a screening without its `arm`.
+        """The values in the arms that tell effects: those of a screening without its `arm`.
 
         Its `arm` has every factor changed, stands beside the balanced design, and tells the whole.
         """
         beside = (self.arm,) if self.kind == "screening" else ()
-        return {arm: levels for arm, levels in self.levels.items() if arm not in beside}
+        return {arm: values for arm, values in self.values.items() if arm not in beside}
 
 
 @dataclass(frozen=True, kw_only=True)

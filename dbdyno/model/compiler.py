@@ -6,7 +6,7 @@ import re
 
 from dbdyno.model.json import Json
 
-LEVEL = re.compile(r"(?:^|\s)-O(\w*)")
+OPTIMIZATION = re.compile(r"(?:^|\s)-O(\w*)")
 
 
 def for_size(flags: str | None) -> bool:
@@ -14,8 +14,8 @@ def for_size(flags: str | None) -> bool:
 
     Of several -O the last one counts (gcc's manual, "Options That Control Optimization").
     """
-    levels = LEVEL.findall(flags or "")
-    return bool(levels) and levels[-1] in ("s", "z")
+    optimizations = OPTIMIZATION.findall(flags or "")
+    return bool(optimizations) and optimizations[-1] in ("s", "z")
 
 
 def flags_of(server: Json) -> str | None:

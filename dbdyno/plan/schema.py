@@ -242,7 +242,7 @@ class AttributeForm(Form):
     arm: str
     design: DesignKind
     factors: list[FactorForm]
-    levels: dict[str, list[int]]
+    values: dict[str, list[int]] = Field(validation_alias=AliasChoices("values", "levels"))
 
 
 class PlanForm(Form):

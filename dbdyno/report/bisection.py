@@ -30,7 +30,7 @@ def page(
         Text(
             name="answer",
             title="",
-            level="brief",
+            depth="brief",
             form="sayings",
             items=tuple(Finding(text=line) for line in answer(search, found, chances, layout)),
         ),
@@ -148,7 +148,7 @@ def commits(search: Bisection, found: Found | None, chances: Sequence[float]) ->
     return Table(
         name="commits",
         title="Commits",
-        level="brief",
+        depth="brief",
         narrow="figures",
         columns=(
             Column(text="", left=False),
@@ -208,7 +208,7 @@ def skipped(search: Bisection) -> Callout:
     return Callout(
         name="skipped",
         title="Skipped",
-        level="brief",
+        depth="brief",
         items=tuple(
             Finding(text=f"{commits[index].short}: {why}")
             for index, why in sorted(search.skipped.items())

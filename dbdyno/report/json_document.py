@@ -50,7 +50,7 @@ def form(comparison: Comparison) -> Json:
         "aims": asdict(comparison.aims),
         "looks": _looks(comparison.looked) if comparison.looked else None,
         "calibration": asdict(comparison.calibration) if comparison.calibration else None,
-        "design": asdict(comparison.design) if comparison.design else None,
+        "design": comparison.design.written if comparison.design else None,
         "overall": [_overall(one) for one in comparison.overall],
         "steps": [_step(step) for step in comparison.steps],
         "across": [_across(one) for one in comparison.across],

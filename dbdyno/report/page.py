@@ -112,7 +112,7 @@ def _workload(subject: Subject, title: str) -> Group:
         name=subject.overview,
         title="",
         parts=_made(WORKLOAD, subject),
-        level="brief",
+        depth="brief",
         entry="",
     )
     steps = (_step(subject, step) for step in subject.steps if _worth_showing(step))
@@ -120,7 +120,7 @@ def _workload(subject: Subject, title: str) -> Group:
         name=subject.anchor,
         title=title,
         parts=(overview, *steps),
-        level="brief",
+        depth="brief",
         of="workload",
     )
 
@@ -139,7 +139,7 @@ def _step(workload: Subject, step: StepComparison) -> Group:
         name=subject.anchor,
         title=step.step,
         parts=_made(STEP, subject),
-        level="detail" if step.group else "report",
+        depth="detail" if step.group else "report",
         of="step",
         subtitle=steps_section.subtitle(step),
     )

@@ -15,7 +15,7 @@ from dbdyno.model.flame import FlameGraph
 from dbdyno.model.sweep import Sweep
 from dbdyno.report.colors import Thresholds, Tone
 
-Level = Literal["brief", "report", "detail"]
+Depth = Literal["brief", "report", "detail"]
 """`brief` stands in `dyno compare`, too; `detail` is folded in a post."""
 
 Form = Literal["list", "sayings", "paragraphs", "pairs", "code", "legend"]
@@ -66,7 +66,7 @@ class Table:
     title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
-    level: Level = "report"
+    depth: Depth = "report"
     look: str = ""  # how closely it is set, for formats that choose: wide, inline, words
     narrow: Literal["whole", "figures", "nothing"] = "whole"
     """How a terminal shows a table: all of it, without details of numbers if too wide."""
@@ -245,7 +245,7 @@ class Text:
     name: str
     title: str
     items: tuple[Finding, ...]
-    level: Level = "report"
+    depth: Depth = "report"
     form: Form = "list"
     look: str = ""
     entry: str = ""  # its word in the contents; none: it has no entry
@@ -261,7 +261,7 @@ class Callout:
     name: str
     title: str
     items: tuple[Finding, ...]
-    level: Level = "report"
+    depth: Depth = "report"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,7 +272,7 @@ class Chart:
     title: str  # with its unit
     describe: str
     data: Bars | Lines | Layers | Ratios | ScaleUp | Curves | Levels
-    level: Level = "report"
+    depth: Depth = "report"
     of: str = ""  # the step that a picture of it names before the title
     note: str = ""  # what is drawn, which a picture of it has below the title
 
@@ -285,7 +285,7 @@ class Flame:
     title: str
     arm: str
     graph: FlameGraph
-    level: Level = "report"
+    depth: Depth = "report"
 
     @property
     def elsewhere(self) -> tuple[str, ...]:
@@ -300,7 +300,7 @@ class Group:
     name: str  # its anchor; none where it only sets parts side by side
     title: str
     parts: tuple[AnyPart, ...]
-    level: Level = "report"
+    depth: Depth = "report"
     of: Scope | Literal[""] = ""
     subtitle: str = ""
     note: str = ""

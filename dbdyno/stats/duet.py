@@ -60,7 +60,7 @@ class Correlation:
 def correlation(halves: Sequence[Pairs]) -> Correlation | None:
     """The correlation of both arms' rates within halves; None under SECONDS_MIN, or of no spread.
 
-    Each half has a level of its own, which is taken off. Seconds are not independent: they count
+    Each half has a mean of its own, which is taken off. Seconds are not independent: they count
     for as many as n (1 - a b) / (1 + a b), with a and b the correlations of a rate with that of
     the second before (Bartlett 1946). Interval and p by Fisher's z, its degrees of freedom less one
     for each half.
@@ -135,15 +135,15 @@ def slope(planted: Sequence[float], found: Sequence[float]) -> Slope:
     count = len(planted)
     if count != len(found) or count < 3:
         raise ValueError(f"{count} and {len(found)} blocks have no slope with an interval")
-    centre, level = math.fsum(planted) / count, math.fsum(found) / count
+    centre, height = math.fsum(planted) / count, math.fsum(found) / count
     width = math.fsum((x - centre) ** 2 for x in planted)
     if len(set(planted)) == 1:
         raise ValueError("one planted size alone has no slope")
     value = (
-        math.fsum((x - centre) * (y - level) for x, y in zip(planted, found, strict=True)) / width
+        math.fsum((x - centre) * (y - height) for x, y in zip(planted, found, strict=True)) / width
     )
     left = math.fsum(
-        (y - level - value * (x - centre)) ** 2 for x, y in zip(planted, found, strict=True)
+        (y - height - value * (x - centre)) ** 2 for x, y in zip(planted, found, strict=True)
     )
     error = math.sqrt(left / (count - 2) / width)
     reach = t_quantile(0.975, count - 2) * error

@@ -1,7 +1,7 @@
 """Designs of arms that mix factors, and the contrasts of logarithms that tell effects.
 
-A factor has two levels, 0 and 1. The effect of a factor is what its change from 0 to 1 adds to the
-logarithm of a metric, as a mean over both levels of every other factor. The interaction of two is
+A factor has two values, 0 and 1. The effect of a factor is what its change from 0 to 1 adds to the
+logarithm of a metric, as a mean over both values of every other factor. The interaction of two is
 what the change of one adds to the effect of the other. Both are sums of logarithms with fixed
 weights, and so each block has one of each (Box, Hunter & Hunter, Statistics for Experimenters, 2nd
 ed., 5 and 6).
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Levels = Mapping[str, Sequence[int]]
-"""For each arm the level of each factor."""
+FactorValues = Mapping[str, Sequence[int]]
+"""For each arm the value of each factor."""
 Weights = dict[str, float]
 """An effect: for each arm the factor of its metric's logarithm."""
 Two = tuple[int, int]
@@ -81,29 +81,29 @@ def folded(factors: int) -> list[tuple[int, ...]]:
     Box & Wilson, J. R. Stat. Soc. B 13, 1951.
     """
     rows = screening(factors)
-    return list(dict.fromkeys([*rows, *(tuple(1 - level for level in row) for row in rows)]))
+    return list(dict.fromkeys([*rows, *(tuple(1 - value for value in row) for row in rows)]))
 
 
 # --- Contrasts -------------------------------------------------------------------------------
 
 
-def inseparable(levels: Levels) -> bool:
+def inseparable(values: FactorValues) -> bool:
     """Whether these arms cannot tell every factor's effect from those of the others."""
-    columns = _columns(levels)
+    columns = _columns(values)
     return bool(np.linalg.matrix_rank(columns) < columns.shape[1])
 
 
-def effects(levels: Levels) -> tuple[Contrast, ...]:
+def effects(values: FactorValues) -> tuple[Contrast, ...]:
     """The effect of each factor, by least squares over the arms. ValueError if `inseparable`."""
-    if inseparable(levels):
+    if inseparable(values):
         raise ValueError("the arms cannot tell the factors apart")
-    weights = np.linalg.pinv(_columns(levels))[1:]
+    weights = np.linalg.pinv(_columns(values))[1:]
     pairs = list(itertools.combinations(range(len(weights)), 2))
-    shares = weights @ _products(levels, pairs) if pairs else np.zeros((len(weights), 0))
+    shares = weights @ _products(values, pairs) if pairs else np.zeros((len(weights), 0))
     return tuple(
         Contrast(
             factors=(place,),
-            weights=_by_arm(levels, row),
+            weights=_by_arm(values, row),
             aliases=tuple(
                 pair for pair, share in zip(pairs, its, strict=True) if abs(share) >= WHOLLY / 2
             ),
@@ -113,17 +113,17 @@ def effects(levels: Levels) -> tuple[Contrast, ...]:
     )
 
 
-def interactions(levels: Levels) -> tuple[Contrast, ...]:
+def interactions(values: FactorValues) -> tuple[Contrast, ...]:
     """Each interaction that balanced arms tell; those with one contrast stand in it together.
 
     Empty where the arms mix one with the mean or with the effect of a factor.
     """
-    count = len(next(iter(levels.values())))
+    count = len(next(iter(values.values())))
     its = list(itertools.combinations(range(count), 2))
     if not its:
         return ()
-    products = _products(levels, its)
-    if np.abs(_columns(levels).T @ products).max() > NOTHING:
+    products = _products(values, its)
+    if np.abs(_columns(values).T @ products).max() > NOTHING:
         return ()
     size = (products**2).sum(axis=0)
     shares = products.T @ products / size[:, np.newaxis]
@@ -136,7 +136,7 @@ def interactions(levels: Levels) -> tuple[Contrast, ...]:
         found.append(
             Contrast(
                 factors=pair,
-                weights=_by_arm(levels, products[:, place] / size[place]),
+                weights=_by_arm(values, products[:, place] / size[place]),
                 aliases=tuple(its[other] for other in same if other != place),
                 partly=_largest(others),
             )
@@ -170,21 +170,21 @@ def by_block(weights: Weights, logs: Mapping[str, Mapping[int, float]]) -> dict[
     }
 
 
-def _columns(levels: Levels) -> npt.NDArray[np.float64]:
+def _columns(values: FactorValues) -> npt.NDArray[np.float64]:
     """A row for each arm: 1 for the mean, then -½ or ½ for each factor."""
-    rows = np.asarray([list(row) for row in levels.values()], dtype=float)
+    rows = np.asarray([list(row) for row in values.values()], dtype=float)
     return np.hstack([np.ones((len(rows), 1)), rows - 0.5])
 
 
-def _products(levels: Levels, pairs: Sequence[Two]) -> npt.NDArray[np.float64]:
+def _products(values: FactorValues, pairs: Sequence[Two]) -> npt.NDArray[np.float64]:
     """A row for each arm, a column for each pair: the product of their columns."""
-    columns = _columns(levels)[:, 1:]
+    columns = _columns(values)[:, 1:]
     return np.stack([columns[:, one] * columns[:, other] for one, other in pairs], axis=1)
 
 
-def _by_arm(levels: Levels, row: npt.NDArray[np.float64]) -> Weights:
+def _by_arm(values: FactorValues, row: npt.NDArray[np.float64]) -> Weights:
     return {
-        arm: float(weight) for arm, weight in zip(levels, row, strict=True) if abs(weight) > NOTHING
+        arm: float(weight) for arm, weight in zip(values, row, strict=True) if abs(weight) > NOTHING
     }
 
 

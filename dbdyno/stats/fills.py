@@ -1,4 +1,4 @@
-"""Fills as an outer level: blocks that begin from one golden copy share what its fill drew.
+"""Fills as an outer stratum: blocks that begin from one golden copy share what its fill drew.
 
 The layout of a fill and the statistics that were taken of it stay the same in all blocks that begin
 from its copy, so their mean is as far off as that fill is, however many there are. With fills

@@ -16,7 +16,7 @@ Place = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Variance:
-    """An estimate of one level's variance; below 0 where the levels within it explain more."""
+    """An estimate of one stratum's variance; below 0 where the strata within it explain more."""
 
     value: float
     low: float | None  # 95 % interval, at least 0; None: the numbers give none
@@ -25,69 +25,68 @@ class Variance:
 
 
 def components(values: Mapping[Place, float]) -> tuple[Variance | None, ...]:
-    """The variance of each level, the innermost first; None of one that cannot be told.
+    """The variance of each stratum, the innermost first; None of one that cannot be told.
 
-    All places are of one length, and each level is nested in that before it. By analysis of
-    variance: each level's mean square is set to its expectation, also where groups are of unequal
+    All places are of one length, and each stratum is nested in that before it. By analysis of
+    variance: each stratum's mean square is set to its expectation, also where groups are of unequal
     size (Searle, Casella & McCulloch, *Variance Components*, 1992, chapter 5 and appendix F).
-    Intervals: chi² of the innermost level, of the others Williams' (Biometrika 49, 1962), with
+    Intervals: chi² of the innermost stratum, of the others Williams' (Biometrika 49, 1962), with
     Satterthwaite's degrees of freedom for what lies below.
     """
-    levels = len(next(iter(values))) if values else 0
-    groups = [_groups(values, depth) for depth in range(levels + 1)]
-    squares = [_square(groups, level) for level in range(levels)]
-    if not levels or squares[-1].freedom < 1:
-        return (None,) * levels
+    strata = len(next(iter(values))) if values else 0
+    groups = [_groups(values, depth) for depth in range(strata + 1)]
+    squares = [_square(groups, stratum) for stratum in range(strata)]
+    if not strata or squares[-1].freedom < 1:
+        return (None,) * strata
     found: list[Variance | None] = []
-    # Each known level's variance as a sum of mean squares, by the level of these.
+    # Each known stratum's variance as a sum of mean squares, by the stratum of these.
     known: dict[int, dict[int, float]] = {}
-    for level in reversed(range(levels)):
-        its = squares[level]
-        if its.freedom < 1 or its.weights[level] <= 0:
+    for stratum in reversed(range(strata)):
+        its = squares[stratum]
+        if its.freedom < 1 or its.weights[stratum] <= 0:
             found.append(None)
             continue
         below: dict[int, float] = {}
         for inner, sums in known.items():
             for at, factor in sums.items():
                 below[at] = below.get(at, 0.0) + its.weights[inner] * factor
-        own = its.weights[level]
-        known[level] = {at: -factor / own for at, factor in below.items()} | {level: 1 / own}
-        found.append(_variance(squares, level, below))
+        own = its.weights[stratum]
+        known[stratum] = {at: -factor / own for at, factor in below.items()} | {stratum: 1 / own}
+        found.append(_variance(squares, stratum, below))
     return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Square:
-    """A level's mean square, and how often each level's variance is in its expectation."""
+    """A stratum's mean square, and how often each stratum's variance is in its expectation."""
 
     value: float
     freedom: int
-    weights: tuple[float, ...]  # by level, the outermost first
+    weights: tuple[float, ...]  # by stratum, the outermost first
 
 
 Groups = Mapping[Place, tuple[int, float]]
 """How many values each group has, and their sum."""
 
 
-def _square(sums: Sequence[Groups], level: int) -> _Square:
-    levels = len(sums) - 1
-    freedom = len(sums[level + 1]) - len(sums[level])
+def _square(sums: Sequence[Groups], at: int) -> _Square:
+    strata = len(sums) - 1
+    freedom = len(sums[at + 1]) - len(sums[at])
     if freedom < 1:
-        return _Square(value=0.0, freedom=0, weights=(0.0,) * levels)
+        return _Square(value=0.0, freedom=0, weights=(0.0,) * strata)
     spread = math.fsum(
-        size * (total / size - _mean(sums[level], place[:level])) ** 2
-        for place, (size, total) in sums[level + 1].items()
+        size * (total / size - _mean(sums[at], place[:at])) ** 2
+        for place, (size, total) in sums[at + 1].items()
     )
     weights = [
         math.fsum(
-            size**2
-            * (1 / sums[level + 1][place[: level + 1]][0] - 1 / sums[level][place[:level]][0])
+            size**2 * (1 / sums[at + 1][place[: at + 1]][0] - 1 / sums[at][place[:at]][0])
             for place, (size, _) in sums[depth + 1].items()
         )
         / freedom
-        if depth >= level
+        if depth >= at
         else 0.0
-        for depth in range(levels)
+        for depth in range(strata)
     ]
     return _Square(value=spread / freedom, freedom=freedom, weights=tuple(weights))
 
@@ -105,12 +104,12 @@ def _mean(groups: Groups, place: Place) -> float:
     return total / size
 
 
-def _variance(squares: Sequence[_Square], level: int, below: Mapping[int, float]) -> Variance:
-    """A level's variance, from its mean square and that which the levels below it explain."""
+def _variance(squares: Sequence[_Square], stratum: int, below: Mapping[int, float]) -> Variance:
+    """A stratum's variance, from its mean square and that which the strata below it explain."""
     from scipy.special import chdtri, fdtri
 
-    its = squares[level]
-    own = its.weights[level]
+    its = squares[stratum]
+    own = its.weights[stratum]
     parts = {at: factor * squares[at].value for at, factor in below.items()}
     explained = math.fsum(parts.values())
     value = (its.value - explained) / own

@@ -15,7 +15,7 @@ from dbdyno.store.file import read_json_if_there
 from dbdyno.store.results import Results
 
 DEPTH_MAX = 4
-"""So many levels below a folder are searched for results."""
+"""So many folders below a folder are searched for results."""
 
 Stamp = tuple[int, ...]
 """Times of change in nanoseconds: of plan, host, looks, the blocks and the last of them."""

@@ -34,7 +34,7 @@ def design_of(plan: Json) -> Design | None:
         base=said["base"],
         arm=said["arm"],
         factors=tuple(Factor(**factor) for factor in said["factors"]),
-        levels={arm: tuple(levels) for arm, levels in said["levels"].items()},
+        values={arm: tuple(values) for arm, values in said["levels"].items()},
     )
 
 

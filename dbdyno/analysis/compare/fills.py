@@ -105,7 +105,7 @@ def copied_after(copies: golden_copies.Kept, workload: str) -> int | None:
 def _several(workload: str, count: int) -> str:
     if count < OUTER_MIN:
         return (
-            f"{count} fills of {workload}: too few for an outer level of the analysis, which takes "
+            f"{count} fills of {workload}: too few for an analysis by fill, which takes "
             f"{OUTER_MIN}; the tests count blocks, and the scatter between fills is in no interval"
         )
     return (

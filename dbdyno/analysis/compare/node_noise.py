@@ -24,7 +24,7 @@ from dbdyno.stats.nodes import NODES_MIN
 class _Figures:
     """What is known of all nodes."""
 
-    levels: Mapping[str, Sequence[float]]  # by node, of each of its blocks
+    speeds: Mapping[str, Sequence[float]]  # by node, of each of its blocks
     biases: Mapping[str, Sequence[float]]
     scatter: Mapping[str, float | None]
     qs: Mapping[tuple[Unlikeness, str], float]
@@ -42,15 +42,15 @@ def noises(contests: Sequence[Contest], where: Nodes, aims: Aims) -> tuple[NodeN
     blocks = by_node({block: block for block in where}, where)
     if len(blocks) < NODES_MIN:
         return ()
-    levels = by_node(_levels(contests, where), where)
+    speeds = by_node(_speeds(contests, where), where)
     biases = by_node(_biases(contests), where)
     figures = _Figures(
-        levels=levels,
+        speeds=speeds,
         biases=biases,
         scatter={node: _scatter(contests, its) for node, its in blocks.items()},
         qs=_qs(
             {
-                "level": unlike_nodes.by_mean(levels),
+                "level": unlike_nodes.by_mean(speeds),
                 "noise": unlike_nodes.by_scatter(_vectors(contests, where)),
                 "bias": unlike_nodes.by_mean(biases),
             }
@@ -69,19 +69,19 @@ def _qs(
 
 
 def _of_node(node: str, blocks: int, figures: _Figures, aims: Aims) -> NodeNoise:
-    level = _change(figures.levels.get(node, ()))
+    speed = _change(figures.speeds.get(node, ()))
     bias = _change(figures.biases.get(node, ()))
     sd = figures.scatter[node]
     freedom = len(figures.biases.get(node, ())) - 1
     sd_low, sd_high = (None, None) if sd is None else interval.sd_interval(sd, freedom)
     qs = {what: figures.q(what, node) for what in UNLIKENESSES}
-    within = level.value is None or abs(math.log1p(level.value)) <= math.log1p(aims.margin)
+    within = speed.value is None or abs(math.log1p(speed.value)) <= math.log1p(aims.margin)
     return NodeNoise(
         node=node,
         blocks=blocks,
-        level=level.value,
-        level_low=level.low,
-        level_high=level.high,
+        level=speed.value,
+        level_low=speed.low,
+        level_high=speed.high,
         sd=sd,
         sd_low=sd_low,
         sd_high=sd_high,
@@ -118,7 +118,7 @@ def _change(logs: Sequence[float]) -> _Change:
 # --- Figures by block ------------------------------------------------------------------------
 
 
-def _levels(contests: Iterable[Contest], where: Nodes) -> dict[int, float]:
+def _speeds(contests: Iterable[Contest], where: Nodes) -> dict[int, float]:
     """How fast the base was in each block by the median node, on the scale of logs.
 
     Of each step by the median of the nodes' medians, then the median of the block's steps.

@@ -83,8 +83,8 @@ def _budget(
     if len(blocks) < BLOCKS_MIN:
         return None
     segments = pairs[0][0].segments
-    levels = _levels(values, segments)
-    found = dict(zip(levels, arithmetic.components(values), strict=True))
+    strata = _strata(values, segments)
+    found = dict(zip(strata, arithmetic.components(values), strict=True))
     noise = _noise(found, segments)
     seconds = fmean(_seconds(run.segments) for run, _ in pairs)
     turns = fmean(_turns(run.segments) for run, _ in pairs)
@@ -113,7 +113,7 @@ def _budget(
     )
 
 
-# --- Values and their levels -----------------------------------------------------------------
+# --- Values and their strata -----------------------------------------------------------------
 
 
 def _values(
@@ -130,8 +130,8 @@ def _values(
                 yield (group[run.block], run.block, own.turn, number), math.log(value / of_base)
 
 
-def _levels(values: dict[Place, float], segments: Sequence[Segment]) -> tuple[Source, ...]:
-    """The levels, innermost first; drops missing levels from `values`.
+def _strata(values: dict[Place, float], segments: Sequence[Segment]) -> tuple[Source, ...]:
+    """The strata, innermost first; drops missing strata from `values`.
 
     `segments`: of one of the runs, which are all cut alike.
     """
@@ -150,7 +150,7 @@ def _levels(values: dict[Place, float], segments: Sequence[Segment]) -> tuple[So
 
 
 def _each(source: Source, segments: Sequence[Segment]) -> float:
-    """By what a level's variance is multiplied to be that of a single turn: turns are taken
+    """By what a stratum's variance is multiplied to be that of a single turn: turns are taken
     together where they are short."""
     turns = [segment.turns for segment in segments]
     return fmean(turns) if source == "turn" and min(turns) > 0 else 1.0
@@ -192,7 +192,7 @@ def _noise(found: Mapping[Source, Variance | None], segments: Sequence[Segment])
 def _prospects(
     design: Design, noise: Noise, cost: Cost, found: Mapping[Source, Variance | None]
 ) -> Iterable[Prospect]:
-    """The prospects of spending the same minutes otherwise, as far as the levels show."""
+    """The prospects of spending the same minutes otherwise, as far as the strata show."""
     ways: dict[Way, Design] = {
         "blocks": arithmetic.with_turns(design, design.turns / CHANGE, cost),
         "seconds": arithmetic.with_turns(design, design.turns * CHANGE, cost),

@@ -14,7 +14,7 @@ import numpy as np
 
 from dbdyno.model import Json, Series
 
-_LEVEL = 1  # of deflate: the higher ones take longer and save little
+_COMPRESSION = 1  # of deflate: the higher ones take longer and save little
 _NUMBER = np.dtype("<f8")
 
 
@@ -61,7 +61,7 @@ class PackedSeries(Mapping[str, Series]):
 
 def _packed(values: tuple[float, ...]) -> str:
     data = np.array(values, dtype=_NUMBER).tobytes()
-    return binascii.b2a_base64(zlib.compress(data, _LEVEL), newline=False).decode()
+    return binascii.b2a_base64(zlib.compress(data, _COMPRESSION), newline=False).decode()
 
 
 def _unpacked(text: str) -> tuple[float, ...]:

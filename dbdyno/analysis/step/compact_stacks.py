@@ -9,7 +9,7 @@ from functools import cached_property
 
 from dbdyno.model.profile import Stack
 
-_LEVEL = 1  # of deflate: the higher ones take longer and save little
+_COMPRESSION = 1  # of deflate: the higher ones take longer and save little
 
 
 class PackedStacks(Mapping[Stack, int]):
@@ -24,7 +24,7 @@ class PackedStacks(Mapping[Stack, int]):
     def of(cls, stacks: Mapping[Stack, int]) -> PackedStacks:
         """The same stacks, packed."""
         lines = "\n".join(f"{';'.join(stack)} {count}" for stack, count in stacks.items())
-        packed = zlib.compress(lines.encode(), _LEVEL)
+        packed = zlib.compress(lines.encode(), _COMPRESSION)
         return cls(binascii.b2a_base64(packed, newline=False).decode())
 
     @cached_property

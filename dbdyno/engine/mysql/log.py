@@ -31,7 +31,7 @@ KINDS = (
     (re.compile(r"crash recovery|Starting recovery|was not shutdown normally"), "crash recovery"),
     (re.compile(r"page_cleaner: \d+ms intended loop took"), "page cleaner behind"),
 )
-"""Messages of any level that docs/results.md has a word for."""
+"""Messages of any severity that docs/results.md has a word for."""
 GENERIC = (
     "Aborting",
     "Data Dictionary initialization failed",
@@ -74,7 +74,7 @@ class Record:
     """One message of the log with the lines that belong to it."""
 
     unix_ms: int
-    level: str  # System, Note, Warning, ERROR
+    severity: str  # System, Note, Warning, ERROR
     text: str
 
 
@@ -125,7 +125,7 @@ def kind_of(message: Record) -> str | None:
     for pattern, kind in KINDS:
         if pattern.search(message.text):
             return kind
-    return {"ERROR": "error", "Warning": "warning"}.get(message.level)
+    return {"ERROR": "error", "Warning": "warning"}.get(message.severity)
 
 
 def crash(lines: Iterable[str]) -> str | None:
@@ -144,7 +144,7 @@ def reason(lines: list[str]) -> str:
     Later errors follow from the first one. Without one as `server.log.reason` says.
     """
     said = list(records(lines))
-    bad = [one.text for one in said if one.level == "ERROR"]
+    bad = [one.text for one in said if one.severity == "ERROR"]
     telling = [text for text in bad if not text.startswith(GENERIC)] or bad
     whole = "\n".join(lines)
     remedy = next((text for word, text in REMEDIES if word in whole), None)

@@ -198,8 +198,8 @@ class PostgresServer(LocalServer):
             how = self._home.ended()
             if how is not None:
                 # Who is ended by a signal says nothing; what was wrong before is another matter.
-                levels = ("PANIC",) if how.startswith("signal") else log.BAD_LEVELS
-                why = found or log.reason(self.log_tail(5), levels)
+                severities = ("PANIC",) if how.startswith("signal") else log.BAD_SEVERITIES
+                why = found or log.reason(self.log_tail(5), severities)
                 self._failure = f"the server of arm {self.name} {log.ending(how, why)}"
             elif found is not None:
                 self._failure = f"the server of arm {self.name} crashed and restarted: {found}"

@@ -213,7 +213,7 @@ class Standby:
             self._watched = max(self._watched, position - log.TAIL_BYTES_MAX)
             how = self._home.ended()
             if how is not None:
-                why = found or log.reason(self._home.log_tail(5), log.BAD_LEVELS)
+                why = found or log.reason(self._home.log_tail(5), log.BAD_SEVERITIES)
                 self._failure = f"{self._what} {log.ending(how, why)}"
             elif found is not None:
                 self._failure = f"{self._what} crashed and restarted: {found}"

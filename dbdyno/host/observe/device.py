@@ -64,10 +64,10 @@ def layers(path: Path, *, sys: Path = SYS, mountinfo: Path = MOUNTINFO) -> list[
     if mount is None or mount.file_system in WITHOUT_DEVICE:
         return []
     node = block_folder(sys, device_number(folder, mount))
-    level, found = [node] if node is not None else [], dict[Path, None]()
-    while level:
-        found |= dict.fromkeys(one for one in level if not (one / "partition").exists())
-        level = [lower for one in level for lower in below(one)]
+    layer, found = [node] if node is not None else [], dict[Path, None]()
+    while layer:
+        found |= dict.fromkeys(one for one in layer if not (one / "partition").exists())
+        layer = [lower for one in layer for lower in below(one)]
     return list(found)
 
 

@@ -160,11 +160,11 @@ def _sampled(program: Path, trial: Path) -> tuple[str, bool]:
     return found[1], "u" not in (found[2] or "")
 
 
-def refusal(level: int | None, uid: int, complaint: str) -> str:
-    """What to say where perf may not sample: the level of its setting, and what mends it."""
-    if level is not None and level > 2 and uid != 0:
+def refusal(paranoid: int | None, uid: int, complaint: str) -> str:
+    """What to say where perf may not sample: the value of its setting, and what mends it."""
+    if paranoid is not None and paranoid > 2 and uid != 0:
         return (
-            f"perf may not sample: `kernel.perf_event_paranoid` is {level}: "
+            f"perf may not sample: `kernel.perf_event_paranoid` is {paranoid}: "
             "run `sudo sysctl kernel.perf_event_paranoid=1`, or dyno as root"
         )
     return (

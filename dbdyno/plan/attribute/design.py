@@ -49,7 +49,7 @@ def designed(
             Factor(name=factor.name, base=factor.values[0], arm=factor.values[1])
             for factor in factors
         ),
-        levels=names,
+        values=names,
     )
     return design, tuple(arms)
 
@@ -111,15 +111,15 @@ def _rows(kind: DesignKind, factors: int) -> list[tuple[int, ...]]:
 def _mixed(
     sides: Sides, factors: Sequence[Exchange], row: tuple[int, ...], taken: Mapping[str, object]
 ) -> Arm:
-    """The arm with these levels; the two that there are stay as they are."""
+    """The arm with these values; the two that there are stay as they are."""
     if not any(row):
         return sides.base
     if all(row):
         return sides.arm
     changes = [
         change
-        for factor, level in zip(factors, row, strict=True)
-        if level
+        for factor, value in zip(factors, row, strict=True)
+        if value
         for change in factor.changes
     ]
     keys = {change.key: change.arm for change in changes if change.table == ""}
@@ -163,7 +163,7 @@ def _name(
     One at a time `pg17..jit` has all up to that factor.
     """
     changed = [
-        factor.name.split("+")[0] for factor, level in zip(factors, row, strict=True) if level
+        factor.name.split("+")[0] for factor, value in zip(factors, row, strict=True) if value
     ]
     texts = ["+".join([sides.base.name, *changed])]
     if all(row[: len(changed)]):

@@ -61,9 +61,9 @@ def _of_design(design: Design) -> Iterator[str]:
         yield f"base = {quoted(factor.base)}  # in words, for reports"
         yield f"arm = {quoted(factor.arm)}"
     yield ""
-    yield "[attribute.levels]  # of each factor in this order: 0 as in `base`, 1 as in `arm`"
-    for name, levels in design.levels.items():
-        yield f"{key(name)} = {value_of(levels)}"
+    yield "[attribute.values]  # of each factor in this order: 0 as in `base`, 1 as in `arm`"
+    for name, values in design.values.items():
+        yield f"{key(name)} = {value_of(values)}"
 
 
 def _of_arm(arm: Arm) -> Iterator[str]:

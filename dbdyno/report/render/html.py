@@ -248,7 +248,7 @@ def contents(parts: Iterable[AnyPart]) -> Iterable[Entry]:
             yield Entry(part.name, part.title)
             yield from contents(part.parts)
         elif isinstance(part, Group) and part.of == "step":
-            within = tuple(entries(part.parts)) if part.level != "detail" else None
+            within = tuple(entries(part.parts)) if part.depth != "detail" else None
             yield Entry(part.name, part.title, step=True, within=within)
         else:
             yield from (Entry(anchor, words) for anchor, words in entries((part,)))

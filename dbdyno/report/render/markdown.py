@@ -84,47 +84,47 @@ def _item(finding: Finding, indent: str) -> Iterable[str]:
         yield from _item(item, f"{indent}  ")
 
 
-def _together(parts: Iterable[AnyPart], pictures: Pictures, level: int) -> Iterable[str]:
+def _together(parts: Iterable[AnyPart], pictures: Pictures, heading: int) -> Iterable[str]:
     """Parts that are read together: details under their folds' words, the others openly."""
     for words, some in groupby(parts, _fold):
-        lines = [line for part in some for line in _part(part, pictures, level)]
+        lines = [line for part in some for line in _part(part, pictures, heading)]
         yield from _folded(words, lines) if words else lines
 
 
-def _part(part: AnyPart, pictures: Pictures, level: int) -> Iterable[str]:
+def _part(part: AnyPart, pictures: Pictures, heading: int) -> Iterable[str]:
     if not isinstance(part, Group):
         # a table of words goes on with what stands above it
         below = isinstance(part, Table) and part.look == "words"
-        yield from _leaf(part, pictures, level + below)
+        yield from _leaf(part, pictures, heading + below)
     elif part.of == "step":
         lines = _step(part, pictures)
-        yield from _folded(_summary(part), lines) if part.level == "detail" else lines
+        yield from _folded(_summary(part), lines) if part.depth == "detail" else lines
     else:
-        yield from _group(part, pictures, level)
+        yield from _group(part, pictures, heading)
 
 
-def _group(group: Group, pictures: Pictures, level: int) -> Iterable[str]:
+def _group(group: Group, pictures: Pictures, heading: int) -> Iterable[str]:
     """Parts below their heading; what explains them stands above them, in a fold below them."""
-    folded = group.level == "detail"
+    folded = group.depth == "detail"
     headed = group.of != "" and group.title != "" and not folded
     if headed:
-        yield f"\n{'#' * level} {escape(group.title)}"
+        yield f"\n{'#' * heading} {escape(group.title)}"
     told = " ".join((group.note, group.arrows)).strip()
     note = (f"\n{escape(told)}",) if told else ()
     yield from () if folded else note
     if group.alike:
         tables = [one for one in flat(group.parts) if isinstance(one, Table)]
         turned = any(map(_wide, tables))
-        yield from (line for table in tables for line in _table(table, level, turned=turned))
+        yield from (line for table in tables for line in _table(table, heading, turned=turned))
     else:
         deeper = headed or (folded and group.name != "")
-        yield from _together(group.parts, pictures, level + deeper)
+        yield from _together(group.parts, pictures, heading + deeper)
     yield from note if folded else ()
 
 
 def _fold(part: AnyPart) -> str:
     """The words that a part is folded under; none where it is open."""
-    return part.fold if isinstance(part, Group) and part.level == "detail" else ""
+    return part.fold if isinstance(part, Group) and part.depth == "detail" else ""
 
 
 def _tables(tables: Iterable[Table]) -> Iterable[str]:
@@ -143,7 +143,7 @@ def _leaves(group: Group) -> Iterable[tuple[Leaf, Group, bool]]:
 
 
 def _below(part: AnyPart, *, folded: bool) -> Iterable[tuple[Leaf, bool]]:
-    folded = folded or part.level == "detail"
+    folded = folded or part.depth == "detail"
     if isinstance(part, Group):
         for one in part.parts:
             yield from _below(one, folded=folded)
@@ -199,10 +199,10 @@ def _is_bars(leaf: AnyPart) -> bool:
     return isinstance(leaf, Chart) and isinstance(leaf.data, Bars)
 
 
-def _leaf(leaf: Leaf, pictures: Pictures, level: int) -> Iterable[str]:
+def _leaf(leaf: Leaf, pictures: Pictures, heading: int) -> Iterable[str]:
     match leaf:
         case Table():
-            yield from _table(leaf, level)
+            yield from _table(leaf, heading)
         case Chart(data=Bars(bars=bars)):
             yield f"\n{' · '.join(map(_bar, bars))}"
             words = "; ".join(f"{bar.arm} {bar.text}" for bar in bars)
@@ -210,22 +210,22 @@ def _leaf(leaf: Leaf, pictures: Pictures, level: int) -> Iterable[str]:
         case Chart():
             yield from _picture(leaf.name, leaf.describe, pictures)
         case Text():
-            yield from _text(leaf, level)
+            yield from _text(leaf, heading)
         case Flame():
             yield f"\n{_lead(leaf.elsewhere)}"
         case Callout():
-            yield f"\n{'#' * level} {escape(leaf.title)}\n" if leaf.title else ""
+            yield f"\n{'#' * heading} {escape(leaf.title)}\n" if leaf.title else ""
             yield from (f"- {escape(item.text)}" for item in leaf.items)
 
 
-def _text(text: Text, level: int) -> Iterable[str]:
+def _text(text: Text, heading: int) -> Iterable[str]:
     match text.form:
         case "sayings":
             for finding in text.items:
                 yield f"\n**{escape(finding.text)}**\n"
                 yield from (line for item in finding.items for line in _item(item, ""))
         case "paragraphs":
-            yield from (f"\n{'#' * level} {escape(text.title)}",) if text.title else ()
+            yield from (f"\n{'#' * heading} {escape(text.title)}",) if text.title else ()
             yield from (f"\n{escape(finding.text)}" for finding in text.items)
         case "pairs":
             yield from (f"\n{text.lead_in_post[0]}\n",) if text.lead_in_post else ()
@@ -290,9 +290,9 @@ def _bar(bar: Bar) -> str:
 # --- Tables ----------------------------------------------------------------------------------
 
 
-def _table(table: Table, level: int, *, turned: bool = False) -> Iterable[str]:
+def _table(table: Table, heading: int, *, turned: bool = False) -> Iterable[str]:
     """A table that fits a post: as it is, on its side, or that in pieces."""
-    yield f"\n{'#' * level} {escape(table.short or table.title)}\n"
+    yield f"\n{'#' * heading} {escape(table.short or table.title)}\n"
     for place, shape in enumerate(_shapes(table, turned=turned)):
         if place:
             yield ""

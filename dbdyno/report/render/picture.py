@@ -36,14 +36,14 @@ def _whole(spec: Json, arms: Sequence[str]) -> Json:
 # --- Smaller files --------------------------------------------------------------------------------
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-LEVEL = 6  # a third of the bytes; 9 takes five times as long for another fiftieth
+COMPRESSION = 6  # a third of the bytes; 9 takes five times as long for another fiftieth
 
 
 def packed(content: bytes) -> bytes:
     """Compresses a PNG's data better, without changing a pixel: vl-convert packs for speed."""
     chunks = list(_chunks(content))
     data = b"".join(body for kind, body in chunks if kind == b"IDAT")
-    small = zlib.compress(zlib.decompress(data), LEVEL)
+    small = zlib.compress(zlib.decompress(data), COMPRESSION)
     head = [chunk for chunk in chunks if chunk[0] not in (b"IDAT", b"IEND")]
     return SIGNATURE + b"".join(_chunk(*one) for one in (*head, (b"IDAT", small), (b"IEND", b"")))
 

@@ -32,7 +32,7 @@ def files(page: Page, path: Path) -> dict[Path, bytes]:
 
 def _folded(page: Page) -> Iterable[Group]:
     """The steps that are many."""
-    return (group for group in scoped(page.parts, "step") if group.level == "detail")
+    return (group for group in scoped(page.parts, "step") if group.depth == "detail")
 
 
 def pictures(page: Page, folder: Path) -> dict[Path, bytes]:

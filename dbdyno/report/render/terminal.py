@@ -69,7 +69,7 @@ def print_page(page: Page, console: Console, *, full: bool = False) -> None:
         _line(console, page.label, "bold yellow")
     lone = not full and len(list(scoped(page.parts, "workload"))) == 1
     for part in page.parts:
-        if full or part.level == "brief":
+        if full or part.depth == "brief":
             untitled = lone and isinstance(part, Group) and part.of == "workload"
             shown = replace(part, title="") if untitled else part
             _part(shown, console, full=full)
@@ -134,7 +134,7 @@ def _group(group: Group, console: Console, *, full: bool) -> None:
             _table(table, console, on_its_side=on_its_side)
         return
     for part in parts:
-        if full or part.level == "brief":
+        if full or part.depth == "brief":
             _part(part, console, full=full)
     if group.note and not _drawn(group):
         _line(console, f"{group.note} {group.colors}".strip(), "dim")

@@ -113,7 +113,7 @@ def table(steps: Sequence[StepComparison], design: Design) -> Table:
     return Table(
         name="attribution",
         title=f"What makes {design.arm} differ from {design.base}",
-        level="brief",
+        depth="brief",
         entry="factors",
         columns=(Column(text="factor", left=True), *(Column(text=metric) for metric in metrics)),
         rows=tuple(rows),
@@ -175,7 +175,7 @@ def factors(design: Design) -> Text:
     return Text(
         name="factors",
         title=f"Factors, from {design.base} to {design.arm}",
-        level="brief",
+        depth="brief",
         items=tuple(
             Finding(text=f"{factor.name}: {factor.base} → {factor.arm}")
             for factor in design.factors
@@ -192,17 +192,17 @@ def aliased(of: Attribution) -> Text:
     return Text(
         name="aliases",
         title="Also in these effects",
-        level="brief",
+        depth="brief",
         items=tuple(Finding(text=f"{name}: {also}") for name, also in known.items()),
     )
 
 
-def levels(design: Design) -> Table:
+def values(design: Design) -> Table:
     """Which arm has which factor as in the arm that is taken apart."""
     return Table(
         name="design",
         title="Design",
-        level="detail",
+        depth="detail",
         columns=(
             Column(text="arm", left=True),
             *(Column(text=factor.name) for factor in design.factors),
@@ -211,11 +211,11 @@ def levels(design: Design) -> Table:
             Row(
                 cells=(
                     TableCell(text=arm),
-                    *(TableCell(text="+" if level else number.MINUS) for level in its),
+                    *(TableCell(text="+" if value else number.MINUS) for value in its),
                 ),
                 arm=arm,
             )
-            for arm, its in design.levels.items()
+            for arm, its in design.values.items()
         ),
         note=f"{number.MINUS}: as in {design.base}; +: as in {design.arm}.",
     )
@@ -230,14 +230,14 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
     yield Text(
         name="attributed",
         title="Which factor",
-        level="brief",
+        depth="brief",
         items=tuple(Finding(text=sentence(step, surest(step.attributions))) for step in steps),
     )
     yield table(steps, design)
     if (also := aliased(steps[0].attributions[0])).items and design.kind in ALIASED:
         yield also
     yield factors(design)
-    yield levels(design)
+    yield values(design)
 
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:

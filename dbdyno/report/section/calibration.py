@@ -133,7 +133,7 @@ def table(comparison: Comparison) -> Table | None:
     return Table(
         name="noise",
         title=title,
-        level="brief" if set(comparison.arms) <= {comparison.base, one.arm} else "report",
+        depth="brief" if set(comparison.arms) <= {comparison.base, one.arm} else "report",
         look="inline",
         entry=title,
         arm=one.arm,
@@ -174,7 +174,7 @@ def _figure(share: float, digits: int = 1) -> str:
 def _parts(subject: Subject) -> Iterable[Group]:
     found = table(subject.comparison)
     if found is not None:
-        yield Group(name="", title="", parts=(found,), level=found.level, of="page", entry="")
+        yield Group(name="", title="", parts=(found,), depth=found.depth, of="page", entry="")
 
 
 SECTION = Section("page", _parts)

@@ -22,7 +22,7 @@ def _parts(subject: Subject) -> Iterable[Text]:
             name=f"{subject.overview}-functions",
             title="Functions whose CPU changed",
             items=items,
-            level="brief",
+            depth="brief",
         )
 
 

@@ -143,7 +143,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
         name=f"{subject.anchor}-cost",
         title="",
         parts=tuple(cost_tables(subject.step, subject.base, subject.anchor)),
-        level="detail",
+        depth="detail",
         entry="cost",
         pair=True,
     )

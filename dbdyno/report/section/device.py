@@ -42,7 +42,7 @@ def table(step: StepComparison, comparison: Comparison, prefix: str) -> Table | 
     return Table(
         name=f"{prefix}-iostat",
         title="The device" if len(devices) == 1 else "The devices",
-        level="detail",
+        depth="detail",
         look="wide",
         columns=(Heading(text="arm", left=True), *headings),
         rows=rows,
@@ -107,7 +107,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
             name=f"{subject.anchor}-device",
             title="",
             parts=(found,),
-            level="detail",
+            depth="detail",
             entry="device",
             fold="the device, as iostat tells it",
         )

@@ -364,7 +364,7 @@ def _summary_cell(result: Cell, of: Of, words: Callable[[float | None], str]) ->
 def _parts(subject: Subject) -> Iterable[Group]:
     found = list(tables(subject.step, subject.anchor))
     if found:
-        more = (replace(table, level="detail") for table in found[1:])
+        more = (replace(table, depth="detail") for table in found[1:])
         pair = Group(name="", title="", parts=(found[0], *more), entry="", pair=True)
         name = f"{subject.anchor}-fairness"
         yield Group(name=name, title="", parts=(pair,), entry="fairness")

@@ -36,7 +36,7 @@ def table(comparison: Comparison) -> Table | None:
     return Table(
         name="fill-noise",
         title=title,
-        level="brief" if set(comparison.arms) <= {comparison.base, one.arm} else "report",
+        depth="brief" if set(comparison.arms) <= {comparison.base, one.arm} else "report",
         look="inline",
         entry=title,
         arm=one.arm,
@@ -85,7 +85,7 @@ def _percent(share: float) -> str:
 def _parts(subject: Subject) -> Iterable[Group]:
     found = table(subject.comparison)
     if found is not None:
-        yield Group(name="", title="", parts=(found,), level=found.level, of="page", entry="")
+        yield Group(name="", title="", parts=(found,), depth=found.depth, of="page", entry="")
 
 
 SECTION = Section("page", _parts)

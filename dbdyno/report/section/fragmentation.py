@@ -25,7 +25,7 @@ def _parts(subject: Subject) -> Iterable[Table]:
     yield Table(
         name=f"{subject.anchor}-fragmentation",
         title="The cost of fragmentation: before and after the writes",
-        level="brief",
+        depth="brief",
         look="inline",
         entry="before and after the writes",
         columns=(

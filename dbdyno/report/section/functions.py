@@ -315,7 +315,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
         name=f"{subject.anchor}-functions-part",
         title="",
         parts=(*_said(subject.step, subject.anchor), *tables(subject.step, subject.anchor)),
-        level="detail",
+        depth="detail",
         entry="functions",
         fold="CPU by function",
     )

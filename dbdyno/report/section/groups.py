@@ -109,7 +109,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         name=f"{subject.anchor}-legend",
         title="",
         items=tuple(Finding(text=line) for line in legend),
-        level="brief",
+        depth="brief",
         form="legend",
     )
     yield Group(
@@ -118,7 +118,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         parts=tuple(
             _group(title, some, _anchor(subject, title), colors) for title, some in groups.items()
         ),
-        level="brief",
+        depth="brief",
         note=_note(listing, base, blocks) if others else _mean(listing, blocks),
         colors=colors.colors + summary.whether(blocks) if others else "",
         arrows=colors.arrows if others else "",
@@ -142,7 +142,7 @@ def _throughputs(subject: Subject, groups: Mapping[str, Sequence[StepComparison]
         parts=tuple(
             _absolute(title, steps, _anchor(subject, title)) for title, steps in groups.items()
         ),
-        level="detail",
+        depth="detail",
         entry="throughput of all arms",
         pair=True,
         fold="Throughput of all arms",
@@ -159,7 +159,7 @@ def _costs(subject: Subject, groups: Mapping[str, Sequence[StepComparison]], not
         name=f"{subject.anchor}-per-operation",
         title="What an operation costs",
         parts=(Group(name="", title="", parts=tuple(tables), entry="", pair=True),),
-        level="detail",
+        depth="detail",
         note=note,
         entry="what an operation costs",
         joins=subject.overview,
@@ -177,7 +177,7 @@ def _fairness(subject: Subject, steps: Sequence[StepComparison]) -> Iterable[Gro
         name=f"{subject.anchor}-fairness-part",
         title="",
         parts=(replace(table, look="inline", narrow="figures"),),
-        level="detail",
+        depth="detail",
         entry="",
         joins=subject.overview,
         fold=table.title,
@@ -223,10 +223,10 @@ def _group(title: str, steps: Sequence[StepComparison], name: str, thresholds: T
         name=name,
         title="",
         parts=(
-            replace(table, level="brief", look="inline", short=title),
+            replace(table, depth="brief", look="inline", short=title),
             *((drawn,) if drawn is not None else ()),
         ),
-        level="brief",
+        depth="brief",
         entry=title,
         look="group",
         pair=True,

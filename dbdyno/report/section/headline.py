@@ -404,7 +404,7 @@ def _parts(subject: Subject) -> Iterable[Text]:
         name="headline",
         title="",
         items=tuple(findings(subject.comparison)),
-        level="brief",
+        depth="brief",
         form="sayings",
         look="headline",
         entry="Headline",

@@ -25,7 +25,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
     yield Table(
         name=f"{subject.anchor}-highest-rate",
         title=f"Highest rate with p99 < {number.time_us(limit)}",
-        level="brief",
+        depth="brief",
         look="inline",
         entry="highest rate",
         columns=(

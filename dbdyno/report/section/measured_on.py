@@ -386,7 +386,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
             *((its,) if its is not None else ()),
             servers(subject.comparison),
         ),
-        level="detail",
+        depth="detail",
         of="page",
         fold="The machine and the arms, fact by fact",
         explains=True,

@@ -154,7 +154,7 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
     return Table(
         name=f"{prefix}-more",
         title="More metrics",
-        level="detail",
+        depth="detail",
         look="inline",
         joins=f"{prefix}-cost",
         columns=columns,

@@ -147,7 +147,7 @@ def steps(comparison: Comparison) -> Table:
     return Table(
         name="network-steps",
         title="Bytes by step",
-        level="detail",
+        depth="detail",
         columns=(
             Column(text="arm", left=True),
             *(Column(text=way, group="bytes per operation") for way in WAYS),

@@ -59,7 +59,7 @@ def table(comparison: Comparison) -> Table | None:
     return Table(
         name="node-noise",
         title=title,
-        level="brief" if set(comparison.arms) <= {comparison.base, one.arm} else "report",
+        depth="brief" if set(comparison.arms) <= {comparison.base, one.arm} else "report",
         look="inline",
         entry=title,
         arm=one.arm,
@@ -122,7 +122,7 @@ def _q(q: float | None) -> str:
 def _parts(subject: Subject) -> Iterable[Group]:
     found = table(subject.comparison)
     if found is not None:
-        yield Group(name="", title="", parts=(found,), level=found.level, of="page", entry="")
+        yield Group(name="", title="", parts=(found,), depth=found.depth, of="page", entry="")
 
 
 SECTION = Section("page", _parts)

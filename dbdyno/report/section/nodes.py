@@ -186,7 +186,7 @@ def _summary(comparison: Comparison, arm: str, rows: Sequence[_Row], name: str) 
     return Table(
         name=name,
         title=title,
-        level="brief",
+        depth="brief",
         look="inline",
         arm=arm,
         columns=columns,
@@ -308,14 +308,14 @@ def _parts(subject: Subject) -> Iterable[Group]:
         name="nodes-said",
         title="",
         items=tuple(Finding(text=text) for text in sentences(comparison)),
-        level="brief" if several else "report",
+        depth="brief" if several else "report",
         form="paragraphs",
     )
     yield Group(
         name="nodes",
         title="Nodes",
         parts=(said, *tables(comparison)),
-        level=said.level,
+        depth=said.depth,
         of="page",
     )
 

@@ -58,7 +58,7 @@ def table(comparison: Comparison) -> Table | None:
     return Table(
         name="noise-budget",
         title=title,
-        level="brief" if set(comparison.arms) <= {comparison.base, one.arm} else "report",
+        depth="brief" if set(comparison.arms) <= {comparison.base, one.arm} else "report",
         look="inline",
         narrow="figures",
         entry=title,
@@ -174,12 +174,12 @@ def _parts(subject: Subject) -> Iterable[Group]:
                 name="noise-budget-said",
                 title="",
                 items=(said,),
-                level=found.level,
+                depth=found.depth,
                 form="paragraphs",
             ),
         )
     )
-    yield Group(name="", title="", parts=(found, *text), level=found.level, of="page", entry="")
+    yield Group(name="", title="", parts=(found, *text), depth=found.depth, of="page", entry="")
 
 
 SECTION = Section("page", _parts)

@@ -154,7 +154,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
             name=f"{anchor}-graphs",
             title="Per second",
             parts=tuple(
-                replace(chart, note=told, level="report" if place < OPEN_MAX else "detail")
+                replace(chart, note=told, depth="report" if place < OPEN_MAX else "detail")
                 for place, chart in enumerate(whole)
             ),
             note=told,

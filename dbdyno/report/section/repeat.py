@@ -29,7 +29,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
         name="repeat",
         title="How to repeat",
         parts=(_command(plan), settled) if pinned else (_command(plan),),
-        level="detail",
+        depth="detail",
         of="page",
         fold="How to repeat",
     )

@@ -211,7 +211,7 @@ def _runs(step: StepComparison) -> list[StepRun]:
 def _parts(subject: Subject) -> Iterable[Group]:
     found = list(tables(subject.step, subject.anchor))
     if found:
-        more = (replace(table, level="detail") for table in found[1:])
+        more = (replace(table, depth="detail") for table in found[1:])
         name = f"{subject.anchor}-response"
         yield Group(name=name, title="", parts=(found[0], *more), entry="response")
 

@@ -13,8 +13,8 @@ from dbdyno.report.parts import (
     AnyPart,
     Chart,
     Column,
+    Depth,
     Group,
-    Level,
     Row,
     ScalePoint,
     ScaleUp,
@@ -51,17 +51,17 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
     whole = _overview(sweeps, blocks, subject.anchor)
     if whole is not None:
         yield whole
-    level: Level = "brief" if whole is None else "detail"
+    depth: Depth = "brief" if whole is None else "detail"
     for place, sweep in enumerate(sweeps, start=1):
         name = f"{subject.anchor}-scale-up-{place:02}"
-        table = replace(_table(sweep, blocks, name), level=level)
+        table = replace(_table(sweep, blocks, name), depth=depth)
         table = table if whole is not None else replace(table, entry=table.title)
         chart = _chart(sweep, name)
         yield Group(
             name="",
             title="",
             parts=(table,) if chart is None else (table, chart),
-            level=level,
+            depth=depth,
             entry="",
             pair=True,
             fold="Scale-up, step by step",
@@ -85,7 +85,7 @@ def _overview(sweeps: Sequence[_Sweep], blocks: int, prefix: str) -> Table | Non
     return Table(
         name=f"{prefix}-scale-up",
         title="Scale-up",
-        level="brief",
+        depth="brief",
         look="inline",
         entry="scale-up",
         columns=(

@@ -65,7 +65,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     yield Table(
         name=f"{prefix}-before-after",
         title="State before and after",
-        level="detail",
+        depth="detail",
         lead="State after",
         columns=columns,
         rows=rows,

@@ -143,7 +143,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
             name="",
             title="",
             parts=(found,),
-            level="detail" if many else "report",
+            depth="detail" if many else "report",
             entry="",
             fold=found.title,
         )

@@ -296,9 +296,9 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         thresholds=subject.colors,
     )
     found = (*made, fairness.summary(few, subject.anchor))
-    shown = tuple(replace(one, level="brief", look="summary") for one in found if one is not None)
+    shown = tuple(replace(one, depth="brief", look="summary") for one in found if one is not None)
     if shown:
-        yield Group(name="", title="", parts=shown, level="brief", entry="", alike=True)
+        yield Group(name="", title="", parts=shown, depth="brief", entry="", alike=True)
     drawn = ratio_chart(few, subject.base, subject.anchor)
     if drawn is not None:
         yield drawn

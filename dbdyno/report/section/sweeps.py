@@ -70,7 +70,7 @@ def _table(sweeps: Sequence[Sweep], subject: Subject) -> Table:
     return Table(
         name=f"{subject.anchor}-peaks",
         title="Peaks over clients",
-        level="brief",
+        depth="brief",
         look="inline",
         entry="peaks",
         columns=(

@@ -115,7 +115,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
             name=f"{anchor}-time",
             title="",
             parts=found,
-            level="detail",
+            depth="detail",
             entry="time",
             fold="where the time goes",
         )

@@ -450,7 +450,7 @@ def _visible(verdict: Verdict) -> str:
 def _parts(subject: Subject) -> Iterable[Table]:
     found = tables(subject.comparison, subject.steps, subject.anchor)
     for place, one in enumerate(found):
-        yield replace(one, level="brief", look="inline verdicts", entry="" if place else "verdicts")
+        yield replace(one, depth="brief", look="inline verdicts", entry="" if place else "verdicts")
 
 
 SECTION = Section("workload", _parts)

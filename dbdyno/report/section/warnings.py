@@ -33,7 +33,7 @@ def _uneven(comparison: Comparison) -> Iterable[str]:
 def _parts(subject: Subject) -> Iterable[Callout]:
     items = tuple(Finding(text=text) for text in words(subject.comparison))
     if items:
-        yield Callout(name="warnings", title="Warnings", items=items, level="brief")
+        yield Callout(name="warnings", title="Warnings", items=items, depth="brief")
 
 
 SECTION = Section("page", _parts)

@@ -88,7 +88,7 @@ def between(plan: Plan) -> Json:
     if plan.require:
         found["require"] = dict(plan.require)
     if plan.attribution is not None:
-        found["attribute"] = asdict(plan.attribution)
+        found["attribute"] = plan.attribution.written
     if plan.hooks:
         found["hooks"] = [said(asdict(hook), Hook, ("joins", "at_s")) for hook in plan.hooks]
     return found

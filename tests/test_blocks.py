@@ -228,7 +228,7 @@ def test_every_file_of_the_result_folder_is_there(tmp_path: Path) -> None:
     kinds = [reading.moment for reading in step.host()]
     assert kinds[0] == "start" and kinds[-1] == "end"
     assert kinds.count("open") == kinds.count("close") == 1
-    assert step.done()["checks"][0]["ok"]
+    assert step.done().checks[0].ok
 
 
 @pytest.mark.parametrize(

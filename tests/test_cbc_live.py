@@ -13,6 +13,7 @@ from dbdyno import plan, store, workload
 from dbdyno.analysis import compare
 from dbdyno.engine import Server
 from dbdyno.model import Arm, Json
+from dbdyno.model.step_files import StepDone
 from dbdyno.report import cbc
 from dbdyno.run import blocks, told
 from mysql_place import build_of
@@ -51,10 +52,11 @@ def taken(
         path = folder / f"{step.name}.jsonl"
         with store.Lines(path) as lines:
             last, _ = load(server, step, lines.write_raw)
-        found, warnings = told.all_of(server, step, path)
-        metrics = {name: one["value"] for name, one in found.get("metrics", {}).items()}
+        done = StepDone(status="ok")
+        told.take(server, step, path, done)
+        metrics = {name: metric.value for name, metric in done.metrics.items()}
         (total,) = last["totals"].values()
-        yield step.name, Taken(total["rows"], metrics, found.get("work"), tuple(warnings))
+        yield step.name, Taken(total["rows"], metrics, done.work, tuple(done.warnings))
 
 
 # --- PostgreSQL ---------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ HARMS: list[tuple[str, Harm, str]] = [
     ("step.json", replace_text('"ordinal": 6', '"ordinal": "six"'), "`ordinal`: expected `int`"),
     ("step.json", replace_text('"count"', '"counts"'), "`headline.count` is missing"),
     ("done.json", replace_text('"unix_ms"', '"unix_s"'), "`log_events[0].unix_ms` is missing"),
-    ("done.json", replace_text('"ok": true', '"ok": "yes"'), "`checks[0].ok` is 'yes'"),
+    ("done.json", replace_text('"ok": true', '"ok": "yes"'), "`checks[0].ok`: expected `bool`"),
 ]
 
 

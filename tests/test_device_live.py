@@ -83,19 +83,19 @@ def test_the_device_is_read_once_and_counts_for_all_later_steps(data: Path, tmp_
     assert outcome.failed == 0
     (run,) = Results.open(outcome.folder).blocks()[0].runs()
     steps = {step.name: step for step in run.steps()}
-    found = {name: step.done()["canary"] for name, step in steps.items()}
-    assert found["before"]["device"] is None
-    device = found["asks"]["device"]
-    assert device["bytes"] == 32 * MIB
-    assert min(device["write_mbps"], device["read_mbps"]) > 0
-    assert found["after"]["device"] == device
-    assert "device" not in found["asks"]["before"]
+    found = {name: step.done().canary for name, step in steps.items()}
+    assert found["before"].device is None
+    device = found["asks"].device
+    assert device.bytes == 32 * MIB
+    assert min(device.write_mbps, device.read_mbps) > 0
+    assert found["after"].device == device
+    assert found["asks"].before.device is None
     asks = assemble.step_run(steps["asks"])
     assert asks.ending.status == "ok"
     assert asks.metrics["write_share_of_device"] == pytest.approx(
-        100 * (asks.metrics["wmbps_max"] or 0) / device["write_mbps"]
+        100 * (asks.metrics["wmbps_max"] or 0) / device.write_mbps
     )
-    assert steps["asks"].done()["counted"]["rows"] == 3_000
+    assert steps["asks"].done().counted.rows == 3_000
     assert assemble.step_run(steps["before"]).metrics["read_share_of_device"] is None
 
 

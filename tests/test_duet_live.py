@@ -130,7 +130,7 @@ def test_arms_are_on_disjoint_cores_and_swap_them_at_half_time(
     results = Results.open(outcome.folder)
     done = [step.done() for run in results.blocks()[0].runs() for step in run.steps()
             if step.name == "three"]  # fmt: skip
-    written = [one["turns"]["duet"]["halves"] for one in done if one is not None]
+    written = [one.turns.duet.halves for one in done if one is not None]
     assert written[0] == written[1][::-1]
     assert runs_of(results, "three.solo") == {}, "the first block has none"
 

@@ -162,9 +162,9 @@ def test_a_warm_up_reads_every_block_of_tables_and_indexes(
         server.stop()
         server.start()
         found = cache_warming.warm(how, server.execute)
-        assert (found["how"], found["relations"], found["left_out"]) == (how, 4, [])
+        assert (found.how, found.relations, found.left_out) == (how, 4, [])
         sizes = dict(server.execute(SIZES))
-        assert found["bytes"] == 8192 * sum(sizes.values())
+        assert found.bytes == 8192 * sum(sizes.values())
         server.execute("CREATE EXTENSION IF NOT EXISTS pg_buffercache")
         cached = dict(server.execute(CACHED))
         # A scan of a B-tree comes to its leaves by one way: it skips the other inner pages.
@@ -289,10 +289,10 @@ def test_a_second_block_and_another_plan_begin_with_what_the_first_block_left(
             assert before[0][table]["total_bytes"] == before[1][table]["total_bytes"]
         for step in steps:
             done = step.done()
-            assert done["warm"]["how"] == "prewarm" and done["warm"]["relations"] == 10
-            assert done["checkpoint_s"] > 0 and done["rest"]["quiet_s"] > 0
+            assert done.warm.how == "prewarm" and done.warm.relations == 10
+            assert done.checkpoint_s > 0 and done.rest.quiet_s > 0
         first = step_of(results, "001", arm, "l.i0").done()
-        assert first["warm"] is None and first["checkpoint_s"] > 0
+        assert first.warm is None and first.checkpoint_s > 0
         seeds = [step.job()["seed"] for step in steps]
         assert seeds[0] != seeds[1], "what follows the copy draws anew in each block"
     comparison = compare.load(results)

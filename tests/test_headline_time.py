@@ -13,7 +13,7 @@ from dbdyno.analysis.step import generator_limit, raw_files
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Fairness, Headline, StepComparison, StepRun
 from dbdyno.model.metric.primary import called
-from dbdyno.model.step_files import StepRecord
+from dbdyno.model.step_files import StepDone, StepRecord
 from dbdyno.report import known
 from dbdyno.report.section import cost_per_operation, fairness, summary, verdicts
 from run_builder import NOISE, cell, changed, concluded, lifted, plan_of, run
@@ -59,8 +59,8 @@ def test_what_a_step_in_seconds_costs_is_by_its_statements_also_where_rows_are_i
     step = StepRecord(workload="w", ordinal=1, name="index", measured=True, headline=headline)
     evidence = Evidence(
         step=step, job={}, load=raw_files.load([]),
-        host=raw_files.Host(readings=()), before=None, after=None, end={"work": 5}, owners={},
-        histograms={}, services={},
+        host=raw_files.Host(readings=()), before=None, after=None,
+        done=StepDone(status="ok", work=5), failure=None, owners={}, histograms={}, services={},
     )  # fmt: skip
     tick = raw_files.Tick(
         role="index", end_s=1.0, seconds=1.0, count=1, rows=0, errors=0, max_us=9, retries=0,

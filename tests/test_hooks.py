@@ -69,7 +69,7 @@ def test_a_step_whose_hook_fails_has_failed_with_the_commands_last_line(tmp_path
     outcome = blocks.run(of, tmp_path / "results", wait=True)
     assert outcome.failed == 1
     reasons = [
-        step.failed()["reason"]
+        step.failed().reason
         for run in block_of(outcome.folder).runs()
         for step in run.steps()
         if step.failed() is not None

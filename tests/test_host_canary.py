@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from dbdyno.host.observe import canary
@@ -25,7 +26,7 @@ def test_the_reading_is_returned_as_printed(tmp_path: Path) -> None:
     loadgen = program(
         tmp_path, f"[ \"$*\" = 'canary --dir {tmp_path}' ] && echo '{json.dumps(READING)}'"
     )
-    assert canary.run(tmp_path, loadgen) == READING
+    assert msgspec.to_builtins(canary.run(tmp_path, loadgen)) == READING
 
 
 def test_the_device_is_asked_for_by_its_bytes(tmp_path: Path) -> None:
@@ -33,7 +34,8 @@ def test_the_device_is_asked_for_by_its_bytes(tmp_path: Path) -> None:
     printed = json.dumps(READING | {"device": device})
     wanted = f"canary --dir {tmp_path} --device 1048576"
     loadgen = program(tmp_path, f"[ \"$*\" = '{wanted}' ] && echo '{printed}'")
-    assert canary.run(tmp_path, loadgen, 1 << 20) == READING | {"device": device}
+    said = canary.run(tmp_path, loadgen, 1 << 20)
+    assert msgspec.to_builtins(said) == READING | {"device": device}
     older = program(tmp_path, f"echo '{json.dumps(READING)}'")
     with pytest.raises(GeneratorError, match="one version"):
         canary.run(tmp_path, older, 1 << 20)

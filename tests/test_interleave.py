@@ -16,6 +16,7 @@ from dbdyno.analysis import compare
 from dbdyno.host import capacity, program
 from dbdyno.model import Plan, Schedule, Step
 from dbdyno.model.error import PlanError, ResultError
+from dbdyno.model.step_files import Turns
 from dbdyno.plan import schedule
 from dbdyno.run import blocks
 from dbdyno.run.check import dry_run, preflight
@@ -293,8 +294,8 @@ class TestRun:
             }
             for step in prepared.steps["./reads.toml"]["a"][1:]:
                 order = list(schedule.of_step(of, block.number, step))
-                assert all(steps[arm, step.name]["turns"] == {"order": order} for arm in order)
-            assert all(steps[arm, "fill"]["turns"] is None for arm in "abc")
+                assert all(steps[arm, step.name].turns == Turns(order=order) for arm in order)
+            assert all(steps[arm, "fill"].turns is None for arm in "abc")
             assert block.order().interleave == "step"
 
     def test_the_steps_begin_in_the_drawn_order(self, tmp_path: Path) -> None:
@@ -323,8 +324,8 @@ class TestRun:
                 if run.arm != "b":
                     assert set(failed.values()) == {None}
                     continue
-                assert "XX000" in failed["two"]["reason"]
-                assert {failed[one]["status"] for one in ("three", "four")} == {"skipped"}
+                assert "XX000" in failed["two"].reason
+                assert {failed[one].status for one in ("three", "four")} == {"skipped"}
 
     def test_how_arms_are_interleaved_belongs_to_what_was_measured(self, tmp_path: Path) -> None:
         blocks.run(made(tmp_path), tmp_path / "out", wait=True)

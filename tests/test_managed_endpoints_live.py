@@ -99,7 +99,7 @@ def test_roles_read_from_an_endpoint_and_its_lag_is_told_by_itself(
     job, done = steps["read-first"].job(), steps["read-first"].done()
     assert done is not None
     assert job["endpoints"]["standby"]["port"] == theirs.standby != job["server"]["port"]
-    assert done["totals"]["read"]["rows"] == ROWS, "dyno waits until the standby has all rows"
+    assert done.totals["read"].rows == ROWS, "dyno waits until the standby has all rows"
     lag = list(steps["run"].lag())
     assert lag, "each second is read"
     assert {reading.standby for reading in lag} == {"standby"}

@@ -82,7 +82,7 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StepFolder]:
 def told(step: StepFolder | None) -> float:
     done = None if step is None else step.done()
     assert done is not None
-    return float(done["metrics"]["sum"]["value"])
+    return float(done.metrics["sum"].value)
 
 
 def test_no_judged_step_finds_what_a_profile_has_done(steps: dict[str, StepFolder]) -> None:

@@ -148,7 +148,7 @@ def test_after_a_server_that_dies_in_a_further_window_its_steps_are_skipped(
     outcome = blocks.run(made(tmp_path), tmp_path, wait=True)
     (block,) = Results.open(outcome.folder).blocks()
     reasons = {
-        run.arm: [(step.failed() or {}).get("reason", "ok") for step in run.steps()]
+        run.arm: [failure.reason if (failure := step.failed()) else "ok" for step in run.steps()]
         for run in block.runs()
     }
     skipped = ["state unknown after one profile"] * 3

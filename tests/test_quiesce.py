@@ -28,8 +28,8 @@ def test_the_wait_is_bounded_and_says_why_it_ended(tmp_path: Path, monkeypatch: 
     begun = time.monotonic()
     found = quiesce.quiet([tmp_path], limit_s=1.0)
     assert time.monotonic() - begun < 10
-    assert "still unwritten" in found["reason"] or "sync took" in found["reason"]
-    assert found["sync_s"] >= 0
+    assert "still unwritten" in found.reason or "sync took" in found.reason
+    assert found.sync_s >= 0
 
 
 def test_a_machine_at_rest_is_seen_twice_before_it_counts(monkeypatch: pytest.MonkeyPatch):
@@ -43,8 +43,8 @@ def test_a_machine_at_rest_is_seen_twice_before_it_counts(monkeypatch: pytest.Mo
 def test_a_sync_that_hangs_does_not_hang_the_lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(quiesce.os, "sync", lambda: time.sleep(3))
     found = quiesce.quiet([tmp_path], limit_s=0.2)
-    assert found["reason"] == "sync took over 0 s"
-    assert found["sync_s"] < 2
+    assert found.reason == "sync took over 0 s"
+    assert found.sync_s < 2
 
 
 @pytest.mark.parametrize(

@@ -21,18 +21,18 @@ VACUUM = [
 
 def test_a_checkpoint_is_an_event_with_its_time_and_duration():
     (event,) = log.events([CHECKPOINT])
-    assert event["unix_ms"] == 1795170688549
-    assert event["kind"] == "checkpoint complete"
-    assert event["duration_s"] == 0.518
-    assert event["text"].startswith("checkpoint complete: wrote 1365 buffers")
+    assert event.unix_ms == 1795170688549
+    assert event.kind == "checkpoint complete"
+    assert event.duration_s == 0.518
+    assert event.text.startswith("checkpoint complete: wrote 1365 buffers")
 
 
 def test_lines_without_a_prefix_belong_to_the_message_before():
     first, second = log.events([*VACUUM, CHECKPOINT])
-    assert first["kind"] == "automatic vacuum"
-    assert first["duration_s"] == 12.34
-    assert "pages: 0 removed" in first["text"]
-    assert second["kind"] == "checkpoint complete"
+    assert first.kind == "automatic vacuum"
+    assert first.duration_s == 12.34
+    assert "pages: 0 removed" in first.text
+    assert second.kind == "checkpoint complete"
 
 
 def test_a_vacuum_of_9_6_has_its_duration_too():
@@ -42,14 +42,14 @@ def test_a_vacuum_of_9_6_has_its_duration_too():
             "\tsystem usage: CPU 0.01s/0.02u sec elapsed 3.45 sec",
         ]
     )
-    assert event["duration_s"] == 3.45
+    assert event.duration_s == 3.45
 
 
 def test_a_vacuum_against_wraparound_is_a_vacuum():
     (event,) = log.events(
         ['1.000 [7] LOG:  automatic aggressive vacuum to prevent wraparound of table "t": 0']
     )
-    assert event["kind"] == "automatic vacuum"
+    assert event.kind == "automatic vacuum"
 
 
 def test_errors_keep_their_detail_but_not_the_statement():
@@ -61,17 +61,17 @@ def test_errors_keep_their_detail_but_not_the_statement():
             "5.002 [8] LOG:  something that nobody keeps",
         ]
     )
-    assert event["kind"] == "error"
-    assert event["text"].endswith("Key (a)=(1) already exists.")
-    assert event["duration_s"] is None
+    assert event.kind == "error"
+    assert event.text.endswith("Key (a)=(1) already exists.")
+    assert event.duration_s is None
 
 
 def test_of_very_many_errors_the_number_is_kept():
     lines = [f"1.{n % 1000:03} [8] ERROR:  number {n}" for n in range(log.ERRORS_MAX + 23)]
     events = log.events([*lines, CHECKPOINT])
     assert len(events) == log.ERRORS_MAX + 1
-    assert events[-2]["text"].endswith("(and 23 more errors)")
-    assert events[-1]["kind"] == "checkpoint complete"
+    assert events[-2].text.endswith("(and 23 more errors)")
+    assert events[-1].kind == "checkpoint complete"
 
 
 @pytest.mark.parametrize(
@@ -149,10 +149,10 @@ def test_a_checkpoint_that_runs_as_a_step_begins_is_its_first_event(tmp_path: Pa
     path = tmp_path / "log"
     path.write_text(f"{CHECKPOINT}\n{STARTING}\n5.001 [8] ERROR:  no\n")
     since = path.stat().st_size
-    assert [event["kind"] for event in log.step_events(path, since)] == ["checkpoint starting"]
+    assert [event.kind for event in log.step_events(path, since)] == ["checkpoint starting"]
     with path.open("a") as file:
         file.write("\n".join([*VACUUM, CHECKPOINT, ""]))
-    kinds = [event["kind"] for event in log.step_events(path, since)]
+    kinds = [event.kind for event in log.step_events(path, since)]
     assert kinds == ["checkpoint starting", "automatic vacuum", "checkpoint complete"]
 
 
@@ -168,12 +168,12 @@ def test_the_start_of_a_checkpoint_is_found_behind_many_errors(tmp_path: Path):
     errors = "\n".join(f"5.001 [8] ERROR:  number {n}" for n in range(10_000))
     path.write_text(f"{STARTING}\n{errors}\n")
     (event,) = log.step_events(path, path.stat().st_size)
-    assert event["unix_ms"] == 1795170600000
+    assert event.unix_ms == 1795170600000
 
 
 def test_a_vacuum_of_a_table_with_many_indexes_keeps_its_duration():
     """From 14 on each index has a line, and the duration comes last."""
     indexes = [f'\tindex "{n:060}": pages: 1 in total' for n in range(50)]
     (event,) = log.events([VACUUM[0], *indexes, VACUUM[2]])
-    assert event["duration_s"] == 12.34
-    assert len(event["text"]) == log.TEXT_LENGTH_MAX
+    assert event.duration_s == 12.34
+    assert len(event.text) == log.TEXT_LENGTH_MAX

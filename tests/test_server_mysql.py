@@ -154,7 +154,7 @@ def test_it_shuts_down_crashes_recovers_says_why_it_cannot_start_and_is_gone(
         server.start()
         assert server.failure() is None
         assert server.execute("SELECT a FROM t ORDER BY a") == [(1,), (2,)]
-        assert "crash recovery" in [event["kind"] for event in server.log_events(since)]
+        assert "crash recovery" in [event.kind for event in server.log_events(since)]
         server.stop()
         (server.data_dir / "ibdata1").write_bytes(b"no tablespace" * 1_000_000)
         with pytest.raises(ServerError, match=r"the server does not start: .*[Ss]pace"):
@@ -228,7 +228,7 @@ def goes_on_from_a_golden_copy(server: LabServer, place: Place) -> None:
     assert logs[0][0] == "binlog.000001" and len(logs) > 1
     assert server.facts()["copy_s"] > 0
     warmed = server.client.warm_up("scan", server.execute)
-    assert (warmed["relations"], warmed["left_out"]) == (2, [])
+    assert (warmed.relations, warmed.left_out) == (2, [])
     reads = "SELECT COUNT(*) FROM information_schema.INNODB_BUFFER_PAGE WHERE INDEX_NAME = 'by_b'"
     assert server.execute(reads)[0][0] > 0
     server.execute("UPDATE t SET b = b + 1")

@@ -55,8 +55,8 @@ def settled(engine: str = "mysql", version_num: int = 90704, **options: str) -> 
 @pytest.mark.parametrize("line", LOGS.values(), ids=LOGS)
 def test_a_line_of_each_version_is_an_event_at_its_time(line: str):
     (event,) = log.events([line, "and goes on"])
-    assert event["kind"] == "error" and event["text"] == "it is late.\nand goes on"
-    assert event["unix_ms"] // 1000 == 1_795_333_016
+    assert event.kind == "error" and event.text == "it is late.\nand goes on"
+    assert event.unix_ms // 1000 == 1_795_333_016
 
 
 def test_notes_are_no_events_and_many_errors_are_counted():
@@ -64,7 +64,7 @@ def test_notes_are_no_events_and_many_errors_are_counted():
     assert log.events([note]) == []
     events = log.events([LOGS["MariaDB"]] * (log.ERRORS_MAX + 3))
     assert len(events) == log.ERRORS_MAX
-    assert events[-1]["text"].endswith("(and 3 more messages)")
+    assert events[-1].text.endswith("(and 3 more messages)")
 
 
 def test_why_a_server_did_not_start_is_its_first_telling_error_and_a_remedy():

@@ -17,8 +17,9 @@ import pytest
 from dbdyno.engine import LabServer, Place
 from dbdyno.engine.arm_server import provide
 from dbdyno.host import process
-from dbdyno.model import Arm, Json
+from dbdyno.model import Arm
 from dbdyno.model.error import HostError, PlanError, ServerError
+from dbdyno.model.step_files import LogEvent
 from server_place import a_place, builds, started, within
 
 pytestmark = pytest.mark.live
@@ -187,7 +188,7 @@ def test_a_shutdown_writes_a_checkpoint_and_another_start_finds_the_data(own: La
     assert own.postmaster_pid is None
     said = "\n".join(own.log_tail())
     assert "database system is shut down" in said
-    assert [event["kind"] for event in own.log_events(before)][-1] == "checkpoint complete"
+    assert [event.kind for event in own.log_events(before)][-1] == "checkpoint complete"
     own.start()
     assert own.execute("TABLE t") == [(1,)]
     assert own.failure() is None
@@ -200,12 +201,12 @@ def test_the_log_gives_events_with_times_and_durations(shared: LabServer):
     with pytest.raises(ServerError):
         shared.execute("SELECT nothing")
     shared.execute("CHECKPOINT")
-    events = {event["kind"]: event for event in shared.log_events(since)}
+    events = {event.kind: event for event in shared.log_events(since)}
     by_itself = {"automatic vacuum", "automatic analyze"}
     assert set(events) - by_itself == {"error", "checkpoint starting", "checkpoint complete"}
-    assert begun_ms - 1000 < events["error"]["unix_ms"] < time.time() * 1000 + 1000
-    assert 'column "nothing" does not exist' in events["error"]["text"]
-    assert 0 <= events["checkpoint complete"]["duration_s"] < 60
+    assert begun_ms - 1000 < events["error"].unix_ms < time.time() * 1000 + 1000
+    assert 'column "nothing" does not exist' in events["error"].text
+    assert 0 <= events["checkpoint complete"].duration_s < 60
 
 
 def test_an_autovacuum_is_an_event_with_its_duration(shared: LabServer):
@@ -216,9 +217,9 @@ def test_an_autovacuum_is_an_event_with_its_duration(shared: LabServer):
     assert event["duration_s"] is not None
 
 
-def vacuums_of(server: LabServer, table: str) -> list[Json]:
-    events = [one for one in server.log_events(0) if one["kind"] == "automatic vacuum"]
-    return [one for one in events if f'"{table}"' in one["text"]]
+def vacuums_of(server: LabServer, table: str) -> list[LogEvent]:
+    events = [one for one in server.log_events(0) if one.kind == "automatic vacuum"]
+    return [one for one in events if f'"{table}"' in one.text]
 
 
 def test_prepare_makes_the_data_anew_and_remove_leaves_only_the_log(place: Place, base_dir: Path):

@@ -154,7 +154,7 @@ def test_every_step_ends_well_and_affects_the_rows_that_it_should(
     assert tuple(steps) == STEPS
     for name, step in steps.items():
         assert step.failed() is None, name
-        assert all(check["ok"] for check in step.done()["checks"]), name
+        assert all(check.ok for check in step.done().checks), name
     state = steps["qp100"].after()["tables"]
     assert {state[table]["n_tup_ins"] - state[table]["n_tup_del"] for table in ("pi1", "pi2")} == {
         20_000 + 100
@@ -313,9 +313,9 @@ def test_killed_postmaster_is_a_result_with_its_reason(tmp_path: Path, data: Pat
     assert running.wait(timeout=120) == 1
     (run,) = Results.open(lab.out / "live").blocks()[0].runs()
     steps = {step.name: step.failed() for step in run.steps()}
-    assert steps["l.i0"]["status"] == "failed"
-    assert "signal 9" in steps["l.i0"]["reason"]
-    assert steps["qr100"]["status"] == "skipped"
+    assert steps["l.i0"].status == "failed"
+    assert "signal 9" in steps["l.i0"].reason
+    assert steps["qr100"].status == "skipped"
 
 
 def test_killed_backend_is_told_as_a_crash_of_the_server(tmp_path: Path, data: Path) -> None:
@@ -327,8 +327,8 @@ def test_killed_backend_is_told_as_a_crash_of_the_server(tmp_path: Path, data: P
     assert running.wait(timeout=120) == 1
     (run,) = Results.open(lab.out / "live").blocks()[0].runs()
     failed = {step.name: step.failed() for step in run.steps()}["qr100"]
-    assert "crashed" in failed["reason"]
-    assert any("signal 9" in line for line in failed["log_tail"])
+    assert "crashed" in failed.reason
+    assert any("signal 9" in line for line in failed.log_tail)
 
 
 def test_killed_generator_voids_the_block_which_is_done_again(tmp_path: Path, data: Path) -> None:
@@ -362,7 +362,7 @@ def test_a_server_that_cannot_start_fails_its_steps_and_not_the_plan(
     outcome = blocks.run(of, tmp_path, wait=True)
     assert outcome.failed == 2
     (run,) = Results.open(outcome.folder).blocks()[0].runs()
-    assert "no_such_library" in run.steps()[0].failed()["reason"]
+    assert "no_such_library" in run.steps()[0].failed().reason
 
 
 def test_an_unreachable_server_and_a_full_disk_are_told_before_anything_starts(

@@ -73,8 +73,8 @@ def test_standbys_follow_from_the_start_or_from_a_moment_and_roles_read_them(tmp
         job, done = steps["read-first"].job(), steps["read-first"].done()
         assert done is not None
         assert job["endpoints"]["standby"]["port"] != job["server"]["port"]
-        assert done["totals"]["read"]["rows"] == ROWS, "the standby has all rows"
-        assert done["catch_up_s"] >= 0
+        assert done.totals["read"].rows == ROWS, "the standby has all rows"
+        assert done.catch_up_s >= 0
         owners = list(steps["run"].host())[-1].owners
         assert (owners["standby:startup"].cpu_ns or 0) > 0, "who replays is no part of the server"
     lag = list(steps_of(outcome.folder, "followed")["run"].lag())
@@ -107,10 +107,10 @@ command = ["sh", "-c", "kill -9 $DYNO_STANDBY_PIDS"]
     outcome = blocks.run(of, tmp_path / "results", wait=True)
     failed = steps_of(outcome.folder, "followed")["run"].failed()
     assert failed is not None
-    assert failed["reason"].startswith("arm followed: standby ended with signal 9")
+    assert failed.reason.startswith("arm followed: standby ended with signal 9")
     after = steps_of(outcome.folder, "followed")["read-first"].failed()
     assert after is not None
-    assert after["reason"] == "state unknown after run"
+    assert after.reason == "state unknown after run"
     for arm in ("alone", "joined"):
         assert all(step.done() is not None for step in steps_of(outcome.folder, arm).values())
 
@@ -132,7 +132,7 @@ command = ["sh", "-c", "kill -STOP $(pgrep -P $DYNO_STANDBY_PIDS -f startup)"]
     outcome = blocks.run(of, tmp_path / "results", wait=True)
     failed = steps_of(outcome.folder, "followed")["run"].failed()
     assert failed is not None
-    assert "bytes behind 0 s after the step: it does not follow this load" in failed["reason"]
+    assert "bytes behind 0 s after the step: it does not follow this load" in failed.reason
 
 
 @pytest.mark.parametrize(

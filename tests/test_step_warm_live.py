@@ -24,11 +24,11 @@ def test_relations_are_read_in_their_order_and_the_last_one_stays() -> None:
             "VACUUM t",
         )
         found = server.client.warm_up(["t", "t_pkey"], server.execute)
-        table, key = found["resident"]
-        assert [one["name"] for one in (table, key)] == ["t", "t_pkey"]
-        assert found["bytes"] == table["bytes"] + key["bytes"] > SHARED_BUFFERS
-        assert table["resident_bytes"] + key["resident_bytes"] <= SHARED_BUFFERS
-        assert key["resident_bytes"] > 0.7 * key["bytes"]
-        assert table["resident_bytes"] < 0.5 * table["bytes"]
+        table, key = found.resident
+        assert [one.name for one in (table, key)] == ["t", "t_pkey"]
+        assert found.bytes == table.bytes + key.bytes > SHARED_BUFFERS
+        assert table.resident_bytes + key.resident_bytes <= SHARED_BUFFERS
+        assert key.resident_bytes > 0.7 * key.bytes
+        assert table.resident_bytes < 0.5 * table.bytes
         with pytest.raises(ServerError, match="key `warm` of the step: there is no table or index"):
             server.client.warm_up(["t", "u"], server.execute)

@@ -363,7 +363,7 @@ def test_a_whole_example_is_read_back(tmp_path: Path) -> None:
     assert next(step.host()).moment == "start"
     assert (step.before() or {})["sizes"]
     assert (step.after() or {})["sizes"]
-    assert (step.done() or {})["status"] == "ok"
+    assert step.done().window_ns > 0
     assert step.failed() is None
     assert (block.runs()[0].server() or {})["version"] == "17.6"
 

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
 from dbdyno import engine as engines
 from dbdyno.engine import Server
-from dbdyno.model import Address, Headline, Json, MetricSource, Right, Step
+from dbdyno.model import Address, Headline, Json, MetricSource, Right, Step, ToldMetric
 from dbdyno.model.error import ServerError
+from dbdyno.model.step_files import Counted, StepDone
 from dbdyno.run import dropped_tables, told
 from dbdyno.run.check import rights
 from dbdyno.run.step import summary
@@ -69,21 +71,22 @@ class Answers:
         return [] if found is None else [(found, 1)]
 
 
-def of(step: Step, tmp_path: Path, server: Answers | None = None) -> tuple[Json, list[str]]:
+def of(step: Step, tmp_path: Path, server: Answers | None = None) -> StepDone:
     events = tmp_path / "events.jsonl"
     lines = ({"event": "paused", "mono_ns": 1}, VACUUM, PLAN, {"event": "resumed", "mono_ns": 1})
     events.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return told.all_of(cast(Server, server or Answers()), step, events)
+    done = StepDone(status="ok")
+    told.take(cast(Server, server or Answers()), step, events, done)
+    return done
 
 
 def only(tmp_path: Path, server: Answers | None = None, **source: object) -> object:
     """The value of a metric with this source."""
-    found, warnings = of(replace(STEP, metrics=(replace(SOURCE, **source),)), tmp_path, server)  # type: ignore[arg-type]
-    assert not warnings
-    assert found["metrics"]["m"] | {"value": 0} == {
-        "value": 0, "unit": "MB/s", "title": "M", "better": "more",
-    }  # fmt: skip
-    return found["metrics"]["m"]["value"]
+    done = of(replace(STEP, metrics=(replace(SOURCE, **source),)), tmp_path, server)  # type: ignore[arg-type]
+    assert not done.warnings
+    metric = done.metrics["m"]
+    assert metric == ToldMetric(value=metric.value, unit="MB/s", title="M", better="more")
+    return metric.value
 
 
 def test_a_pattern_is_searched_in_notices_and_rows_line_by_line(tmp_path: Path) -> None:
@@ -138,8 +141,9 @@ def test_a_query_is_the_first_column_of_its_first_row(tmp_path: Path) -> None:
 def test_what_is_not_told_is_a_warning(source: Any, said: str, tmp_path: Path) -> None:
     server = Answers(words="abc", truth=True, fails=ServerError("no such table"))
     step = replace(STEP, metrics=(replace(SOURCE, **source),))
-    found, (warning,) = of(step, tmp_path, server)
-    assert found["metrics"]["m"]["value"] is None
+    done = of(step, tmp_path, server)
+    (warning,) = done.warnings
+    assert done.metrics["m"].value is None
     assert warning.startswith("step `s`: metric `m` by ")
     assert said in warning
 
@@ -149,19 +153,19 @@ def test_a_server_without_a_database_tells_nothing_and_nothing_is_said_of_it(
 ) -> None:
     headline = Headline(metric="mbps", role="r", count="operations", work_query="q")
     step = replace(STEP, headline=headline, metrics=(replace(SOURCE, query="q"),))
-    found, warnings = of(step, tmp_path, Answers(there=False))
-    assert (found["work"], found["metrics"]["m"]["value"], warnings) == (None, None, [])
+    done = of(step, tmp_path, Answers(there=False))
+    assert (done.work, done.metrics["m"].value, done.warnings) == (None, None, [])
 
 
 def test_work_is_asked_for_after_the_load_and_shown_with_the_step(tmp_path: Path) -> None:
     headline = Headline(metric="mbps", role="r", count="operations", work_query="q")
     step = replace(STEP, headline=headline)
-    found, warnings = of(step, tmp_path, Answers(q=3 << 20))
-    assert (found, warnings) == ({"work": 3 << 20}, [])
-    counted = {"seconds": 1.5, "operations": 1, "rows": 9, "statements": 1}
-    done = {"window_ns": 1_500_000_000, "counted": counted}
-    assert summary(step, done | found) == "2 MiB/s in 1.5 s"
-    assert summary(step, done | {"work": None}) == "1.5 s"
+    done = of(step, tmp_path, Answers(q=3 << 20))
+    assert done == StepDone(status="ok", work=3 << 20)
+    done.counted = Counted(seconds=1.5, operations=1, rows=9, statements=1)
+    done.window_ns = 1_500_000_000
+    assert summary(step, done) == "2 MiB/s in 1.5 s"
+    assert summary(step, structs.replace(done, work=None)) == "1.5 s"
     seconds = replace(STEP, headline=Headline(metric="seconds", role="r", count="operations"))
     assert summary(seconds, done) == "1.500 s"
 

@@ -15,7 +15,7 @@ from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.model import Json, Schedule
 from dbdyno.model.host_reading import MemoryBytes, Reading
 from dbdyno.model.job import SETTLE_S_DEFAULT, in_turns, settle_s
-from dbdyno.model.step_files import StepRecord
+from dbdyno.model.step_files import LogEvent, StepDone, StepRecord
 from dbdyno.plan.schema import ScheduleForm
 from dbdyno.report.section import setup
 from dbdyno.run.check import plan_record
@@ -151,10 +151,10 @@ def test_a_checkpoint_counts_as_far_as_it_lies_in_the_arms_own_turns(
 ) -> None:
     load = raw_files.load(map(typed, events()))
     log = [
-        {"unix_ms": begun_s * 1e3, "kind": "checkpoint starting", "text": "time"},
-        {"unix_ms": ended_s * 1e3, "kind": "checkpoint complete", "text": "", "duration_s": None},
+        LogEvent(unix_ms=begun_s * 1e3, kind="checkpoint starting", text="time"),
+        LogEvent(unix_ms=ended_s * 1e3, kind="checkpoint complete", text=""),
     ]
-    found = background_spans.spans(of(load, {"log_events": log}))
+    found = background_spans.spans(of(load, *log))
     if wanted is None:
         assert found == ()
         return
@@ -166,15 +166,16 @@ def test_a_checkpoint_counts_as_far_as_it_lies_in_the_arms_own_turns(
 STEP = StepRecord(workload="w", ordinal=1, name="reads", measured=True)
 
 
-def of(load: raw_files.Load, end: Json) -> Evidence:
+def of(load: raw_files.Load, *log: LogEvent) -> Evidence:
     return Evidence(
-        step=STEP, job={}, load=load, host=raw_files.host(LINES), before=None, after=None, end=end,
+        step=STEP, job={}, load=load, host=raw_files.host(LINES), before=None, after=None,
+        done=StepDone(status="ok", log_events=log), failure=None,
         owners={}, histograms={}, services={},
     )  # fmt: skip
 
 
 def test_the_hosts_seconds_of_an_arm_are_those_of_its_turns() -> None:
-    found = series.series(of(raw_files.load(map(typed, events())), {}))
+    found = series.series(of(raw_files.load(map(typed, events()))))
     assert found["host.cpu_pct"].x_s == (1.0, 2.0, 2.5, 3.0)
     assert found["host.cpu_pct"].y == pytest.approx([100 * 3 / 8] * 4)
 

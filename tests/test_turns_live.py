@@ -22,8 +22,8 @@ from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.host import process
-from dbdyno.model import Json
 from dbdyno.model.host_reading import Reading
+from dbdyno.model.step_files import Turns
 from dbdyno.plan import schedule
 from dbdyno.report import page
 from dbdyno.run import blocks
@@ -129,9 +129,9 @@ def test_arms_take_turns_of_which_each_has_its_own_costs(tmp_path: Path, data: P
     all_turns = sorted(turn for own in turns.values() for turn in own)
     assert all(first[1] <= second[0] for first, second in pairwise(all_turns)), "one at a time"
     for arm, step in steps.items():
-        assert_costs(step, step.done()["turns"])
-        assert len(turns[arm]) == step.done()["turns"]["rounds"]
-        assert step.done()["window_ns"] == 2_000_000_000
+        assert_costs(step, step.done().turns)
+        assert len(turns[arm]) == step.done().turns.rounds
+        assert step.done().window_ns == 2_000_000_000
         opened = connections(results, arm)
         first_ns, last_ns = all_turns[0][0], all_turns[-1][1]
         started = next(event for event in map(plain, step.events()) if event["event"] == "started")
@@ -146,13 +146,13 @@ def test_arms_take_turns_of_which_each_has_its_own_costs(tmp_path: Path, data: P
     assert "in turns of 0.5 s" in words
 
 
-def assert_costs(step: StepFolder, turns: Json) -> None:
+def assert_costs(step: StepFolder, turns: Turns) -> None:
     """The arm's costs are the sums over its turns, worked out here from the raw lines."""
     every = [reading for reading in step.host() if reading.moment not in ("start", "end")]
     moments = [reading.moment for reading in every]
     assert moments[0] == "open" and moments[-1] == "close"
     assert moments[1:-1] == ["pause", "resume", "settled"] * ((len(moments) - 2) // 3)
-    assert turns["slice_s"] == 0.5
+    assert turns.slice_s == 0.5
     readings = [reading for reading in every if reading.moment != "resume"]
     pairs = list(zip(readings[::2], readings[1::2], strict=True))
     run = assemble.step_run(step)
@@ -193,8 +193,8 @@ def test_copies_warm_up_and_checkpoints_go_with_turns(tmp_path: Path, data: Path
         for name, how in (("three", "prewarm"), ("four", None)):
             for step in steps_of(results, name, block).values():
                 done = step.done()
-                assert (done["warm"] or {}).get("how") == how
-                assert done["checkpoint_s"] > 0
+                assert (done.warm.how if done.warm else None) == how
+                assert done.checkpoint_s > 0
                 assert "second" in [reading.moment for reading in step.host()], "a long turn"
                 assert assemble.step_run(step).window.seconds == 3.0
     assert {run.golden()["reads"].began for run in results.blocks()[1].runs()} == {True}
@@ -223,7 +223,7 @@ def test_steps_that_write_take_turns_from_copies(tmp_path: Path, data: Path) -> 
         assert all(ended <= begun for (_, ended), (begun, _) in pairwise(turns))
         for step in its.values():
             done, run = step.done(), assemble.step_run(step)
-            assert done["totals"]["insert"]["rows"] == 100_000
+            assert done.totals["insert"].rows == 100_000
             assert len(turns_of(step)) >= 3
             assert run.metrics["cpu_per_op"] > 0
             raw = by_hand.Raw(step.path)
@@ -293,8 +293,8 @@ def test_a_killed_server_has_failed_and_the_others_go_on(tmp_path: Path, data: P
                 assert failed == {"one": None, "three": None}
                 assert assemble.step_run(steps_of(results, "one")[arm]).window.seconds == 4.0
                 continue
-            assert "signal 9" in failed["one"]["reason"]
-            assert failed["three"]["status"] == "skipped"
+            assert "signal 9" in failed["one"].reason
+            assert failed["three"].status == "skipped"
 
 
 def test_a_killed_generator_voids_the_block_which_is_done_again(tmp_path: Path, data: Path) -> None:

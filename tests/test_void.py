@@ -297,7 +297,7 @@ def test_an_arm_whose_server_cannot_be_made_fails_and_the_other_goes_on(
     (block,) = Results.open(outcome.folder).blocks()
     assert block.state == "done"
     ends = {
-        one.arm: [(step.failed() or {}).get("reason", "ok") for step in one.steps()]
+        one.arm: [failure.reason if (failure := step.failed()) else "ok" for step in one.steps()]
         for one in block.runs()
     }
     assert ends["new"][0] == "arm new: initdb failed: planted"

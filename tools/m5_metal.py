@@ -186,13 +186,17 @@ def points(results: Results) -> Iterator[Point]:
                 if run.facts.headline is None:
                     continue
                 judged = list(gates(run, folder, host))
-                warm = ((folder.done() or {}).get("warm") or {}).get("resident") or ()
+                done = folder.done()
+                warm = None if done is None else done.warm
                 yield Point(
                     arm=arm.arm,
                     clients=job.connections(folder.job() or {}),
                     block=run.block,
                     run=run,
-                    warm={one["name"]: (one["bytes"], one["resident_bytes"]) for one in warm},
+                    warm={
+                        relation.name: (relation.bytes, relation.resident_bytes)
+                        for relation in (warm.resident or () if warm else ())
+                    },
                     failed=tuple(what for what, met in judged if met is False),
                     unknown=tuple(what for what, met in judged if met is None),
                 )

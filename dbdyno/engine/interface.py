@@ -32,6 +32,7 @@ from dbdyno.model.events import AnyEvent
 from dbdyno.model.job import server_json
 from dbdyno.model.size import Capacity
 from dbdyno.model.standby_lag import StandbyLag
+from dbdyno.model.step_files import LogEvent, Warmed
 from dbdyno.model.wait_samples import WaitLook, WaitsBegin, WaitsEnd
 
 WARM_S_MAX = 4 * 3600.0
@@ -220,7 +221,7 @@ class Client(Protocol):
     def has(self, what: Capability, execute: Execute) -> bool:
         """Whether this very server can do what its engine can. Raises ServerError."""
 
-    def warm_up(self, how: str | Sequence[str], execute: Execute) -> Json:
+    def warm_up(self, how: str | Sequence[str], execute: Execute) -> Warmed:
         """Reads all tables and indexes, or these; `warm` of done.json. Raises ServerError."""
 
     def checkpoint(self, execute: Execute) -> None:
@@ -400,7 +401,7 @@ class Made(ServerProcesses, Protocol):
     def log_position(self) -> int:
         """The end of the log now, for `log_events`."""
 
-    def log_events(self, since: int) -> list[Json]:
+    def log_events(self, since: int) -> list[LogEvent]:
         """Events of the log from there on (docs/results.md, done.json)."""
 
 

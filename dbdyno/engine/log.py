@@ -11,7 +11,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.model import Json
+from msgspec.structs import replace
+
+from dbdyno.model.step_files import LogEvent
 
 PREFIX = "%n [%p] "
 LINE = re.compile(r"(\d+)\.(\d{3}) \[(\d+)\] ([A-Z]+\d?):  (.*)", re.DOTALL)
@@ -103,21 +105,21 @@ def read(path: Path, since: int = 0, until: int | None = None) -> list[str]:
         return []
 
 
-def step_events(path: Path, since: int) -> list[Json]:
+def step_events(path: Path, since: int) -> list[LogEvent]:
     """The events from the byte `since` on; before them the start of a checkpoint that ran then."""
     return [*running_checkpoint(path, since), *events(read(path, since))]
 
 
-def running_checkpoint(path: Path, since: int) -> list[Json]:
+def running_checkpoint(path: Path, since: int) -> list[LogEvent]:
     """The start of the checkpoint that was running where the log was `since` bytes long, if any."""
     lines = read(path, max(0, since - LOOK_BACK_BYTES_MAX), since)
     last = events([line for line in lines if CHECKPOINT in line])[-1:]
-    return [event for event in last if event["kind"] == "checkpoint starting"]
+    return [event for event in last if event.kind == "checkpoint starting"]
 
 
-def events(lines: list[str]) -> list[Json]:
+def events(lines: list[str]) -> list[LogEvent]:
     """The events of docs/results.md (done.json) in log lines, in order."""
-    found: list[Json] = []
+    kept: list[LogEvent] = []
     errors = 0
     for message in records(iter(lines)):
         kind = kind_of(message)
@@ -127,18 +129,18 @@ def events(lines: list[str]) -> list[Json]:
         if kind == "error" and errors > ERRORS_MAX:
             continue
         duration = DURATION.search(message.text) if kind != "error" else None
-        found.append(
-            {
-                "unix_ms": message.unix_ms,
-                "kind": kind,
-                "text": message.text[:TEXT_LENGTH_MAX],
-                "duration_s": float(duration[1]) if duration else None,
-            }
+        event = LogEvent(
+            unix_ms=message.unix_ms,
+            kind=kind,
+            text=message.text[:TEXT_LENGTH_MAX],
+            duration_s=float(duration[1]) if duration else None,
         )
+        kept.append(event)
     if errors > ERRORS_MAX:
-        last = next(one for one in reversed(found) if one["kind"] == "error")
-        last["text"] += f"\n(and {errors - ERRORS_MAX} more errors)"
-    return found
+        last = max(place for place, event in enumerate(kept) if event.kind == "error")
+        more = f"\n(and {errors - ERRORS_MAX} more errors)"
+        kept[last] = replace(kept[last], text=kept[last].text + more)
+    return kept
 
 
 def kind_of(message: Record) -> str | None:

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from dbdyno.model import Json
 from dbdyno.model.error import HostError
+from dbdyno.model.step_files import Rest
 
 UNWRITTEN_BYTES_MAX = 64 << 20
 """Dirty + Writeback of a machine at rest is below this."""
@@ -43,11 +43,10 @@ def existing(path: Path) -> Path:
     return path
 
 
-def quiet(paths: Iterable[Path], limit_s: float = WAIT_S_MAX) -> Json:
+def quiet(paths: Iterable[Path], limit_s: float = WAIT_S_MAX) -> Rest:
     """Syncs all file systems, then waits until little is unwritten and the devices of `paths` rest.
 
-    Returns `switch` of done.json: seconds of the sync, seconds of the wait, and why the wait ended
-    before there was quiet (None: there was). It never takes longer than about `limit_s` seconds.
+    Never takes longer than about `limit_s` seconds.
     """
     begun_s = time.monotonic()
     # A sync cannot be broken off: it runs beside us, so that the limit holds.
@@ -56,9 +55,9 @@ def quiet(paths: Iterable[Path], limit_s: float = WAIT_S_MAX) -> Json:
     syncing.join(limit_s)
     sync_s = time.monotonic() - begun_s
     if syncing.is_alive():
-        return {"sync_s": sync_s, "quiet_s": 0.0, "reason": f"sync took over {limit_s:.0f} s"}
+        return Rest(sync_s=sync_s, quiet_s=0.0, reason=f"sync took over {limit_s:.0f} s")
     reason = wait_for_rest(devices_of(paths), begun_s + limit_s)
-    return {"sync_s": sync_s, "quiet_s": time.monotonic() - begun_s - sync_s, "reason": reason}
+    return Rest(sync_s=sync_s, quiet_s=time.monotonic() - begun_s - sync_s, reason=reason)
 
 
 def wait_for_rest(devices: frozenset[str], end_s: float) -> str | None:

@@ -16,7 +16,7 @@ def scatter(directory: Path, loadgen: Path, readings: int = READINGS) -> float:
 
     Raises what `canary.run` does.
     """
-    return spread([canary.run(directory, loadgen)["cpu_us"] for _ in range(readings)])
+    return spread([canary.run(directory, loadgen).cpu_us for _ in range(readings)])
 
 
 def spread(values: list[float]) -> float:

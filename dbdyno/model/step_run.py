@@ -291,7 +291,7 @@ class Network:
 class ToldMetric:
     """A value that a step tells by itself, as its workload says."""
 
-    value: float | str | None  # None: it was not told
+    value: int | float | str | None  # None: it was not told
     unit: str
     title: str
     better: Literal["more", "less"] | None  # which way is; None: neither

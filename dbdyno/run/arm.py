@@ -18,8 +18,9 @@ from dbdyno.engine import Server
 from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.interface import HostSampler, Keeper
 from dbdyno.host import quiesce
-from dbdyno.model import Arm, Block, HookMoment, Json, Plan, Step, WorkloadUse
+from dbdyno.model import Arm, Block, HookMoment, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
+from dbdyno.model.step_files import Rest, StepDone
 from dbdyno.plan import schedule
 from dbdyno.run import disk_space, find, hooks, measurement, profile, starting_state
 from dbdyno.run import step as steps
@@ -226,7 +227,7 @@ class Run:
             build=None if build is None else build.base_dir,
         )
 
-    def come_to_rest(self, ahead: Sequence[Step]) -> Json | None:
+    def come_to_rest(self, ahead: Sequence[Step]) -> Rest | None:
         """Waits until what was written before is on the disk (docs/results.md, `switch`).
 
         Not where all arms wait together before the next step (`interleave.come_to_rest`).
@@ -270,11 +271,11 @@ class Run:
         try:
             if self.broken is not None:
                 measurement.give_up(step, bench, folder, self.broken)
-            found = steps.measure(step, bench, folder, self.lab.watch.rate)
-            searched = self.search(step, found)
+            done = steps.measure(step, bench, folder, self.lab.watch.rate)
+            searched = self.search(step, done)
         except StepFailed as error:
             return self.ended(step, error)
-        well, said = self.ended(step, found)
+        well, said = self.ended(step, done)
         return well, "; ".join(filter(None, (said, searched)))
 
     def profile(self, step: Step) -> None:
@@ -290,7 +291,7 @@ class Run:
         if self.server.failure() != before:  # what later steps would find is no longer the same
             self.failed_step = leg.step
 
-    def search(self, step: Step, done: Json) -> str:
+    def search(self, step: Step, done: StepDone) -> str:
         """Searches the highest rate where the plan wants it; what was found in words."""
         if step.p99_below_us is None:
             return ""
@@ -307,16 +308,17 @@ class Run:
         folder = self.lab.results.step_folder(self.block.number, self.arm.name, step)
         return folder, self.seeded(step)
 
-    def ended(self, step: Step, found: Json | StepFailed) -> tuple[bool, str]:
+    def ended(self, step: Step, outcome: StepDone | StepFailed) -> tuple[bool, str]:
         """Takes note of how a step ended; whether well, and what came out in words."""
         self.bench = replace(self.bench, warm=None)
-        if not isinstance(found, StepFailed):
-            self.bench = replace(self.bench, device=found["canary"]["device"])
-            return True, steps.summary(step, found)
+        if not isinstance(outcome, StepFailed):
+            device = None if outcome.canary is None else outcome.canary.device
+            self.bench = replace(self.bench, device=device)
+            return True, steps.summary(step, outcome)
         self.failed += 1
         if not step.goes_on:
             self.failed_step = step.name
-        return False, f"failed: {found}"
+        return False, f"failed: {outcome}"
 
     def seeded(self, step: Step) -> Bench:
         """The bench of a step: its seed is the same in all blocks of a fill up to a kept state."""

@@ -12,11 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 
+from msgspec import structs
+
 from dbdyno.host import core_sets
 from dbdyno.host.core_sets import CoreSet
 from dbdyno.model import Json, Step
 from dbdyno.model.events import AnyEvent, Hello
 from dbdyno.model.step import SOLO
+from dbdyno.model.step_files import Cores, Halves
 from dbdyno.plan.duet import SECONDS_MIN
 from dbdyno.run import step as steps
 from dbdyno.run.measurement import Measurement
@@ -61,11 +64,12 @@ class Partner(Player):
     def after(self) -> None:
         """Ends the step, and says on which cores its halves were."""
         halves = [
-            {"server": core_sets.listed(core.server), "generator": core_sets.listed(core.generator)}
+            Cores(server=core_sets.listed(core.server), generator=core_sets.listed(core.generator))
             for core in self.cores
         ]
         bench = self._measurement.bench
-        turns = (bench.turns or {}) | {"duet": {"halves": halves}}
+        assert bench.turns is not None
+        turns = structs.replace(bench.turns, duet=Halves(halves=halves))
         self._measurement.bench = replace(bench, turns=turns)
         super().after()
 

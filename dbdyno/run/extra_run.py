@@ -17,6 +17,7 @@ from dbdyno.engine.golden_copy import Copy
 from dbdyno.host import perf
 from dbdyno.model import Plan, Step, WorkloadUse
 from dbdyno.model.error import DynoError, ServerError
+from dbdyno.model.step_files import StepDone
 from dbdyno.run import profile, starting_state
 from dbdyno.run import step as steps
 from dbdyno.run.arm import Run, copy_leg
@@ -145,7 +146,7 @@ class ExtraRun:
         how = self.sampling(step, program)
         outcome = profile.said(profile.sampled(step, bench, folder, how, self.watch.rate))
         del self.left[0]
-        self.run.ended(step, store.read_json(folder / "done.json"))
+        self.run.ended(step, store.read_struct(folder / "done.json", StepDone))
         return outcome
 
     def passed(self, step: Step, scratch: Path) -> str:
@@ -159,7 +160,8 @@ class ExtraRun:
         """How often a step is sampled, by how long its judged window was."""
         wish = self.plan.observe.profile
         assert wish is not None
-        judged_s = store.read_json(self.judged_folder(step) / "done.json")["window_ns"] / NS_PER_S
+        judged = store.read_struct(self.judged_folder(step) / "done.json", StepDone)
+        judged_s = judged.window_ns / NS_PER_S
         warmup_s = step.job["stop"].get("warmup_s") or 0.0
         share = min(1.0, max(SAMPLED_S, wish.seconds) / max(judged_s, 1.0))
         return Sampling(

@@ -14,6 +14,7 @@ from pathlib import Path
 from dbdyno.model import Json, Step
 from dbdyno.model.find import FIND, Probed
 from dbdyno.model.job import clients
+from dbdyno.model.step_files import StepDone
 from dbdyno.run import step as steps
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.progress import Pulse
@@ -24,13 +25,14 @@ Place = Callable[[Step], tuple[Path, Bench]]
 """The folder of a step's files, and the bench that measures it."""
 
 
-def search(step: Step, done: Json, place: Place, show: Callable[[Pulse], None]) -> str:
+def search(step: Step, done: StepDone, place: Place, show: Callable[[Pulse], None]) -> str:
     """Probes rates until the highest is known; what was found, for the person who watches.
 
     `done`: what the step itself came to. Raises StepFailed, LabDied as a step does.
     """
-    counted = done["counted"]
-    closed_per_s = counted["operations"] / counted["seconds"] if counted["seconds"] else 0.0
+    counted = done.counted
+    assert counted is not None
+    closed_per_s = counted.operations / counted.seconds if counted.seconds else 0.0
     probes: list[Probe] = []
     assert step.p99_below_us is not None
     while closed_per_s and (per_s := find.next_rate(closed_per_s, probes)) is not None:

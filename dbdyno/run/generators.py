@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dbdyno.engine import Server
-from dbdyno.model import Json
+from dbdyno.model import Json, Link
 from dbdyno.model.events import AnyEvent, Ready, WindowClose
 from dbdyno.run.driver.interface import Generators, Keep, NetworkReading, Running, Seat
 from dbdyno.run.driver.spread import Spread
@@ -41,20 +41,20 @@ class FromElsewhere:
             case WindowClose():
                 self._after = self._generators.network(self._server, trip=False)
 
-    def found(self) -> Json:
-        """`network` of done.json, by host (docs/results.md)."""
+    def links(self) -> Mapping[str, Link]:
+        """The network to each host in the step."""
         return {seat.name: self._of(seat) for seat in self._seats}
 
-    def _of(self, seat: Seat) -> Json:
+    def _of(self, seat: Seat) -> Link:
         before = self._before.get(seat.name, UNKNOWN)
         after = self._after.get(seat.name, UNKNOWN)
-        return {
-            "round_trip_us": before.round_trip_us,
-            "offset_us": seat.clock.offset_ns / 1e3,
-            "offset_bound_us": seat.clock.bound_ns / 1e3,
-            "sent_bytes": difference(before.sent_bytes, after.sent_bytes),
-            "received_bytes": difference(before.received_bytes, after.received_bytes),
-        }
+        return Link(
+            round_trip_us=before.round_trip_us,
+            offset_us=seat.clock.offset_ns / 1e3,
+            offset_bound_us=seat.clock.bound_ns / 1e3,
+            sent_bytes=difference(before.sent_bytes, after.sent_bytes),
+            received_bytes=difference(before.received_bytes, after.received_bytes),
+        )
 
 
 def difference(before: int | None, after: int | None) -> int | None:

@@ -14,9 +14,10 @@ from functools import partial
 from typing import TypeVar
 
 from dbdyno.host import core_sets, quiesce
-from dbdyno.model import Json, Plan, Step, WorkloadUse
+from dbdyno.model import Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
 from dbdyno.model.job import in_turns, settling_s
+from dbdyno.model.step_files import Turns
 from dbdyno.plan import schedule
 from dbdyno.run import duet, profile, turns
 from dbdyno.run.arm import Run
@@ -64,9 +65,9 @@ def come_to_rest(runs: Sequence[Run]) -> None:
         except ServerError as error:
             run.broken = run.server.failure() or str(error)
     if able:
-        found = quiesce.quiet([runs[0].lab.prepared.data_path])
+        rest = quiesce.quiet([runs[0].lab.prepared.data_path])
         for run in runs:
-            run.bench = replace(run.bench, switch=found)
+            run.bench = replace(run.bench, switch=rest)
     watch.end("checkpoints made, at rest")
 
 
@@ -77,7 +78,7 @@ def by_step(runs: Sequence[Run], step: Step) -> None:
     order = schedule.of_step(first.lab.plan, first.block.number, step)
     for name in order:
         run = by_name[name]
-        run.bench = replace(run.bench, turns={"order": list(order)})
+        run.bench = replace(run.bench, turns=Turns(order=order))
         run.do(step_of(run, step))
 
 
@@ -85,7 +86,7 @@ def by_turn(runs: Sequence[Run], step: Step) -> None:
     """The arms take the step in turns of some seconds."""
     plan, number = runs[0].lab.plan, runs[0].block.number
     order = partial(schedule.of_turn, plan, number, step)
-    how: Json = {"order": list(order(1)), "slice_s": plan.schedule.turn_s}
+    how = Turns(order=order(1), slice_s=plan.schedule.turn_s)
     leg = turns_leg(plan, runs[0].use, step)
     played = partial(turns.play, turn_s=plan.schedule.turn_s, order=order)
     taken([(run, step_of(run, step)) for run in runs], how, leg, of=Player, play=played)
@@ -95,7 +96,7 @@ def in_duet(runs: Sequence[Run], step: Step) -> None:
     """Both arms take the step at once; in some blocks each then takes a part of it alone."""
     first = runs[0]
     order = schedule.of_step(first.lab.plan, first.block.number, step)
-    how: Json = {"order": list(order)}
+    how = Turns(order=order)
     # Which arm begins on which cores is drawn as an order is.
     both = [(run, step_of(run, step)) for name in order for run in runs if run.arm.name == name]
     played = partial(duet.play, sets=core_sets.halves(core_sets.here()))
@@ -109,7 +110,7 @@ def in_duet(runs: Sequence[Run], step: Step) -> None:
 
 def taken(
     who: Sequence[tuple[Run, Step]],
-    how: Json,
+    how: Turns,
     leg: Leg,
     *,
     of: type[OnePlayer],
@@ -130,12 +131,12 @@ def taken(
     watch.end(said, alarm=not all(well for well, _ in ended.values()))
 
 
-def player(run: Run, step: Step, how: Json, of: type[OnePlayer]) -> OnePlayer:
+def player(run: Run, step: Step, how: Turns, of: type[OnePlayer]) -> OnePlayer:
     """An arm that shares a step with others."""
     run.bench = replace(run.bench, turns=how)
     folder, bench = run.place(step)
-    if "slice_s" in how:
-        step = replace(step, job=in_turns(step.job, how["slice_s"]))
+    if how.slice_s is not None:
+        step = replace(step, job=in_turns(step.job, how.slice_s))
     return of(Measurement(step, bench, folder), run.lab.watch.rate)
 
 

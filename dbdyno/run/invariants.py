@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.engine import Server
-from dbdyno.model import Json, Step
+from dbdyno.model import Step
+from dbdyno.model.step_files import Check
 
 ANSWER_S_MAX = 3600.0
 """How long all answers may take; a sum reads a whole table."""
@@ -25,21 +26,21 @@ def answers(server: Server, step: Step) -> list[str]:
     return [_text(server.execute(sql, limit_s=ANSWER_S_MAX)) for sql in step.invariants]
 
 
-def compared(step: Step, before: Sequence[str], after: Sequence[str]) -> list[Json]:
+def compared(step: Step, before: Sequence[str], after: Sequence[str]) -> list[Check]:
     """The invariants as `checks` of done.json."""
     return [
-        {"what": f"invariant `{sql}`", "expected": one, "actual": other, "ok": one == other}
-        for sql, one, other in zip(step.invariants, before, after, strict=False)
+        Check(what=f"invariant `{sql}`", expected=answer, actual=later, ok=answer == later)
+        for sql, answer, later in zip(step.invariants, before, after, strict=False)
     ]
 
 
-def broken(checks: Sequence[Json]) -> str | None:
+def broken(checks: Sequence[Check]) -> str | None:
     """The first invariant that does not hold, in a sentence; None where all do."""
     for check in checks:
-        if not check["ok"]:
+        if not check.ok:
             return (
-                f"{check['what']} is broken: the answer was {check['expected']} before the load "
-                f"and {check['actual']} after it"
+                f"{check.what} is broken: the answer was {check.expected} before the load "
+                f"and {check.actual} after it"
             )
     return None
 

@@ -11,14 +11,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal, Self
 
+from msgspec import structs
+
 from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.engine.interface import HostSampler
 from dbdyno.engine.snapshot import Subject
 from dbdyno.host import program, quiesce
 from dbdyno.host.observe import canary
-from dbdyno.model import HookMoment, Json, Step
+from dbdyno.model import HookMoment, Step
 from dbdyno.model.error import ServerError
+from dbdyno.model.step_files import Canary, CanaryReading, DeviceReading, StepDone, StepFailure
 from dbdyno.run import dropped_tables, invariants, told
 from dbdyno.run.driver.interface import Bench
 
@@ -41,7 +44,7 @@ class Measurement:
         """Says in `folder` what the step is; begins nothing."""
         write_description(step, bench, folder)
         self.step, self.bench, self.folder = step, bench, folder
-        self.found: Json = {}  # of done.json, so far
+        self.done = StepDone(status="ok")
         self._is_set_up = False  # so that tables that the step makes are the lab's
         self._answers: list[str] = []  # to the step's invariants, before its load
         self.sampler = bench.sampler(folder / "host.jsonl")
@@ -62,21 +65,21 @@ class Measurement:
         """
         server, step = self.bench.server, self.step
         self._hook("before-step")
-        self.found = make_ready(self.bench) | {"canary": {}, "warnings": []}
-        self.found["canary"]["device"] = self._device()
+        make_ready(self.bench, self.done)
+        self.done.canary = canaries = Canary(device=self._device())
         self._started_s = time.monotonic()
         self._log_position = log_position(server)
         if each_second:
             self.sampler.start()
-        self.found["canary"]["before"] = idle_reading(server, self.sampler, "start")
+        canaries.before = idle_reading(server, self.sampler, "start")
         dropped_tables.set_up(server, step.setup)
         self._is_set_up = True
         self._answers = invariants.answers(server, step)
         if server.client is not None and step.warm != "none":  # last: answers read whole tables
-            self.found["warm"] = server.client.warm_up(step.warm, server.execute)
+            self.done.warm = server.client.warm_up(step.warm, server.execute)
         write_probe("before", server, step, self.folder / "before.json")
 
-    def _device(self) -> Json | None:
+    def _device(self) -> DeviceReading | None:
         """The device's figures for a large file, if the step asks; else the last such reading.
 
         An arm whose data the lab does not see has none.
@@ -85,15 +88,16 @@ class Measurement:
         if not size or made is None:
             return self.bench.device
         directory = made.data_dir
-        found: Json = canary.run(directory, program.find("dyno-loadgen"), size)["device"]
-        if not found.get("direct", True):
-            self.found["warnings"].append(
+        device = canary.run(directory, program.find("dyno-loadgen"), size).device
+        assert device is not None
+        if not device.direct:
+            self.done.warnings.append(
                 f"canary: the file system of {directory} has no direct I/O; the device's highest "
                 "rates were measured through the page cache, which was emptied in between"
             )
-        return found
+        return device
 
-    def after(self) -> Json:
+    def after(self) -> StepDone:
         """The state and the readings after it; writes done.json and returns what stands there.
 
         Raises ServerError, and StepFailed where the load broke an invariant or made no table.
@@ -102,34 +106,33 @@ class Measurement:
         write_probe("after", server, step, self.folder / "after.json")
         self._check_invariants()
         self._ask()
-        self.found["canary"]["after"] = idle_reading(server, self.sampler, "end")
-        self.found["waited_s"] = pad(step, server, self._started_s)
+        done = self.done
+        assert done.canary is not None
+        done.canary.after = idle_reading(server, self.sampler, "end")
+        done.waited_s = pad(step, server, self._started_s)
         self.sampler.stop()
-        self.found |= {"switch": self.bench.switch, "turns": self.bench.turns}
-        made = server.made
-        self.found["log_events"] = [] if made is None else made.log_events(self._log_position)
-        self.found["sampler_cpu_us"] = self.sampler.cpu_us
+        done.switch, done.turns = self.bench.switch, self.bench.turns
+        if server.made is not None:
+            done.log_events = server.made.log_events(self._log_position)
+        done.sampler_cpu_us = self.sampler.cpu_us
         self._hook("after-step")
-        done = {"status": "ok"} | self.found
         store.write_json(self.folder / "done.json", done)
         return done
 
     def _check_invariants(self) -> None:
         """Adds what the step must not change to its checks; raises StepFailed where it did."""
         after = invariants.answers(self.bench.server, self.step)
-        found = invariants.compared(self.step, self._answers, after)
-        if (reason := invariants.broken(found)) is not None:
+        checks = invariants.compared(self.step, self._answers, after)
+        if (reason := invariants.broken(checks)) is not None:
             raise StepFailed(reason)
-        self.found["checks"] = [*self.found.get("checks", []), *found]
+        self.done.checks = [*self.done.checks, *checks]
 
     def _ask(self) -> None:
         """The values that the workload wants told; raises StepFailed if a table is missing."""
         server, step = self.bench.server, self.step
         if (reason := dropped_tables.made(server, step.makes, step.setup)) is not None:
             raise StepFailed(reason)
-        found, warnings = told.all_of(server, step, self.folder / "events.jsonl")
-        self.found |= found
-        self.found["warnings"] += warnings
+        told.take(server, step, self.folder / "events.jsonl", self.done)
 
     def _hook(self, moment: HookMoment) -> None:
         """Runs the plan's hooks of this moment. Raises ServerError where one fails."""
@@ -138,7 +141,8 @@ class Measurement:
 
     def took_turns(self, turns: int) -> None:
         """Says how many turns the arm took."""
-        self.bench = replace(self.bench, turns=(self.bench.turns or {}) | {"rounds": turns})
+        assert self.bench.turns is not None
+        self.bench = replace(self.bench, turns=structs.replace(self.bench.turns, rounds=turns))
 
     def failed(self, error: Exception) -> StepFailed:
         """Writes failed.json; the failure with its reason, which may be the server's own."""
@@ -151,23 +155,21 @@ class Measurement:
         return StepFailed(reason)
 
 
-def make_ready(bench: Bench) -> Json:
+def make_ready(bench: Bench, done: StepDone) -> None:
     """Warms caches and makes a checkpoint where the plan asks for it, before the first reading.
 
-    Returns what of it stands in done.json. Raises ServerError.
+    `done` says so. Raises ServerError.
     """
-    found: Json = {"warm": None, "checkpoint_s": None, "rest": None}
     client, execute = bench.server.client, bench.server.execute
     if client is None:
-        return found
+        return
     if bench.warm is not None:
-        found["warm"] = client.warm_up(bench.warm, execute)
+        done.warm = client.warm_up(bench.warm, execute)
     if bench.checkpoint:
         begun_s = time.monotonic()
         client.checkpoint(execute)
-        found["checkpoint_s"] = time.monotonic() - begun_s
-        found["rest"] = quiesce.quiet(filter(None, [bench.data_path]))
-    return found
+        done.checkpoint_s = time.monotonic() - begun_s
+        done.rest = quiesce.quiet(filter(None, [bench.data_path]))
 
 
 def write_description(step: Step, bench: Bench, folder: Path) -> None:
@@ -178,7 +180,7 @@ def write_description(step: Step, bench: Bench, folder: Path) -> None:
     store.write_json(folder / "step.json", described)
 
 
-def idle_reading(server: Server, sampler: HostSampler, kind: str) -> Json | None:
+def idle_reading(server: Server, sampler: HostSampler, kind: str) -> CanaryReading | None:
     """A reading of the counters and, on a real machine, the canary, while nothing runs."""
     sampler.read(kind)
     if server.made is None:
@@ -212,15 +214,14 @@ def pad(step: Step, server: Server, started_s: float) -> float:
 
 def fail(folder: Path, reason: str, server: Server, since: int) -> None:
     """Writes failed.json: the reason in a sentence, the end of the server's log and its events."""
-    store.write_json(
-        folder / "failed.json",
-        {
-            "status": "failed",
-            "reason": reason,
-            "log_tail": [] if server.made is None else server.made.log_tail(LOG_LINES_MAX),
-            "log_events": [] if server.made is None else server.made.log_events(since),
-        },
+    made = server.made
+    failure = StepFailure(
+        status="failed",
+        reason=reason,
+        log_tail=[] if made is None else made.log_tail(LOG_LINES_MAX),
+        log_events=[] if made is None else made.log_events(since),
     )
+    store.write_json(folder / "failed.json", failure)
 
 
 def give_up(step: Step, bench: Bench, folder: Path, reason: str) -> None:
@@ -233,5 +234,4 @@ def give_up(step: Step, bench: Bench, folder: Path, reason: str) -> None:
 def skip(step: Step, bench: Bench, folder: Path, reason: str) -> None:
     """Keeps a step that was not run as a result with its reason."""
     write_description(step, bench, folder)
-    failed = {"status": "skipped", "reason": reason, "log_tail": [], "log_events": []}
-    store.write_json(folder / "failed.json", failed)
+    store.write_json(folder / "failed.json", StepFailure(status="skipped", reason=reason))

@@ -13,8 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import msgspec
-
 from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.engine.interface import WaitSampler
@@ -32,6 +30,7 @@ from dbdyno.model.events import (
     WindowOpen,
 )
 from dbdyno.model.job import clients
+from dbdyno.model.step_files import Check, StepDone
 from dbdyno.run.driver import registry
 from dbdyno.run.driver.interface import Bench, Keep, Running
 from dbdyno.run.generators import FromElsewhere
@@ -53,7 +52,7 @@ def measure(
     folder: Path,
     show: Callable[[Pulse], None],
     load_of: Callable[[Measurement], Load] | None = None,
-) -> Json:
+) -> StepDone:
     """Runs `step` and leaves its files in `folder`; returns what stands in done.json.
 
     `show` gets the step's figures each second; `load_of` makes another load than usual. Raises
@@ -65,9 +64,9 @@ def measure(
             measurement.before(each_second=True)
             with (load_of or Load)(measurement) as load:
                 load.run(show)
-            measurement.found |= load.outcome()
+            load.end(measurement.done)
             if bench.server.standbys is not None:
-                measurement.found["catch_up_s"] = catch_up(bench.server)
+                measurement.done.catch_up_s = catch_up(bench.server)
             wait_for_statistics([bench.server])
             return measurement.after()
         except (StepFailed, ServerError) as error:
@@ -159,7 +158,7 @@ class Load:
 
     def _warn(self, text: str) -> None:
         """Adds a warning to done.json."""
-        self._measurement.found["warnings"].append(text)
+        self._measurement.done.warnings.append(text)
 
     def run(self, show: Callable[[Pulse], None]) -> None:
         """Takes the load from its beginning to its end; raises GeneratorError."""
@@ -235,26 +234,24 @@ class Load:
         """Whether the generator has said its last word."""
         return self._done is not None
 
-    def outcome(self) -> Json:
-        """The window's length, what was counted in it and in all, and the checks, once over.
+    def end(self, done: StepDone) -> None:
+        """Says in `done` the window's length, what was counted in it and in all, and the checks.
 
         Raises StepFailed where the arm failed.
         """
-        done, close = self._done, self._close
-        assert done is not None
+        last, close = self._done, self._close
+        assert last is not None
         self._timed.close()
-        if done.status != "ok" or close is None:
+        if last.status != "ok" or close is None:
             if self.bench.server.can("clock"):
                 time.sleep(SERVER_GONE_S)
-            raise StepFailed(done.reason or f"dyno-loadgen ended with `{done.status}`")
-        found = checks(self.step, done.totals)
-        return {
-            "window_ns": close.active_ns,
-            "counted": self._meter.counted(),
-            "totals": msgspec.to_builtins(done.totals),
-            "checks": found,
-            **({} if self._elsewhere is None else {"network": self._elsewhere.found()}),
-        }
+            raise StepFailed(last.reason or f"dyno-loadgen ended with `{last.status}`")
+        done.window_ns = close.active_ns
+        done.counted = self._meter.counted()
+        done.totals = last.totals
+        done.checks = checks(self.step, last.totals)
+        if self._elsewhere is not None:
+            done.network = self._elsewhere.links()
 
 
 def wait_for_statistics(servers: Iterable[Server]) -> None:
@@ -263,20 +260,20 @@ def wait_for_statistics(servers: Iterable[Server]) -> None:
     time.sleep(max((client.settle_s for client in clients), default=0.0))
 
 
-def summary(step: Step, found: Json) -> str:
+def summary(step: Step, done: StepDone) -> str:
     """The outcome of a step, for the person who watches: its rate and its length."""
-    seconds = f"{found['window_ns'] / 1e9:.1f} s"
-    counted, headline = found["counted"], step.headline
+    seconds = f"{done.window_ns / 1e9:.1f} s"
+    counted, headline = done.counted, step.headline
     if headline is not None and headline.metric == "seconds":
-        return f"{found['window_ns'] / 1e9:,.3f} s"
-    if headline is None or not counted["seconds"]:
+        return f"{done.window_ns / 1e9:,.3f} s"
+    if headline is None or counted is None or not counted.seconds:
         return seconds
-    amount = counted[headline.count] * (headline.each or 1)
+    amount: float | None = counted.amount(headline.count) * (headline.each or 1)
     if headline.has_work:
-        amount = found.get("work", headline.work)
+        amount = headline.work if headline.work_query is None else done.work
     if amount is None:
         return seconds
-    return f"{per_second(headline, amount, counted['seconds'])} in {seconds}"
+    return f"{per_second(headline, amount, counted.seconds)} in {seconds}"
 
 
 def per_second(headline: Headline, amount: float, seconds: float) -> str:
@@ -285,12 +282,12 @@ def per_second(headline: Headline, amount: float, seconds: float) -> str:
     return f"{rate / MIB if headline.metric == 'mbps' else rate:,.0f} {unit(headline)}"
 
 
-def checks(step: Step, totals: Mapping[str, Totals]) -> list[Json]:
+def checks(step: Step, totals: Mapping[str, Totals]) -> list[Check]:
     """Compares the rows that each role with a quota affected with what its statements name.
 
     A delete that finds fewer rows than it asks for shows here.
     """
-    found = []
+    compared = []
     for role in step.job["roles"]:
         quota = role["stop"] or partner_stop(step.job["roles"], role)
         if quota is None or step.roles.get(role["name"]) not in ("insert", "delete"):
@@ -299,10 +296,8 @@ def checks(step: Step, totals: Mapping[str, Totals]) -> list[Json]:
         expected = quota["operations"] * clients(step.job, role) * rows
         actual = totals[role["name"]].rows
         what = f"rows of role {role['name']}"
-        found.append(
-            {"what": what, "expected": expected, "actual": actual, "ok": expected == actual}
-        )
-    return found
+        compared.append(Check(what=what, expected=expected, actual=actual, ok=expected == actual))
+    return compared
 
 
 def partner_stop(roles: list[Json], role: Json) -> Json | None:

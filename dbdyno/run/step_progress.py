@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from dbdyno.model import Headline, Json, Step, metric
 from dbdyno.model.events import Tick
 from dbdyno.model.job import amounts, clients, statement_names, table_names, timed_operations
+from dbdyno.model.step_files import Counted
 from dbdyno.run.progress import Pulse
 from dbdyno.stats.response_times import Histogram
 
@@ -109,10 +110,10 @@ class Meter:
             "rate_so_far": None if so_far is None else so_far * each,
         }
 
-    def counted(self) -> Json:
+    def counted(self) -> Counted:
         """The work of the headline's role in the window so far, and the seconds since it opened."""
         count = self.counts.get(self.leader, Count())
-        return {"seconds": count.measured_s} | count.amounts
+        return Counted(seconds=count.measured_s, **count.amounts)
 
     def against_target(self) -> Json:
         """The step's target, and what its role achieved so far."""

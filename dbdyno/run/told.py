@@ -16,9 +16,10 @@ from pathlib import Path
 
 from dbdyno import store
 from dbdyno.engine import Server
-from dbdyno.model import Json, MetricSource, Step
+from dbdyno.model import MetricSource, Step, ToldMetric
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import Captured, read
+from dbdyno.model.step_files import StepDone
 from dbdyno.run.invariants import ANSWER_S_MAX
 
 BETWEEN = " | "
@@ -31,37 +32,37 @@ class NotTold(Exception):
     """A value is not there; why, in words."""
 
 
-def all_of(server: Server, step: Step, events: Path) -> tuple[Json, list[str]]:
-    """`work` and `metrics` of done.json, as far as the step asks for them, and warnings of these.
+def take(server: Server, step: Step, events: Path, done: StepDone) -> None:
+    """Adds work and metrics to `done`, as far as the step asks for them, and warnings of these.
 
     `events` is its events.jsonl, with what statements returned. A server without a database tells
     nothing, and nothing is said of that.
     """
-    found, warnings = dict[str, Json | Value | None](), list[str]()
 
-    def told(what: str, read: Callable[[], Value]) -> Value | None:
+    def answer_to(what: str, read: Callable[[], Value]) -> Value | None:
         try:
             return read()
         except NotTold as reason:
             if server.address() is not None:
-                warnings.append(f"step `{step.name}`: {what}: {reason}")
+                done.warnings.append(f"step `{step.name}`: {what}: {reason}")
             return None
 
     query = step.headline.work_query if step.headline is not None else None
     if query is not None:
-        found["work"] = told(f"work by `{query}`", partial(answered, server, query))
+        work = answer_to(f"work by `{query}`", partial(answered, server, query))
+        assert not isinstance(work, str)
+        done.work = work
     if step.metrics:
         captured = returned(events, step.metrics)
-        found["metrics"] = {
-            metric.name: {
-                "value": told(_named(metric), partial(value, metric, server, captured)),
-                "unit": metric.unit,
-                "title": metric.title,
-                "better": metric.better,
-            }
+        done.metrics = {
+            metric.name: ToldMetric(
+                value=answer_to(_named(metric), partial(value, metric, server, captured)),
+                unit=metric.unit,
+                title=metric.title,
+                better=metric.better,
+            )
             for metric in step.metrics
         }
-    return found, warnings
 
 
 def _named(source: MetricSource) -> str:

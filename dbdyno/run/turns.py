@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Self
 
-from dbdyno.model import Json
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import (
     AnyEvent,
@@ -28,6 +27,7 @@ from dbdyno.model.events import (
     WindowOpen,
 )
 from dbdyno.model.job import settle_s
+from dbdyno.model.step_files import StepDone
 from dbdyno.run import step
 from dbdyno.run.driver.inbox import Inbox
 from dbdyno.run.measurement import Measurement, StepFailed
@@ -49,7 +49,7 @@ class Player:
 
     def __init__(self, measurement: Measurement, show: Show) -> None:
         self.arm, self.server = measurement.bench.arm, measurement.bench.server
-        self.found: Json | StepFailed | None = None  # done.json once it has ended well
+        self.found: StepDone | StepFailed | None = None  # done.json once it has ended well
         self.turns = 0
         self._measurement = measurement
         self._settle_ns = round(settle_s(measurement.step.job) * SECOND_NS)
@@ -119,7 +119,7 @@ class Player:
 
     def after(self) -> None:
         """Reads the state and ends the step; StepFailed where the load did not end well."""
-        self._measurement.found |= self._load.outcome()
+        self._load.end(self._measurement.done)
         self._measurement.took_turns(self.turns)
         self.found = self._measurement.after()
 

@@ -84,15 +84,15 @@ def measure(headline: Headline | None, job: Json) -> Measure:
 
 def ended(folder: StepFolder) -> str:
     """The outcome of a step that ended well: its rate over the window, or its length."""
-    done, headline = folder.done() or {}, folder.step().headline
-    counted = done.get("counted") or {}
-    seconds = counted.get("seconds")
-    if headline is None or not seconds:
+    done, headline = folder.done(), folder.step().headline
+    counted = None if done is None else done.counted
+    if headline is None or counted is None or not counted.seconds:
         return "done"
     if headline.is_whole:
-        return f"{number.number(seconds)} s"
-    its = measure(headline, {})
-    return f"{number.number(counted[its.count] * its.each / seconds)} {its.unit}"
+        return f"{number.number(counted.seconds)} s"
+    work = measure(headline, {})
+    rate = counted.amount(work.count) * work.each / counted.seconds
+    return f"{number.number(rate)} {work.unit}"
 
 
 def thinned(points: Sequence[Point]) -> list[Point]:

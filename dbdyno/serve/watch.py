@@ -181,10 +181,10 @@ def _arm_step(folder: StepFolder | None, state: State) -> ArmStep:
     if not folder.is_over():
         return ArmStep(status="runs" if state == "running" else "stopped")
     try:
-        failed = folder.failed()
-        if failed is not None:
-            status: StepStatus = "skipped" if failed["status"] == "skipped" else "failed"
-            return ArmStep(status=status, text=failed["reason"] or "")
+        failure = folder.failed()
+        if failure is not None:
+            status: StepStatus = "skipped" if failure.status == "skipped" else "failed"
+            return ArmStep(status=status, text=failure.reason or "")
         text = meter.ended(folder)
     except (ResultError, KeyError, TypeError, ValueError) as error:
         return ArmStep(status="failed", text=f"its files cannot be read: {error}")

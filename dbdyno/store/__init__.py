@@ -13,6 +13,7 @@ from dbdyno.store.file import (
     read_json,
     read_json_if_there,
     read_lines,
+    read_struct,
     write_json,
 )
 from dbdyno.store.folder import BlockFolder, BlockState, RunFolder, StepFolder, safe_name
@@ -21,5 +22,5 @@ from dbdyno.store.results import FORMAT, Results
 __all__ = [
     "FORMAT", "BlockFolder", "BlockState", "Files", "Lines", "Results", "RunFolder", "Shelf",
     "StepFolder", "code_version", "decoded_lines", "read_json", "read_json_if_there",
-    "read_lines", "safe_name", "write_json",
+    "read_lines", "read_struct", "safe_name", "write_json",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.profile import Stack
 from dbdyno.model.standby_lag import StandbyLag
-from dbdyno.model.step_files import StepRecord
+from dbdyno.model.step_files import StepDone, StepFailure, StepRecord
 from dbdyno.model.wait_samples import WaitLook, WaitsBegin, WaitsEnd
 from dbdyno.store import checksums, profile, schema, void_blocks
 from dbdyno.store.checksums import Checksums
@@ -124,13 +124,13 @@ class StepFolder:
         """after.json: the same after the step."""
         return read_json_if_there(self.path / "after.json", schema.SNAPSHOT)
 
-    def done(self) -> Json | None:
+    def done(self) -> StepDone | None:
         """done.json; None where the step did not end well."""
-        return read_json_if_there(self.path / "done.json", schema.DONE)
+        return read_struct_if_there(self.path / "done.json", StepDone)
 
-    def failed(self) -> Json | None:
+    def failed(self) -> StepFailure | None:
         """failed.json; None where the step did not fail."""
-        return read_json_if_there(self.path / "failed.json", schema.FAILED)
+        return read_struct_if_there(self.path / "failed.json", StepFailure)
 
     def profile(self) -> StepFolder | None:
         """The unjudged repetition of the step that was profiled; None where there is none."""

@@ -55,29 +55,6 @@ JOB = {
     "roles?": [{"name": str, "per": str, "connections": Natural, "pace": Pace}],
     "stop?": {"seconds": (None, *NUMBER), "warmup_s?": (None, *NUMBER)},
 }
-DONE = {
-    "canary?": (None, dict),
-    "log_events?": (
-        None,
-        [{"unix_ms": NUMBER, "kind": str, "text": str, "duration_s?": (None, *NUMBER)}],
-    ),
-    "checks?": (None, [{"what": str, "ok": bool, "expected": object, "actual": object}]),
-    "warnings?": (None, list),
-    "work?": (None, *NUMBER),
-    "metrics?": {
-        "*": {"value": (None, str, *NUMBER), "unit": str, "title": str, "better": (None, str)}
-    },
-    "turns?": (None, {"order": [str]}),
-    "network?": {
-        "*": {
-            "round_trip_us": (None, *NUMBER),
-            "offset_us": (None, *NUMBER),
-            "offset_bound_us": (None, *NUMBER),
-            "sent_bytes": (None, int),
-            "received_bytes": (None, int),
-        }
-    },
-}
 _SAMPLED = {
     "event": str,
     "hertz": Natural,
@@ -91,7 +68,6 @@ _SAMPLED = {
     "failure": None,
 }
 PROFILE = ({"failure": str}, _SAMPLED)
-FAILED = {"status": str, "reason": (None, str), "log_events?": DONE["log_events?"]}
 SNAPSHOT = {"tables?": (None, {"*": dict}), "explain?": (None, {"*": {"*": (None, str)}})}
 GENERATOR = {
     "loads": [

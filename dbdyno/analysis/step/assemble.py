@@ -38,7 +38,6 @@ from dbdyno.model import (
     StatementUse,
     StepRun,
     Times,
-    ToldMetric,
     Window,
 )
 from dbdyno.model.error import ResultError
@@ -86,14 +85,14 @@ def _joined(folder: StepFolder, found: Evidence) -> StepRun:
 
 def _position(found: Evidence, arm: str) -> int | None:
     """The arm's place in the order of a step that the arms took in turn; None of any other step."""
-    order = (found.end.get("turns") or {}).get("order", ())
+    order = () if found.turns is None else found.turns.order
     return order.index(arm) if arm in order else None
 
 
 def _ending(found: Evidence) -> Ending:
-    if "reason" in found.end:
-        return Ending(status=found.end["status"], reason=found.end["reason"])
-    if not found.end:
+    if found.failure is not None:
+        return Ending(status=found.failure.status, reason=found.failure.reason)
+    if found.done is None:
         reason = "interrupted: there is neither done.json nor failed.json"
         return Ending(status="failed", reason=reason)
     return Ending(status="ok")
@@ -120,10 +119,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         run,
         window=window,
         metrics=values,
-        told={
-            name: ToldMetric(**{key: one[key] for key in ("value", "unit", "title", "better")})
-            for name, one in found.end.get("metrics", {}).items()
-        },
+        told={} if found.done is None else found.done.metrics,
         responses=responses(found),
         roles=roles,
         network=network(found),

@@ -14,6 +14,7 @@ from dataclasses import replace
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import Load
 from dbdyno.model import Json, Span
+from dbdyno.model.step_files import LogEvent
 
 AUTOVACUUM = {"automatic vacuum": "vacuum", "automatic analyze": "analyze"}
 SAME_S_MAX = 1.0
@@ -30,8 +31,8 @@ def spans(evidence: Evidence) -> tuple[Span, ...]:
         return ()
     open_unix_s = (load.open_ns + load.unix_minus_mono_ns) / 1e9
     end_s = load.passed_s
-    events = sorted(evidence.end.get("log_events") or [], key=lambda event: float(event["unix_ms"]))
-    timed = [(event["unix_ms"] / 1e3 - open_unix_s, event) for event in events]
+    events = sorted(evidence.log_events, key=lambda event: event.unix_ms)
+    timed = [(event.unix_ms / 1e3 - open_unix_s, event) for event in events]
     logged = list(_autovacuums(timed))
     running = [
         (float(run["since_unix_ms"]) / 1e3 - open_unix_s, run)
@@ -51,30 +52,30 @@ def _active(span: Span, load: Load) -> Span | None:
     return replace(span, start_s=start_s, end_s=end_s)
 
 
-def _checkpoints(events: Iterable[tuple[float, Json]], end_s: float) -> Iterable[Span]:
-    begun: tuple[float, Json] | None = None
+def _checkpoints(events: Iterable[tuple[float, LogEvent]], end_s: float) -> Iterable[Span]:
+    begun: tuple[float, LogEvent] | None = None
     for at_s, event in events:
-        if event["kind"] == "checkpoint starting":
+        if event.kind == "checkpoint starting":
             begun = at_s, event
-        elif event["kind"] == "checkpoint complete":
-            duration_s = event.get("duration_s")
+        elif event.kind == "checkpoint complete":
+            duration_s = event.duration_s
             start_s = at_s - duration_s if duration_s is not None else begun[0] if begun else at_s
-            label = begun[1]["text"] if begun else event["text"]
+            label = begun[1].text if begun else event.text
             yield Span(kind="checkpoint", label=label, start_s=start_s, end_s=at_s)
             begun = None
     if begun is not None:
-        label = f"{begun[1]['text']} (still running)"
+        label = f"{begun[1].text} (still running)"
         yield Span(kind="checkpoint", label=label, start_s=begun[0], end_s=max(end_s, begun[0]))
 
 
-def _autovacuums(events: Iterable[tuple[float, Json]]) -> Iterable[Span]:
+def _autovacuums(events: Iterable[tuple[float, LogEvent]]) -> Iterable[Span]:
     for at_s, event in events:
-        what = AUTOVACUUM.get(event["kind"])
+        what = AUTOVACUUM.get(event.kind)
         if what is None:
             continue
-        table = re.search(r'table "([^"]+)"', event["text"])
+        table = re.search(r'table "([^"]+)"', event.text)
         label = f"{what} {table[1]}" if table else what
-        start_s = at_s - (event.get("duration_s") or 0.0)
+        start_s = at_s - (event.duration_s or 0.0)
         yield Span(kind="autovacuum", label=label, start_s=start_s, end_s=at_s)
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from dbdyno.model import Ending, Extent, StepFacts, StepRun
 from dbdyno.model.error import ResultError
-from dbdyno.model.step_files import StepRecord
+from dbdyno.model.step_files import StepFailure, StepRecord
 from dbdyno.store import StepFolder
 
 PREFIX = "damaged: "
@@ -53,12 +53,12 @@ def failed(folder: StepFolder, reason: str) -> StepRun:
         step = StepRecord(
             workload=folder.workload, ordinal=folder.ordinal, name=folder.name, measured=True
         )
-    end = lost.usable(folder.failed) or {"status": "failed", "reason": reason}
+    failure = lost.usable(folder.failed) or StepFailure(status="failed", reason=reason)
     return StepRun(
         facts=facts(step),
         arm=folder.arm,
         block=folder.block,
-        ending=Ending(status=end["status"], reason=end["reason"]),
+        ending=Ending(status=failure.status, reason=failure.reason),
     )
 
 

@@ -17,15 +17,17 @@ def metrics(evidence: Evidence) -> Mapping[str, float | None]:
     """The greatest second of reads, of writes and of both, in MiB/s; shares of the ceiling in %."""
     read = greatest(evidence, lambda disk: disk.read_bytes)
     write = greatest(evidence, lambda disk: disk.write_bytes)
-    ceiling = (evidence.end.get("canary") or {}).get("device")
+    canary = None if evidence.done is None else evidence.done.canary
+    device = None if canary is None else canary.device
+    ceilings = (None, None) if device is None else (device.read_mbps, device.write_mbps)
     return {
         "rmbps_max": read,
         "wmbps_max": write,
         "rwmbps_max": greatest(
             evidence, lambda disk: raw_files.plus_all([disk.read_bytes, disk.write_bytes])
         ),
-        "read_share_of_device": scaled(per(read, raw_files.number(ceiling, "read_mbps")), 100.0),
-        "write_share_of_device": scaled(per(write, raw_files.number(ceiling, "write_mbps")), 100.0),
+        "read_share_of_device": scaled(per(read, ceilings[0]), 100.0),
+        "write_share_of_device": scaled(per(write, ceilings[1]), 100.0),
     }
 
 

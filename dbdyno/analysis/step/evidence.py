@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,7 +22,7 @@ from dbdyno.model.job import (
 )
 from dbdyno.model.processor import BUSY
 from dbdyno.model.standby_lag import StandbyLag
-from dbdyno.model.step_files import StepRecord
+from dbdyno.model.step_files import LogEvent, StepDone, StepFailure, StepRecord, Turns
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.model.wait_samples import WaitLook, WaitSamples, WaitsBegin, WaitsEnd
 from dbdyno.stats import amounts
@@ -54,7 +54,8 @@ class Evidence:
     host: raw_files.Host
     before: Json | None
     after: Json | None
-    end: Json  # done.json or failed.json
+    done: StepDone | None  # of a step that ended well
+    failure: StepFailure | None  # of one that did not
     owners: Mapping[str, OwnerCost]
     histograms: Mapping[tuple[str, str], Histogram]  # response times by role and operation
     services: Mapping[tuple[str, str], Histogram]  # service times; none where nobody counted them
@@ -66,6 +67,17 @@ class Evidence:
     def remote(self) -> bool:
         """Whether the server ran elsewhere, so that the host's counters are not of it."""
         return self.step.remote
+
+    @property
+    def log_events(self) -> Sequence[LogEvent]:
+        """What the server's log says of the step."""
+        end = self.done or self.failure
+        return () if end is None else end.log_events
+
+    @property
+    def turns(self) -> Turns | None:
+        """How the step was interleaved with other arms'; None: it was not."""
+        return None if self.done is None else self.done.turns
 
     @property
     def names_sessions(self) -> bool:
@@ -167,7 +179,7 @@ class Evidence:
         headline = self.step.headline
         if headline is not None and headline.work is not None:
             return float(headline.work)
-        return raw_files.number(self.end, "work")
+        return None if self.done is None or self.done.work is None else float(self.done.work)
 
     @cached_property
     def operations(self) -> float | None:
@@ -277,8 +289,8 @@ def read(folder: StepFolder) -> Evidence:
     step that ended well. What only lacks a part is shown without it, with a warning.
     """
     step = folder.step()
-    failed = folder.failed()
-    done = None if failed is not None else folder.done()
+    failure = folder.failed()
+    done = None if failure is not None else folder.done()
     lost = Damage(folder.path)
     if done is not None:
         job, load = _job(folder, step), load_events.whole(folder)
@@ -301,7 +313,8 @@ def read(folder: StepFolder) -> Evidence:
         host=host,
         before=before,
         after=after,
-        end=done or failed or {},
+        done=done,
+        failure=failure,
         owners=owners(host),
         histograms=times.response,
         services=times.service,

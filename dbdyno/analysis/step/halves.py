@@ -23,7 +23,7 @@ def halves(found: Evidence) -> tuple[Half, ...]:
     The second in which the swap came counts for the second half: a duet pauses at a whole second.
     """
     load = found.load
-    if "duet" not in (found.end.get("turns") or {}) or len(load.pauses) != 1:
+    if found.turns is None or found.turns.duet is None or len(load.pauses) != 1:
         return ()
     if load.open_ns is None or load.seconds is None:
         return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.analysis.step import (
     counters,
@@ -397,10 +397,7 @@ def checkpoint_overlap_s(
     Servers before PostgreSQL 15 do not log checkpoints unless told to. The log of a server
     elsewhere is not seen: one that was running all the time is in no counter.
     """
-    logged = any(
-        str(event["kind"]).startswith("checkpoint")
-        for event in evidence.end.get("log_events") or ()
-    )
+    logged = any(event.kind.startswith("checkpoint") for event in evidence.log_events)
     if evidence.load.seconds is None or evidence.remote or (counted != 0 and not logged):
         return None
     return overlap_s(spans, "checkpoint", evidence.load.seconds)
@@ -408,15 +405,16 @@ def checkpoint_overlap_s(
 
 def canary(evidence: Evidence) -> Metrics:
     """The idle machine: mean of the readings before and after the step."""
-    readings = evidence.end.get("canary") or {}
-
-    def mean(key: str) -> float | None:
-        values = [raw_files.number(readings, when, key) for when in ("before", "after")]
-        known = [value for value in values if value is not None]
-        return sum(known) / len(known) if known else None
-
+    canary = None if evidence.done is None else evidence.done.canary
+    both = [] if canary is None else [canary.before, canary.after]
+    known = [reading for reading in both if reading is not None]
     return {
-        "canary_cpu_us": mean("cpu_us"),
-        "canary_memory_ns": mean("memory_ns"),
-        "canary_fsync_us": mean("fsync_us_p50"),
+        "canary_cpu_us": mean([reading.cpu_us for reading in known]),
+        "canary_memory_ns": mean([reading.memory_ns for reading in known]),
+        "canary_fsync_us": mean([reading.fsync_us_p50 for reading in known]),
     }
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The mean; None of nothing."""
+    return sum(values) / len(values) if values else None

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import replace
 
 from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.model import Json, Link, Network
+from dbdyno.model import Link, Network
 from dbdyno.stats import amounts
-
-LINK = tuple(field.name for field in fields(Link))
-BYTES = ("sent_bytes", "received_bytes")
 
 
 def network(found: Evidence) -> Network | None:
     """What done.json has of it; None where the load was made beside the server."""
-    told = found.end.get("network")
-    if not told:
+    links = {} if found.done is None else found.done.network
+    if not links:
         return None
+    shared = found.turns is not None and found.turns.slice_s is not None
     return Network(
-        links={host: _link(one, shared=_shared(found)) for host, one in told.items()},
+        links={host: _link(link, shared=shared) for host, link in links.items()},
         seconds=found.load.lasted_s,
         operations=_operations(found),
     )
 
 
-def _shared(found: Evidence) -> bool:
-    """Whether other arms' load was made from the same hosts in between, in turns of their own."""
-    return "slice_s" in (found.end.get("turns") or {})
-
-
-def _link(told: Json, *, shared: bool) -> Link:
-    """A host's figures; of the bytes of several arms nobody knows whose they are.
+def _link(link: Link, *, shared: bool) -> Link:
+    """A host's figures; where arms took turns, nobody knows whose bytes they are.
 
     An interface that came up anew has counted from 0, so what it carried is not known.
     """
-    known = {name: told[name] for name in LINK}
-    lost = shared or any((known[name] or 0) < 0 for name in BYTES)
-    return Link(**known | dict.fromkeys(BYTES if lost else ()))
+    if shared or (link.sent_bytes or 0) < 0 or (link.received_bytes or 0) < 0:
+        return replace(link, sent_bytes=None, received_bytes=None)
+    return link
 
 
 def _operations(found: Evidence) -> int | None:

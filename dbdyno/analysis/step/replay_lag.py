@@ -21,7 +21,7 @@ def metrics(evidence: Evidence) -> dict[str, float | None]:
         "replay_lag_s_mean": math.fsum(seconds) / len(seconds) if seconds else None,
         "replay_lag_s_max": max(seconds, default=None),
         "replay_lag_mb_max": max(sizes) / MB if sizes else None,
-        "catch_up_s": raw_files.number(evidence.end, "catch_up_s"),
+        "catch_up_s": None if evidence.done is None else evidence.done.catch_up_s,
     }
 
 

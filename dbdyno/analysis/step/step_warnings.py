@@ -55,7 +55,7 @@ def warnings(
         *_ends(evidence, window.end_spread),
         *_uneven(evidence, roles.fairness, window.end_spread),
         *_checks(evidence),
-        *(str(text) for text in evidence.end.get("warnings") or ()),
+        *(() if evidence.done is None else evidence.done.warnings),
     )
 
 
@@ -263,10 +263,10 @@ def _errors(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable
         retried = metrics.get("retried")
         of = f", of {retried:,.0f} operations" if retried else ""
         yield f"retries: {retries:,.0f} statements were sent again{of}"
-    logged = [e for e in evidence.end.get("log_events") or () if e["kind"] == "error"]
+    logged = [event for event in evidence.log_events if event.kind == "error"]
     if logged:
         count = f"{len(logged)} errors, the first" if len(logged) > 1 else "an error"
-        yield f"the server's log has {count}: {logged[0]['text']}"
+        yield f"the server's log has {count}: {logged[0].text}"
 
 
 def _ends(evidence: Evidence, end_spread: float | None) -> Iterable[str]:
@@ -315,10 +315,10 @@ def common_rate(evidence: Evidence) -> tuple[float, int] | None:
 
 def _checks(evidence: Evidence) -> Iterable[str]:
     """Affected rows and whatever else was checked after the step."""
-    for check in evidence.end.get("checks") or ():
-        if check["ok"]:
+    for check in () if evidence.done is None else evidence.done.checks:
+        if check.ok:
             continue
-        what, expected, actual = check["what"], check["expected"], check["actual"]
+        what, expected, actual = check.what, check.expected, check.actual
         if isinstance(expected, int) and isinstance(actual, int) and actual < expected:
             yield f"fewer than expected: {what}: {actual:,} of {expected:,}"
         else:

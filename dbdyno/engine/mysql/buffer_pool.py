@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 
 from dbdyno.engine.interface import WARM_S_MAX, Execute
-from dbdyno.model import Json
 from dbdyno.model.error import ServerError
+from dbdyno.model.step_files import Warmed
 
 INDEXES = """
 SELECT s.TABLE_NAME, s.INDEX_NAME, MAX(s.INDEX_TYPE)
@@ -38,8 +38,8 @@ LOOK_EVERY_S = 0.1
 STATEMENT_S_MAX = 60.0
 
 
-def warm(execute: Execute) -> Json:
-    """Reads every index of every table of the database; returns `warm` of done.json.
+def warm(execute: Execute) -> Warmed:
+    """Reads every index of every table of the database.
 
     `bytes` are InnoDB's own estimate. Raises ServerError.
     """
@@ -55,13 +55,13 @@ def warm(execute: Execute) -> Json:
             continue
         execute(scan(str(table), str(index)), limit_s=WARM_S_MAX)
     ((size,),) = execute(SIZES, limit_s=WARM_S_MAX)
-    return {
-        "how": "scan",
-        "seconds": time.monotonic() - begun_s,
-        "relations": len(heaps) + len(indexes) - len(left_out),
-        "bytes": int(size),
-        "left_out": left_out,
-    }
+    return Warmed(
+        how="scan",
+        seconds=time.monotonic() - begun_s,
+        relations=len(heaps) + len(indexes) - len(left_out),
+        bytes=int(size),
+        left_out=left_out,
+    )
 
 
 def scan(table: str, index: str) -> str:

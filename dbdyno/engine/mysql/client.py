@@ -22,6 +22,7 @@ from dbdyno.engine.snapshot import Subject
 from dbdyno.engine.wait_sampler import WaitSampler
 from dbdyno.model import Address, Json, Observe
 from dbdyno.model.engine import Capability
+from dbdyno.model.step_files import Warmed
 
 SQL = TableSql(
     rows="SELECT table_rows FROM information_schema.tables "
@@ -65,7 +66,7 @@ class MysqlClient:
         """The capabilities of the engine, which each of its servers has."""
         return True
 
-    def warm_up(self, how: str | Sequence[str], execute: Execute) -> Json:
+    def warm_up(self, how: str | Sequence[str], execute: Execute) -> Warmed:
         """Reads all indexes; `warm` of done.json. Raises ServerError."""
         return buffer_pool.warm(execute)
 

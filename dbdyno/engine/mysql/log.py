@@ -13,8 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from dbdyno.engine.log import UNSAID
-from dbdyno.model import Json
+from dbdyno.model.step_files import LogEvent
 
 LINE = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:T| {1,2})(\d{1,2}):(\d\d):(\d\d)(?:\.(\d{3})\d*)?Z? +(\d+) "
@@ -102,22 +104,22 @@ def record(head: re.Match[str], texts: list[str]) -> Record:
     return Record(unix_ms, head[7], "\n".join(texts).strip())
 
 
-def events(lines: Iterable[str]) -> list[Json]:
+def events(lines: Iterable[str]) -> list[LogEvent]:
     """The events of docs/results.md (done.json) in log lines, in order."""
-    found: list[Json] = []
+    kept: list[LogEvent] = []
     more = 0
     for message in records(lines):
         kind = kind_of(message)
         if kind is None:
             continue
-        if len(found) >= ERRORS_MAX:
+        if len(kept) >= ERRORS_MAX:
             more += 1
             continue
         text = message.text[:TEXT_LENGTH_MAX]
-        found.append({"unix_ms": message.unix_ms, "kind": kind, "text": text, "duration_s": None})
+        kept.append(LogEvent(unix_ms=message.unix_ms, kind=kind, text=text))
     if more:
-        found[-1]["text"] += f"\n(and {more} more messages)"
-    return found
+        kept[-1] = replace(kept[-1], text=f"{kept[-1].text}\n(and {more} more messages)")
+    return kept
 
 
 def kind_of(message: Record) -> str | None:

@@ -26,6 +26,7 @@ from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability
 from dbdyno.model.error import ServerError
+from dbdyno.model.step_files import LogEvent
 
 USER = "dyno"
 INCIDENTAL = frozenset(
@@ -204,7 +205,7 @@ class MysqlServer(LocalServer):
         """None: no thread's name tells whose work it does."""
         return {}
 
-    def log_events(self, since: int) -> list[Json]:
+    def log_events(self, since: int) -> list[LogEvent]:
         """The events of the log (docs/results.md, done.json) from the position `since` on."""
         return log.events(files.read(self._home.log_path, since))
 

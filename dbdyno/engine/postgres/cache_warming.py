@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dbdyno.engine.interface import WARM_S_MAX, Execute
-from dbdyno.model import Json
 from dbdyno.model.error import ServerError
+from dbdyno.model.step_files import Resident, Warmed
 
 EXTENSION = "pg_prewarm"
 
@@ -56,28 +56,25 @@ BY_INDEX = (
 """Settings of the session that leave the planner one way (9.6 has no incremental sort)."""
 
 
-def warm(how: str | Sequence[str], execute: Execute) -> Json:
-    """Reads all tables and indexes, or these relations; returns `warm` of done.json.
-
-    Raises ServerError.
-    """
+def warm(how: str | Sequence[str], execute: Execute) -> Warmed:
+    """Reads all tables and indexes, or these relations. Raises ServerError."""
     begun_s = time.monotonic()
     if not isinstance(how, str):
-        return warm_named(how, execute) | {"seconds": time.monotonic() - begun_s}
+        return warm_named(how, execute, begun_s)
     if how == "prewarm":
         execute(f"CREATE EXTENSION IF NOT EXISTS {EXTENSION}", limit_s=WARM_S_MAX)
     relations = execute(RELATIONS, limit_s=WARM_S_MAX)
     left_out = prewarm(relations, execute) if how == "prewarm" else scan(relations, execute)
-    return {
-        "how": how,
-        "seconds": time.monotonic() - begun_s,
-        "relations": len(relations) - len(left_out),
-        "bytes": sum(size for _, name, _, size in relations if name not in left_out),
-        "left_out": left_out,
-    }
+    return Warmed(
+        how=how,
+        seconds=time.monotonic() - begun_s,
+        relations=len(relations) - len(left_out),
+        bytes=sum(size for _, name, _, size in relations if name not in left_out),
+        left_out=left_out,
+    )
 
 
-def warm_named(names: Sequence[str], execute: Execute) -> Json:
+def warm_named(names: Sequence[str], execute: Execute, begun_s: float) -> Warmed:
     """Reads these relations in their order, and says what of each is in shared_buffers then.
 
     Pages that do not fit displace earlier ones, so that the last ones stay.
@@ -91,16 +88,17 @@ def warm_named(names: Sequence[str], execute: Execute) -> Json:
     prewarm(relations, execute)
     oids = ", ".join(str(oid) for oid, *_ in relations)
     resident = dict(execute(RESIDENT.format(oids=oids), limit_s=WARM_S_MAX))
-    return {
-        "how": "prewarm",
-        "relations": len(relations),
-        "bytes": sum(size for *_, size in relations),
-        "left_out": [],
-        "resident": [
-            {"name": name, "bytes": size, "resident_bytes": int(resident[oid])}
+    return Warmed(
+        how="prewarm",
+        seconds=time.monotonic() - begun_s,
+        relations=len(relations),
+        bytes=sum(size for *_, size in relations),
+        left_out=(),
+        resident=[
+            Resident(name=name, bytes=size, resident_bytes=int(resident[oid]))
             for oid, name, _, size in relations
         ],
-    }
+    )
 
 
 def prewarm(relations: list[tuple[Any, ...]], execute: Execute) -> list[str]:

@@ -21,6 +21,7 @@ from dbdyno.engine.snapshot import Subject
 from dbdyno.engine.wait_sampler import WaitSampler
 from dbdyno.model import Address, Json, Observe
 from dbdyno.model.engine import Capability
+from dbdyno.model.step_files import Warmed
 
 SQL = TableSql(
     rows="SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass('{table}')",
@@ -65,7 +66,7 @@ class PostgresClient:
         extension = cache_warming.EXTENSION
         return bool(execute(f"SELECT 1 FROM pg_available_extensions WHERE name = '{extension}'"))
 
-    def warm_up(self, how: str | Sequence[str], execute: Execute) -> Json:
+    def warm_up(self, how: str | Sequence[str], execute: Execute) -> Warmed:
         """Reads all tables and indexes, or these; `warm` of done.json. Raises ServerError."""
         return cache_warming.warm(how, execute)
 

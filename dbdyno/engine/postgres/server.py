@@ -36,6 +36,7 @@ from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability
 from dbdyno.model.error import ServerError
+from dbdyno.model.step_files import LogEvent
 
 INCIDENTAL = frozenset({"port", "max_connections", "max_wal_size", "min_wal_size"})
 """Settings that differ between two plans of the same arm without changing what its data are."""
@@ -249,7 +250,7 @@ class PostgresServer(LocalServer):
         """Parallel worker -> the backend that leads it, of those that `processes` told last."""
         return dict(self._leaders)
 
-    def log_events(self, since: int) -> list[Json]:
+    def log_events(self, since: int) -> list[LogEvent]:
         """The events of the log (docs/results.md, done.json) from the position `since` on."""
         return log.step_events(self._home.log_path, since)
 

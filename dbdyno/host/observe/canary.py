@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from dbdyno.model import Json
+import msgspec
+
 from dbdyno.model.error import GeneratorError, LabDied
+from dbdyno.model.step_files import CanaryReading
 
 LIMIT_S = 30.0
 """The canary takes about 0.3 s; a machine on which it takes this long is broken."""
-KEYS = ("cpu_us", "memory_ns", "fsync_us_p50", "fsync_us_max")
-DEVICE_KEYS = ("bytes", "write_mbps", "read_mbps")
 DEVICE_BYTES_PER_S_MIN = 5 << 20
 """A device that writes or reads less is waited for no longer."""
 
 
-def run(directory: Path, loadgen: Path, device_bytes: int = 0) -> Json:
+def run(directory: Path, loadgen: Path, device_bytes: int = 0) -> CanaryReading:
     """Runs `loadgen canary --dir directory` and returns what it measured (contract/README.md).
 
     `device_bytes`: also what the device does with a file so large, under `device`. Raises LabDied
@@ -51,20 +48,15 @@ def run(directory: Path, loadgen: Path, device_bytes: int = 0) -> Json:
     return reading(ended.stdout, shown, device=device_bytes > 0)
 
 
-def reading(text: str, shown: str, *, device: bool = False) -> Json:
+def reading(text: str, shown: str, *, device: bool = False) -> CanaryReading:
     """Parses the canary's line; raises GeneratorError where it is not as agreed."""
     try:
-        found = json.loads(text)
+        said = msgspec.json.decode(text, type=CanaryReading)
     except ValueError:
-        found = None
-    if not _has(found, KEYS) or (device and not _has(found.get("device"), DEVICE_KEYS)):
+        said = None
+    if said is None or (device and said.device is None):
         raise GeneratorError(
             f"`{shown}` printed {text.strip()[:200]!r}, not the numbers agreed: "
             "dyno and dyno-loadgen must be of one version, reinstall"
         )
-    return dict(found)
-
-
-def _has(found: Any, keys: Iterable[str]) -> bool:
-    """Whether it is an object with a number under each of these keys."""
-    return isinstance(found, dict) and all(isinstance(found.get(key), int | float) for key in keys)
+    return said

@@ -19,6 +19,7 @@ from dbdyno.engine.interface import HostSampler
 from dbdyno.model import Json, Observe, Plan, Step
 from dbdyno.model.error import GeneratorError, LabDied
 from dbdyno.model.events import AnyEvent, Told
+from dbdyno.model.step_files import DeviceReading, Rest, Turns
 from dbdyno.run.hooks import Hooks
 
 END_TIMEOUT_S = 30.0
@@ -40,17 +41,17 @@ class Bench:
     seed: int
     threads: int | None  # of the generator; None: its own default
     spin: bool = False  # whether its threads look for answers before they sleep
-    switch: Json | None  # what was waited for before this arm's server started
+    switch: Rest | None  # what was waited for before this arm's server started
     warm: str | None = None  # how caches are warmed before the step: it is the first after a start
     checkpoint: bool = False  # whether the step begins with a checkpoint
     data_path: Path | None = None  # on the device that has to rest after it
-    turns: Json | None = None  # how the step is interleaved with other arms'; None: it is not
+    turns: Turns | None = None  # how the step is interleaved with other arms'; None: it is not
     observe: Observe = field(default_factory=Observe)  # of the server while the window is open
     cpus: str | None = None  # the processors of the generator; None: all
     generators: Generators | None = None  # on other hosts; None: the load is made here
     hooks: Hooks | None = None  # what the plan wants before and after the step
     build: Path | None = None  # the folder of the arm's build; None: the lab does not make it
-    device: Json | None = None  # what its device did in the run's last such reading, if any was
+    device: DeviceReading | None = None  # the run's last such reading, if any
 
 
 class Driver(Protocol):

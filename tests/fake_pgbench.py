@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from msgspec import convert
+
 from dbdyno.model import Json
+from dbdyno.model.job import Job
 
 SCRIPT = """
 import os, signal, sys, time
@@ -44,22 +47,28 @@ def job(
     seconds: float = 0.5,
     limit_s: float = 20.0,
     major: int = 16,
-) -> Json:
+) -> Job:
     """A job whose pgbench is this one, without a server behind."""
     program = folder / "pgbench.py"
     program.write_text(SCRIPT.format(end=end, each=each, status=status))
-    return {
+    return convert(
+        {
         "workload": str(folder / "mine.toml"), "step": "select", "program": "pgbench",
         "version": f"{major}.3", "major": major, "command": ["python3", "-u", str(program)],
         "environment": {}, "limit_s": limit_s, "clients": 2, "threads": 1, "session": "none",
         "engine": "postgres", "server": None,
-        "roles": [{"name": "pgbench", "per": "client", "connections": 1}],
+        "roles": [
+            {"name": "pgbench", "per": "client", "connections": 1,
+             "pace": {"kind": "closed"}},
+        ],
         "stop": {"seconds": seconds, "warmup_s": 0.1},
         "pgbench": {
             "program": "newest", "protocol": "simple", "options": ["-C"],
             "scripts": [{"name": "select-only", "builtin": True, "weight": 1}],
         },
-    }  # fmt: skip
+        },
+        Job,
+    )  # fmt: skip
 
 
 def copied(of: Json) -> Json:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dbdyno.model import Json
+from msgspec import convert
+
+from dbdyno.model.job import Job
 
 SCRIPT = """
 import os, sys, time
@@ -54,19 +56,25 @@ def job(
     status: int = 0,
     limit_s: float = 20.0,
     options: tuple[str, ...] = (),
-) -> Json:
+) -> Job:
     """A job whose sysbench is this one, without a server behind."""
     program = folder / "sysbench.py"
     program.write_text(SCRIPT.format(begin=begin, middle=middle, end=end, status=status))
     command = ["python3", "-u", str(program), *options, "oltp_point_select", "run"]
-    return {
+    return convert(
+        {
         "workload": str(folder / "mine.toml"), "step": "points", "program": "sysbench",
         "version": "1.0.20", "command": command, "folder": str(folder),
         "environment": {}, "limit_s": limit_s, "clients": 1, "session": "none",
         "engine": "mysql", "server": None,
-        "roles": [{"name": "sysbench", "per": "step", "connections": 2}],
+        "roles": [
+            {"name": "sysbench", "per": "step", "connections": 2,
+             "pace": {"kind": "closed"}},
+        ],
         "stop": {"seconds": 2, "warmup_s": 1},
         "sysbench": {
             "program": "sysbench", "script": "oltp_point_select", "options": list(options)
         },
-    }  # fmt: skip
+        },
+        Job,
+    )  # fmt: skip

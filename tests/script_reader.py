@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+from msgspec import convert
+
 from dbdyno.model import Json, engine
+from dbdyno.model.job import Job
+from dbdyno.model.job.programs import Initial, Program
+from dbdyno.model.job.statements import Protocol, Statement
 from dbdyno.workload.script import Script, Scripts, Source
 from dbdyno.workload.script.expression import Node, parse
 
@@ -36,17 +42,20 @@ class Compiled:
 
 def compiled(
     text: str,
-    protocol: str = "simple",
+    protocol: Protocol = "simple",
     to: str = "postgres",
     given: Mapping[str, Json] | None = None,
 ) -> Compiled:
     """The script of one step."""
     script = Script.of("mix.sql", Source("mix.sql", text), protocol)
-    known = {"scale": {"integer": 1}, **(given or {})}
+    known = convert({"scale": {"integer": 1}, **(given or {})}, dict[str, Initial])
     scripts = Scripts([script], known, engine.of(to))
-    statements: list[Json] = []
+    statements: list[Statement] = []
     code = scripts.program(script, statements)
-    return Compiled(code, statements, scripts.json(), scripts.explain)
+    program = Program("mix.sql", tuple(code))
+    job = Job(clients=1, statements=tuple(statements), programs=(program,))
+    plain = msgspec.json.decode(msgspec.json.encode(scripts.computed(job)))
+    return Compiled(plain["programs"][0]["code"], plain["statements"], plain, scripts.explain)
 
 
 def tree(text: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from dbdyno.model import Json
 from dbdyno.model.events import AnyEvent
+from dbdyno.model.job import Job
 from dbdyno.run.driver.interface import Clock, Keep, Seat
 from dbdyno.run.driver.loadgen import Generator, Loadgen
 from dbdyno.run.driver.spread import Spread
@@ -48,7 +49,7 @@ def seat(
     offset_ns: int = 0,
     late_ns: int = 0,
     here: bool = False,
-    change: Callable[[Json], Json] = lambda job: job,
+    change: Callable[[Job], Job] = lambda job: job,
     started: list[Any] | None = None,
     lines: dict[str, list[str]] | None = None,
 ) -> Seat:
@@ -56,7 +57,7 @@ def seat(
     what it writes.
     """
 
-    def start(job: Json, keep: Keep, cpus: str | None) -> Generator:
+    def start(job: Job, keep: Keep, cpus: str | None) -> Generator:
         hear = keep if lines is None else lines.setdefault(name, []).append
         running = Elsewhere(change(job), hear, cpus=cpus)
         running.offset_ns, running.late_ns = offset_ns, late_ns
@@ -70,7 +71,7 @@ def seat(
 def shared_by(seats: list[Seat], monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on dyno-loadgen's load is made on these seats."""
 
-    def start(_: Loadgen, job: Json, keep: Keep, cpus: str | None) -> Spread:
+    def start(_: Loadgen, job: Job, keep: Keep, cpus: str | None) -> Spread:
         return Spread(job, seats, keep, cpus)
 
     monkeypatch.setattr(Loadgen, "start", start)

@@ -16,16 +16,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec import structs
 
 from dbdyno.engine import LabServer, Place, access
 from dbdyno.engine.arm_server import provide
 from dbdyno.engine.golden_copy import Origin
-from dbdyno.engine.interface import job_part
 from dbdyno.host import process, program
-from dbdyno.model import Arm, Json
+from dbdyno.model import Arm
 from dbdyno.model.error import PlanError
-from dbdyno.run.check.reached import job as one_statement
+from dbdyno.model.job.endpoint import Endpoint
+from dbdyno.run.check.reached import one_statement
+from dbdyno.run.driver.loadgen import addressed
 from mysql_place import ENGINES, an_arm
 from server_place import a_place, builds, ends, started
 
@@ -45,7 +48,6 @@ REFUSED = {"postgres": "no pg_hba.conf entry", "mysql": "is not allowed to conne
 UNENCRYPTED = {"postgres": "no pg_hba.conf entry", "mysql": "Access denied|exposes it"}
 """MySQL first asks for the password, which the generator does not send as it is."""
 BAD_PASSWORD = {"postgres": "password authentication failed", "mysql": "Access denied"}
-NOBODY: Json = {"roles": []}
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class Reached:
         self,
         client: int | None = 0,
         *,
-        at: Json | None = None,
+        at: Endpoint | None = None,
         tls: bool = True,
         password: str | None = None,
     ) -> str | None:
@@ -105,12 +107,14 @@ class Reached:
         `at`: a job's `server`, in place of the server's own.
         """
         secrets = self.server.entrance.secrets()
-        part = job_part(self.server, NOBODY)
-        place = (at or part["server"]) | ({} if tls else {"tls": None})
+        job = addressed(self.server, one_statement())
+        place = at or job.server
+        assert isinstance(place, Endpoint)
+        place = place if tls else structs.replace(place, tls=None)
         there = [] if client is None else ["ip", "netns", "exec", [*self.networks.clients][client]]
         done = subprocess.run(
             [*there, program.find("dyno-loadgen")],
-            input=json.dumps(one_statement(part | {"server": place}) | {"autostart": True}),
+            input=msgspec.json.encode(structs.replace(job, server=place, autostart=True)).decode(),
             capture_output=True,
             text=True,
             check=False,
@@ -119,12 +123,14 @@ class Reached:
         last = json.loads(done.stdout.splitlines()[-1])
         return None if last["status"] == "ok" else str(last["reason"])
 
-    def places(self) -> list[Json]:
+    def places(self) -> list[Endpoint]:
         """Where load can connect: the server, and its standbys."""
         names = [] if self.server.standbys is None else list(self.server.standbys.addresses())
-        roles = [{"name": name, "endpoint": name} for name in names]
-        part = job_part(self.server, {"roles": roles})
-        return [part["server"], *part.get("endpoints", {}).values()]
+        (role,) = one_statement().roles
+        roles = tuple(structs.replace(role, name=name, endpoint=name) for name in names)
+        job = addressed(self.server, structs.replace(one_statement(), roles=roles))
+        assert isinstance(job.server, Endpoint)
+        return [job.server, *job.endpoints.values()]
 
     def of_family(self, words: dict[str, str]) -> str:
         return words[FAMILIES[self.server.engine]]

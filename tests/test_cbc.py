@@ -10,6 +10,7 @@ import pytest
 from dbdyno import workload
 from dbdyno.model import Json, Step
 from dbdyno.model.error import WorkloadError
+from workload_reader import job_of
 
 COLLECTOR = (
     *("create-table", "vacuum", "create-index", "select-u1", "select-c1", "select-r"),
@@ -28,9 +29,9 @@ def sent(step: Step) -> list[str]:
     """The texts that a step's programs send, in their order."""
     texts: Mapping[int, str] = {
         number: "".join(statement["pieces"])
-        for number, statement in enumerate(step.job["statements"])
+        for number, statement in enumerate(job_of(step)["statements"])
     }
-    programs: list[Json] = step.job["programs"]
+    programs: list[Json] = job_of(step)["programs"]
     return [texts[number] for one in programs for _, number in one["code"]]
 
 
@@ -38,7 +39,7 @@ def test_the_collector_sends_each_statement_once_over_one_connection_in_order() 
     steps = made()
     assert tuple(steps) == COLLECTOR
     for step in steps.values():
-        (role,) = step.job["roles"]
+        (role,) = job_of(step)["roles"]
         assert (role["per"], role["connections"]) == ("step", 1)
         assert role["stop"]["operations"] == 1
         assert step.headline is not None
@@ -92,13 +93,13 @@ def test_the_pgbench_edition_has_every_number_of_clients_and_no_explain() -> Non
     ]
     assert not any("EXPLAIN" in text for step in steps.values() for text in sent(step))
     timed = steps["t04-selectr@clients=4"]
-    assert timed.job["roles"][0]["connections"] == 4
-    assert timed.job["stop"]["seconds"] == 7
+    assert job_of(timed)["roles"][0]["connections"] == 4
+    assert job_of(timed)["stop"]["seconds"] == 7
     assert timed.headline is not None
     assert timed.headline.metric == "qps"
     usual = made("clients")
     assert len(usual) == 22
-    assert {step.job["stop"]["seconds"] for step in usual.values()} == {None, 120}
+    assert {job_of(step)["stop"]["seconds"] for step in usual.values()} == {None, 120}
 
 
 @pytest.mark.parametrize("chosen", ["clients", "write"])

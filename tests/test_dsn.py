@@ -8,7 +8,7 @@ from dbdyno import plan
 from dbdyno.engine import dsn
 from dbdyno.model import Address, Arm
 from dbdyno.model.error import PlanError
-from dbdyno.model.job import password_json
+from dbdyno.model.job.endpoint import Endpoint, PasswordPlace
 
 PLAN = """
 [arms.a]
@@ -63,8 +63,9 @@ def test_a_password_may_be_exposed_only_where_the_plan_says_so():
         arm = f'dsn = "postgresql://u@h/d"\npassword = {{ env = "X"{more} }}'
         place = plan.parse(PLAN.format(arm=arm, use=""), None).arms[0].password
         assert place is not None and place.insecure is insecure
-        written = {"env": "X", "insecure": True} if insecure else {"env": "X"}
-        assert password_json(place) == written
+        told = Endpoint.of(Address(host="h", port=1, user="u", database="d", password=place))
+        assert told.password == PasswordPlace(env="X", insecure=insecure)
+        assert told.address.password == place
 
 
 def test_mysqls_names_of_tls_mean_what_libpqs_do():

@@ -24,6 +24,7 @@ from dbdyno.model.host_facts import Cpu, DuetAcceptance, HostFacts
 from dbdyno.model.verdict import Aims
 from dbdyno.plan import calibration
 from dbdyno.run import duet as running
+from workload_reader import job_of
 
 PLAN = """
 name = "duo"
@@ -197,8 +198,8 @@ def test_a_solo_turn_is_shorter_and_has_a_folder_of_its_own(tmp_path: Path) -> N
     step = plan.workload.expand(loaded, of.workloads[0].parameters, "postgres")[1]
     alone = running.solo(step)
     assert (alone.name, alone.solo, alone.ordinal) == ("one.solo", True, step.ordinal)
-    assert alone.job["stop"]["seconds"] == 5
-    assert step.job["stop"]["seconds"] == 10
+    assert job_of(alone)["stop"]["seconds"] == 5
+    assert job_of(step)["stop"]["seconds"] == 10
     assert [block for block in range(1, 10) if running.has_solos(block)] == [3, 6, 9]
 
 

@@ -6,15 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from dbdyno import plan
 from dbdyno.engine.external import ExternalServer
-from dbdyno.engine.interface import job_part
 from dbdyno.engine.postgres.client import PostgresClient
 from dbdyno.engine.postgres.settings import for_standby
 from dbdyno.model import Arm, Plan
 from dbdyno.model.error import PlanError, ServerError
+from dbdyno.model.job import Job
+from dbdyno.model.job.endpoint import Endpoint
+from dbdyno.model.job.role import Closed, Role
 from dbdyno.run.check import preflight
+from dbdyno.run.driver.loadgen import addressed
 
 REPLICA = """
 [[workloads]]
@@ -108,16 +112,16 @@ def test_a_role_goes_to_the_endpoint_beside_a_dsn_and_nowhere_else() -> None:
         endpoints={"reader": "postgresql://u@reader:6000/d"},
     )
     server = ExternalServer(arm, PostgresClient("postgres"))
-    job = {"roles": [{"name": "w"}, {"name": "r", "endpoint": "reader"}]}
-    part = job_part(server, job)
-    assert part["server"]["host"] == "primary"
-    assert (part["endpoints"]["reader"]["host"], part["endpoints"]["reader"]["port"]) == (
-        "reader", 6000,
-    )  # fmt: skip
-    assert "endpoints" not in job_part(server, {"roles": [{"name": "w"}]})
-    missing = {"roles": [{"name": "r", "endpoint": "standby"}]}
+    writes = Role(name="w", per="step", connections=1, pace=Closed())
+    reads = structs.replace(writes, name="r", endpoint="reader")
+    job = addressed(server, Job(clients=1, roles=(writes, reads)))
+    assert isinstance(job.server, Endpoint)
+    assert job.server.host == "primary"
+    assert (job.endpoints["reader"].host, job.endpoints["reader"].port) == ("reader", 6000)
+    assert addressed(server, Job(clients=1, roles=(writes,))).endpoints == {}
+    missing = Job(clients=1, roles=(structs.replace(reads, endpoint="standby"),))
     with pytest.raises(ServerError, match="role `r` connects to `standby`, which has not joined"):
-        job_part(server, missing)
+        addressed(server, missing)
 
 
 def test_a_preset_that_rules_standbys_out_is_departed_from_and_says_so() -> None:

@@ -10,7 +10,7 @@ import pytest
 from dbdyno.analysis.compare import step_pairs
 from dbdyno.analysis.compare.conclusions import Concluded
 from dbdyno.analysis.step import generator_limit, raw_files
-from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.evidence import NO_JOB, Evidence
 from dbdyno.model import Fairness, Headline, StepComparison, StepRun
 from dbdyno.model.metric.primary import called
 from dbdyno.model.step_files import StepDone, StepRecord
@@ -58,7 +58,7 @@ def test_what_a_step_in_seconds_costs_is_by_its_statements_also_where_rows_are_i
     headline = Headline(metric="seconds", role="index", count="rows", work_query="SELECT 5")
     step = StepRecord(workload="w", ordinal=1, name="index", measured=True, headline=headline)
     evidence = Evidence(
-        step=step, job={}, load=raw_files.load([]),
+        step=step, job=NO_JOB, load=raw_files.load([]),
         host=raw_files.Host(readings=()), before=None, after=None,
         done=StepDone(status="ok", work=5), failure=None, owners={}, histograms={}, services={},
     )  # fmt: skip

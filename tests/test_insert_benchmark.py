@@ -11,7 +11,7 @@ import pytest
 
 from dbdyno import workload
 from dbdyno.model import Headline, Json, Sla, Step
-from workload_reader import role, sql
+from workload_reader import job_of, role, sql
 
 ROOT = Path(__file__).parent.parent
 
@@ -36,7 +36,7 @@ WITHOUT = {"seed", "server", "fake", "autostart", "threads", "trace", "capture"}
 def test_the_jobs_have_the_form_of_the_contracts_examples(name: str) -> None:
     """The example of each step and the job made for it differ in names and sizes at most."""
     theirs = json.loads((ROOT / "contract" / f"job-{name}.json").read_text())
-    ours = insert_benchmark({"clients": theirs["clients"]})[name].job
+    ours = job_of(insert_benchmark({"clients": theirs["clients"]})[name])
     assert set(theirs) - set(ours) == {"seed", "server", "fake", "autostart"}
     assert without_names(ours) == without_names(theirs)
 
@@ -117,7 +117,7 @@ def test_writes_are_literals_and_queries_are_prepared_by_sql() -> None:
     protocols = {
         one["name"]: (one["protocol"], one["types"])
         for name in ("l.x", "qr100", "qp100")
-        for one in made[name].job["statements"]
+        for one in job_of(made[name])["statements"]
     }
     assert protocols["insert"] == ("simple", [])
     assert protocols["delete"] == ("simple", [])
@@ -134,8 +134,8 @@ def test_l_x_inserts_one_statement_and_creates_three_indexes() -> None:
         assert role(step, "index")["stop"] == {"operations": 1}
         assert step.headline is not None
         assert step.headline.work == clients * (1_000_000 + 100)
-    (program,) = step.job["programs"]
-    names = [step.job["statements"][number]["name"] for _, number in program["code"]]
+    (program,) = job_of(step)["programs"]
+    names = [job_of(step)["statements"][number]["name"] for _, number in program["code"]]
     assert names == ["insert", "create_market", "create_register", "create_pdc"]
     assert sql(step, "create_market") == (
         "CREATE INDEX <pi>_marketsegment ON <pi> (productid,customerid,price)"
@@ -158,17 +158,17 @@ def test_read_write_steps_have_a_burst_a_tied_delete_and_closed_queries(
     rate: int, per_s: float, operations: int
 ) -> None:
     step = insert_benchmark({"clients": 3})[f"qr{rate}"]
-    assert [one["name"] for one in step.job["roles"]] == ["insert", "delete", "query"]
-    assert {one["per"] for one in step.job["roles"]} == {"client"}
-    assert {one["connections"] for one in step.job["roles"]} == {1}
-    assert {one["table"]["by"] for one in step.job["roles"]} == {"own"}
+    assert [one["name"] for one in job_of(step)["roles"]] == ["insert", "delete", "query"]
+    assert {one["per"] for one in job_of(step)["roles"]} == {"client"}
+    assert {one["connections"] for one in job_of(step)["roles"]} == {1}
+    assert {one["table"]["by"] for one in job_of(step)["roles"]} == {"own"}
     insert = role(step, "insert")
     assert insert["pace"] == {"kind": "rate", "arrivals": "burst", "per_s": per_s}
     assert insert["stop"] == {"operations": operations}
     assert role(step, "delete")["pace"] == {"kind": "tied", "to": "insert", "lead": 8}
     assert role(step, "query")["pace"] == {"kind": "closed"}
     assert [one["weight"] for one in role(step, "query")["choose"]] == [1, 1, 1]
-    assert step.job["stop"]["roles"] == ["insert"]
+    assert job_of(step)["stop"]["roles"] == ["insert"]
     assert step.nominal_s == 1800
     assert step.roles == {"insert": "insert", "delete": "delete", "query": "query"}
 
@@ -177,27 +177,27 @@ def test_a_rate_below_the_rows_per_commit_makes_smaller_statements() -> None:
     """The published client reduces rows per commit to the rate: one statement a second."""
     step = insert_benchmark({"rates": [10], "seconds": 60})["qp10"]
     assert sql(step, "insert").startswith("INSERT INTO <pi>")
-    assert {one["rows"] for one in step.job["statements"]} == {10}
+    assert {one["rows"] for one in job_of(step)["statements"]} == {10}
     assert role(step, "insert")["pace"]["per_s"] == 1.0
     assert role(step, "insert")["stop"] == {"operations": 60}
-    assert step.job["cursors"][0]["advance"] == 10
+    assert job_of(step)["cursors"][0]["advance"] == 10
 
 
 def test_the_tail_is_read_again_after_1000_deletes_and_the_head_after_100_queries() -> None:
     """A cursor is read before operation n when *more than* resync_every have gone since."""
-    tail, head = insert_benchmark()["qp100"].job["cursors"]
+    tail, head = job_of(insert_benchmark()["qp100"])["cursors"]
     assert (tail["name"], tail["advance"], tail["resync_every"]) == ("tail", 50, 1000)
     assert (head["name"], head["advance"], head["resync_every"]) == ("head", 0, 99)
-    names = [one["name"] for one in insert_benchmark()["qp100"].job["statements"]]
+    names = [one["name"] for one in job_of(insert_benchmark()["qp100"])["statements"]]
     assert (names[tail["on"]], names[head["on"]]) == ("delete", "points")
     readings = [n for n in range(301) if n % (head["resync_every"] + 1) == 0]
     assert readings == [0, 100, 200, 300]
-    (only,) = insert_benchmark()["qr100"].job["cursors"]
+    (only,) = job_of(insert_benchmark()["qr100"])["cursors"]
     assert only["name"] == "tail"
 
 
 def test_the_values_are_the_published_ones() -> None:
-    values = {one["name"]: one for one in insert_benchmark()["qp100"].job["values"]}
+    values = {one["name"]: one for one in job_of(insert_benchmark()["qp100"])["values"]}
     assert values["cashregister"]["uniform"] == [0, 999]
     assert values["customer"]["uniform"] == [0, 99_999]
     assert values["product"]["uniform"] == [0, 9_999]
@@ -219,7 +219,7 @@ def test_the_wait_is_the_published_one(clients: int, rows: int, wait_s: float) -
 
 def test_cleanup_vacuums_all_tables_at_once_and_then_checkpoints() -> None:
     step = insert_benchmark({"clients": 3})["cleanup"]
-    vacuum, checkpoint = step.job["roles"]
+    vacuum, checkpoint = job_of(step)["roles"]
     assert (vacuum["name"], vacuum["connections"], vacuum["stop"]) == (
         "vacuum",
         3,
@@ -231,9 +231,9 @@ def test_cleanup_vacuums_all_tables_at_once_and_then_checkpoints() -> None:
         ["vacuum"],
         None,
     )
-    assert step.job["stop"]["roles"] == ["vacuum", "checkpoint"]
+    assert job_of(step)["stop"]["roles"] == ["vacuum", "checkpoint"]
     assert sql(step, "checkpoint") == "CHECKPOINT"
-    assert (step.job["trace"], step.job["capture"]) == (True, ["notices"])
+    assert (job_of(step)["trace"], job_of(step)["capture"]) == (True, ["notices"])
     assert step.explain == {}
 
 
@@ -261,7 +261,7 @@ def test_a_fast_fill_takes_the_place_of_the_load_and_is_not_shown_as_it() -> Non
     assert (fill.name, fill.measured, fill.headline) == ("fill", False, None)
     assert [step.name for step in others][:2] == ["l.x", "l.i1"]
     assert fill.setup[-1] == "ALTER TABLE pi2 DROP CONSTRAINT pi2_pkey"
-    (made,) = fill.job["fills"]
+    (made,) = job_of(fill)["fills"]
     assert made["rows"] == 1100, "whole statements, as in l.i0"
     assert "SELECT setval('{t}_transactionid_seq', 2000)" in made["after"]
     types = {column["name"]: column["type"] for column in made["columns"]}
@@ -273,7 +273,7 @@ def test_a_fast_fill_takes_the_place_of_the_load_and_is_not_shown_as_it() -> Non
 
 
 def test_the_fake_engine_takes_the_sql_of_postgres() -> None:
-    real, fake = insert_benchmark()["qr100"].job, insert_benchmark(engine="fake")["qr100"].job
+    real, fake = (job_of(insert_benchmark(engine=e)["qr100"]) for e in ("postgres", "fake"))
     assert (real["engine"], fake["engine"]) == ("postgres", "fake")
     assert real["statements"] == fake["statements"]
 

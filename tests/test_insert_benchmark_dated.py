@@ -10,7 +10,7 @@ import pytest
 from dbdyno import workload
 from dbdyno.model import Json, Step
 from dbdyno.model.error import WorkloadError
-from workload_reader import role, sql
+from workload_reader import job_of, role, sql
 
 DATED = ("2023", "2020")
 FIRST = {"2023": "q100", "2020": "q100.1"}
@@ -26,19 +26,19 @@ def made(
 
 
 def value(step: Step, name: str) -> Json:
-    (found,) = [one for one in step.job["values"] if one["name"] == name]
+    (found,) = [one for one in job_of(step)["values"] if one["name"] == name]
     return found
 
 
 def statement(step: Step, name: str) -> Json:
-    (found,) = [one for one in step.job["statements"] if one["name"] == name]
+    (found,) = [one for one in job_of(step)["statements"] if one["name"] == name]
     return found
 
 
 def code(step: Step, name: str) -> list[tuple[str, object]]:
     """What a role's only program sends, by the statements' names, and how long it sleeps in s."""
-    program = step.job["programs"][role(step, name)["choose"][0]["program"]]
-    names = [one["name"] for one in step.job["statements"]]
+    program = job_of(step)["programs"][role(step, name)["choose"][0]["program"]]
+    names = [one["name"] for one in job_of(step)["statements"]]
     return [
         (what, number / 1e6 if what == "sleep" else names[number])
         for what, number in program["code"]
@@ -54,8 +54,8 @@ def test_two_rounds_of_vacuum_begin_before_each_later_step_and_before_the_first_
 ) -> None:
     expanded = made(chosen, {"clients": 3})
     first = expanded[FIRST[chosen]]
-    assert not {"vacuum", "wait"} & {one["name"] for one in first.job["roles"]}
-    assert first.job["stop"]["warmup_s"] == 0
+    assert not {"vacuum", "wait"} & {one["name"] for one in job_of(first)["roles"]}
+    assert job_of(first)["stop"]["warmup_s"] == 0
     assert role(first, "insert")["after"] == role(first, "query")["after"] == []
     for name in LATER[chosen]:
         step = expanded[name]
@@ -67,11 +67,11 @@ def test_two_rounds_of_vacuum_begin_before_each_later_step_and_before_the_first_
         assert sql(step, "vacuum") == "VACUUM (VERBOSE) <pi>"
         for one in ("wait", "wait_again"):
             assert code(step, one) == [("send", "nothing"), ("sleep", 5.0), ("send", "nothing")]
-        after = {one["name"]: one["after"] for one in step.job["roles"]}
+        after = {one["name"]: one["after"] for one in job_of(step)["roles"]}
         assert after["vacuum"] == after["wait"] == []
         assert after["vacuum_again"] == after["wait_again"] == ["wait"]
         assert after["insert"] == after["query"] == ["wait_again"]
-        assert step.job["stop"] == {
+        assert job_of(step)["stop"] == {
             "roles": ["insert"],
             "seconds": None,
             "warmup_s": 10,
@@ -83,7 +83,7 @@ def test_two_rounds_of_vacuum_begin_before_each_later_step_and_before_the_first_
 @pytest.mark.parametrize("chosen", DATED)
 def test_the_wait_between_vacuums_is_a_parameter(chosen: str) -> None:
     step = made(chosen, {"vacuum_wait_s": 0.5})[LATER[chosen][0]]
-    assert step.job["stop"]["warmup_s"] == 1
+    assert job_of(step)["stop"]["warmup_s"] == 1
     assert code(step, "wait")[1] == ("sleep", 0.5)
 
 
@@ -94,9 +94,9 @@ def test_tables_of_mysql_are_never_vacuumed(chosen: str, engine: str) -> None:
     assert list(expanded) == list(made(chosen))
     assert sql(expanded["vacuum"], "nothing") == "SELECT 1"
     for name in (FIRST[chosen], *LATER[chosen]):
-        names = [one["name"] for one in expanded[name].job["roles"]]
+        names = [one["name"] for one in job_of(expanded[name])["roles"]]
         assert names == ["insert", "delete", "query"][:: 1 if chosen == "2023" else 2]
-        assert expanded[name].job["stop"]["warmup_s"] == 0
+        assert job_of(expanded[name])["stop"]["warmup_s"] == 0
 
 
 # --- What was inserted and asked -----------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_prices_are_fractions_near_the_rows_own_customer(
     step = made(chosen, engine=engine)["l.i0"]
     (create,) = [one for one in step.setup if "CREATE TABLE pi1" in one]
     assert f"  price {price} NOT NULL,\n" in create
-    names = [one["name"] for one in step.job["values"]]
+    names = [one["name"] for one in job_of(step)["values"]]
     found = value(step, "price")
     assert found["format"] == "hundredths"
     assert [names[found["add"][key]] for key in ("value", "other")] == ["customer", "price_part"]
@@ -120,14 +120,14 @@ def test_prices_are_fractions_near_the_rows_own_customer(
 def test_the_fast_load_has_the_same_prices() -> None:
     loaded = workload.load("insert-benchmark", set="2023", fill="fast")
     step = workload.expand(loaded, {}, "postgres")[0]
-    (fill,) = step.job["fills"]
+    (fill,) = job_of(step)["fills"]
     columns = {one["name"]: one for one in fill["columns"]}
     assert columns["price"]["type"] == "float4"
-    assert "add" in step.job["values"][columns["price"]["value"]]
+    assert "add" in job_of(step)["values"][columns["price"]["value"]]
     today = workload.expand(workload.load("insert-benchmark", fill="fast"), {}, "postgres")[0]
-    assert [one["type"] for one in today.job["fills"][0]["columns"] if one["name"] == "price"] == [
-        "int4"
-    ]
+    assert [
+        one["type"] for one in job_of(today)["fills"][0]["columns"] if one["name"] == "price"
+    ] == ["int4"]
 
 
 @pytest.mark.parametrize("chosen", DATED)
@@ -187,9 +187,9 @@ def test_queries_were_prepared_in_2023_and_literals_in_2020() -> None:
 def test_the_smallest_key_is_read_once_a_step_in_2023() -> None:
     expanded = made("2023")
     for name in ("l.i1", "q100", "q1000"):
-        (tail,) = expanded[name].job["cursors"]
+        (tail,) = job_of(expanded[name])["cursors"]
         assert (tail["name"], tail["resync_every"]) == ("tail", None)
-    assert made("2023", {"resync": 7})["l.i1"].job["cursors"][0]["resync_every"] == 7
+    assert job_of(made("2023", {"resync": 7})["l.i1"])["cursors"][0]["resync_every"] == 7
 
 
 def test_a_form_of_prices_that_there_is_not_is_refused() -> None:

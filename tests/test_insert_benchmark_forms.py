@@ -12,7 +12,7 @@ import pytest
 from dbdyno import plan, workload
 from dbdyno.model import Step
 from dbdyno.model.error import WorkloadError
-from workload_reader import role, sql
+from workload_reader import job_of, role, sql
 
 ROOT = Path(__file__).parent.parent
 
@@ -88,7 +88,7 @@ def test_steps_of_another_set_are_there_where_they_are_named() -> None:
 def test_of_two_steps_with_one_name_the_plans_set_has_its_own() -> None:
     for chosen, roles in {"2020": ["insert"], "2023": ["insert", "delete"]}.items():
         step = made(set=chosen, steps=["l.i0", "l.x", "l.i1"])["l.i1"]
-        assert [one["name"] for one in step.job["roles"]] == roles
+        assert [one["name"] for one in job_of(step)["roles"]] == roles
 
 
 def test_a_name_that_several_other_sets_have_is_refused() -> None:
@@ -112,7 +112,7 @@ def test_an_unknown_set_step_or_preset_names_what_is_near() -> None:
 
 def test_the_form_of_2023_has_eight_clients_and_ten_times_the_rows_in_l_i1() -> None:
     expanded = made({"rows": 20_000_000}, set="2023")
-    assert {step.job["clients"] for step in expanded.values()} == {8}
+    assert {job_of(step)["clients"] for step in expanded.values()} == {8}
     assert expanded["q100"].tables == tuple(f"pi{number}" for number in range(1, 9))
     assert role(expanded["l.i1"], "insert")["stop"] == {"operations": 200_000_000 // 50}
     nominal = [expanded[name].nominal_s for name in ("q100", "q500", "q1000")]
@@ -126,10 +126,10 @@ def test_the_delete_of_2023_takes_a_range_of_keys(name: str) -> None:
     assert sql(step, "delete_range") == (
         "DELETE FROM <pi> WHERE transactionid >= <cursor tail> AND transactionid < <tail_end>"
     )
-    (end,) = [one for one in step.job["values"] if one["name"] == "tail_end"]
+    (end,) = [one for one in job_of(step)["values"] if one["name"] == "tail_end"]
     assert end["uniform"] == [{"cursor": 0, "plus": 50}] * 2
-    (tail,) = step.job["cursors"]
-    assert step.job["statements"][tail["on"]]["name"] == "delete_range"
+    (tail,) = job_of(step)["cursors"]
+    assert job_of(step)["statements"][tail["on"]]["name"] == "delete_range"
     assert (tail["advance"], tail["resync_every"]) == (50, None)
     assert role(step, "delete")["pace"] == {"kind": "tied", "to": "insert", "lead": 8}
 
@@ -138,11 +138,12 @@ def test_queries_of_2023_and_2020_are_ranges_only() -> None:
     for chosen, name in (("2023", "q500"), ("2020", "q400.2")):
         step = made(set=chosen)[name]
         sent = [
-            step.job["programs"][one["program"]]["name"] for one in role(step, "query")["choose"]
+            job_of(step)["programs"][one["program"]]["name"]
+            for one in role(step, "query")["choose"]
         ]
         assert sent == ["market", "register", "pdc"]
         assert step.sla is not None
-        assert step.sla.rows_per_s == step.job["clients"] * int(name[1:4])
+        assert step.sla.rows_per_s == job_of(step)["clients"] * int(name[1:4])
 
 
 def test_between_writes_and_queries_came_a_vacuum_without_a_wait() -> None:
@@ -158,15 +159,15 @@ def test_the_form_of_2020_inserts_only_and_its_tables_grow() -> None:
     parameters = {"clients": 2, "rows": 1_000_000, "seconds": 60}
     expanded = made(parameters, set="2020")
     index = expanded["l.x"]
-    (program,) = index.job["programs"]
-    sent = [index.job["statements"][number]["name"] for _, number in program["code"]]
+    (program,) = job_of(index)["programs"]
+    sent = [job_of(index)["statements"][number]["name"] for _, number in program["code"]]
     assert sent == ["insert"] * 500 + ["create_market", "create_register", "create_pdc"]
     assert index.headline is not None
     assert index.headline.work == 2 * 1_000_000 + 100_000
     for name, step in expanded.items():
-        assert "delete" not in [one["name"] for one in step.job["roles"]], name
-    assert [one["name"] for one in expanded["q100.1"].job["roles"]] == ["insert", "query"]
-    assert expanded["q100.1"].job["stop"]["roles"] == ["insert"]
+        assert "delete" not in [one["name"] for one in job_of(step)["roles"]], name
+    assert [one["name"] for one in job_of(expanded["q100.1"])["roles"]] == ["insert", "query"]
+    assert job_of(expanded["q100.1"])["stop"]["roles"] == ["insert"]
     loaded = workload.load("insert-benchmark", set="2020")
     guess = workload.estimate(loaded, parameters, tuple(expanded.values()))
     assert guess.rows == 2 * (2_000_000 + 50_000 + 2 * 60 * 3100)
@@ -178,7 +179,7 @@ def test_the_form_of_2020_inserts_only_and_its_tables_grow() -> None:
 def test_smooth_steps_differ_in_their_arrivals_alone() -> None:
     today, smooth = made(set="current"), made(set="smooth")
     for name in ("qr100", "qp100", "qr1000", "qp1000"):
-        burst, even = today[name].job, smooth[f"{name}e"].job
+        burst, even = job_of(today[name]), job_of(smooth[f"{name}e"])
         paces = [role(step, "insert")["pace"] for step in (today[name], smooth[f"{name}e"])]
         assert [pace["arrivals"] for pace in paces] == ["burst", "even"]
         burst["roles"][0]["pace"]["arrivals"] = "even"
@@ -188,7 +189,7 @@ def test_smooth_steps_differ_in_their_arrivals_alone() -> None:
 def test_prepared_steps_have_todays_statements_in_another_protocol() -> None:
     today, prepared = made(set="current"), made(set="prepared")
     for name in ("l.i1", "l.i2"):
-        plain, parsed = today[name].job, prepared[f"{name}p"].job
+        plain, parsed = job_of(today[name]), job_of(prepared[f"{name}p"])
         assert {one["protocol"] for one in parsed["statements"]} == {"prepared"}
         for one in parsed["statements"]:
             one["protocol"] = "simple"
@@ -204,11 +205,11 @@ SHAPES = ("market", "register", "pdc")
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_with_fewer_indexes_the_queries_that_need_them_are_left_out(count: int) -> None:
     expanded = made({"indexes": count})
-    (program,) = expanded["l.x"].job["programs"]
+    (program,) = job_of(expanded["l.x"])["programs"]
     numbers = [number for _, number in program["code"]]
-    sent = [expanded["l.x"].job["statements"][number]["name"] for number in numbers]
+    sent = [job_of(expanded["l.x"])["statements"][number]["name"] for number in numbers]
     assert sent == ["insert", *INDEXES[:count]]
-    names = [one["name"] for one in expanded["qr100"].job["statements"]]
+    names = [one["name"] for one in job_of(expanded["qr100"])["statements"]]
     assert names == ["insert", "delete", *SHAPES[:count]]
     assert len(role(expanded["qr100"], "query")["choose"]) == count
 
@@ -271,12 +272,12 @@ def test_the_other_switches_are_where_they_should_be() -> None:
     assert sql(expanded["qp100"], "points").endswith("transactionid IN ([3× <key>])")
     for name in SHAPES:
         assert sql(expanded["qr100"], name).endswith("LIMIT 7")
-    shapes = [one for one in expanded["qr100"].job["statements"] if one["name"] in SHAPES]
+    shapes = [one for one in job_of(expanded["qr100"])["statements"] if one["name"] in SHAPES]
     assert [one["rows"] for one in shapes] == [7] * 3
-    assert expanded["qr100"].job["cursors"][0]["resync_every"] == 50
+    assert job_of(expanded["qr100"])["cursors"][0]["resync_every"] == 50
     assert role(expanded["l.i1"], "delete")["pace"]["lead"] == 2
     assert role(expanded["qr100"], "query")["connections"] == 4
-    data = [one for one in expanded["l.i1"].job["values"] if one["name"] == "data"]
+    data = [one for one in job_of(expanded["l.i1"])["values"] if one["name"] == "data"]
     assert data[0]["text"]["length"] == [5, 9]
     assert sql(expanded["l.i2"], "delete_range").startswith("DELETE FROM <pi> WHERE transactionid")
 
@@ -299,7 +300,7 @@ def test_a_switch_that_is_set_to_what_is_none_is_refused(
 
 def test_protocols_are_switches_too() -> None:
     expanded = made({"write_protocol": "extended", "query_protocol": "prepared"})
-    protocols = {one["name"]: one["protocol"] for one in expanded["qr100"].job["statements"]}
+    protocols = {one["name"]: one["protocol"] for one in job_of(expanded["qr100"])["statements"]}
     assert protocols == {
         "insert": "extended",
         "delete": "extended",
@@ -307,7 +308,7 @@ def test_protocols_are_switches_too() -> None:
         "register": "prepared",
         "pdc": "prepared",
     }
-    assert all(one["types"] == [] for one in expanded["qp100"].job["statements"])
+    assert all(one["types"] == [] for one in job_of(expanded["qp100"])["statements"])
     assert "no protocol `prepare`; did you mean `prepared`?" in refused(
         {"query_protocol": "prepare"}
     )
@@ -319,10 +320,10 @@ def test_protocols_are_switches_too() -> None:
 def test_long_transactions_are_off_by_default() -> None:
     for chosen in SETS:
         for step in made(set=chosen).values():
-            assert "htap" not in [one["name"] for one in step.job["roles"]]
+            assert "htap" not in [one["name"] for one in job_of(step)["roles"]]
             assert not any(
                 verb == "sleep"
-                for one in step.job["programs"]
+                for one in job_of(step)["programs"]
                 for verb, _ in one["code"]
                 if one["name"] != "wait"  # between rounds of vacuum
             )
@@ -335,8 +336,8 @@ def test_a_long_transaction_of_each_client_is_held_open(name: str) -> None:
     assert (htap["per"], htap["connections"], htap["pace"]) == ("client", 1, {"kind": "closed"})
     assert (htap["stop"], htap["table"]) == (None, {"of": "pi", "by": "own"})
     assert step.roles["htap"] == "other"
-    code = step.job["programs"][htap["choose"][0]["program"]]["code"]
-    names = [one["name"] for one in step.job["statements"]]
+    code = job_of(step)["programs"][htap["choose"][0]["program"]]["code"]
+    names = [one["name"] for one in job_of(step)["statements"]]
     assert [(verb, n if verb == "sleep" else names[n]) for verb, n in code] == [
         ("send", "begin"),
         ("send", "peek"),
@@ -374,7 +375,7 @@ def sizes(step_of: Mapping[str, Step]) -> tuple[int, ...]:
         name: role(step_of[name], "insert")["stop"]["operations"] * each
         for name, each in rows.items()
     }
-    return step_of["l.i0"].job["clients"], *(count // 1_000_000 for count in stops.values())
+    return job_of(step_of["l.i0"])["clients"], *(count // 1_000_000 for count in stops.values())
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -386,7 +387,7 @@ def test_presets_of_2023_have_the_published_sizes() -> None:
     for name, millions in {"15c120g-cached": (20, 200), "15c120g-io-bound": (500, 40)}.items():
         expanded = made(preset=name, set="2023")
         found = [role(expanded[one], "insert")["stop"]["operations"] for one in ("l.i0", "l.i1")]
-        assert expanded["l.i0"].job["clients"] == 8
+        assert job_of(expanded["l.i0"])["clients"] == 8
         assert (found[0] * 100 // 10**6, found[1] * 50 // 10**6) == millions
 
 
@@ -397,17 +398,17 @@ def test_cached_and_io_bound_are_scaled_to_the_host(cores: int, gb: int, clients
         host = workload.host(cores, gb << 30)
         steps = workload.expand(loaded, host, "postgres")
         guess = workload.estimate(loaded, host, steps)
-        assert steps[0].job["clients"] == clients
+        assert job_of(steps[0])["clients"] == clients
         assert guess.disk_bytes / (gb << 30) == pytest.approx(share, rel=0.01)
 
 
 def test_a_plans_parameters_go_before_its_preset_and_that_before_its_set() -> None:
     host = workload.host(64, 64 << 30)
     expanded = made({**host, "clients": 4}, preset="cached")
-    assert expanded["l.i0"].job["clients"] == 4
+    assert job_of(expanded["l.i0"])["clients"] == 4
     rows = role(expanded["l.i0"], "insert")["stop"]["operations"] * 100
     assert rows == pytest.approx(0.35 * (64 << 30) / 300 / 4, rel=0.001)
-    assert made(host, preset="cached", set="2023")["l.i0"].job["clients"] == 24
+    assert job_of(made(host, preset="cached", set="2023")["l.i0"])["clients"] == 24
     smaller = made({**host, "host_memory_gb": 1, "clients": 1}, preset="cached")
     assert role(smaller["l.i0"], "insert")["stop"]["operations"] * 100 < 1_300_000
 
@@ -439,7 +440,9 @@ def test_a_shipped_plan_is_right_at_its_size_and_at_the_sizes_that_its_comment_n
 def test_the_tail_is_read_while_deletes_are_queued_and_only_where_there_are_any() -> None:
     steps = made()
     found = {
-        name: [(one["name"], one["on"], one.get("queued")) for one in steps[name].job["cursors"]]
+        name: [
+            (one["name"], one["on"], one.get("queued")) for one in job_of(steps[name])["cursors"]
+        ]
         for name in ("l.x", "l.i1", "qp100")
     }
     assert found == {
@@ -454,7 +457,7 @@ def test_keys_are_int_up_to_two_thousand_million_rows() -> None:
         step = made({"rows": rows, "rows_i1": 1_000, "rows_i2": 1_000})["qp100"]
         return {
             kind
-            for one in step.job["statements"]
+            for one in job_of(step)["statements"]
             if one["name"] == "points"
             for kind in one["types"]
         }

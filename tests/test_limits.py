@@ -12,7 +12,7 @@ from dbdyno.model import Json, StepRun
 from test_pgbench import complaint as pgbench_complaint
 from test_pgbench import steps as pgbench_steps
 from test_statements import edit_json, edit_ticks, folder
-from workload_reader import complaint, role, steps
+from workload_reader import complaint, job_of, role, steps
 
 TIMED = """
 [statements]
@@ -78,10 +78,10 @@ def test_a_limit_that_cannot_be_kept_is_refused(
 
 
 def test_pgbenchs_options_are_parameters_of_its_workload() -> None:
-    made = pgbench_steps(latency_limit_ms=5, tries=0, rate=500)["tpcb-like"].job["roles"][0]
+    made = job_of(pgbench_steps(latency_limit_ms=5, tries=0, rate=500)["tpcb-like"])["roles"][0]
     assert (made["latency_limit_ms"], made["on_error"]["tries"]) == (5.0, 0)
     assert made["on_error"]["otherwise"] == "count_retryable"
-    plain = pgbench_steps()["select-only"].job["roles"][0]
+    plain = job_of(pgbench_steps()["select-only"])["roles"][0]
     assert plain["on_error"]["tries"] == 10
     assert "latency_limit_ms" not in plain
     line = pgbench_complaint(tries=0, transactions=10)
@@ -98,17 +98,17 @@ def test_a_role_may_have_a_connection_for_each_operation(tmp_path: Path) -> None
     assert (
         line == "key `steps[1].roles.query.connect`: no such word as `eech`; did you mean `each`?"
     )
-    assert pgbench_steps(connect="each")["select-only"].job["roles"][0]["connect"] == "each"
+    assert job_of(pgbench_steps(connect="each")["select-only"])["roles"][0]["connect"] == "each"
     assert "connect has to be once or each" in pgbench_complaint(connect="often")
 
 
 def test_a_step_may_log_a_share_of_its_operations(tmp_path: Path) -> None:
     (step,) = steps(TIMED.replace("seconds = 10", "seconds = 10\nlog = 0.1"), tmp_path)
-    assert step.job["log"] == {"share": 0.1}
-    assert "log" not in steps(TIMED, tmp_path)[0].job
+    assert job_of(step)["log"] == {"share": 0.1}
+    assert "log" not in job_of(steps(TIMED, tmp_path)[0])
     line = complaint(TIMED.replace("seconds = 10", "seconds = 10\nlog = 2"), tmp_path)
     assert line == "key `steps[1].log`: must be at most 1, but is 2"
-    assert pgbench_steps(log=1)["tpcb-like"].job["log"] == {"share": 1.0}
+    assert job_of(pgbench_steps(log=1)["tpcb-like"])["log"] == {"share": 1.0}
 
 
 def test_arrivals_may_be_dealt_out_to_threads(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_arrivals_may_be_dealt_out_to_threads(tmp_path: Path) -> None:
     assert role(steps(text, tmp_path)[0], "query")["queue"] == "thread"
     line = complaint(text.replace('"poisson"', '"burst"'), tmp_path)
     assert line.endswith("queue`: only even and random arrivals can be shared; remove it")
-    assert pgbench_steps(rate=5)["select-only"].job["roles"][0]["queue"] == "thread"
+    assert job_of(pgbench_steps(rate=5)["select-only"])["roles"][0]["queue"] == "thread"
 
 
 # --- What a reader sees --------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from dbdyno.analysis.step.raw_files import Host
 from dbdyno.model.host_reading import HostCounters, OwnerCounters, Reading
 from dbdyno.model.plan import Plan
 from run_builder import step_run
+from workload_reader import job_of
 
 PAGES = 16_515_072
 """The study's accounts."""
@@ -147,5 +148,5 @@ def test_the_preset_has_the_study_s_scale_and_clients(
     host: dict[str, Any] = workload.host(cores=cores, memory_bytes=memory_gb << 30)
     steps = workload.expand(loaded, host, "postgres", steps=("tpcb-like",))
     assert [step.name for step in steps[1:]] == [f"tpcb-like@clients={n}" for n in clients]
-    accounts = next(one for one in steps[0].job["fills"] if one["table"] == "pgbench_accounts")
+    accounts = next(one for one in job_of(steps[0])["fills"] if one["table"] == "pgbench_accounts")
     assert accounts["rows"] == 100_000 * scale

@@ -14,6 +14,7 @@ from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.model import Arm, Plan
 from dbdyno.model.error import ServerError
+from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.report.section import over_time
 from dbdyno.run import blocks
 from dbdyno.run.check import preflight
@@ -98,7 +99,8 @@ def test_roles_read_from_an_endpoint_and_its_lag_is_told_by_itself(
     assert list(steps) == ["setup", "run", "read-first", "read-again"]
     job, done = steps["read-first"].job(), steps["read-first"].done()
     assert done is not None
-    assert job["endpoints"]["standby"]["port"] == theirs.standby != job["server"]["port"]
+    assert isinstance(job.server, Endpoint)
+    assert job.endpoints["standby"].port == theirs.standby != job.server.port
     assert done.totals["read"].rows == ROWS, "dyno waits until the standby has all rows"
     lag = list(steps["run"].lag())
     assert lag, "each second is read"

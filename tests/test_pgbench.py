@@ -9,7 +9,7 @@ import pytest
 from dbdyno import workload
 from dbdyno.model import Headline, Json, Step
 from dbdyno.model.error import WorkloadError
-from workload_reader import role, sql
+from workload_reader import job_of, role, sql
 
 SCRIPTS = ["tpcb-like", "simple-update", "select-only"]
 TABLES = ["pgbench_history", "pgbench_tellers", "pgbench_accounts", "pgbench_branches"]
@@ -46,8 +46,8 @@ def steps(engine: str = "postgres", **given: Any) -> dict[str, Step]:
 
 def sent(step: Step) -> list[str]:
     """The statements of the step's one program, by names."""
-    (program,) = step.job["programs"]
-    return [step.job["statements"][n]["name"] for what, n in program["code"] if what == "send"]
+    (program,) = job_of(step)["programs"]
+    return [job_of(step)["statements"][n]["name"] for what, n in program["code"] if what == "send"]
 
 
 def texts(step: Step) -> list[str]:
@@ -56,7 +56,7 @@ def texts(step: Step) -> list[str]:
 
 
 def fills(step: Step) -> dict[str, Json]:
-    return {fill["table"]: fill for fill in step.job["fills"]}
+    return {fill["table"]: fill for fill in job_of(step)["fills"]}
 
 
 def complaint(engine: str = "postgres", **given: Any) -> str:
@@ -107,13 +107,13 @@ def test_a_set_has_each_script_with_one_number_of_clients_after_another() -> Non
 def test_a_script_sends_what_pgbench_sends(script: str, protocol: str) -> None:
     step = steps(protocol=protocol)[script]
     assert sent(step) == SENT[script]
-    for one in step.job["statements"]:
+    for one in job_of(step)["statements"]:
         assert sql(step, one["name"]) == TEXTS[one["name"]]
         assert one["protocol"] == protocol
 
 
 def test_values_have_pgbenchs_ranges_and_are_drawn_once_for_a_transaction() -> None:
-    values = {one["name"]: one for one in steps(scale=7)["tpcb-like"].job["values"]}
+    values = {one["name"]: one for one in job_of(steps(scale=7)["tpcb-like"])["values"]}
     assert {name: one["uniform"] for name, one in values.items()} == {
         "aid": [1, 700_000],
         "bid": [1, 7],
@@ -121,7 +121,7 @@ def test_values_have_pgbenchs_ranges_and_are_drawn_once_for_a_transaction() -> N
         "delta": [-5000, 5000],
     }
     assert {one["per"] for one in values.values()} == {"transaction"}
-    assert [one["name"] for one in steps()["select-only"].job["values"]] == ["aid"]
+    assert [one["name"] for one in job_of(steps()["select-only"])["values"]] == ["aid"]
 
 
 def test_mysql_begins_with_a_text_that_it_cannot_prepare_and_mariadb_prepares_it() -> None:
@@ -129,7 +129,7 @@ def test_mysql_begins_with_a_text_that_it_cannot_prepare_and_mariadb_prepares_it
         step = steps(engine, protocol="prepared")["tpcb-like"]
         assert [texts(step)[0], texts(step)[-1]] == ["START TRANSACTION", "COMMIT"]
         assert texts(step)[1:-1] == list(TEXTS.values())[1:-1]
-        protocols = {one["name"]: one["protocol"] for one in step.job["statements"]}
+        protocols = {one["name"]: one["protocol"] for one in job_of(step)["statements"]}
         assert protocols.pop("begin") == first
         assert set(protocols.values()) == {"prepared"}
 
@@ -137,12 +137,15 @@ def test_mysql_begins_with_a_text_that_it_cannot_prepare_and_mariadb_prepares_it
 def test_a_script_runs_for_seconds_or_for_transactions_of_each_client() -> None:
     timed = steps(clients=3, seconds=20, warmup_s=2, rate=50)["tpcb-like"]
     write = role(timed, "write")
-    assert (timed.job["stop"]["seconds"], timed.job["stop"]["warmup_s"]) == (20, 2)
+    assert (job_of(timed)["stop"]["seconds"], job_of(timed)["stop"]["warmup_s"]) == (20, 2)
     assert (write["connections"], write["stop"]) == (3, None)
     assert write["pace"] == {"kind": "rate", "arrivals": "poisson", "per_s": 50.0}
     assert timed.headline == Headline(metric="qps", role="write", count="operations")
     counted = steps(clients=3, transactions=10, warmup_s=2)["simple-update"]
-    assert (counted.job["stop"]["seconds"], counted.job["stop"]["roles"]) == (None, ["write"])
+    assert (job_of(counted)["stop"]["seconds"], job_of(counted)["stop"]["roles"]) == (
+        None,
+        ["write"],
+    )
     assert role(counted, "write")["stop"] == {"operations": 30}
 
 
@@ -228,7 +231,7 @@ def test_accounts_are_cut_into_ranges_or_by_hash_as_pgbench_cuts_them() -> None:
 
 
 def test_the_fill_has_the_rows_of_its_scale() -> None:
-    job = steps(scale=3)["fill"].job
+    job = job_of(steps(scale=3)["fill"])
     assert job["tables"] == dict.fromkeys(TABLES, 0)
     loaded = fills(steps(scale=3)["fill"])
     assert {table: fill["rows"] for table, fill in loaded.items()} == {
@@ -261,7 +264,7 @@ def test_a_filler_may_be_one_that_nothing_makes_small() -> None:
     ):
         step = steps(filler=filler)["fill"]
         number = fills(step)["pgbench_accounts"]["columns"][3]["value"]
-        assert maker.items() <= step.job["values"][number].items()
+        assert maker.items() <= job_of(step)["values"][number].items()
 
 
 def test_what_follows_the_rows_is_vacuum_primary_keys_and_foreign_keys() -> None:
@@ -306,8 +309,8 @@ def test_the_published_load_sends_what_the_fast_one_sends_before_and_after_its_r
 def test_the_client_generates_one_table_after_another_over_a_connection_each() -> None:
     loaded = steps(fill="published", scale=2)["generate"]
     assert list(fills(loaded)) == ["pgbench_branches", "pgbench_tellers", "pgbench_accounts"]
-    assert all(one["after"] == [] for one in loaded.job["fills"])
-    assert loaded.job["fills"][2]["streams"] == 1
+    assert all(one["after"] == [] for one in job_of(loaded)["fills"])
+    assert job_of(loaded)["fills"][2]["streams"] == 1
     assert loaded.headline == Headline(metric="ips", role="fill", count="rows")
     assert loaded.setup == ()
 
@@ -325,7 +328,7 @@ def test_the_server_generates_in_one_transaction() -> None:
         "(aid - 1) / 100000 + 1, 0, '' FROM generate_series(1, 200000) AS aid",
         "COMMIT",
     ]
-    assert sum(one["rows"] for one in loaded.job["statements"]) == 200_022
+    assert sum(one["rows"] for one in job_of(loaded)["statements"]) == 200_022
 
 
 # --- What is refused -----------------------------------------------------------------------------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec import structs
 
 import fake_pgbench
 import step_load
@@ -22,6 +23,7 @@ from dbdyno.run.driver.pgbench import client, report, run
 from server_place import within
 from step_load import Then
 from wire_form import plain
+from workload_reader import job_of
 
 # --- What it prints ---------------------------------------------------------------------------
 
@@ -181,14 +183,15 @@ def expanded(
 
 def test_a_step_s_scripts_weights_and_options_are_in_its_job(tmp_path: Path) -> None:
     text = 'builtin = ["select-only@9"], scripts = ["a@b.sql@0", "c.sql"], options = ["-R", "500"]'
-    job = expanded(tmp_path, text).job
+    step = expanded(tmp_path, text)
+    job = job_of(step)
     assert job["pgbench"]["scripts"] == [
         {"name": "select-only", "builtin": True, "weight": 9},
         {"name": "a@b.sql", "builtin": False, "weight": 0},
         {"name": "c.sql", "builtin": False, "weight": 1},
     ]
     assert (job["driver"], job["limit_s"], job["pgbench"]["protocol"]) == ("pgbench", 605, "simple")
-    words = pgbench.words(job, 15, 2, 2**40 + 7)
+    words = pgbench.words(step.job, 15, 2, 2**40 + 7)
     assert (
         words[:9] == ["-n", "-l", "--log-prefix=log", "-T", "606", "-c", "3", "-j", "2", "-M"][:9]
     )
@@ -366,9 +369,10 @@ def test_one_that_never_goes_leaves_nothing(tmp_path: Path) -> None:
 
 
 KILLED = """
-import json, sys
+import msgspec, sys
+from dbdyno.model.job import Job
 from dbdyno.run.driver.pgbench import run
-with run.Run(json.loads(sys.argv[1]), lambda line: None, cpus=None) as running:
+with run.Run(msgspec.json.decode(sys.argv[1], type=Job), lambda line: None, cpus=None) as running:
     for event in running.events():
         if event.name == "ready":
             running.go()
@@ -380,7 +384,7 @@ def test_neither_it_nor_its_log_outlives_a_dyno_that_is_killed(tmp_path: Path) -
     (tmp_path / "tmp").mkdir()
     job = fake_pgbench.job(tmp_path, seconds=60)
     dyno = subprocess.Popen(
-        [sys.executable, "-c", KILLED, json.dumps(job)],
+        [sys.executable, "-c", KILLED, msgspec.json.encode(job).decode()],
         env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
         stdout=subprocess.PIPE,
         text=True,
@@ -406,6 +410,6 @@ def test_before_14_a_clock_that_was_set_in_the_window_is_no_measurement(
 
 
 def test_a_program_that_cannot_be_started_is_told_by_its_end(tmp_path: Path) -> None:
-    job = fake_pgbench.job(tmp_path) | {"command": [str(tmp_path / "none")]}
+    job = structs.replace(fake_pgbench.job(tmp_path), command=(str(tmp_path / "none"),))
     reason = heard(job)[-1]["reason"]
     assert reason.startswith("`pgbench` ended with status 127: ")

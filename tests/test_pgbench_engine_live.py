@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from dbdyno import workload
 from dbdyno.engine import Server
@@ -66,8 +67,9 @@ def step(tmp_path: Path, name: str, engine: str = "postgres") -> Step:
 
 def with_log(of: Step, folder: Path) -> Step:
     """The step as `dyno run` makes it, whose log has a place."""
-    its = of.job["log"] | {"prefix": str(folder / "transactions")}
-    return replace(of, job=of.job | {"log": its})
+    assert of.job.log is not None
+    log = structs.replace(of.job.log, prefix=str(folder / "transactions"))
+    return replace(of, job=structs.replace(of.job, log=log))
 
 
 SHAPE = log.Shape(role="query", scripts=["nap"], clients=1, connections=2, lag=True, retries=False)

@@ -21,8 +21,8 @@ from bench import arms, jobs, server
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.host import program as binary
-from dbdyno.model import Address, Json
-from dbdyno.model.job import server_json
+from dbdyno.model import Address
+from dbdyno.model.job import Job
 from dbdyno.run.driver.pgbench import client
 from recording_proxy import recording
 from server_place import a_place
@@ -129,9 +129,9 @@ def scripted(text: str, protocol: str, folder: Path) -> tuple[Client, Client]:
     return lambda address: pgbench(address, *options, folder=folder), ours
 
 
-def generate(address: Address, job: Json) -> None:
+def generate(address: Address, job: Job) -> None:
     """The generator to its end."""
-    made = job | {"autostart": True, "seed": jobs.SEED, "server": server_json(address)}
+    made = jobs.begun_on(address, job)
     _, events = arms.generate(binary.find("dyno-loadgen"), made, LIMIT_S)
     assert events[-1]["status"] == "ok", events[-1]["reason"]
 

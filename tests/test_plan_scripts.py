@@ -11,10 +11,9 @@ import pytest
 from dbdyno import plan, workload
 from dbdyno.model import Plan, Step
 from dbdyno.model.error import PlanError, WorkloadError
-from dbdyno.model.job import timed_operations
 from dbdyno.run.check import plan_record
 from dbdyno.store import continuation
-from workload_reader import role
+from workload_reader import job_of, role
 
 ARM = '[arms.a]\nversion = "17"\n'
 PLAN = """
@@ -67,12 +66,12 @@ def test_a_plan_names_scripts_with_weights_and_they_are_one_step(folder: Path) -
     assert list(found) == ["fill", "scripts"]
     step = found["scripts"]
     script = role(step, "script")
-    programs = [step.job["programs"][one["program"]]["name"] for one in script["choose"]]
+    programs = [job_of(step)["programs"][one["program"]]["name"] for one in script["choose"]]
     assert programs == ["mix.sql", "tpcb-like", "select-only"]
     assert [one["weight"] for one in script["choose"]] == [3, 2, 1]
     assert (script["per"], script["connections"]) == ("step", 4)
     assert script["pace"] == {"kind": "rate", "arrivals": "poisson", "per_s": 50.0}
-    assert (step.job["stop"]["seconds"], step.job["stop"]["warmup_s"]) == (7, 2)
+    assert (job_of(step)["stop"]["seconds"], job_of(step)["stop"]["warmup_s"]) == (7, 2)
     assert step.headline is not None
     assert (step.headline.metric, step.headline.role) == ("qps", "script")
     assert step.setup == (
@@ -80,12 +79,12 @@ def test_a_plan_names_scripts_with_weights_and_they_are_one_step(folder: Path) -
     )  # fmt: skip
     assert step.writes
     assert step.invariants == (), "own scripts may do with balances what they like"
-    (sent,) = [one for one in step.job["statements"] if one["name"] == "mix.sql:2"]
+    (sent,) = [one for one in job_of(step)["statements"] if one["name"] == "mix.sql:2"]
     assert sent["protocol"] == "prepared"
-    names = [one["name"] for one in step.job["variables"]]
+    names = [one["name"] for one in job_of(step)["variables"]]
     assert names == ["aid", "scale"]
-    assert step.job["variables"][1]["initial"] == {"integer": 2}
-    assert timed_operations(step.job) == {"mix.sql", "tpcb-like", "select_balance"}
+    assert job_of(step)["variables"][1]["initial"] == {"integer": 2}
+    assert step.job.timed_operations() == {"mix.sql", "tpcb-like", "select_balance"}
 
 
 def test_pgbench_s_own_scripts_keep_balances(folder: Path) -> None:
@@ -93,16 +92,16 @@ def test_pgbench_s_own_scripts_keep_balances(folder: Path) -> None:
     assert len(both.invariants) == 1
     reads = steps(planned(folder, '["select-only"]'))["scripts"]
     assert (reads.writes, reads.invariants) == (False, ())
-    assert "variables" not in reads.job, "a job without scripts is as it was"
+    assert "variables" not in job_of(reads), "a job without scripts is as it was"
 
 
 def test_scripts_that_name_no_table_of_pgbench_s_bring_none(folder: Path) -> None:
     made = planned(folder, '["own.sql"]', "variables = { high = 7 }\nparameters = { clients = 3 }")
     (step,) = steps(made).values()
-    assert (step.name, step.setup, step.tables, step.job["tables"]) == ("scripts", (), (), {})
-    initial = {one["name"]: one["initial"] for one in step.job["variables"]}
+    assert (step.name, step.setup, step.tables, job_of(step)["tables"]) == ("scripts", (), (), {})
+    initial = {one["name"]: one["initial"] for one in job_of(step)["variables"]}
     assert initial == {"a": None, "high": {"integer": 7}}
-    assert steps(made, "mysql")["scripts"].job["engine"] == "mysql"
+    assert job_of(steps(made, "mysql")["scripts"])["engine"] == "mysql"
 
 
 def test_a_table_of_lists_makes_several_steps(folder: Path) -> None:
@@ -138,7 +137,7 @@ def test_values_of_a_plan_are_variables_in_all_their_kinds(folder: Path) -> None
     more = 'variables = { a = 1, b = 1.5, c = true, d = "null", scale = 5 }'
     (folder / "s.sql").write_text("SELECT :scale;\n")
     (step,) = steps(planned(folder, '["v.sql", "s.sql"]', more)).values()
-    initial = {one["name"]: one["initial"] for one in step.job["variables"]}
+    initial = {one["name"]: one["initial"] for one in job_of(step)["variables"]}
     assert initial == {
         "a": {"integer": 1},
         "b": {"double": 1.5},
@@ -152,10 +151,10 @@ def test_scripts_of_a_step_share_what_they_set(folder: Path) -> None:
     (folder / "one.sql").write_text("\\set x 1\n")
     (folder / "two.sql").write_text("SELECT :x;\n")
     (step,) = steps(planned(folder, '["one.sql", "two.sql"]')).values()
-    assert [one["name"] for one in step.job["variables"]] == ["x"]
-    assert step.job["programs"][0]["code"] == [["set", 0]]
+    assert [one["name"] for one in job_of(step)["variables"]] == ["x"]
+    assert job_of(step)["programs"][0]["code"] == [["set", 0]]
     (alone,) = steps(planned(folder, '["two.sql"]')).values()
-    assert alone.job["statements"][0]["pieces"] == ["SELECT :x;"]
+    assert job_of(alone)["statements"][0]["pieces"] == ["SELECT :x;"]
 
 
 def test_what_is_wrong_in_a_script_is_shown(folder: Path) -> None:
@@ -264,12 +263,12 @@ def expanded(folder: Path, text: str = FILE, **given: Any) -> dict[str, Step]:
 
 def test_a_workload_file_names_scripts_beside_its_transactions(tmp_path: Path) -> None:
     step = expanded(tmp_path)["mixed"]
-    assert [one["name"] for one in step.job["programs"]] == ["mix", "get", "plain"]
-    names = [(one["name"], one["protocol"]) for one in step.job["statements"]]
+    assert [one["name"] for one in job_of(step)["programs"]] == ["mix", "get", "plain"]
+    names = [(one["name"], one["protocol"]) for one in job_of(step)["statements"]]
     assert names == [("mix:2", "extended"), ("get", "simple"), ("plain:1", "simple")]
-    assert step.job["variables"][1] == {"name": "region", "initial": {"integer": 4}}
-    assert step.job["assignments"][0]["place"] == "sql/mix.sql:1:1"
-    assert timed_operations(step.job) == {"mix", "get", "plain:1"}
+    assert job_of(step)["variables"][1] == {"name": "region", "initial": {"integer": 4}}
+    assert job_of(step)["assignments"][0]["place"] == "sql/mix.sql:1:1"
+    assert step.job.timed_operations() == {"mix", "get", "plain:1"}
     only = expanded(tmp_path, steps=["mixed"])
     assert list(only) == ["load", "mixed"], "as the script names its table"
     loaded = workload.load(str(tmp_path / "w.toml"))

@@ -20,6 +20,7 @@ from dbdyno.model.error import HostError
 from dbdyno.run import blocks, extra_run
 from dbdyno.run.check import block_time, dry_run, preflight
 from dbdyno.store import Results
+from workload_reader import job_of
 
 PLAN = """
 name = "profiles"
@@ -104,7 +105,7 @@ def test_a_profile_lies_with_its_step_and_is_a_step_of_no_block(tmp_path: Path) 
         seconds = [steps[name].profile() for name in ("one", "three")]
         jobs = [its.job() for its in seconds if its is not None]
         # One goes on for the seconds of the wish; three is repeated as it was.
-        assert [job["stop"]["seconds"] for job in jobs if job] == [2, 3]
+        assert [job.stop.seconds for job in jobs if job] == [2, 3]
         assert (run.path / "log" / "profile" / "server.json").is_file()
 
 
@@ -167,7 +168,7 @@ def test_an_extra_run_goes_to_the_last_wanted_step(tmp_path: Path) -> None:
     assert [step.name for step in part.steps] == ["fill", "one", "two", "three"]
     assert [step.name for step in part.wanted] == ["three"], "two is hidden"
     seconds = [
-        extra_run.passed(of, part, step).job["stop"].get("seconds") for step in part.steps[1:]
+        job_of(extra_run.passed(of, part, step))["stop"].get("seconds") for step in part.steps[1:]
     ]
     assert seconds == [2, 3, 3], "one leaves what it found, so a short window leads on as well"
     only = made(tmp_path, ("seconds = 2", 'seconds = 2, steps = ["one", "four"]'), three=True)

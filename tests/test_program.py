@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -10,8 +9,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
+from msgspec import structs
 
 from dbdyno import plan
 from dbdyno.analysis import compare
@@ -19,6 +21,8 @@ from dbdyno.analysis.step import assemble
 from dbdyno.host import process
 from dbdyno.model import Comparison, Json, Plan, Step, StepRun
 from dbdyno.model.error import DynoError, GeneratorError, PlanError, WorkloadError
+from dbdyno.model.job import Job
+from dbdyno.model.job.role import Closed, Role
 from dbdyno.run import blocks
 from dbdyno.run.check import drivers, preflight
 from dbdyno.run.driver import program
@@ -139,15 +143,15 @@ def test_its_job_and_its_events_are_those_of_the_contract(tmp_path: Path) -> Non
     step = Results.open(folder).blocks()[0].runs()[0].steps()[0]
     job = step.job()
     assert job is not None
-    (role,) = job["roles"]
-    assert (role["name"], role["connections"]) == ("query", 3)
-    assert job["environment"]["DYNO_CLIENTS"] == "3"
-    assert (job["driver"], job["command"], job["report"]) == ("command", ["./load"], "events")
+    (role,) = job.roles
+    assert (role.name, role.connections) == ("query", 3)
+    assert job.environment["DYNO_CLIENTS"] == "3"
+    assert (job.driver, job.command, job.report) == ("command", ("./load",), "events")
     found = list(map(plain, step.events()))
     names = [event["event"] for event in found]
     ends = ["window_close", "done"]
     assert names == ["hello", "ready", "started", "window_open", *["tick"] * 130, *ends]
-    assert (found[0]["program"], found[0]["version"]) == ("load", job["version"])
+    assert (found[0]["program"], found[0]["version"]) == ("load", job.version)
     assert found[-1]["totals"] == {
         "query": {"count": 130_000, "rows": 390_000, "errors": 0, "retries": 0}
     }
@@ -278,7 +282,7 @@ def test_spinning_is_refused_as_a_program_does_not(tmp_path: Path) -> None:
 def test_arms_whose_loads_differ_are_refused(tmp_path: Path, changed: Json, words: str) -> None:
     of = written(tmp_path, "")
     step = steps_of(of)
-    other = replaced(step, changed)
+    other = replaced(step, **changed)
     with pytest.raises(PlanError) as found:
         drivers.refuse_unlike({"old": [step], "new": [other]})
     assert words in str(found.value)
@@ -293,7 +297,7 @@ def test_another_version_of_the_program_is_another_load(tmp_path: Path) -> None:
     assert program.Program().version(step) != before
     (tmp_path / "there").mkdir()
     written(tmp_path / "there", seconds())
-    elsewhere = replaced(step, {"workload": str(tmp_path / "there" / "mine.toml")})
+    elsewhere = replaced(step, workload=str(tmp_path / "there" / "mine.toml"))
     with pytest.raises(PlanError, match="the version of the program is"):
         drivers.refuse_unlike({"old": [step], "new": [elsewhere]})
 
@@ -314,21 +318,21 @@ def steps_of(of: Plan) -> Step:
     return step
 
 
-def replaced(step: Step, changed: Json) -> Step:
+def replaced(step: Step, **changed: Any) -> Step:
     """The step with other keys in its job."""
-    return replace(step, job=step.job | changed)
+    return replace(step, job=structs.replace(step.job, **changed))
 
 
-def job(folder: Path, script: str, limit_s: float = 20.0) -> Json:
+def job(folder: Path, script: str, limit_s: float = 20.0) -> Job:
     """A job whose program is this shell script."""
-    return {
-        "workload": str(folder / "mine.toml"), "folder": str(folder), "program": "script",
-        "command": ["sh", "-c", script], "version": "1", "environment": {}, "limit_s": limit_s,
-        "roles": [{"name": "query"}],
-    }  # fmt: skip
+    return Job(
+        clients=1, workload=str(folder / "mine.toml"), folder=str(folder), program="script",
+        command=("sh", "-c", script), version="1", limit_s=limit_s, driver="command",
+        roles=(Role(name="query", per="step", connections=1, pace=Closed()),),
+    )  # fmt: skip
 
 
-def heard(of: Json, then: Callable[[program.Run, Json], None] = lambda run, event: None) -> Json:
+def heard(of: Job, then: Callable[[program.Run, Json], None] = lambda run, event: None) -> Json:
     """Runs a program to its last event, which is returned."""
     last: Json = {}
     with program.Run(of, lambda line: None, cpus=None) as run:
@@ -419,10 +423,11 @@ def test_what_it_leaves_running_is_ended_with_it(tmp_path: Path) -> None:
 
 
 KILLED = """
-import json, signal, sys
+import msgspec, signal, sys
+from dbdyno.model.job import Job
 from dbdyno.run.driver import program
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
-with program.Run(json.loads(sys.argv[1]), lambda line: None, cpus=None) as run:
+with program.Run(msgspec.json.decode(sys.argv[1], type=Job), lambda line: None, cpus=None) as run:
     for event in run.events():
         if event.name == "ready":
             run.go()
@@ -432,7 +437,7 @@ with program.Run(json.loads(sys.argv[1]), lambda line: None, cpus=None) as run:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_nothing_of_it_outlives_a_dyno_that_is_ended(tmp_path: Path, how: signal.Signals) -> None:
     script = f"sleep 63 & echo $! $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pids; sleep 64"
-    words = [sys.executable, "-c", KILLED, json.dumps(job(tmp_path, script))]
+    words = [sys.executable, "-c", KILLED, msgspec.json.encode(job(tmp_path, script)).decode()]
     dyno = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     pids = tmp_path / "pids"
     assert within(10, pids.exists)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError, WorkloadError
@@ -33,9 +34,8 @@ echo TEST RESULT : System achieved 5108 NOPM from 12000 PostgreSQL TPM
 def patterned(folder: Path, said: str, pattern: str) -> list[Json]:
     """The events of a program that prints this."""
     text = PATTERNED.format(command=json.dumps(["sh", "-c", said]), pattern=pattern)
-    job = only_step(folder, text).job | {
-        "program": "hammer", "version": "1", "folder": str(folder), "environment": {}
-    }  # fmt: skip
+    job = only_step(folder, text).job
+    job = structs.replace(job, program="hammer", version="1", folder=str(folder))
     return heard(program.Run(job, lambda text: None, cpus=None))
 
 

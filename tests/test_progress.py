@@ -6,49 +6,54 @@ import io
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hdrh.histogram import HdrHistogram
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from rich.console import Console
 
 import wire_form
 from dbdyno.model import Headline, Json, Sla, Step
 from dbdyno.model.events import Tick
-from dbdyno.model.job import timed_operations
+from dbdyno.model.job import Job, Stop
+from dbdyno.model.job.fills import Fill
+from dbdyno.model.job.programs import Instruction, Program
+from dbdyno.model.job.role import Closed, Role, RoleStop
+from dbdyno.model.job.statements import Statement
 from dbdyno.run import progress
 from dbdyno.run.progress import STEP_OVERHEAD_S, Forecast, Leg, Pulse, Watch, filled
 from dbdyno.run.step_progress import Meter, p99_us
 from dbdyno.stats.response_times import Histogram
 
-PROGRAMS = [
-    {"name": "pay", "code": [["send", 0], ["send", 1]]},
-    {"name": "single", "code": [["draw", 0], ["send", 2]]},
-]
-STATEMENTS = [{"name": "first"}, {"name": "second"}, {"name": "third"}]
+PROGRAMS = (
+    Program("pay", (Instruction("send", 0), Instruction("send", 1))),
+    Program("single", (Instruction("draw", 0), Instruction("send", 2))),
+)
+STATEMENTS = tuple(Statement(name=name, rows=0) for name in ("first", "second", "third"))
 
 
-def role(name: str, operations: int | None = None) -> Json:
-    stop = None if operations is None else {"operations": operations}
-    return {"name": name, "per": "client", "stop": stop}
+def role(name: str, operations: int | None = None) -> Role:
+    stop = None if operations is None else RoleStop(operations)
+    return Role(name=name, per="client", connections=1, pace=Closed(), stop=stop)
 
 
-def step(*roles: Json, headline: Headline | None, sla: Sla | None = None, **job: object) -> Step:
+def step(*roles: Role, headline: Headline | None, sla: Sla | None = None, **job: Any) -> Step:
     """A step of two clients, as far as it is watched."""
-    whole = {
-        "clients": 2,
-        "tables": {"t": 3},
-        "roles": list(roles),
-        "programs": PROGRAMS,
-        "statements": STATEMENTS,
-        "fills": [],
-        "stop": {"roles": [roles[0]["name"]] if roles else [], "seconds": None, "warmup_s": 0},
-    }
+    whole = Job(
+        clients=2,
+        tables={"t": 3},
+        roles=roles,
+        programs=PROGRAMS,
+        statements=STATEMENTS,
+        stop=Stop(roles=tuple(role.name for role in roles[:1])),
+    )
     return Step(
         ordinal=1, name="s", workload="w", measured=True, writes=True, warm="none", setup=(),
-        job=whole | job, headline=headline, sla=sla, pad_to_s=None, roles={}, tables=(),
-        explain={}, expected_s=None, nominal_s=None,
+        job=structs.replace(whole, **job), headline=headline, sla=sla, pad_to_s=None, roles={},
+        tables=(), explain={}, expected_s=None, nominal_s=None,
     )  # fmt: skip
 
 
@@ -106,7 +111,7 @@ def test_a_step_bound_by_work_is_done_by_its_slowest_quota() -> None:
 
 
 def test_a_timed_step_is_done_by_its_time_with_warm_up_which_no_rate_counts() -> None:
-    stop = {"roles": [], "seconds": 8, "warmup_s": 2}
+    stop = Stop(seconds=8, warmup_s=2)
     meter = Meter(step(role("query"), headline=QUERIES, stop=stop))
     meter.take(tick("query", (1, 1), (1, 1), measured=False))
     pulse = meter.take(tick("query", (5, 5), (5, 5)))
@@ -116,7 +121,7 @@ def test_a_timed_step_is_done_by_its_time_with_warm_up_which_no_rate_counts() ->
 
 
 def test_a_fill_is_done_by_the_rows_of_all_its_tables() -> None:
-    fills = [{"table": "t", "rows": 1_000}]
+    fills = (Fill(table="t", rows=1_000, columns=()),)
     meter = Meter(step(headline=None, fills=fills))
     pulse = meter.take(tick("fill", (300, 300), (300, 300)))
     assert pulse is not None
@@ -145,8 +150,8 @@ def test_p99_so_far_is_what_the_report_will_say(seconds: list[list[int]]) -> Non
 
 
 def test_of_a_transaction_the_whole_is_timed_as_the_report_does_it() -> None:
-    job = {"programs": PROGRAMS, "statements": STATEMENTS}
-    assert timed_operations(job) == {"pay", "third"}
+    job = Job(clients=1, programs=PROGRAMS, statements=STATEMENTS)
+    assert job.timed_operations() == {"pay", "third"}
     meter = Meter(step(role("query"), headline=QUERIES))
     operations = {"pay": operation(900), "first": operation(10), "second": operation(10)}
     pulse = meter.take(tick("query", (1, 1), (0, 0), operations=operations))

@@ -9,6 +9,7 @@ from dbdyno.engine.mysql import rights as mysql
 from dbdyno.engine.mysql.rights import covers, held
 from dbdyno.engine.postgres import rights as postgres
 from dbdyno.engine.rights import Need, needed
+from workload_reader import job_of
 
 ADMINISTERED = ("insert-benchmark", "sysbench")
 ENGINES = {"postgres": postgres.NEEDED, "mysql": mysql.NEEDED, "mariadb": mysql.NEEDED}
@@ -21,7 +22,7 @@ def needs(name: str, engine: str, administer: int) -> set[Need]:
     texts += [
         piece
         for step in steps
-        for one in step.job["statements"]
+        for one in job_of(step)["statements"]
         for piece in one["pieces"]
         if isinstance(piece, str)
     ]

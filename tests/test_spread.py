@@ -16,9 +16,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import convert, structs
 
 from dbdyno.model import Json, Step, events
 from dbdyno.model.error import GeneratorError, PlanError
+from dbdyno.model.job import Job, Log, Segment, Stop
+from dbdyno.model.job.endpoint import Endpoint
+from dbdyno.model.job.fills import Fill
+from dbdyno.model.job.role import Arrivals, Rate, TableUse
 from dbdyno.run.driver import loadgen
 from dbdyno.run.driver.interface import GeneratorDied, Keep, Seat
 from dbdyno.run.driver.merged_events import ERRORS_WRITTEN_MAX, Merge, Share
@@ -32,7 +37,7 @@ S = 1_000_000_000
 DAY_NS = 86_400 * S
 
 
-def fake_job(seconds: float | None = None, **changes: Any) -> Json:
+def fake_job(seconds: float | None = None, **changes: Any) -> Job:
     """The contract's job on the fake, without what each process has for itself."""
     job = json.loads(FAKE.read_text())
     alike = {"jitter": 0.0, "stalls": [], "errors": []}
@@ -41,21 +46,22 @@ def fake_job(seconds: float | None = None, **changes: Any) -> Json:
         job["stop"] = {"roles": [], "seconds": seconds, "warmup_s": 1.0}
         for role in job["roles"]:
             role["stop"] = None
-    return job | changes
+    return convert(job | changes, Job)
 
 
-def of_step(job: Json, *, connections: int, per_s: float, arrivals: str) -> Json:
+def of_step(job: Job, *, connections: int, per_s: float, arrivals: Arrivals) -> Job:
     """The job with the queries alone, by connections that share one rate."""
-    query = job["roles"][2] | {
-        "per": "step",
-        "connections": connections,
-        "pace": {"kind": "rate", "arrivals": arrivals, "per_s": per_s},
-        "table": {"of": "pi", "by": "by_connection"},
-    }
-    return job | {"roles": [query]}
+    query = structs.replace(
+        job.roles[2],
+        per="step",
+        connections=connections,
+        pace=Rate(arrivals=arrivals, per_s=per_s),
+        table=TableUse(of="pi", by="by_connection"),
+    )
+    return structs.replace(job, roles=(query,))
 
 
-def run(job: Json, seats: Sequence[Seat], kept: list[str] | None = None) -> list[Json]:
+def run(job: Job, seats: Sequence[Seat], kept: list[str] | None = None) -> list[Json]:
     """The merged events of a job that nothing interferes with."""
     keep: Keep = (lambda _: None) if kept is None else kept.append
     found = []
@@ -97,7 +103,7 @@ def one(found: Sequence[Json], name: str) -> Json:
 
 @pytest.mark.parametrize("of", [2, 3])
 @pytest.mark.parametrize("job", [fake_job(), fake_job(seconds=3.0)], ids=["work", "timed"])
-def test_several_generators_count_what_one_does(job: Json, of: int) -> None:
+def test_several_generators_count_what_one_does(job: Job, of: int) -> None:
     alone = list(map(plain, loadgen.run(job)))
     kept: list[str] = []
     seats = [seat(f"c{number}", offset_ns=-number * DAY_NS // 50) for number in range(of)]
@@ -114,7 +120,7 @@ def test_several_generators_count_what_one_does(job: Json, of: int) -> None:
 
 
 @pytest.mark.parametrize("arrivals", ["even", "poisson"])
-def test_several_generators_keep_one_rate_to_the_operation(arrivals: str) -> None:
+def test_several_generators_keep_one_rate_to_the_operation(arrivals: Arrivals) -> None:
     job = of_step(fake_job(seconds=20.0), connections=7, per_s=997.0, arrivals=arrivals)
     alone = operations(list(map(plain, loadgen.run(job))))
     for of in (2, 3):
@@ -178,9 +184,10 @@ def test_one_that_dies_ends_the_step_and_leaves_no_other() -> None:
 
 
 def test_one_whose_load_fails_ends_that_of_the_others() -> None:
-    def failing(job: Json) -> Json:
+    def failing(job: Job) -> Job:
         errors = [{"statement": "insert", "every": 1, "code": "23505"}]
-        return job | {"fake": job["fake"] | {"errors": errors}}
+        assert isinstance(job.fake, dict)
+        return structs.replace(job, fake=job.fake | {"errors": errors})
 
     found = run(fake_job(seconds=1e5), [seat("c1"), seat("c2", change=failing), seat("c3")])
     done = one(found, "done")
@@ -190,9 +197,9 @@ def test_one_whose_load_fails_ends_that_of_the_others() -> None:
 
 
 def test_one_that_cannot_connect_ends_the_step_before_its_start() -> None:
-    def nowhere(job: Json) -> Json:
-        server = {"host": "/nowhere", "port": 1, "user": "u", "database": "d"}
-        return job | {"engine": "postgres", "fake": None, "server": server}
+    def nowhere(job: Job) -> Job:
+        server = Endpoint(host="/nowhere", port=1, user="u", database="d")
+        return structs.replace(job, engine="postgres", fake=None, server=server)
 
     found = run(fake_job(seconds=5.0), [seat("c1"), seat("c2", change=nowhere)])
     names = [event["event"] for event in found]
@@ -248,23 +255,26 @@ def test_the_lines_of_each_are_kept_as_they_came() -> None:
 def test_a_job_has_as_many_generators_as_can_share_it() -> None:
     job = fake_job()
     assert [width(job, seats) for seats in (1, 3, 9)] == [1, 3, 4], "four clients"
-    beside = job["roles"][2] | {"name": "beside", "per": "step", "connections": 1}
-    shared = job | {"roles": [*job["roles"], beside]}
+    beside = structs.replace(job.roles[2], name="beside", per="step", connections=1)
+    shared = structs.replace(job, roles=(*job.roles, beside))
     assert width(shared, 3) == 3, "one of them has the connection beside"
-    ends = shared | {"stop": job["stop"] | {"roles": ["insert", "beside"]}}
+    ends = structs.replace(shared, stop=Stop(roles=("insert", "beside")))
     assert width(ends, 3) == 1, "it ends the step"
-    alone = job | {"roles": [beside | {"connections": 8}], "clients": 1}
-    assert width(alone | {"stop": {"roles": [], "seconds": 5}}, 9) == 8
-    waits = beside | {"name": "last", "after": ["insert"], "connections": 8}
-    assert width(job | {"roles": [*job["roles"], waits]}, 3) == 1
-    burst = beside | {"pace": {"kind": "rate", "arrivals": "burst", "per_s": 5}, "connections": 8}
-    assert width(job | {"roles": [*job["roles"], burst]}, 3) == 1
-    assert width(job | {"roles": [], "fills": [{"table": "t"}]}, 3) == 1
+    eight = structs.replace(beside, connections=8)
+    alone = structs.replace(job, roles=(eight,), clients=1, stop=Stop(seconds=5))
+    assert width(alone, 9) == 8
+    waits = structs.replace(eight, name="last", after=("insert",))
+    assert width(structs.replace(job, roles=(*job.roles, waits)), 3) == 1
+    burst = structs.replace(eight, pace=Rate(arrivals="burst", per_s=5))
+    assert width(structs.replace(job, roles=(*job.roles, burst)), 3) == 1
+    fills = (Fill(table="t", rows=1, columns=()),)
+    assert width(structs.replace(job, roles=(), fills=fills), 3) == 1
 
 
 def test_what_cannot_be_shared_is_made_on_the_first_seat() -> None:
-    job = json.loads((FAKE.parent / "job-fill.json").read_text())
-    job |= {"engine": "fake", "server": None, "fake": {"default_us": 1.0}, "autostart": False}
+    written = json.loads((FAKE.parent / "job-fill.json").read_text())
+    fake = {"engine": "fake", "server": None, "fake": {"default_us": 1.0}, "autostart": False}
+    job = convert(written | fake, Job)
     started: list[Any] = []
     found = run(job, [seat("c1", started=started), seat("c2", started=started)])
     assert len(started) == 1
@@ -274,9 +284,10 @@ def test_what_cannot_be_shared_is_made_on_the_first_seat() -> None:
 
 def test_the_generator_takes_each_segment_that_is_dealt_out() -> None:
     job = fake_job(seconds=1.0)
-    beside = job["roles"][2] | {"name": "beside", "per": "step", "connections": 2}
-    for roles, clients in (([*job["roles"], beside], 3), ([beside | {"connections": 5}], 1)):
-        shared = job | {"roles": roles, "clients": clients}
+    beside = structs.replace(job.roles[2], name="beside", per="step", connections=2)
+    five = structs.replace(beside, connections=5)
+    for roles, clients in (((*job.roles, beside), 3), ((five,), 1)):
+        shared = structs.replace(job, roles=roles, clients=clients)
         of = width(shared, 9)
         seats = [seat(f"c{number}") for number in range(9)]
         assert one(run(shared, seats), "done")["status"] == "ok"
@@ -285,16 +296,19 @@ def test_the_generator_takes_each_segment_that_is_dealt_out() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "word"),
-    [({"driver": "pgbench"}, "pgbench makes its load beside the server"), ({"log": {}}, "c1, c2")],
+    [
+        ({"driver": "pgbench"}, "pgbench makes its load beside the server"),
+        ({"log": Log(share=1.0)}, "c1, c2"),
+    ],
 )
 def test_what_other_hosts_cannot_do_is_refused(changes: Json, word: str) -> None:
     step = plain_step(fake_job())
     refuse_unfit(step, ["c1", "c2"])
     with pytest.raises(PlanError, match=word):
-        refuse_unfit(replace(step, job=step.job | changes), ["c1", "c2"])
+        refuse_unfit(replace(step, job=structs.replace(step.job, **changes)), ["c1", "c2"])
 
 
-def plain_step(job: Json) -> Step:
+def plain_step(job: Job) -> Step:
     return Step(
         ordinal=1, name="s", workload="w", measured=True, writes=True, warm="none", setup=(),
         job=job, headline=None, sla=None, pad_to_s=None, roles={}, tables=(), explain={},
@@ -309,8 +323,9 @@ def plain_step(job: Json) -> Step:
 def recorded() -> list[list[Json]]:
     """What each of three generators says of a job."""
     job = fake_job()
-    parts = ({"segment": {"index": index, "of": 3}} for index in range(3))
-    return [list(map(plain, loadgen.run(job | part))) for part in parts]
+    segments = (Segment(index=index, of=3) for index in range(3))
+    parts = (structs.replace(job, segment=segment) for segment in segments)
+    return [list(map(plain, loadgen.run(part))) for part in parts]
 
 
 def merged(order: Callable[[], int]) -> list[Json]:
@@ -341,7 +356,7 @@ def test_in_whatever_order_events_come_one_stream_comes_of_them(seed: int) -> No
     places = [names.index(name) for name in order]
     assert places == sorted(places)
     assert names[0] == "hello"
-    roles = [role["name"] for role in fake_job()["roles"]]
+    roles = [role.name for role in fake_job().roles]
     assert names[names.index("window_close") + 1 :] == ["tick"] * len(roles) + ["done"]
     ticks = [(event["tick"], event["role"]) for event in found if event["event"] == "tick"]
     numbers = range(1, max(tick for tick, _ in ticks) + 1)

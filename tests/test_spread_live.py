@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from dbdyno import plan, workload
 from dbdyno.analysis import compare
@@ -15,6 +16,7 @@ from dbdyno.engine import Server
 from dbdyno.engine.interface import HostSampler
 from dbdyno.model import Arm, Json
 from dbdyno.model.events import parse
+from dbdyno.model.job import Job
 from dbdyno.run import blocks
 from dbdyno.run.driver import registry
 from dbdyno.run.driver.interface import Bench
@@ -93,7 +95,7 @@ def server() -> Iterator[Server]:
         yield made
 
 
-def job_of(server: Server, folder: Path, name: str) -> Json:
+def job_of(server: Server, folder: Path, name: str) -> Job:
     """The job of a step, whose tables are made anew."""
     (folder / "w.toml").write_text(WORKLOAD)
     loaded = workload.load(str(folder / "w.toml"))
@@ -105,7 +107,7 @@ def job_of(server: Server, folder: Path, name: str) -> Json:
     return registry.of(step).prepare(step, bench)
 
 
-def run(job: Json, seats: int, pause_at: int | None = None) -> list[Json]:
+def run(job: Job, seats: int, pause_at: int | None = None) -> list[Json]:
     """The events of a job on so many seats, with a pause when this tick has come."""
     found = []
     with Spread(job, [seat(f"c{n}") for n in range(seats)], lambda _: None) as spread:
@@ -135,11 +137,12 @@ def test_the_same_is_sent_by_one_two_and_three_generators(server: Server, tmp_pa
 
 def test_all_are_quiet_in_a_pause(server: Server, tmp_path: Path) -> None:
     job = job_of(server, tmp_path, "read")
-    job |= {
-        "trace": True,
-        "roles": [role for role in job["roles"] if role["name"] == "paced"],
-        "stop": job["stop"] | {"seconds": 2.0},
-    }
+    job = structs.replace(
+        job,
+        trace=True,
+        roles=tuple(role for role in job.roles if role.name == "paced"),
+        stop=structs.replace(job.stop, seconds=2.0),
+    )
     found = run(job, 2, pause_at=1)
     times = {event["event"]: event["mono_ns"] for event in found}
     traced = [event for event in found if event["event"] == "operation"]

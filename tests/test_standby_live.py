@@ -10,6 +10,7 @@ from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.host import place
 from dbdyno.model.error import PlanError
+from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.report.section import over_time
 from dbdyno.run import blocks, in_window
 from dbdyno.run.check import preflight
@@ -72,7 +73,8 @@ def test_standbys_follow_from_the_start_or_from_a_moment_and_roles_read_them(tmp
         assert list(steps) == ["setup", "run", "read-first", "read-again"]
         job, done = steps["read-first"].job(), steps["read-first"].done()
         assert done is not None
-        assert job["endpoints"]["standby"]["port"] != job["server"]["port"]
+        assert isinstance(job.server, Endpoint)
+        assert job.endpoints["standby"].port != job.server.port
         assert done.totals["read"].rows == ROWS, "the standby has all rows"
         assert done.catch_up_s >= 0
         owners = list(steps["run"].host())[-1].owners

@@ -11,12 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from dbdyno import store
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.model import Headline, Json, StatementUse, StepRun
-from dbdyno.model.job import first_words, is_control, role_connections, statement_names
+from dbdyno.model.job import Job, first_words, is_control
+from dbdyno.model.job.role import Closed, Role
+from dbdyno.model.job.statements import Piece, Statement
 from dbdyno.run.step import summary
 from dbdyno.run.step_progress import Meter
 from dbdyno.stats.response_times import Histogram
@@ -199,15 +202,17 @@ def test_qps_counts_transactions_where_the_step_says_operations(tmp_path: Path) 
     ],
 )
 def test_control_is_what_only_begins_or_ends_a_transaction(text: str, control: bool) -> None:
-    assert is_control({"name": "x", "pieces": [text]}) is control
+    assert is_control(Statement(name="x", pieces=(text,))) is control
 
 
 def test_sql_in_pieces_is_read_by_its_first_word() -> None:
-    pieces = ["DELETE FROM ", {"table": "t"}, " WHERE id = ", {"value": 0}]
-    assert first_words({"name": "x", "pieces": pieces}) == ["DELETE"]
-    assert statement_names({"statements": [{"name": "a"}, {"name": "b"}]}) == {"a", "b"}
-    assert role_connections({"clients": 3}, {"per": "client", "connections": 2}) == 6
-    assert role_connections({"clients": 3}, {"per": "step", "connections": 2}) == 2
+    pieces = ("DELETE FROM ", Piece(table="t"), " WHERE id = ", Piece(value=0))
+    assert first_words(Statement(name="x", pieces=pieces)) == ["DELETE"]
+    job = Job(clients=3, statements=(Statement(name="a"), Statement(name="b")))
+    assert job.statement_names == {"a", "b"}
+    role = Role(name="x", per="client", connections=2, pace=Closed())
+    assert job.connections_of(role) == 6
+    assert job.connections_of(structs.replace(role, per="step")) == 2
 
 
 # --- Windows in which next to nothing ended --------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 
 import result_builder
 from dbdyno import store
+from dbdyno.analysis.step.evidence import NO_JOB
 from dbdyno.model import Arm, Block, Json, Plan, Schedule, events
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_facts import HostFacts
@@ -358,7 +359,7 @@ def test_a_whole_example_is_read_back(tmp_path: Path) -> None:
     ]  # fmt: skip
     step = steps[1]
     assert step.step().arm == "pg17"
-    assert (step.job() or {})["step"] == "qr100"
+    assert (step.job() or NO_JOB).step == "qr100"
     assert isinstance(next(step.events()), events.Hello)
     assert next(step.host()).moment == "start"
     assert (step.before() or {})["sizes"]

@@ -17,6 +17,7 @@ from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.plan import schedule
 from dbdyno.run import blocks
 from dbdyno.store import Results
+from workload_reader import job_of
 
 PLAN = """
 seed = 7
@@ -67,7 +68,7 @@ def test_steps_of_other_sets_that_a_plan_names_are_swept_too() -> None:
         *("setup", "run@batch_size=100", "run@batch_size=1000"),
         *("call-setup", "call-run@batch_size=100", "call-run@batch_size=1000"),
     ]
-    pieces = [str(step.job["statements"]) for step in found if step.name.startswith("call-run")]
+    pieces = [str(job_of(step)["statements"]) for step in found if step.name.startswith("call-run")]
     assert ["batch_size => 100," in one for one in pieces] == [True, False]
     *_, one = steps("ybio", {"batch_size": [100, 1000]}, "setup", "run", "call-run@batch_size=100")
     assert one.name == "call-run@batch_size=100"
@@ -79,7 +80,7 @@ def test_a_list_has_each_timed_step_once_for_each_value() -> None:
         f"{step}@clients={n}" for step in ("simple-update", "select-only") for n in ("4", "1", "2")
     ]
     assert [step.name for step in found] == ["fill", *names]
-    assert [step.job["clients"] for step in found[1:]] == [4, 1, 2, 4, 1, 2]
+    assert [job_of(step)["clients"] for step in found[1:]] == [4, 1, 2, 4, 1, 2]
     assert [step.sweep for step in found] == [None, *["simple-update"] * 3, *["select-only"] * 3]
     assert [step.ordinal for step in found] == sorted({step.ordinal for step in found})
 
@@ -92,12 +93,12 @@ def test_several_lists_have_every_combination_the_first_slowest() -> None:
         "clients=8,rate=0",
         "clients=8,rate=500.5",
     ]
-    assert [step.job["roles"][0]["pace"].get("per_s") for step in found] == [None, 500.5] * 2
+    assert [job_of(step)["roles"][0]["pace"].get("per_s") for step in found] == [None, 500.5] * 2
 
 
 def test_texts_and_what_is_computed_can_be_swept_and_a_list_of_the_files_stays_one() -> None:
     found = steps("pgbench", {"protocol": ["simple", "prepared"]}, "select-only")[1:]
-    assert [step.job["statements"][0]["protocol"] for step in found] == ["simple", "prepared"]
+    assert [job_of(step)["statements"][0]["protocol"] for step in found] == ["simple", "prepared"]
     given = {"clients": [1, "{2*host_cores}"], "host_cores": 3}
     names = [step.name for step in steps("pgbench", given, "select-only")]
     assert names == ["fill", "select-only@clients=1", "select-only@clients=6"]
@@ -107,7 +108,7 @@ def test_texts_and_what_is_computed_can_be_swept_and_a_list_of_the_files_stays_o
 
 def test_what_is_not_swept_has_the_largest_value() -> None:
     fill, *_ = steps("sysbench", {"clients": [2, 16, 4]}, "point-query")
-    assert (fill.name, fill.sweep, fill.job["clients"]) == ("fill", None, 16)
+    assert (fill.name, fill.sweep, job_of(fill)["clients"]) == ("fill", None, 16)
 
 
 def test_a_plans_list_goes_before_that_of_the_set() -> None:
@@ -198,7 +199,7 @@ def test_a_block_goes_once_through_a_sweep_in_its_own_order(tmp_path: Path) -> N
     for number in range(1, 201):
         fill, *swept = schedule.swept(of, number, its)
         assert fill.name == "fill"
-        orders.append(tuple(step.job["clients"] for step in swept))
+        orders.append(tuple(job_of(step)["clients"] for step in swept))
     assert {tuple(sorted(order)) for order in orders} == {COUNTS}
     drawn = orders[::2]
     assert orders[1::2] == [order[::-1] for order in drawn]
@@ -210,8 +211,8 @@ def test_a_block_goes_once_through_a_sweep_in_its_own_order(tmp_path: Path) -> N
 def test_the_order_depends_on_the_seed_and_on_no_other_step(tmp_path: Path) -> None:
     of, its = expanded("clients = [1, 2, 4, 8]", tmp_path)
     order = schedule.swept(of, 1, its)
-    without = tuple(step for step in its if step.job["clients"] != 4)
-    kept = tuple(step for step in order if step.job["clients"] != 4)
+    without = tuple(step for step in its if job_of(step)["clients"] != 4)
+    kept = tuple(step for step in order if job_of(step)["clients"] != 4)
     assert schedule.swept(of, 1, without) == kept
     other = plan.parse(of.text.replace("seed = 7", "seed = 8"), None)
     assert any(schedule.swept(other, n, its) != schedule.swept(of, n, its) for n in (1, 3))

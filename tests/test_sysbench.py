@@ -10,7 +10,7 @@ import pytest
 from dbdyno import workload
 from dbdyno.model import Headline, Step
 from dbdyno.model.error import WorkloadError
-from workload_reader import role, sql
+from workload_reader import job_of, role, sql
 
 BUFFER_BYTES = 512 << 10
 """What an INSERT of sysbench's prepare is at most."""
@@ -31,14 +31,14 @@ def every() -> dict[str, Step]:
 
 
 def value(step: Step, name: str) -> Any:
-    (found,) = [one for one in step.job["values"] if one["name"] == name]
+    (found,) = [one for one in job_of(step)["values"] if one["name"] == name]
     return {key: found[key] for key in found if key not in ("name", "per", "format")}
 
 
 def sent(step: Step) -> list[str]:
     """The statements of a step's one operation, in their order."""
-    (program,) = step.job["programs"]
-    names = [one["name"] for one in step.job["statements"]]
+    (program,) = job_of(step)["programs"]
+    names = [one["name"] for one in job_of(step)["statements"]]
     return [names[number] for what, number in program["code"] if what == "send"]
 
 
@@ -145,7 +145,7 @@ def test_scale_up_has_each_measured_step_with_each_number_of_clients() -> None:
         for count in ((1,) if ".warm" in name else (1, 3))
     ]
     assert [name for name in steps if name not in (*LOADED, "postwrite")] == wanted
-    assert steps["scan@clients=3"].job["clients"] == 3
+    assert job_of(steps["scan@clients=3"])["clients"] == 3
     assert steps["scan@clients=1"].group == "range queries without aggregation"
 
 
@@ -156,7 +156,7 @@ def test_hidden_steps_are_not_measured() -> None:
         *("postwrite", "scan.warm", "points-covered-si.warm"),
     ]
     warm = sysbench(clients=5, tables=3)["point-query.warm"]
-    assert (warm.job["clients"], warm.job["roles"][0]["connections"]) == (3, 1)
+    assert (job_of(warm)["clients"], job_of(warm)["roles"][0]["connections"]) == (3, 1)
 
 
 # --- Sizes -------------------------------------------------------------------------------------
@@ -167,11 +167,14 @@ def test_reads_and_writes_have_their_seconds() -> None:
     for name, step in steps.items():
         if step.group is not None:
             writes = step.group == "writes" and name != "write-only"
-            assert step.job["stop"]["seconds"] == (930 if writes else 630), name
-            assert step.job["stop"]["warmup_s"] == 4
+            assert job_of(step)["stop"]["seconds"] == (930 if writes else 630), name
+            assert job_of(step)["stop"]["warmup_s"] == 4
             assert step.writes == (step.group == "writes"), name
-    assert steps["scan.warm"].job["stop"]["seconds"] == 60
-    assert {sysbench()[name].job["stop"]["seconds"] for name in ("scan", "delete")} == {300, 600}
+    assert job_of(steps["scan.warm"])["stop"]["seconds"] == 60
+    assert {job_of(sysbench()[name])["stop"]["seconds"] for name in ("scan", "delete")} == {
+        300,
+        600,
+    }
 
 
 def test_pauses_follow_the_published_formula() -> None:
@@ -202,9 +205,9 @@ def test_presets_are_the_published_sizes(
 ) -> None:
     steps = sysbench(preset=preset)
     fill, update, query = steps["fill"], steps["update-index"], steps["point-query"]
-    assert query.job["clients"] == clients
-    assert (len(query.tables), fill.job["fills"][0]["rows"]) == (tables, rows)
-    assert (query.job["stop"]["seconds"], update.job["stop"]["seconds"]) == seconds
+    assert job_of(query)["clients"] == clients
+    assert (len(query.tables), job_of(fill)["fills"][0]["rows"]) == (tables, rows)
+    assert (job_of(query)["stop"]["seconds"], job_of(update)["stop"]["seconds"]) == seconds
 
 
 def test_presets_for_the_scale_up_are_the_published_ones() -> None:
@@ -223,10 +226,10 @@ def test_sizes_for_a_host_follow_its_memory() -> None:
         host: Any = workload.host(cores, memory_bytes)
         for preset, share in (("cached", 0.3), ("io-bound", 2)):
             steps = sysbench(preset=preset, **host)
-            rows = steps["fill"].job["fills"][0]["rows"]
+            rows = job_of(steps["fill"])["fills"][0]["rows"]
             assert rows * tables * 290 == pytest.approx(share * memory_bytes, rel=0.01)
             assert len(steps["fill"].tables) == tables
-            assert steps["point-query"].job["clients"] == clients
+            assert job_of(steps["point-query"])["clients"] == clients
 
 
 # --- Statements --------------------------------------------------------------------------------
@@ -264,7 +267,7 @@ def test_a_query_that_is_no_transaction(name: str) -> None:
         if step is not None:
             assert sent(step) == [name]
             assert sql(step, name) == SELECTS[name]
-            assert step.job["statements"][0]["protocol"] == "prepared"
+            assert job_of(step)["statements"][0]["protocol"] == "prepared"
             assert step.headline == Headline(metric="qps", role="query", count="operations")
             assert step.roles == {"query": "query"}
 
@@ -319,16 +322,16 @@ def test_transactions_have_the_published_statements() -> None:
         for name, text in {**RANGES, **CHANGES}.items():
             assert sql(both, name) == text
         assert sql(both, "point-query") == SELECTS["point-query"]
-        assert {one["protocol"] for one in both.job["statements"]} == {"prepared"}
+        assert {one["protocol"] for one in job_of(both)["statements"]} == {"prepared"}
 
 
 def test_what_is_deleted_in_a_transaction_comes_back_into_the_same_table() -> None:
     step = every()["write-only"]
-    classes = {one["name"]: one.get("class") for one in step.job["statements"]}
+    classes = {one["name"]: one.get("class") for one in job_of(step)["statements"]}
     assert classes["delete"] == classes["put_back"] == "delete_insert"
     assert {classes[name] for name in classes if name not in ("delete", "put_back")} == {None}
-    (program,) = step.job["programs"]
-    names = [one["name"] for one in step.job["values"]]
+    (program,) = job_of(step)["programs"]
+    names = [one["name"] for one in job_of(step)["values"]]
     drawn = [names[number] for what, number in program["code"] if what == "draw"]
     assert drawn == ["row"], "all else is drawn anew for each statement"
     assert role(step, "write")["on_error"]["retry"] == ["40001", "40P01", "23505"]
@@ -349,7 +352,7 @@ def test_writes_that_are_no_transaction() -> None:
     assert sql(steps["delete-bounded"], "delete") == bounded
     insert = "INSERT INTO <sbtest> (k, c, pad) VALUES (<k>, <c>, <pad>)"
     assert sql(steps["insert"], "insert") == insert
-    assert steps["insert"].job["statements"][0]["protocol"] == "simple"
+    assert job_of(steps["insert"])["statements"][0]["protocol"] == "simple"
     for name in (*WRITES[:5], "update-inlist-100", "delete", "delete-bounded", "insert"):
         assert steps[name].headline == Headline(metric="qps", role="write", count="operations")
         assert steps[name].roles == {"write": "other"}
@@ -367,12 +370,12 @@ def test_a_bounded_delete_ends_when_half_of_the_rows_are_gone() -> None:
     assert (write["per"], write["connections"]) == ("step", 3)
     assert write["table"] == {"of": "sbtest", "by": "in_turn"}
     assert write["stop"] == {"operations": 501}
-    assert step.job["stop"]["seconds"] is None
+    assert job_of(step)["stop"]["seconds"] is None
 
 
 def test_each_statement_draws_its_table_but_the_scans() -> None:
     for name, step in every().items():
-        for one in step.job["roles"]:
+        for one in job_of(step)["roles"]:
             if name.startswith("scan"):
                 assert one["table"]["by"] == "own"
             elif step.group and name != "delete-bounded":
@@ -387,7 +390,7 @@ def test_a_scan_counts_the_rows_of_its_table() -> None:
     step = sysbench(rows=7_000)["scan"]
     assert step.headline == Headline(metric="scan", role="scan", count="operations", each=7_000)
     assert sql(step, "scan") == "SELECT * FROM <sbtest> WHERE LENGTH(c) < 0"
-    (statement,) = step.job["statements"]
+    (statement,) = job_of(step)["statements"]
     assert (statement["protocol"], statement["rows"]) == ("simple", 0)
 
 
@@ -400,7 +403,7 @@ def test_postwrite_vacuums_all_tables_at_once_and_checkpoints() -> None:
     ):
         made = workload.expand(loaded, {"tables": 8}, "postgres", version=version)
         for step in (one for one in made if "postwrite" in one.name):
-            vacuum, checkpoint = step.job["roles"]
+            vacuum, checkpoint = job_of(step)["roles"]
             assert sql(step, "vacuum") == f"VACUUM (VERBOSE, ANALYZE{options}) <sbtest>"
             assert (vacuum["connections"], vacuum["stop"]) == (8, {"operations": 8})
             assert (checkpoint["name"], checkpoint["after"]) == ("checkpoint", ["vacuum"])
@@ -408,7 +411,7 @@ def test_postwrite_vacuums_all_tables_at_once_and_checkpoints() -> None:
 
 def test_statements_are_sent_as_literals_where_a_plan_asks_for_it() -> None:
     step = sysbench(query_protocol="simple")["read-write_range=10"]
-    assert {one["protocol"] for one in step.job["statements"]} == {"simple"}
+    assert {one["protocol"] for one in job_of(step)["statements"]} == {"simple"}
     with pytest.raises(WorkloadError, match="prepared, extended or simple"):
         sysbench(query_protocol="execute")
 
@@ -444,8 +447,8 @@ def test_prepare_sends_what_sysbench_sends() -> None:
     assert sql(prepare, "load") == f"{head}[2680× (<k>, <c>, <pad>)]"
     assert sql(prepare, "load_rest") == f"{head}[1960× (<k>, <c>, <pad>)]"
     assert sql(prepare, "create_index") == "CREATE INDEX k_<number of sbtest> ON <sbtest>(k)"
-    assert {one["protocol"] for one in prepare.job["statements"]} == {"simple"}
-    (program,) = prepare.job["programs"]
+    assert {one["protocol"] for one in job_of(prepare)["statements"]} == {"simple"}
+    (program,) = job_of(prepare)["programs"]
     assert program["code"] == [["send", 0]] * 3 + [["send", 1], ["send", 2]]
     assert prepare.headline == Headline(metric="ips", role="insert", count="rows")
     insert = role(prepare, "insert")
@@ -455,13 +458,13 @@ def test_prepare_sends_what_sysbench_sends() -> None:
 def test_an_insert_of_prepare_fills_sysbenchs_buffer() -> None:
     for rows in (1_000_000, 10_000_000):
         prepare = sysbench("published", rows=rows)["prepare"]
-        values = {one["name"]: one for one in prepare.job["values"]}
+        values = {one["name"]: one for one in job_of(prepare)["values"]}
         assert values["k"]["uniform"] == [1, rows]
         lengths = [len(values[name]["pattern"]) for name in ("c", "pad")]
         assert lengths == [119, 59]
         # Brackets, two commas with a space each, four quotes, and the comma before the next row.
         digits = len(str(rows)) - 1 - 1 / 9
         row_bytes = digits + sum(lengths) + 2 + 4 + 4 + 1
-        insert = prepare.job["statements"][0]
+        insert = job_of(prepare)["statements"][0]
         # The buffer is never filled to the last byte, nor are all numbers equally long.
         assert insert["rows"] * row_bytes == pytest.approx(BUFFER_BYTES, rel=0.005)

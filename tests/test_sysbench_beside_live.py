@@ -22,7 +22,6 @@ from dbdyno import workload
 from dbdyno.engine import LabServer
 from dbdyno.host import program as binary
 from dbdyno.model import Json
-from dbdyno.model.job import server_json
 from server_place import a_place
 
 pytestmark = [
@@ -129,8 +128,7 @@ def dyno(running: LabServer, script: str, options: Options) -> None:
     """The generator runs the shipped workload's step of that name."""
     given = {"tables": TABLES, "table_size": ROWS, "clients": CLIENTS, "events": EVENTS} | options
     *_, step = workload.expand(workload.load("sysbench-oltp", set=script), given, "postgres")
-    where = server_json(server.address_of(running))
-    job = step.job | {"autostart": True, "seed": jobs.SEED, "server": where}
+    job = jobs.begun_on(server.address_of(running), step.job)
     _, events = arms.generate(binary.find("dyno-loadgen"), job, LIMIT_S)
     (totals,) = events[-1]["totals"].values()
     assert (totals["count"], totals["errors"]) == (EVENTS, 0)

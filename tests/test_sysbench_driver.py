@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 import fake_sysbench
 import step_load
@@ -17,6 +18,7 @@ from dbdyno.run.driver.interface import GeneratorDied, Running
 from dbdyno.run.driver.sysbench import report, run, script
 from dbdyno.stats.response_times import Histogram
 from step_load import Then
+from workload_reader import job_of
 
 # --- What it prints ---------------------------------------------------------------------------
 
@@ -120,7 +122,7 @@ POINTS = 'script = "oltp_point_select"'
 
 def test_a_step_s_script_and_options_are_on_its_command_line(tmp_path: Path) -> None:
     step = expanded(tmp_path, POINTS + ', options = ["--tables=2", "--table_size={10*100}"]')
-    assert step.job["limit_s"] == 607
+    assert job_of(step)["limit_s"] == 607
     assert sysbench.words(step.job, POSTGRES, 41) == [
         *("--threads=3", "--time=7", "--events=0", "--report-interval=1", "--histogram=on"),
         *("--rand-seed=42", "--report-checkpoints=2", "--db-driver=pgsql", "--pgsql-host=/tmp"),
@@ -309,6 +311,7 @@ def test_a_stop_in_its_window_ends_it_and_leaves_nothing(
 
 
 def test_a_program_that_cannot_be_started_is_told(tmp_path: Path) -> None:
-    job = fake_sysbench.job(tmp_path) | {"command": ["./none", "oltp_point_select", "run"]}
+    job = fake_sysbench.job(tmp_path)
+    job = structs.replace(job, command=("./none", "oltp_point_select", "run"))
     with pytest.raises(GeneratorError, match="`sysbench` cannot be started"):
         heard(job)

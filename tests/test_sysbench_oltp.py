@@ -9,7 +9,7 @@ import pytest
 from dbdyno import workload
 from dbdyno.model import Headline, Json, Step
 from dbdyno.model.error import WorkloadError
-from workload_reader import role, sql
+from workload_reader import job_of, role, sql
 
 READS = ["oltp_point_select", "oltp_read_only"]
 OF_ONE_TABLE = ["select_random_points", "select_random_ranges"]
@@ -62,14 +62,14 @@ def scripts(chosen: str | None = None, preset: str | None = None, **given: Any) 
 
 def sent(step: Step) -> list[str]:
     """What the step's one program does, by names."""
-    (program,) = step.job["programs"]
-    lists = {"send": step.job["statements"], "draw": step.job["values"]}
+    (program,) = job_of(step)["programs"]
+    lists = {"send": job_of(step)["statements"], "draw": job_of(step)["values"]}
     prefix = {"send": "", "draw": "draw "}
     return [prefix[what] + lists[what][number]["name"] for what, number in program["code"]]
 
 
 def value(step: Step, name: str) -> Json:
-    (found,) = [one for one in step.job["values"] if one["name"] == name]
+    (found,) = [one for one in job_of(step)["values"] if one["name"] == name]
     return dict(found)
 
 
@@ -99,7 +99,7 @@ def test_each_script_is_a_set_with_the_load(script: str) -> None:
 def test_a_script_sends_what_sysbench_sends(script: str) -> None:
     step = scripts()[script]
     assert sent(step) == SENT[script]
-    for one in step.job["statements"]:
+    for one in job_of(step)["statements"]:
         assert sql(step, one["name"]) == TEXTS[one["name"]]
         text_only = one["name"] in ("oltp_insert", "bulk_insert")
         assert one["protocol"] == ("simple" if text_only else "prepared")
@@ -107,7 +107,7 @@ def test_a_script_sends_what_sysbench_sends(script: str) -> None:
 
 def test_without_prepared_statements_everything_is_literal() -> None:
     for step in scripts(db_ps_mode="disable").values():
-        assert {one["protocol"] for one in step.job["statements"]} <= {"simple"}
+        assert {one["protocol"] for one in job_of(step)["statements"]} <= {"simple"}
 
 
 def test_options_change_how_many_statements_there_are() -> None:
@@ -129,7 +129,7 @@ def test_a_table_is_drawn_for_each_kind_of_statement_and_one_for_a_row_that_come
     write = role(step, "write")
     assert (write["per"], write["connections"]) == ("step", 3)
     assert write["table"] == {"of": "sbtest", "by": "uniform"}
-    classes = {one["name"]: one.get("class") for one in step.job["statements"]}
+    classes = {one["name"]: one.get("class") for one in job_of(step)["statements"]}
     assert {name for name, found in classes.items() if found} == {"deletes", "inserts"}
     assert classes["deletes"] == classes["inserts"]
 
@@ -178,10 +178,10 @@ def test_the_presets_are_the_defaults_of_both_versions() -> None:
 
 def test_defaults_are_those_of_sysbench() -> None:
     step = scripts()["oltp_read_only"]
-    assert (step.job["tables"], step.job["clients"]) == ({"sbtest": 1}, 1)
+    assert (job_of(step)["tables"], job_of(step)["clients"]) == ({"sbtest": 1}, 1)
     assert value(step, "id")["uniform"] == [1, 10_000]
     assert value(step, "id_end")["add"]["plus"] == 99
-    assert (step.job["stop"]["seconds"], step.job["stop"]["warmup_s"]) == (10, 0)
+    assert (job_of(step)["stop"]["seconds"], job_of(step)["stop"]["warmup_s"]) == (10, 0)
     assert role(step, "query")["pace"] == {"kind": "closed"}
     special = value(scripts(rand_type="special")["oltp_delete"], "id")["special"]
     assert (special["iterations"], special["percent"], special["share"]) == (12, 1.0, 75.0)
@@ -193,7 +193,7 @@ def test_each_connection_of_the_random_selects_has_its_part_of_the_keys() -> Non
     step = scripts(clients=4, table_size=1000, delta=7, random_points=3)["select_random_ranges"]
     assert value(step, "part")["client"] == {"first": 0, "step": 250}
     assert value(step, "id")["uniform"] == [0, 250]
-    names = [one["name"] for one in step.job["values"]]
+    names = [one["name"] for one in job_of(step)["values"]]
     point, end = value(step, "point")["add"], value(step, "point_end")["add"]
     assert {names[point["value"]], names[point["other"]]} == {"part", "id"}
     assert (names[end["value"]], end["plus"]) == ("point", 7)
@@ -213,7 +213,7 @@ def test_without_auto_inc_keys_are_drawn_once_each_into_empty_tables() -> None:
 
 def test_the_connections_of_bulk_insert_count_in_tables_of_their_own() -> None:
     step = scripts(clients=3, rows_per_insert=100)["bulk_insert"]
-    assert step.job["tables"] == {"sbtest": 3}
+    assert job_of(step)["tables"] == {"sbtest": 3}
     assert [sql for sql in step.setup if sql.startswith("DROP")] == [
         f"DROP TABLE IF EXISTS sbtest{number}" for number in (1, 2, 3)
     ]
@@ -228,7 +228,7 @@ def test_the_connections_of_bulk_insert_count_in_tables_of_their_own() -> None:
 
 def test_events_take_the_place_of_time() -> None:
     step = scripts(events=500, clients=8)["oltp_read_only"]
-    assert step.job["stop"] == {
+    assert job_of(step)["stop"] == {
         "roles": ["query"], "seconds": None, "warmup_s": 0, "seconds_max": None,
     }  # fmt: skip
     assert role(step, "query")["stop"] == {"operations": 500}
@@ -237,7 +237,7 @@ def test_events_take_the_place_of_time() -> None:
 
 def test_a_rate_is_of_all_connections_and_at_random() -> None:
     for name, step in scripts(rate=250, clients=8).items():
-        for one in step.job["roles"]:
+        for one in job_of(step)["roles"]:
             per_s = 250 / 32_768 if name == "bulk_insert" else 250.0
             assert one["pace"] == {"kind": "rate", "arrivals": "poisson", "per_s": per_s}
             assert one["per"] == "step"
@@ -256,7 +256,7 @@ def test_throughput_counts_all_statements() -> None:
 
 def fill_sql(**given: Any) -> list[str]:
     fill = scripts(**given)["fill"]
-    return [" ".join(one.split()) for one in (*fill.setup, *fill.job["fills"][0]["after"])]
+    return [" ".join(one.split()) for one in (*fill.setup, *job_of(fill)["fills"][0]["after"])]
 
 
 def test_the_tables_are_sysbenchs() -> None:

@@ -9,7 +9,7 @@ import pytest
 from dbdyno import workload
 from dbdyno.model import Json, Step
 from dbdyno.model.error import WorkloadError
-from workload_reader import steps
+from workload_reader import job_of, steps
 
 FILE = """
 sysbench_types = true
@@ -50,7 +50,7 @@ def made(tmp_path: Path, engine: str = "postgres", text: str = FILE, **given: st
 
 def sent(step: Step) -> dict[str, tuple[list[str], bool]]:
     """The declared types of each statement, and whether it goes as libpq sends it."""
-    found: list[Json] = step.job["statements"]
+    found: list[Json] = job_of(step)["statements"]
     return {one["name"]: (one["types"], one.get("libpq", False)) for one in found}
 
 
@@ -100,7 +100,7 @@ def test_a_time_is_refused_as_sysbench_cannot_bind_one(tmp_path: Path) -> None:
 def test_the_shipped_suites_bind_as_sysbench_unless_asked(name: str) -> None:
     def bound(given: dict[str, str | int | float]) -> set[tuple[str, bool]]:
         found = workload.expand(workload.load(name), given, "postgres")
-        jobs = [one for step in found for one in step.job["statements"]]
+        jobs = [one for step in found for one in job_of(step)["statements"]]
         return {(one["protocol"], one.get("libpq", False)) for one in jobs}
 
     assert bound({}) == {("prepared", True), ("simple", False)}

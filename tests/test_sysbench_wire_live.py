@@ -20,7 +20,6 @@ from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.host import program as binary
 from dbdyno.model import Address
-from dbdyno.model.job import server_json
 from recording_proxy import recording
 from server_place import a_place
 from test_sysbench_beside_live import OF_ONE_TABLE, SCRIPTS
@@ -84,7 +83,7 @@ def dyno(address: Address, script: str, options: Options) -> None:
     """The generator runs the shipped workload's step of that name."""
     given = {"tables": 1, "table_size": ROWS, "clients": 1, "events": EVENTS} | options
     *_, step = workload.expand(workload.load("sysbench-oltp", set=script), given, "postgres")
-    job = step.job | {"autostart": True, "seed": jobs.SEED, "server": server_json(address)}
+    job = jobs.begun_on(address, step.job)
     _, events = arms.generate(binary.find("dyno-loadgen"), job, LIMIT_S)
     (totals,) = events[-1]["totals"].values()
     assert (totals["count"], totals["errors"]) == (EVENTS, 0)

@@ -15,7 +15,6 @@ from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.host import program as binary
 from dbdyno.model import Address
-from dbdyno.model.job import server_json
 from mysql_steps import DATABASE
 from recording_proxy import recording
 from server_place import address
@@ -53,7 +52,7 @@ def dyno(engine: str, where: Address) -> None:
     """The generator runs the shipped workload's step."""
     given = {"tables": 1, "table_size": ROWS, "clients": 1, "events": EVENTS}
     *_, step = workload.expand(workload.load("sysbench-oltp", set=SCRIPT), given, engine)
-    job = step.job | {"autostart": True, "seed": jobs.SEED, "server": server_json(where)}
+    job = jobs.begun_on(where, step.job)
     arms.generate(binary.find("dyno-loadgen"), job, LIMIT_S)
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from comparison_builder import comparison
 from dbdyno.analysis.step import background_spans, evidence, raw_files, series
-from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.evidence import NO_JOB, Evidence
 from dbdyno.model import Json, Schedule
 from dbdyno.model.host_reading import MemoryBytes, Reading
-from dbdyno.model.job import SETTLE_S_DEFAULT, in_turns, settle_s
+from dbdyno.model.job import SETTLE_S_DEFAULT, Job, Stop
 from dbdyno.model.step_files import LogEvent, StepDone, StepRecord
 from dbdyno.plan.schema import ScheduleForm
 from dbdyno.report.section import setup
@@ -168,7 +168,7 @@ STEP = StepRecord(workload="w", ordinal=1, name="reads", measured=True)
 
 def of(load: raw_files.Load, *log: LogEvent) -> Evidence:
     return Evidence(
-        step=STEP, job={}, load=load, host=raw_files.host(LINES), before=None, after=None,
+        step=STEP, job=NO_JOB, load=load, host=raw_files.host(LINES), before=None, after=None,
         done=StepDone(status="ok", log_events=log), failure=None,
         owners={}, histograms={}, services={},
     )  # fmt: skip
@@ -227,11 +227,10 @@ def test_how_arms_take_turns_belongs_to_what_was_measured() -> None:
 
 
 def test_what_settles_is_a_quarter_of_a_short_turn() -> None:
-    job = {"stop": {"seconds": 10}}
-    assert in_turns(job, 0.8) is job and settle_s(job) == 0.2
-    assert in_turns(job, 0.2)["stop"] == {"seconds": 10, "settle_s": 0.05}
-    assert settle_s(in_turns(job, 0.5)) == 0.125
-    assert settle_s({}) == 0.2, "a job that cannot be read"
+    job = Job(clients=1, stop=Stop(seconds=10))
+    assert job.in_turns(0.8) is job and job.settle_s == 0.2
+    assert job.in_turns(0.2).stop == Stop(seconds=10, settle_s=0.05)
+    assert job.in_turns(0.5).settle_s == 0.125
 
 
 def test_a_short_turn_counts_again_as_soon_as_its_job_says() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec import structs
+from msgspec import convert, structs
 
 from dbdyno.analysis.step import assemble, collect, evidence, metrics, waits
 from dbdyno.analysis.step.json_codec import from_plain, to_plain
@@ -16,6 +16,7 @@ from dbdyno.engine.activity import Look, Names, look
 from dbdyno.engine.postgres.activity import NOT_SHOWN, Row, session
 from dbdyno.engine.wait_sampler import moment
 from dbdyno.model import Json, StepRun
+from dbdyno.model.job.statements import Statement
 from dbdyno.model.wait_samples import SessionCount
 from result_planted import MONO_NS
 from test_analysis import step_folder
@@ -35,7 +36,7 @@ INSERT: Json = {
     "pieces": ["INSERT INTO ", {"table": "t"}, " VALUES ", {"repeat": 50, "pieces": ITEM}],
 }
 COMMIT: Json = {"name": "commit", "pieces": ["COMMIT"]}
-NAMES = Names([POINT, RANGE, ORDERED, INSERT, COMMIT])
+NAMES = Names(convert([POINT, RANGE, ORDERED, INSERT, COMMIT], list[Statement]))
 
 
 def row(
@@ -133,7 +134,7 @@ def test_a_statement_has_its_name_in_the_job_or_its_beginning(text: str, name: s
 
 
 def test_texts_that_are_all_different_fill_no_memory() -> None:
-    names = Names([POINT])
+    names = Names([convert(POINT, Statement)])
     for number in range(2 * activity.NAMES_MAX + 10):
         names.of(f"SELECT c FROM t1 WHERE id={number}")
     assert len(names._known) <= activity.NAMES_MAX

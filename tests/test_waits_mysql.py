@@ -13,6 +13,7 @@ from dbdyno.engine.mysql import activity, instruments, settings
 from dbdyno.engine.mysql.activity import Row, sessions
 from dbdyno.engine.settings import Demand
 from dbdyno.model.error import PlanError, ServerError
+from dbdyno.model.job.statements import Statement
 from dbdyno.model.size import Capacity
 from dbdyno.model.wait_samples import SessionCount
 from mysql_place import an_arm, build_of
@@ -117,7 +118,7 @@ def test_owners_are_roles_others_and_kinds_of_the_background() -> None:
         (3, 30, "thread/sql/one_connection", "Query", None, "OPTIMIZE TABLE t", None, None, None),
         (4, 40, "thread/sql/one_connection", "Sleep", None, None, None, None, None),
     ]  # fmt: skip
-    names = Names([{"name": "raise", "pieces": ["UPDATE t SET n"]}])
+    names = Names([Statement(name="raise", pieces=("UPDATE t SET n",))])
     found = look(sessions(rows, ()), {20: "write", 40: "write"}, names, each=True)
     assert set(found.sessions) == {
         SessionCount("background:io write", "IO", "io/file/innodb/innodb_data_file", "", 1),

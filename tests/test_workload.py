@@ -15,7 +15,7 @@ from dbdyno import workload
 from dbdyno.model.error import WorkloadError
 from dbdyno.workload import maker_schema, schema
 from dbdyno.workload.expression import ExpressionError, evaluate, fill_in, resolve
-from workload_reader import SMALL, complaint, role, sql, steps
+from workload_reader import SMALL, complaint, job_of, role, sql, steps
 
 ROOT = Path(__file__).parent.parent
 
@@ -115,9 +115,9 @@ def test_a_statement_becomes_pieces_and_rows_become_operations(tmp_path: Path) -
     (step,) = steps(SMALL, tmp_path)
     assert step.setup == ("DROP TABLE IF EXISTS t1", "CREATE TABLE t1 (a int)")
     assert sql(step, "put") == "INSERT INTO <t> VALUES [10× (<a>)]"
-    assert step.job["statements"][0]["rows"] == 10
+    assert job_of(step)["statements"][0]["rows"] == 10
     assert role(step, "insert")["stop"] == {"operations": 10}
-    assert step.job["values"] == [
+    assert job_of(step)["values"] == [
         {"name": "a", "per": "item", "format": "integer", "uniform": [1, 10]}
     ]
     assert step.explain["put"].startswith("INSERT INTO t1 VALUES ($1),($2),")
@@ -214,7 +214,7 @@ def test_paces_and_seconds(tmp_path: Path) -> None:
     )
     (step,) = steps(text, tmp_path)
     assert role(step, "insert")["pace"] == {"kind": "rate", "arrivals": "even", "per_s": 2.5}
-    assert step.job["stop"] == {
+    assert job_of(step)["stop"] == {
         "roles": [],
         "seconds": 60,
         "warmup_s": 5,
@@ -248,10 +248,15 @@ def test_a_transaction_draws_once_what_is_once_per_transaction(tmp_path: Path) -
         '[transactions.both]\ndo = ["BEGIN", "put", "get", "COMMIT"]\n[[steps]]',
     )
     (step,) = steps(text, tmp_path)
-    assert [value["name"] for value in step.job["values"]] == ["a", "b"]
-    assert step.job["values"][1]["add"] == {"value": 0, "plus": 7}
-    assert [one["name"] for one in step.job["statements"]] == ["BEGIN", "put", "get", "COMMIT"]
-    assert step.job["programs"] == [
+    assert [value["name"] for value in job_of(step)["values"]] == ["a", "b"]
+    assert job_of(step)["values"][1]["add"] == {"value": 0, "plus": 7}
+    assert [one["name"] for one in job_of(step)["statements"]] == [
+        "BEGIN",
+        "put",
+        "get",
+        "COMMIT",
+    ]
+    assert job_of(step)["programs"] == [
         {"name": "both", "code": [["draw", 0], *(["send", number] for number in range(4))]}
     ]
 
@@ -321,9 +326,8 @@ roles.query = { run = "point" }
     assert not fill.measured
     assert point.setup == ()
     assert point.tables == ("sbtest1", "sbtest2")
-    assert fill.job == {key: value for key, value in theirs.items() if key in fill.job} | {
-        "threads": 0
-    }
+    ours = job_of(fill)
+    assert ours == {key: value for key, value in theirs.items() if key in ours} | {"threads": 0}
     loaded = workload.load(str(tmp_path / "w.toml"))
     guess = workload.estimate(loaded, {}, (fill, point))
     assert (guess.rows, guess.disk_bytes) == (2_000_000, 460_000_000)
@@ -373,21 +377,21 @@ def test_a_file_says_how_its_tables_are_loaded_fast_and_as_published(tmp_path: P
     fill, read = steps(LOADS, tmp_path)
     assert [(one.ordinal, one.name) for one in (fill, read)] == [(1, "fill"), (2, "read")]
     assert fill.setup[-1] == "ALTER TABLE t3 DROP CONSTRAINT t3_pkey"
-    (made,) = fill.job["fills"]
+    (made,) = job_of(fill)["fills"]
     assert (made["streams"], made["after"], made["columns"][2]["each"]) == (0, [], 25)
     assert fill.expected_s == 3 * 250 / 250_000
     load, again = steps(LOADS, tmp_path, fill="published")
     assert [(one.ordinal, one.name) for one in (load, again)] == [(1, "load"), (2, "read")]
     assert load.measured
     assert not any("DROP CONSTRAINT" in sql for sql in load.setup)
-    names = [one["name"] for one in load.job["statements"]]
-    sent = [names[number] for _, number in load.job["programs"][0]["code"]]
+    names = [one["name"] for one in job_of(load)["statements"]]
+    sent = [names[number] for _, number in job_of(load)["programs"][0]["code"]]
     assert sent == ["put", "put", "rest", "index"]
     assert sql(load, "index") == "CREATE INDEX k_<number of t> ON <t> (k)"
     assert role(load, "insert")["table"] == {"of": "t", "by": "in_turn"}
     assert again.job == read.job
     even = steps(LOADS, tmp_path, fill="published", parameters={"rows": 300})[0]
-    assert [one["name"] for one in even.job["statements"]] == ["put", "index"]
+    assert [one["name"] for one in job_of(even)["statements"]] == ["put", "index"]
 
 
 def test_the_file_names_the_load_of_a_plan_that_names_none(tmp_path: Path) -> None:

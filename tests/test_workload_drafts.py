@@ -11,6 +11,7 @@ from dbdyno import workload
 from dbdyno.model import Step
 from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.plan import parse
+from workload_reader import job_of
 
 TEXT = """
 set = "all"
@@ -156,11 +157,11 @@ def test_a_sweep_has_each_measured_timed_step_once_for_each_value(tmp_path: Path
         *("load", "read_n=2@clients=1,m=7", "read_n=2@clients=3,m=7"),
         *("write@clients=1,m=7", "write@clients=3,m=7", "again"),
     ]
-    assert [one.job["clients"] for one in swept.values()] == [2, 1, 3, 1, 3, 2]
+    assert [job_of(one)["clients"] for one in swept.values()] == [2, 1, 3, 1, 3, 2]
     reads = [swept[f"read_n=2@clients={count},m=7"] for count in (1, 3)]
-    assert [one.job["roles"][0]["connections"] for one in reads] == [2, 6]
-    assert reads[0].job["statements"][0]["pieces"][-1] == " LIMIT 7"
-    assert swept["again"].job["statements"][0]["pieces"][-1] == " LIMIT 5"
+    assert [job_of(one)["roles"][0]["connections"] for one in reads] == [2, 6]
+    assert job_of(reads[0])["statements"][0]["pieces"][-1] == " LIMIT 7"
+    assert job_of(swept["again"])["statements"][0]["pieces"][-1] == " LIMIT 5"
     assert {one.group for one in reads} == {"reads of all kinds"}
 
 
@@ -234,16 +235,16 @@ def test_statements_have_the_files_protocol_if_they_have_none(tmp_path: Path) ->
         "m = 5", 'm = 5\nkind = "prepared"'
     )
     found = made(text, tmp_path)
-    assert found["read_n=1"].job["statements"][0]["protocol"] == "prepared"
+    assert job_of(found["read_n=1"])["statements"][0]["protocol"] == "prepared"
     own = text.replace('get = "SELECT', 'get.protocol = "extended"\nget.any = "SELECT')
-    assert made(own, tmp_path)["read_n=1"].job["statements"][0]["protocol"] == "extended"
+    assert job_of(made(own, tmp_path)["read_n=1"])["statements"][0]["protocol"] == "extended"
     given = {"kind": "preparde"}
     line = "key `protocol`: no protocol `preparde`; did you mean `prepared`?"
     assert complaint(text, tmp_path, parameters=given) == line
     parts = DRAWING.replace("[values]", 'protocol = "prepared"\n[values]', 1)
     step = made(parts + '[[steps]]\nname = "v"\nparts = [{ once = "VACUUM" }]', tmp_path)["v"]
-    assert step.job["statements"][0]["protocol"] == "simple"
-    (begin, *_) = made(parts, tmp_path)["load"].job["statements"]
+    assert job_of(step)["statements"][0]["protocol"] == "simple"
+    (begin, *_) = job_of(made(parts, tmp_path)["load"])["statements"]
     assert (begin["name"], begin["protocol"]) == ("BEGIN", "prepared")
 
 
@@ -276,8 +277,8 @@ roles.write = { run = "turns" }
 def code(text: str, tmp_path: Path) -> list[str]:
     """A program as words: `draw id`, `send out` …"""
     (step,) = made(text, tmp_path).values()
-    names = {"draw": step.job["values"], "send": step.job["statements"]}
-    (program,) = step.job["programs"]
+    names = {"draw": job_of(step)["values"], "send": job_of(step)["statements"]}
+    (program,) = job_of(step)["programs"]
     return [f"{what} {names[what][number]['name']}" for what, number in program["code"]]
 
 

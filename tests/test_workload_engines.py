@@ -10,7 +10,7 @@ import pytest
 from dbdyno import workload
 from dbdyno.model import Json
 from dbdyno.model.error import WorkloadError
-from workload_reader import SMALL, complaint, role, sql, steps
+from workload_reader import SMALL, complaint, job_of, role, sql, steps
 
 ENGINES = ("postgres", "mysql", "mariadb")
 
@@ -153,9 +153,11 @@ def test_errors_that_are_tried_again_have_each_engines_codes(tmp_path: Path) -> 
 
 
 def test_parts_and_repetitions_can_be_of_one_engine(tmp_path: Path) -> None:
-    names = [[one["name"] for one in made(tmp_path, e)["rest"].job["roles"]] for e in ENGINES]
+    names = [[one["name"] for one in job_of(made(tmp_path, e)["rest"])["roles"]] for e in ENGINES]
     assert names == [["analyze", "checkpoint"], ["analyze"], ["analyze"]]
-    sends = [[one["name"] for one in made(tmp_path, e)["work"].job["statements"]] for e in ENGINES]
+    sends = [
+        [one["name"] for one in job_of(made(tmp_path, e)["work"])["statements"]] for e in ENGINES
+    ]
     assert sends[0] == ["get", "put", "drop"]
     assert sends[1] == sends[2] == ["alter_1", "get", "put", "drop"]
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from dbdyno.model.job.values import Value
 from dbdyno.workload import explain_literals
-from workload_reader import complaint, role, steps
+from workload_reader import complaint, job_of, role, steps
 
 LEAD_IN = """
 [parameters]
@@ -43,7 +44,7 @@ stop = { rows = 100 }
 
 def test_a_step_that_its_work_ends_can_warm_up(tmp_path: Path) -> None:
     (step,) = steps(LEAD_IN, tmp_path)
-    assert step.job["stop"] == {
+    assert job_of(step)["stop"] == {
         "roles": ["insert"],
         "seconds": None,
         "warmup_s": 3,
@@ -55,7 +56,7 @@ def test_a_step_that_its_work_ends_can_warm_up(tmp_path: Path) -> None:
 
 def test_a_role_that_when_omits_is_waited_for_by_none(tmp_path: Path) -> None:
     (step,) = steps(LEAD_IN, tmp_path, parameters={"lead": 0})
-    assert [one["name"] for one in step.job["roles"]] == ["insert"]
+    assert [one["name"] for one in job_of(step)["roles"]] == ["insert"]
     assert role(step, "insert")["after"] == []
     assert step.nominal_s == 10
     wrong = LEAD_IN.replace('after = ["wait"]', 'after = ["wiat"]')
@@ -95,5 +96,5 @@ warmup_s = 3
     ("number", "text"), [(12_345, "123.45"), (7, "0.07"), (-7, "-0.07"), (0, "0.00")]
 )
 def test_hundredths_are_explained_as_they_are_sent(number: int, text: str) -> None:
-    values = [{"name": "price", "format": "hundredths", "constant": number}]
+    values = [Value(name="price", format="hundredths", constant=number)]
     assert explain_literals.literal(values, 0, 0, 1) == text

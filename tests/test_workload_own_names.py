@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.model.job import extent, table_names
-from workload_reader import complaint, sql, steps
+from workload_reader import complaint, job_of, sql, steps
 
 TEXT = """
 [parameters]
@@ -70,16 +69,16 @@ def test_a_table_without_a_number_is_called_as_the_file_calls_it(tmp_path: Path)
         "DROP TABLE IF EXISTS sold",
         "CREATE TABLE sold (id int)",
     )
-    assert fill.job["tables"] == {"stock": 0, "sold": 0}
-    assert table_names(fill.job, "stock") == ("stock",)
-    counted = extent(fill.job)
+    assert job_of(fill)["tables"] == {"stock": 0, "sold": 0}
+    assert fill.job.table_names("stock") == ("stock",)
+    counted = fill.job.extent
     assert counted is not None
     assert counted.tables == 2
 
 
 def test_a_table_that_the_fill_gives_no_rows_is_created_and_stays_empty(tmp_path: Path) -> None:
     fill, *_ = steps(TEXT, tmp_path)
-    (only,) = fill.job["fills"]
+    (only,) = job_of(fill)["fills"]
     assert (only["table"], only["rows"], only["frozen"]) == ("stock", 20, True)
     assert only["columns"][0]["type"] == "int8"
     assert only["after"] == ["ANALYZE {t}"]
@@ -93,17 +92,17 @@ def test_a_step_may_load_a_table_in_bulk_and_leaves_out_what_follows_the_rows(
     tmp_path: Path,
 ) -> None:
     again = steps(TEXT, tmp_path, fill="published")[1]
-    (only,) = again.job["fills"]
-    assert (again.name, again.job["step"]) == ("again", "again")
+    (only,) = job_of(again)["fills"]
+    assert (again.name, job_of(again)["step"]) == ("again", "again")
     assert (only["table"], only["after"]) == ("stock", [])
     assert again.roles == {"fill": "insert"}
 
 
 def test_a_part_may_send_several_statements_one_after_another(tmp_path: Path) -> None:
     _, parts, _ = steps(TEXT, tmp_path)
-    assert [one["name"] for one in parts.job["roles"]] == ["begin", "checkpoint"]
-    first, last = parts.job["programs"]
-    names = [parts.job["statements"][number]["name"] for _, number in first["code"]]
+    assert [one["name"] for one in job_of(parts)["roles"]] == ["begin", "checkpoint"]
+    first, last = job_of(parts)["programs"]
+    names = [job_of(parts)["statements"][number]["name"] for _, number in first["code"]]
     assert [sql(parts, name) for name in names] == [
         "BEGIN",
         "CREATE TABLE part0_of_2 (id int)",
@@ -167,5 +166,5 @@ def test_a_table_without_a_number_has_none_in_sql(tmp_path: Path) -> None:
 
 def test_columns_of_two_tables_may_have_one_name(tmp_path: Path) -> None:
     fill, *_ = steps(TEXT.replace("fill.rows = 0", "fill.rows = 3"), tmp_path)
-    assert [one["name"] for one in fill.job["values"]] == ["id", "id (2)"]
-    assert [one["columns"][0]["value"] for one in fill.job["fills"]] == [0, 1]
+    assert [one["name"] for one in job_of(fill)["values"]] == ["id", "id (2)"]
+    assert [one["columns"][0]["value"] for one in job_of(fill)["fills"]] == [0, 1]

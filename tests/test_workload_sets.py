@@ -9,7 +9,7 @@ import pytest
 
 from dbdyno import workload
 from dbdyno.model.error import WorkloadError
-from workload_reader import SMALL, complaint, role, sql, steps
+from workload_reader import SMALL, complaint, job_of, role, sql, steps
 
 SETS = SMALL.replace("[parameters]", 'set = "old"\n[parameters]', 1).replace(
     "creates =", 'sets = ["old"]\ncreates =', 1
@@ -114,9 +114,9 @@ def test_sql_before_a_job_is_repeated_and_can_be_a_statement(tmp_path: Path) -> 
 def test_a_role_and_a_step_are_there_when_they_should_be(tmp_path: Path) -> None:
     other = '\nroles.other = { run = "put", when = "{n > 10}" }\n'
     (step,) = steps(SMALL + other, tmp_path)
-    assert [one["name"] for one in step.job["roles"]] == ["insert"]
+    assert [one["name"] for one in job_of(step)["roles"]] == ["insert"]
     (step,) = steps(SMALL + other, tmp_path, parameters={"n": 20})
-    assert [one["name"] for one in step.job["roles"]] == ["insert", "other"]
+    assert [one["name"] for one in job_of(step)["roles"]] == ["insert", "other"]
     assert not steps(SMALL + "\nwhen = 0\n", tmp_path)
 
 
@@ -124,11 +124,11 @@ def test_a_weight_of_zero_leaves_a_statement_out(tmp_path: Path) -> None:
     text = SMALL.replace('run = "put"', 'choose = { put = "{n > 5}", get = 2 }').replace(
         "[statements]", '[statements]\nget = { any = "SELECT a FROM {t}", rows = 10 }'
     )
-    names = [one["name"] for one in steps(text, tmp_path)[0].job["statements"]]
+    names = [one["name"] for one in job_of(steps(text, tmp_path)[0])["statements"]]
     assert names == ["put", "get"]
     fewer = text.replace("[{n}:", "[10:")
     (step,) = steps(fewer, tmp_path, parameters={"n": 5})
-    assert [one["name"] for one in step.job["statements"]] == ["get"]
+    assert [one["name"] for one in job_of(step)["statements"]] == ["get"]
 
 
 HELD = """
@@ -140,13 +140,13 @@ held = { do = ["BEGIN", "put", { sleep_s = "{n/4}" }, "COMMIT"] }
 def test_a_transaction_sleeps_between_two_statements(tmp_path: Path) -> None:
     text = SMALL.replace('run = "put", stop = { rows = 100 }', 'run = "held"') + "seconds = 9\n"
     (step,) = steps(text + HELD, tmp_path)
-    assert [verb for verb, _ in step.job["programs"][0]["code"]] == [
+    assert [verb for verb, _ in job_of(step)["programs"][0]["code"]] == [
         "send",
         "send",
         "sleep",
         "send",
     ]
-    assert step.job["programs"][0]["code"][2] == ["sleep", 2_500_000]
+    assert job_of(step)["programs"][0]["code"][2] == ["sleep", 2_500_000]
     for wrong, line in {
         '{ sleep_s = 1 }, "put"': "a `sleep_s` belongs between two statements",
         '"put", { sleep_s = 1 }': "a `sleep_s` belongs between two statements",
@@ -166,7 +166,7 @@ def test_one_statement_of_a_step_moves_a_cursor(tmp_path: Path) -> None:
         "[statements]", '[statements]\nget = "SELECT a FROM {t} WHERE a = :cursor.c"'
     )
     (step,) = steps(text, tmp_path)
-    assert step.job["statements"][step.job["cursors"][0]["on"]]["name"] == "put"
+    assert job_of(step)["statements"][job_of(step)["cursors"][0]["on"]]["name"] == "put"
     assert sql(step, "put") == "INSERT INTO <t> VALUES [10× (<a> + <cursor c>)]"
     both = text + 'roles.query = { run = "get" }\n'
     assert complaint(both, tmp_path) == (

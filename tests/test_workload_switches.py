@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dbdyno.model import Headline, Json
-from workload_reader import complaint, role, sql, steps
+from workload_reader import complaint, job_of, role, sql, steps
 
 MODELS = """
 [parameters]
@@ -52,7 +52,7 @@ stop = { operations = "{events}" }
 
 def values(tmp_path: Path, **parameters: Any) -> list[Json]:
     (step, _) = steps(MODELS, tmp_path, parameters=parameters)
-    return list(step.job["values"])
+    return list(job_of(step)["values"])
 
 
 def test_a_value_with_the_maker_of_another_is_drawn_by_itself(tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_a_parameter_chooses_the_maker_and_its_format_comes_along(tmp_path: Path
 def test_what_the_other_is_computed_from_comes_along(tmp_path: Path) -> None:
     text = MODELS.replace('per = "transaction"', 'format = "text"')
     (step, _) = steps(text, tmp_path, parameters={"kind": "later"})
-    assert [one["name"] for one in step.job["values"]] == ["a_flat", "a", "b"]
-    assert [one["add"] for one in step.job["values"][1:]] == [{"value": 0, "plus": 5}] * 2
+    assert [one["name"] for one in job_of(step)["values"]] == ["a_flat", "a", "b"]
+    assert [one["add"] for one in job_of(step)["values"][1:]] == [{"value": 0, "plus": 5}] * 2
 
 
 def test_no_rate_is_no_pace_and_no_events_are_no_end(tmp_path: Path) -> None:
@@ -85,11 +85,14 @@ def test_no_rate_is_no_pace_and_no_events_are_no_end(tmp_path: Path) -> None:
         {"kind": "closed"},
         None,
     )
-    assert timed.job["stop"]["seconds"] == 7
+    assert job_of(timed)["stop"]["seconds"] == 7
     _, counted = steps(MODELS, tmp_path, parameters={"rate": 50, "events": 30})
     assert role(counted, "query")["pace"] == {"kind": "rate", "arrivals": "poisson", "per_s": 50.0}
     assert role(counted, "query")["stop"] == {"operations": 30}
-    assert (counted.job["stop"]["seconds"], counted.job["stop"]["roles"]) == (None, ["query"])
+    assert (job_of(counted)["stop"]["seconds"], job_of(counted)["stop"]["roles"]) == (
+        None,
+        ["query"],
+    )
 
 
 def test_a_headline_can_be_computed(tmp_path: Path) -> None:
@@ -100,7 +103,7 @@ def test_a_headline_can_be_computed(tmp_path: Path) -> None:
 def test_a_repetition_has_its_own_separator(tmp_path: Path) -> None:
     text = MODELS.replace("a=:a OR a=:b", "[[3 ' OR ': a=:a]] OR a IN ([[2: :b]])")
     (step, _) = steps(text, tmp_path)
-    repeats = [one for one in step.job["statements"][0]["pieces"] if "repeat" in one]
+    repeats = [one for one in job_of(step)["statements"][0]["pieces"] if "repeat" in one]
     assert [(one["repeat"], one["separator"]) for one in repeats if isinstance(one, dict)] == [
         (3, " OR "),
         (2, ","),
@@ -165,9 +168,9 @@ roles.delete = { run = "take", pace = { tied = "insert", lead = 2 } }
 
 def test_a_queued_cursor_is_for_the_one_statement_of_a_tied_role(tmp_path: Path) -> None:
     (step,) = steps(QUEUE, tmp_path)
-    assert step.job["cursors"][0]["queued"] is True
+    assert job_of(step)["cursors"][0]["queued"] is True
     (step,) = steps(QUEUE.replace("queued = true", "queued = false"), tmp_path)
-    assert "queued" not in step.job["cursors"][0]
+    assert "queued" not in job_of(step)["cursors"][0]
     alone = QUEUE.replace('pace = { tied = "insert", lead = 2 }', "stop = { operations = 9 }")
     several = QUEUE.replace('run = "take"', 'run = "both"')
     for text in (alone, several):

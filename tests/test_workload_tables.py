@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.model.job import table_names
-from workload_reader import complaint, steps
+from workload_reader import complaint, job_of, steps
 
 ROOT = Path(__file__).parents[1]
 
@@ -66,7 +65,7 @@ def test_drawn_tables_and_numbered_rows_become_the_contracts_example(tmp_path: P
     theirs = json.loads((ROOT / "contract" / "job-tables.json").read_text())
     same = ("step", "clients", "tables", "table_digits", "values", "statements", "programs")
     for key in (*same, "roles", "stop"):
-        assert step.job[key] == theirs[key]
+        assert job_of(step)[key] == theirs[key]
 
 
 def test_tables_are_numbered_with_as_many_digits_wherever_they_are_named(tmp_path: Path) -> None:
@@ -81,7 +80,7 @@ def test_tables_are_numbered_with_as_many_digits_wherever_they_are_named(tmp_pat
     )
     (step,) = steps(text, tmp_path)
     assert step.tables == ("sbtest0001", "sbtest0002", "sbtest0003")
-    assert step.tables == table_names(step.job, "sbtest")
+    assert step.tables == step.job.table_names("sbtest")
     assert step.setup[:2] == (
         "DROP TABLE IF EXISTS sbtest0001",
         "CREATE TABLE sbtest0001 (k_0001 integer PRIMARY KEY, k integer, c char(120), "
@@ -92,30 +91,30 @@ def test_tables_are_numbered_with_as_many_digits_wherever_they_are_named(tmp_pat
     assert step.explain["update"].startswith("UPDATE sbtest0001 SET")
     (plain,) = steps(text, tmp_path, parameters={"digits": 1, "tables": 12})
     assert (plain.tables[0], plain.tables[-1]) == ("sbtest1", "sbtest12")
-    assert "table_digits" not in plain.job
+    assert "table_digits" not in job_of(plain)
     (longer,) = steps(text, tmp_path, parameters={"digits": 2, "tables": 100})
     assert (longer.tables[0], longer.tables[-1]) == ("sbtest01", "sbtest100")
 
 
 def test_numbers_of_clients_and_sequences_have_what_they_leave_out(tmp_path: Path) -> None:
     text = EACH.replace("{ step = 1_000_000 }", "{}").replace(", step = 5", "")
-    values = {value["name"]: value for value in steps(text, tmp_path)[0].job["values"]}
+    values = {value["name"]: value for value in job_of(steps(text, tmp_path)[0])["values"]}
     assert values["start"]["client"] == {"first": 0, "step": 1}
     assert values["block"]["sequence"] == {"first": 1001}
     text = EACH.replace("item = { first = 0 }", "item = {}")
-    values = {value["name"]: value for value in steps(text, tmp_path)[0].job["values"]}
+    values = {value["name"]: value for value in job_of(steps(text, tmp_path)[0])["values"]}
     assert values["place"]["item"] == {"first": 1}
 
 
 def test_the_second_of_a_sum_is_a_number_where_its_expression_is_one(tmp_path: Path) -> None:
     text = EACH.replace('["start", "row"]', '["row", "{10*rows}"]')
-    values = {value["name"]: value for value in steps(text, tmp_path)[0].job["values"]}
+    values = {value["name"]: value for value in job_of(steps(text, tmp_path)[0])["values"]}
     assert values["new"]["add"]["plus"] == 10_000
 
 
 def test_a_class_may_be_computed(tmp_path: Path) -> None:
     text = EACH.replace('class = "delete_insert"', 'class = "{tables}_tables"')
-    statements = {one["name"]: one for one in steps(text, tmp_path)[0].job["statements"]}
+    statements = {one["name"]: one for one in job_of(steps(text, tmp_path)[0])["statements"]}
     assert statements["delete"]["class"] == "3_tables"
     assert "class" not in statements["point"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno import workload
-from workload_reader import complaint, steps
+from workload_reader import complaint, job_of, steps
 
 TEXT = """
 [parameters]
@@ -82,7 +82,7 @@ def test_a_headline_counts_operations_where_it_says_nothing(tmp_path: Path) -> N
 
 def test_what_metrics_are_read_from_is_captured(tmp_path: Path) -> None:
     copy, vacuum, select = steps(TEXT, tmp_path)
-    assert [one.job["capture"] for one in (copy, vacuum, select)] == [
+    assert [job_of(one)["capture"] for one in (copy, vacuum, select)] == [
         [],
         ["rows", "notices"],
         ["rows"],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.workload.value import MAKERS
-from workload_reader import SMALL, complaint, steps
+from workload_reader import SMALL, complaint, job_of, steps
 
 ROOT = Path(__file__).parent.parent
 EACH = """
@@ -50,7 +50,7 @@ def test_each_maker_of_numbers_becomes_the_contracts_example(tmp_path: Path) -> 
     (step,) = steps(EACH, tmp_path)
     theirs = json.loads((ROOT / "contract" / "job-values.json").read_text())
     for key in ("step", "clients", "tables", "values", "statements", "programs", "roles", "stop"):
-        assert step.job[key] == theirs[key]
+        assert job_of(step)[key] == theirs[key]
 
 
 def test_the_contracts_examples_show_every_maker() -> None:
@@ -115,7 +115,7 @@ def test_a_sequence_in_a_repetition_has_to_say_that_it_is_meant(tmp_path: Path) 
         'give it the key per = "statement" if that is meant'
     )
     (step,) = steps(text.replace("first = 7 }", 'first = 7 }, per = "statement"'), tmp_path)
-    assert step.job["values"][0]["sequence"] == {"first": 7}
+    assert job_of(step)["values"][0]["sequence"] == {"first": 7}
 
 
 FILL = """
@@ -139,13 +139,13 @@ def fill_text(key: str = "constant = 1", hot: str = "constant = 1") -> str:
 def test_a_fill_draws_from_distributions_and_permutes_its_rows(tmp_path: Path) -> None:
     key = 'permutation = { value = ":row", range = [1, 1000] }'
     fill, _ = steps(fill_text(key, "zipf = { range = [1, 9] }"), tmp_path)
-    values = {value["name"]: value for value in fill.job["values"]}
+    values = {value["name"]: value for value in job_of(fill)["values"]}
     assert values["key"]["permutation"]["range"] == [1, 1000]
-    rows = fill.job["values"][values["key"]["permutation"]["value"]]
+    rows = job_of(fill)["values"][values["key"]["permutation"]["value"]]
     assert rows == {"name": "row of key", "per": "item", "format": "integer", "row": 1}
     assert values["hot"]["zipf"] == {"range": [1, 9], "exponent": 0.8, "scattered": False}
-    columns = {column["name"]: column for column in fill.job["fills"][0]["columns"]}
-    assert fill.job["values"][columns["key"]["value"]] == values["key"]
+    columns = {column["name"]: column for column in job_of(fill)["fills"][0]["columns"]}
+    assert job_of(fill)["values"][columns["key"]["value"]] == values["key"]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from dbdyno import plan, workload
 from dbdyno.model import Json, Step
 from dbdyno.model.error import WorkloadError
+from workload_reader import job_of
 
 PLAN = Path(__file__).resolve().parents[1] / "plans" / "ybio-small.toml"
 ENGINES = ("postgres", "mysql", "mariadb")
@@ -21,12 +22,12 @@ def steps(engine: str = "postgres", set: str | None = None, **given: Any) -> dic
 
 
 def value(step: Step, name: str) -> Json:
-    (found,) = [one for one in step.job["values"] if one["name"] == name]
+    (found,) = [one for one in job_of(step)["values"] if one["name"] == name]
     return found
 
 
 def role(step: Step) -> Json:
-    (found,) = step.job["roles"]
+    (found,) = job_of(step)["roles"]
     return found
 
 
@@ -68,7 +69,7 @@ def test_a_batch_begins_where_the_published_formula_has_it(
 )
 def test_kinds_of_batches_go_by_what_has_fallen_behind(pct: int, choose: dict[str, int]) -> None:
     run = steps(pct_update=pct)["run"]
-    programs = [one["name"] for one in run.job["programs"]]
+    programs = [one["name"] for one in job_of(run)["programs"]]
     weights = {programs[one["program"]]: one["weight"] for one in role(run)["choose"]}
     assert list(weights.items()) == list(choose.items())  # of equals the first is taken: a read
     assert role(run).get("choice") == "deficit"
@@ -78,10 +79,10 @@ def test_kinds_of_batches_go_by_what_has_fallen_behind(pct: int, choose: dict[st
 def test_jobs_have_a_table_each_or_share_one() -> None:
     run = steps(clients=4, tables=2, run_seconds=7, warmup_s=1)["run"]
     assert (role(run)["connections"], role(run)["table"]["by"]) == (4, "by_connection")
-    assert (run.job["stop"]["seconds"], run.job["stop"]["warmup_s"]) == (7, 1)
+    assert (job_of(run)["stop"]["seconds"], job_of(run)["stop"]["warmup_s"]) == (7, 1)
     once = steps(clients=4, run_seconds=0, warmup_s=1)["run"]
     assert role(once)["stop"] == {"operations": 4}
-    assert once.job["stop"]["seconds"] is None
+    assert job_of(once)["stop"]["seconds"] is None
 
 
 def test_loads_side_by_side_have_all_batches_of_all_tables() -> None:
@@ -94,7 +95,9 @@ def test_loads_side_by_side_have_all_batches_of_all_tables() -> None:
 
 def test_batches_are_prepared_by_the_protocol_or_by_sql_or_not_at_all() -> None:
     protocols = {
-        (engine, prepared): steps(engine, prepared=prepared)["run"].job["statements"][0]["protocol"]
+        (engine, prepared): job_of(steps(engine, prepared=prepared)["run"])["statements"][0][
+            "protocol"
+        ]
         for engine in ("postgres", "mysql")
         for prepared in (0, 1)
     }
@@ -104,7 +107,7 @@ def test_batches_are_prepared_by_the_protocol_or_by_sql_or_not_at_all() -> None:
         ("mysql", 0): "simple",
         ("mysql", 1): "prepared",
     }
-    by_sql = steps(protocol="execute")["run"].job["statements"][0]
+    by_sql = job_of(steps(protocol="execute")["run"])["statements"][0]
     assert (by_sql["protocol"], by_sql["types"]) == ("execute", ["bigint", "bigint"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from dbdyno import workload
@@ -47,6 +48,12 @@ def complaint(text: str, tmp_path: Path, **more: Any) -> str:
     return line.removeprefix(f"{tmp_path}/w.toml: ")
 
 
+def job_of(step: Step) -> Json:
+    """A step's job as dyno-loadgen takes it."""
+    written: Json = msgspec.json.decode(msgspec.json.encode(step.job))
+    return written
+
+
 def sql(step: Step, name: str) -> str:
     """A statement of a job as readable text."""
 
@@ -57,9 +64,9 @@ def sql(step: Step, name: str) -> str:
                 case str():
                     out += piece
                 case {"value": number}:
-                    out += f"<{step.job['values'][number]['name']}>"
+                    out += f"<{job_of(step)['values'][number]['name']}>"
                 case {"cursor": number}:
-                    out += f"<cursor {step.job['cursors'][number]['name']}>"
+                    out += f"<cursor {job_of(step)['cursors'][number]['name']}>"
                 case {"table": kind}:
                     out += f"<{kind}>"
                 case {"number": kind}:
@@ -69,10 +76,10 @@ def sql(step: Step, name: str) -> str:
                     out += f"[{count}{between}× {text(inner)}]"
         return out
 
-    (found,) = [one for one in step.job["statements"] if one["name"] == name]
+    (found,) = [one for one in job_of(step)["statements"] if one["name"] == name]
     return text(found["pieces"])
 
 
 def role(step: Step, name: str) -> Json:
-    (found,) = [one for one in step.job["roles"] if one["name"] == name]
+    (found,) = [one for one in job_of(step)["roles"] if one["name"] == name]
     return dict(found)

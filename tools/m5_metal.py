@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.analysis.step import assemble, raw_files
-from dbdyno.model import Json, StepRun, job
+from dbdyno.model import Json, StepRun
 from dbdyno.model.error import DynoError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.host_reading import OwnerCounters
@@ -186,11 +186,11 @@ def points(results: Results) -> Iterator[Point]:
                 if run.facts.headline is None:
                     continue
                 judged = list(gates(run, folder, host))
-                done = folder.done()
+                done, job = folder.done(), folder.job()
                 warm = None if done is None else done.warm
                 yield Point(
                     arm=arm.arm,
-                    clients=job.connections(folder.job() or {}),
+                    clients=0 if job is None else job.connections,
                     block=run.block,
                     run=run,
                     warm={

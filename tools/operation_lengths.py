@@ -15,7 +15,11 @@ import numpy as np
 
 from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.model import Headline, Json
+from dbdyno.model import Headline
+from dbdyno.model.job import Job, Stop
+from dbdyno.model.job.programs import Instruction, Program
+from dbdyno.model.job.role import Choice, Closed, OnError, Role
+from dbdyno.model.job.statements import Statement
 from dbdyno.model.step_files import StepRecord
 from dbdyno.run.driver import loadgen
 from dbdyno.stats.interval import log_interval
@@ -101,7 +105,7 @@ def outcome(cell: Cell) -> Outcome | None:
     )
 
 
-def rate(of: Json) -> float | None:
+def rate(of: Job) -> float | None:
     """Operations a second of a job on the fake; None where none counts."""
     load = raw_files.load(loadgen.run(of))
     headline = Headline(metric="qps", role=ROLE, count="operations")
@@ -128,30 +132,27 @@ def rate(of: Json) -> float | None:
     return raw_files.per(evidence.operations, load.seconds)
 
 
-def job(cell: Cell, delay_s: float, seed: int) -> Json:
+def job(cell: Cell, delay_s: float, seed: int) -> Job:
     """A closed loop of one statement, of which each takes so long."""
-    return {
-        "protocol": 1,
-        "autostart": False,
-        "seed": seed,
-        "step": "lengths",
-        "engine": "fake",
-        "fake": {"default_us": delay_s * 1e6, "jitter": cell.jitter, "turns_s": cell.turns_s},
-        "clients": cell.connections,
-        "threads": 1,
-        "statements": [{"name": "select", "protocol": "simple", "pieces": ["SELECT 1"], "rows": 1}],
-        "programs": [{"name": "select", "code": [["send", 0]]}],
-        "roles": [
-            {
-                "name": ROLE,
-                "per": "client",
-                "connections": 1,
-                "choose": [{"program": 0, "weight": 1}],
-                "table": None,
-                "pace": {"kind": "closed"},
-                "on_error": {"retry": [], "tries": 1, "otherwise": "fail_step"},
-                "on_lost": "fail_step",
-            }
-        ],
-        "stop": {"seconds": cell.window_s, "warmup_s": 1.0},
-    }
+    return Job(
+        autostart=False,
+        seed=seed,
+        step="lengths",
+        fake={"default_us": delay_s * 1e6, "jitter": cell.jitter, "turns_s": cell.turns_s},
+        clients=cell.connections,
+        threads=1,
+        statements=(Statement(name="select", pieces=("SELECT 1",), rows=1),),
+        programs=(Program("select", (Instruction("send", 0),)),),
+        roles=(
+            Role(
+                name=ROLE,
+                per="client",
+                connections=1,
+                choose=(Choice(0, 1),),
+                pace=Closed(),
+                on_error=OnError(),
+                on_lost="fail_step",
+            ),
+        ),
+        stop=Stop(seconds=cell.window_s, warmup_s=1.0),
+    )

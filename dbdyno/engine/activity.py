@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dbdyno.model import Json
+from dbdyno.model.job.statements import Piece, Statement
 from dbdyno.model.wait_samples import SeenSession, SessionCount
 
 TEXT_CHARACTERS = 200
@@ -109,9 +109,9 @@ def owner_of(session: Session, roles: Mapping[int, str]) -> str:
 class Names:
     """The names of a job's statements, by the text that the server shows of them."""
 
-    def __init__(self, statements: Sequence[Json]) -> None:
-        self._names = [str(statement["name"]) for statement in statements]
-        self._literals = [tuple(literals(statement["pieces"])) for statement in statements]
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        self._names = [statement.name for statement in statements]
+        self._literals = [tuple(literals(statement.pieces)) for statement in statements]
         self._known: dict[str, str] = {}
 
     def of(self, text: str) -> str:
@@ -134,13 +134,13 @@ class Names:
         return " ".join(text.split())[:SHORT_CHARACTERS]
 
 
-def literals(pieces: Iterable[object]) -> Iterable[str]:
+def literals(pieces: Iterable[str | Piece]) -> Iterable[str]:
     """The texts of a statement in their order, up to the end of the first item of a repeat."""
     for piece in pieces:
         if isinstance(piece, str):
             yield piece
-        elif isinstance(piece, dict) and "repeat" in piece:
-            yield from literals(piece["pieces"])
+        elif piece.pieces is not None:
+            yield from literals(piece.pieces)
             return
 
 

@@ -26,10 +26,8 @@ from dbdyno.host.observe.owned_processes import ServerProcesses
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, Observe
 from dbdyno.model.engine import Capability, Traits
-from dbdyno.model.engine import of as traits_of
-from dbdyno.model.error import ServerError
 from dbdyno.model.events import AnyEvent
-from dbdyno.model.job import server_json
+from dbdyno.model.job import Job
 from dbdyno.model.size import Capacity
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import LogEvent, Warmed
@@ -65,29 +63,6 @@ class TableSql:
     rows: str  # of `{table}`, by the optimizer's estimate: a scan would warm caches
     comments: str  # name and comment of those of `{names}`, literals with commas, that are there
     set_comment: str  # gives `{table}` the literal `{comment}`
-
-
-def job_part(server: Server, job: Json) -> Json:
-    """The `engine`, `server`, `endpoints` and `fake` of a step's job (contract/README.md).
-
-    Raises ServerError for a role that connects to a standby which has not joined.
-    """
-    address = server.load_address
-    part: Json = {
-        "engine": traits_of(server.engine).job,
-        "server": None if address is None else server_json(address),
-        "fake": None if server.plants is None else server.plants.of_job(job),
-    }
-    places = {} if server.standbys is None else server.standbys.addresses()
-    wanted = {role["endpoint"]: role["name"] for role in job["roles"] if "endpoint" in role}
-    for name, role in wanted.items():
-        if name not in places:
-            raise ServerError(
-                f"arm {server.name}: role `{role}` connects to `{name}`, which has not joined yet"
-            )
-    if not wanted:
-        return part
-    return part | {"endpoints": {name: server_json(places[name]) for name in wanted}}
 
 
 class Footprint(Protocol):
@@ -254,7 +229,7 @@ class Client(Protocol):
     def follower(self, address: Address, name: str) -> Follower | None:
         """The server at an endpoint, connected; None where it tells no lag. Raises ServerError."""
 
-    def waits(self, address: Address, job: Json, observe: Observe, write: Write) -> WaitSampler:
+    def waits(self, address: Address, job: Job, observe: Observe, write: Write) -> WaitSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""
 
 
@@ -412,7 +387,7 @@ class Plants(Protocol):
     def names(self) -> Sequence[tuple[str, str]]:
         """The keys that plant something for a statement or cursor, each with its name."""
 
-    def of_job(self, job: Json) -> Json:
+    def of_job(self, job: Job) -> Json:
         """The `fake` of a step's job (contract/README.md)."""
 
 

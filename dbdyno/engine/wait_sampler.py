@@ -16,8 +16,9 @@ from contextlib import suppress
 from typing import Protocol, Self
 
 from dbdyno.engine.activity import Names, Session, look
-from dbdyno.model import Json, Observe
+from dbdyno.model import Observe
 from dbdyno.model.events import AnyEvent, Connected
+from dbdyno.model.job import Job
 from dbdyno.model.wait_samples import SESSION_COLUMNS, WaitLook, WaitsBegin, WaitsEnd
 
 APPLICATION = "dyno waits"
@@ -75,7 +76,7 @@ class WaitSampler:
     from sampling is in `failure`, and nobody else's trouble.
     """
 
-    def __init__(self, asked: Asked, job: Json, observe: Observe, write: Write) -> None:
+    def __init__(self, asked: Asked, job: Job, observe: Observe, write: Write) -> None:
         """Writes the file's first line.
 
         `asked` is its own from now on, `job` has the names of statements; `write` gets each line.
@@ -89,7 +90,7 @@ class WaitSampler:
         self._interval_ns = round(observe.waits_s * 1e9)
         self._each = observe.waits_sessions
         self._write = write
-        self._names = Names(job["statements"])
+        self._names = Names(job.statements)
         self._roles: dict[int, str] = {}
         self._begun_ns = 0  # as `begin` says it; the thread takes it over into `_base_ns`
         self._base_ns, self._slot = 0, 0  # the interval from there whose sample comes next

@@ -5,6 +5,7 @@ Measuring and judging meet only here and in the files of a result folder.
 
 from __future__ import annotations
 
+from dbdyno.model.address import Address
 from dbdyno.model.comparison import (
     Across,
     Bound,
@@ -35,7 +36,7 @@ from dbdyno.model.plan import (
 )
 from dbdyno.model.profile import Profile
 from dbdyno.model.ratio import Ratio
-from dbdyno.model.step import Address, Headline, MetricSource, Right, Sla, Step
+from dbdyno.model.step import Headline, MetricSource, Right, Sla, Step
 from dbdyno.model.step_run import (
     Ending,
     Extent,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 Json = dict[str, Any]
+Value = TypeVar("Value")
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """A whole number that is not negative and that 64 bits hold, as counts and times are."""
 Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -42,6 +43,11 @@ def _path(form: type[object], text: str) -> Path:
     if form is Path:
         return Path(text)
     raise TypeError(f"{form.__name__} cannot be read from JSON")
+
+
+def always(default: Value) -> Value:
+    """A default for what older files lack, written all the same in Structs that omit defaults."""
+    return msgspec.field(default_factory=lambda: default)
 
 
 def misfit_words(error: msgspec.ValidationError) -> str:

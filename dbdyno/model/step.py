@@ -1,15 +1,14 @@
-"""A step of a workload, as it is measured, and where its load goes."""
+"""A step of a workload, as it is measured."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from dbdyno.model.find import Probed
-from dbdyno.model.json import Json, Natural, Positive
-from dbdyno.model.plan import Password
+from dbdyno.model.job import Job
+from dbdyno.model.json import Natural, Positive
 
 StepName = tuple[str, str]
 """Workload and step."""
@@ -87,7 +86,7 @@ class Step:
     # Relations that are read into the server's cache before the step, the last one stays.
     warm: tuple[str, ...] | Literal["none"]
     setup: tuple[str, ...]  # SQL before the job, not measured (create tables)
-    job: Json  # the job without server, seed, fake, autostart
+    job: Job  # without server, seed, fake, autostart
     headline: Headline | None
     sla: Sla | None
     pad_to_s: float | None  # the step lasts at least this long
@@ -112,20 +111,3 @@ class Step:
     def device_bytes(self) -> int:
         """How large a file the canary writes and reads before the step's load."""
         return round(self.device_gb * (1 << 30))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Address:
-    """Where a server answers.
-
-    `host` that begins with `/` is a unix socket: its folder with PostgreSQL, its file with MySQL.
-    """
-
-    host: str
-    port: int
-    user: str
-    database: str
-    password: Password | None = None
-    # libpq's sslmode: "prefer", "require", "verify-ca", "verify-full"; None: no TLS.
-    tls: str | None = None
-    tls_root: Path | None = None  # the certificates that are trusted; None: the system's

@@ -259,11 +259,11 @@ def _check_endpoints(arms: Iterable[Arm], steps: Iterable[Step]) -> None:
     """An arm at least has each endpoint that roles connect to; others leave such steps out."""
     there = {name for arm in arms for name in arm.endpoint_names}
     for step in steps:
-        for role in step.job["roles"]:
-            if role.get("endpoint") not in (None, *there):
+        for role in step.job.roles:
+            if role.endpoint not in (None, *there):
                 raise WorkloadError(
-                    f"step `{step.name}`: role `{role['name']}` connects to "
-                    f"`{role['endpoint']}`, which no arm has; add `standby = 1` to an arm, or "
+                    f"step `{step.name}`: role `{role.name}` connects to "
+                    f"`{role.endpoint}`, which no arm has; add `standby = 1` to an arm, or "
                     "`endpoints` beside its `dsn`"
                 )
 

@@ -35,7 +35,7 @@ def check(plan: Plan, source: str) -> None:
 def check_steps(steps: Sequence[Step]) -> None:
     """Raises WorkloadError for the first of the steps of a duet that is bound by its work."""
     for step in steps:
-        seconds = step.job["stop"].get("seconds")
+        seconds = step.job.stop.seconds
         if not seconds:
             raise WorkloadError(
                 f"step `{step.name}` ends with its work, and a duet swaps cores at half time; "

@@ -39,7 +39,7 @@ def check(limit_us: float, of: Schedule, steps: Sequence[Step], save: str | None
             "can; remove it"
         )
     for step in searched:
-        seconds = float(step.job["stop"]["seconds"])
+        seconds = step.job.stop.seconds or 0.0
         if limit_us > WINDOW_SHARE_MAX * seconds * 1e6:
             raise WorkloadError(
                 f"key `find`: the limit is more than a tenth of the {seconds:g} s of step "

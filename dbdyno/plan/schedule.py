@@ -30,6 +30,7 @@ from math import comb
 from typing import TypeVar
 
 from dbdyno.model import Block, Plan, Step, WorkloadUse
+from dbdyno.model.job.role import Closed
 from dbdyno.stats.find import PROBES_USUAL
 
 OneOrdered = TypeVar("OneOrdered")
@@ -158,9 +159,9 @@ def searched(steps: Sequence[Step], save: str | None) -> tuple[Step, ...]:
 
 def _does_what_it_can(step: Step) -> bool:
     headline = step.headline
-    roles = step.job["roles"] if headline is not None and step.job["stop"]["seconds"] else ()
-    its = [role for role in roles if headline is not None and role["name"] == headline.role]
-    return step.measured and bool(its) and all(one["pace"]["kind"] == "closed" for one in its)
+    roles = step.job.roles if headline is not None and step.job.stop.seconds else ()
+    its = [role for role in roles if headline is not None and role.name == headline.role]
+    return step.measured and bool(its) and all(isinstance(role.pace, Closed) for role in its)
 
 
 def with_searches(use: WorkloadUse, steps: Sequence[Step]) -> tuple[Step, ...]:

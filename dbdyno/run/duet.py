@@ -16,7 +16,7 @@ from msgspec import structs
 
 from dbdyno.host import core_sets
 from dbdyno.host.core_sets import CoreSet
-from dbdyno.model import Json, Step
+from dbdyno.model import Step
 from dbdyno.model.events import AnyEvent, Hello
 from dbdyno.model.step import SOLO
 from dbdyno.model.step_files import Cores, Halves
@@ -37,8 +37,7 @@ class Partner(Player):
     def __init__(self, measurement: Measurement, show: Show) -> None:
         super().__init__(measurement, show)
         self.cores: list[CoreSet] = []  # of the halves so far
-        warmup_s = measurement.step.job["stop"].get("warmup_s") or 0
-        self._warmup_ns = round(warmup_s * SECOND_NS)
+        self._warmup_ns = round(measurement.step.job.stop.warmup_s * SECOND_NS)
         self._generator_pid = 0
 
     def put(self, cores: CoreSet) -> None:
@@ -53,7 +52,8 @@ class Partner(Player):
 
     def half(self) -> None:
         """Runs the first half of the window, then what is left of it."""
-        window_s = self._measurement.step.job["stop"]["seconds"]
+        window_s = self._measurement.step.job.stop.seconds
+        assert window_s is not None, "a step of a duet is timed"
         self.turn(round(window_s * SECOND_NS) if self.turns else int(window_s // 2) * SECOND_NS)
 
     def abandon(self) -> None:
@@ -127,14 +127,14 @@ def has_solos(block: int) -> bool:
 
 def solo(step: Step) -> Step:
     """The step as an arm takes it alone: shorter, and with a folder of its own."""
-    stop = step.job["stop"]
-    seconds = max(SECONDS_MIN, stop["seconds"] * SOLO_SHARE)
-    job = step.job | {"stop": stop | {"seconds": seconds}}
+    stop = step.job.stop
+    assert stop.seconds is not None, "a step of a duet is timed"
+    seconds = max(SECONDS_MIN, stop.seconds * SOLO_SHARE)
     return replace(
-        step, name=step.name + SOLO, job=job, pad_to_s=None, solo=True, expected_s=expected_s(job)
+        step,
+        name=step.name + SOLO,
+        job=structs.replace(step.job, stop=structs.replace(stop, seconds=seconds)),
+        pad_to_s=None,
+        solo=True,
+        expected_s=float(seconds + stop.warmup_s),
     )
-
-
-def expected_s(job: Json) -> float:
-    """The seconds of a timed job."""
-    return float(job["stop"]["seconds"] + (job["stop"].get("warmup_s") or 0))

@@ -162,7 +162,7 @@ class ExtraRun:
         assert wish is not None
         judged = store.read_struct(self.judged_folder(step) / "done.json", StepDone)
         judged_s = judged.window_ns / NS_PER_S
-        warmup_s = step.job["stop"].get("warmup_s") or 0.0
+        warmup_s = step.job.stop.warmup_s
         share = min(1.0, max(SAMPLED_S, wish.seconds) / max(judged_s, 1.0))
         return Sampling(
             perf=program,

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from dbdyno.model import Json, Step
+from msgspec import structs
+
+from dbdyno.model import Step
 from dbdyno.model.find import FIND, Probed
-from dbdyno.model.job import clients
+from dbdyno.model.job.role import Rate, Role
 from dbdyno.model.step_files import StepDone
 from dbdyno.run import step as steps
 from dbdyno.run.driver.interface import Bench
@@ -62,16 +64,17 @@ def measured(of: Step, place: Place, show: Callable[[Pulse], None]) -> float | N
 def window(step: Step, probed: Probed, number: int) -> Step:
     """The step with operations of its headline's role due at a rate."""
     assert step.headline is not None
-    roles = [
-        role | {"pace": pace(step, role, probed)} if role["name"] == step.headline.role else role
-        for role in step.job["roles"]
-    ]
+    roles = tuple(
+        structs.replace(role, pace=pace(step, role, probed))
+        if role.name == step.headline.role
+        else role
+        for role in step.job.roles
+    )
     name = f"{step.name}{FIND}{number}"
-    job = step.job | {"step": name, "roles": roles}
+    job = structs.replace(step.job, step=name, roles=roles)
     return replace(step, name=name, job=job, pad_to_s=None, p99_below_us=None, probed=probed)
 
 
-def pace(step: Step, role: Json, probed: Probed) -> Json:
+def pace(step: Step, role: Role, probed: Probed) -> Rate:
     """The pace at which all clients together have the rate."""
-    per_s = probed.per_s / clients(step.job, role)
-    return {"kind": "rate", "arrivals": "poisson", "per_s": per_s}
+    return Rate(arrivals="poisson", per_s=probed.per_s / step.job.clients_of(role))

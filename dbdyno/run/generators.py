@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dbdyno.engine import Server
-from dbdyno.model import Json, Link
+from dbdyno.model import Link
 from dbdyno.model.events import AnyEvent, Ready, WindowClose
+from dbdyno.model.job import Job
 from dbdyno.run.driver.interface import Generators, Keep, NetworkReading, Running, Seat
 from dbdyno.run.driver.spread import Spread
 
@@ -24,7 +25,7 @@ class FromElsewhere:
         self._after: dict[str, NetworkReading] = {}
 
     def start(
-        self, job: Json, keep: Keep, cpus: str | None, *, raw: Callable[[str], Keep]
+        self, job: Job, keep: Keep, cpus: str | None, *, raw: Callable[[str], Keep]
     ) -> Running:
         """Starts the generators; `raw(host)` gets the lines that each says itself.
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 from dbdyno.host import core_sets, quiesce
 from dbdyno.model import Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
-from dbdyno.model.job import in_turns, settling_s
+from dbdyno.model.job import settling_s
 from dbdyno.model.step_files import Turns
 from dbdyno.plan import schedule
 from dbdyno.run import duet, profile, turns
@@ -136,7 +136,7 @@ def player(run: Run, step: Step, how: Turns, of: type[OnePlayer]) -> OnePlayer:
     run.bench = replace(run.bench, turns=how)
     folder, bench = run.place(step)
     if how.slice_s is not None:
-        step = replace(step, job=in_turns(step.job, how.slice_s))
+        step = replace(step, job=step.job.in_turns(how.slice_s))
     return of(Measurement(step, bench, folder), run.lab.watch.rate)
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
 from dbdyno.host import perf
 from dbdyno.model import Json, Plan, ProfileWish, Step, WorkloadUse
 from dbdyno.model.error import DynoError
@@ -36,15 +38,15 @@ def wanted(plan: Plan, step: Step) -> bool:
 
 def goes_on(step: Step) -> bool:
     """Whether a step can go on for a further window: it is timed, and leaves what it found."""
-    return not step.writes and bool(step.job["stop"]["seconds"])
+    return not step.writes and bool(step.job.stop.seconds)
 
 
 def window(step: Step, wish: ProfileWish) -> Step:
     """The further window of a step that goes on, with nothing around it."""
-    stop = step.job["stop"] | {"seconds": wish.seconds, "warmup_s": SETTLING_S}
+    stop = structs.replace(step.job.stop, seconds=wish.seconds, warmup_s=SETTLING_S)
     return replace(
         step,
-        job=step.job | {"stop": stop},
+        job=structs.replace(step.job, stop=stop),
         expected_s=wish.seconds + SETTLING_S,
         warm="none",
         setup=(),

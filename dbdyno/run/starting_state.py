@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import to_builtins
+
 from dbdyno.engine import Server, golden
 from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.host import place
@@ -69,7 +71,12 @@ def points(
     its: Json = {
         "server": server.keeper.identity,
         "steps": [
-            {"name": s.name, "setup": list(s.setup), "job": s.job, "pad_to_s": s.pad_to_s}
+            {
+                "name": s.name,
+                "setup": list(s.setup),
+                "job": to_builtins(s.job),
+                "pad_to_s": s.pad_to_s,
+            }
             | ({} if (version := registry.of(s).version(s)) is None else {"version": version})
             for s in steps
             if s.ordinal <= saved.ordinal
@@ -139,19 +146,14 @@ def not_vacuumed(steps: Sequence[Step]) -> bool:
     """Whether rows were changed after the last VACUUM of these steps, or within its step."""
     dirty = False
     for step in steps:
-        written = [*step.setup, *(sql for fill in step.job["fills"] for sql in fill["after"])]
-        written += [text_of(statement["pieces"]) for statement in step.job["statements"]]
+        written = [*step.setup, *(sql for fill in step.job.fills for sql in fill.after)]
+        written += [statement.beginning for statement in step.job.statements]
         if any(VACUUMS.match(sql) for sql in written):
             dirty = False
-        elif step.job["fills"]:
+        elif step.job.fills:
             dirty = True
         dirty = dirty or any(CHANGES_ROWS.match(sql) for sql in written)
     return dirty
-
-
-def text_of(pieces: Sequence[str | Json]) -> str:
-    """The SQL of a statement up to its first value or table."""
-    return pieces[0] if pieces and isinstance(pieces[0], str) else ""
 
 
 def described(copy: Copy) -> str:

@@ -13,10 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from msgspec.structs import replace
+
 from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.engine.interface import WaitSampler
-from dbdyno.model import Headline, Json, Step
+from dbdyno.model import Headline, Step
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import (
     AnyEvent,
@@ -29,7 +31,8 @@ from dbdyno.model.events import (
     WindowClose,
     WindowOpen,
 )
-from dbdyno.model.job import clients
+from dbdyno.model.job import Job
+from dbdyno.model.job.role import Role, RoleStop, Tied
 from dbdyno.model.step_files import Check, StepDone
 from dbdyno.run.driver import registry
 from dbdyno.run.driver.interface import Bench, Keep, Running
@@ -118,7 +121,7 @@ class Load:
     ) -> None:
         self._stack.__exit__(kind, error, traceback)
 
-    def _started(self, job: Json, keep: Keep, stack: ExitStack) -> Running:
+    def _started(self, job: Job, keep: Keep, stack: ExitStack) -> Running:
         """The load, made here or on other hosts, whose own lines have a file each.
 
         Raises GeneratorError, LabDied.
@@ -132,13 +135,13 @@ class Load:
             return self._elsewhere.start(job, keep, self.bench.cpus, raw=raw)
         return registry.of(self.step).start(job, keep, self.bench.cpus)
 
-    def _with_log(self, job: Json) -> Json:
+    def _with_log(self, job: Job) -> Job:
         """The job with the place of its log, if it has one: `transactions.ROLE` in the folder."""
-        if "log" not in job:
+        if job.log is None:
             return job
-        return job | {"log": job["log"] | {"prefix": str(self.folder.resolve() / LOG)}}
+        return replace(job, log=replace(job.log, prefix=str(self.folder.resolve() / LOG)))
 
-    def _sample_waits(self, job: Json, stack: ExitStack) -> WaitSampler | None:
+    def _sample_waits(self, job: Job, stack: ExitStack) -> WaitSampler | None:
         """The sampler of waits, connected; None if nobody asked for it, or it cannot be.
 
         The sampler connects before the load's connections, and long before the window.
@@ -288,27 +291,25 @@ def checks(step: Step, totals: Mapping[str, Totals]) -> list[Check]:
     A delete that finds fewer rows than it asks for shows here.
     """
     compared = []
-    for role in step.job["roles"]:
-        quota = role["stop"] or partner_stop(step.job["roles"], role)
-        if quota is None or step.roles.get(role["name"]) not in ("insert", "delete"):
+    for role in step.job.roles:
+        quota = role.stop or partner_stop(step.job, role)
+        if quota is None or step.roles.get(role.name) not in ("insert", "delete"):
             continue
         rows = rows_per_operation(step.job, role)
-        expected = quota["operations"] * clients(step.job, role) * rows
-        actual = totals[role["name"]].rows
-        what = f"rows of role {role['name']}"
+        expected = quota.operations * step.job.clients_of(role) * rows
+        actual = totals[role.name].rows
+        what = f"rows of role {role.name}"
         compared.append(Check(what=what, expected=expected, actual=actual, ok=expected == actual))
     return compared
 
 
-def partner_stop(roles: list[Json], role: Json) -> Json | None:
+def partner_stop(job: Job, role: Role) -> RoleStop | None:
     """The quota of the role to which `role` is tied; None where it is not tied."""
-    if role["pace"]["kind"] != "tied":
-        return None
-    stop: Json | None = next(r["stop"] for r in roles if r["name"] == role["pace"]["to"])
-    return stop
+    partner = job.role(role.pace.to) if isinstance(role.pace, Tied) else None
+    return None if partner is None else partner.stop
 
 
-def rows_per_operation(job: Json, role: Json) -> int:
+def rows_per_operation(job: Job, role: Role) -> int:
     """The nominal rows of one operation of `role`: of the sends of its first program."""
-    code = job["programs"][role["choose"][0]["program"]]["code"]
-    return sum(job["statements"][index]["rows"] or 0 for verb, index in code if verb == "send")
+    sends = job.programs[role.choose[0].program].sends
+    return sum(job.statements[number].rows or 0 for number in sends)

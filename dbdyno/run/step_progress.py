@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from dbdyno.model import Headline, Json, Step, metric
 from dbdyno.model.events import Tick
-from dbdyno.model.job import amounts, clients, statement_names, table_names, timed_operations
+from dbdyno.model.job import amounts
 from dbdyno.model.step_files import Counted
 from dbdyno.run.progress import Pulse
 from dbdyno.stats.response_times import Histogram
@@ -58,10 +58,10 @@ class Meter:
         self.counts: dict[str, Count] = {}
         self.response = Histogram()
         headline = step.headline
-        roles = [role["name"] for role in step.job["roles"]]
+        roles = [role.name for role in step.job.roles]
         self.leader = headline.role if headline else roles[0] if roles else "fill"
-        self.timed = timed_operations(step.job)
-        self.statements = statement_names(step.job)
+        self.timed = step.job.timed_operations()
+        self.statements = step.job.statement_names
 
     def take(self, tick: Tick) -> Pulse | None:
         """Counts a tick; returns how the step does where it is one of the headline's role."""
@@ -126,25 +126,23 @@ class Meter:
     def share(self) -> float | None:
         """The share of the step that is done: of its quotas, its fill's rows, else its time."""
         job = self.step.job
-        if job["stop"]["seconds"]:
-            whole_s = job["stop"]["warmup_s"] + job["stop"]["seconds"]
+        if job.stop.seconds:
+            whole_s = job.stop.warmup_s + job.stop.seconds
             return float(min(1.0, self.counts[self.leader].elapsed_s / whole_s))
-        if job["fills"]:
-            rows = [fill["rows"] * len(table_names(job, fill["table"])) for fill in job["fills"]]
+        if job.fills:
+            rows = [fill.rows * len(job.table_names(fill.table)) for fill in job.fills]
             return self.done("fill", sum(rows))
-        quotas: list[Json] = [role for role in job["roles"] if role["name"] in job["stop"]["roles"]]
-        shares = [self.done(role["name"], quota(job, role)) for role in quotas if role["stop"]]
+        shares = [
+            self.done(role.name, role.stop.operations * job.clients_of(role))
+            for role in job.roles
+            if role.stop is not None and role.name in job.stop.roles
+        ]
         return min(shares, default=None)
 
     def done(self, role: str, operations: int) -> float:
         """The share of `operations` that a role has done."""
         count = self.counts.get(role)
         return min(1.0, count.operations / operations) if count and operations else 0.0
-
-
-def quota(job: Json, role: Json) -> int:
-    """How many operations a role has to do, all clients together."""
-    return int(role["stop"]["operations"]) * clients(job, role)
 
 
 def p99_us(found: Histogram) -> float | None:

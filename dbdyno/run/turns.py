@@ -26,7 +26,6 @@ from dbdyno.model.events import (
     WindowClose,
     WindowOpen,
 )
-from dbdyno.model.job import settle_s
 from dbdyno.model.step_files import StepDone
 from dbdyno.run import step
 from dbdyno.run.driver.inbox import Inbox
@@ -52,7 +51,7 @@ class Player:
         self.found: StepDone | StepFailed | None = None  # done.json once it has ended well
         self.turns = 0
         self._measurement = measurement
-        self._settle_ns = round(settle_s(measurement.step.job) * SECOND_NS)
+        self._settle_ns = round(measurement.step.job.settle_s * SECOND_NS)
         self._show = show
         self._stack = ExitStack()
         self._load: Load

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbdyno.model import Headline, Json, events, metric
-from dbdyno.model.job import amounts, statement_names
+from dbdyno.model import Headline, events, metric
+from dbdyno.model.job import Stop, amounts
 from dbdyno.report import number
 from dbdyno.store import StepFolder
 from dbdyno.store.tail import Tail
@@ -37,13 +37,14 @@ class Meter:
 
     def __init__(self, folder: StepFolder) -> None:
         self.folder = folder
-        job = folder.job() or {}
-        self.measure = measure(folder.step().headline, job)
-        stop = job.get("stop") or {}
-        self.warmup_s = float(stop.get("warmup_s") or 0)
-        self.whole_s = self.warmup_s + stop["seconds"] if stop.get("seconds") else None
+        job = folder.job()
+        fills = job is not None and bool(job.fills)
+        self.measure = measure(folder.step().headline, fills=fills)
+        stop = Stop() if job is None else job.stop
+        self.warmup_s = float(stop.warmup_s)
+        self.whole_s = self.warmup_s + stop.seconds if stop.seconds else None
         self.points: list[Point] = []  # seconds of the step, and the rate of that second
-        self._statements = statement_names(job)
+        self._statements = frozenset() if job is None else job.statement_names
         self._role = self.measure.role
         self._tail = Tail(folder)
 
@@ -67,11 +68,14 @@ class Meter:
         self.points.append((self.elapsed_s + seconds, amount * self.measure.each / seconds))
 
 
-def measure(headline: Headline | None, job: Json) -> Measure:
-    """The work to count for this headline; a headline in seconds counts operations."""
+def measure(headline: Headline | None, *, fills: bool) -> Measure:
+    """The work to count for this headline, or without one where the step `fills` tables.
+
+    A headline in seconds counts operations.
+    """
     if headline is None:
-        counts = "rows" if job.get("fills") else "operations"
-        return Measure(unit=f"{counts}/s", count=counts, role=FILL if job.get("fills") else None)
+        counts = "rows" if fills else "operations"
+        return Measure(unit=f"{counts}/s", count=counts, role=FILL if fills else None)
     if headline.is_whole:
         return Measure(unit="operations/s", count="operations", role=headline.role)
     return Measure(
@@ -90,7 +94,7 @@ def ended(folder: StepFolder) -> str:
         return "done"
     if headline.is_whole:
         return f"{number.number(counted.seconds)} s"
-    work = measure(headline, {})
+    work = measure(headline, fills=False)
     rate = counted.amount(work.count) * work.each / counted.seconds
     return f"{number.number(rate)} {work.unit}"
 

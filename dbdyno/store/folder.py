@@ -16,6 +16,7 @@ from dbdyno.model.figures import FIRST
 from dbdyno.model.form import misfit
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_reading import Reading
+from dbdyno.model.job import Job
 from dbdyno.model.profile import Stack
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import StepDone, StepFailure, StepRecord
@@ -87,13 +88,17 @@ class StepFolder:
         refuse_other_protocol(path, step.protocol)
         return step
 
-    def job(self) -> Json | None:
+    def job(self) -> Job | None:
         """job.json: the job as dyno-loadgen got it; None where the step came not so far."""
         path = self.path / "job.json"
-        job = read_json_if_there(path, schema.JOB)
+        job = read_struct_if_there(path, Job)
         if job is not None:
-            refuse_other_protocol(path, job.get("protocol", events.PROTOCOL))
+            refuse_other_protocol(path, job.protocol)
         return job
+
+    def job_as_written(self) -> Json | None:
+        """job.json with keys that only newer versions know: by all of them works are the same."""
+        return read_json_if_there(self.path / "job.json")
 
     def events(self) -> Iterator[events.AnyEvent | events.Newer]:
         """events.jsonl, line by line: what the load said, and what only newer versions know."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.model import MetricSource, Right
 from dbdyno.model.document import suggestion
-from dbdyno.model.job import statement_names
 from dbdyno.workload import schema
 from dbdyno.workload.job import Made
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
@@ -77,7 +76,7 @@ def metrics(step: schema.Step, made: Made, tables: Tables, scope: Scope) -> Iter
 
 def _check_captured(one: schema.Told, made: Made, place: Scope) -> None:
     """Refuses what no statement of the step can have returned, and patterns that say no value."""
-    if made.job.get("driver") or made.job["fills"]:
+    if made.job.driver != "loadgen" or made.job.fills:
         raise place.error("this step has nothing to capture; use a `query`")
     if one.pattern is not None:
         try:
@@ -89,7 +88,7 @@ def _check_captured(one: schema.Told, made: Made, place: Scope) -> None:
                 f"needs one group, which is the value, not {groups}; write (?:…) for others"
             )
     if one.of is not None:
-        name, known = place.at("of").text(one.of), statement_names(made.job)
+        name, known = place.at("of").text(one.of), made.job.statement_names
         if name not in known:
             raise place.at("of").error(
                 f"no statement `{name}` in this step; {suggestion(name, known)}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dbdyno.model import Json
+from dbdyno.model.job import values
 from dbdyno.workload.maker_schema import (
     Bates,
     Exponential,
@@ -34,75 +34,83 @@ def of(maker: Numbers) -> Zipf | Pareto | Special | Bates | Gaussian | Exponenti
     return next((one for one in given if one is not None), None)
 
 
-def made(written: Zipf | Pareto | Special | Bates | Gaussian | Exponential, scope: Scope) -> Json:
+def made(
+    written: Zipf | Pareto | Special | Bates | Gaussian | Exponential, scope: Scope
+) -> values.Distribution:
     """The job's form of a distribution; `scope` is its place."""
-    entry: Json = {"range": span(written.range, scope.at("range"))}
+    range = span(written.range, scope.at("range"))
     match written:
         case Zipf():
             exponent = _within(written.exponent, scope.at("exponent"), 0, EXPONENT_MAX)
-            entry |= {"exponent": exponent, "scattered": written.scattered}
+            return values.Zipf(range=range, exponent=exponent, scattered=written.scattered)
         case Pareto():
             place = scope.at("h")
             h = place.positive(written.h)
             if h >= 1:
                 raise place.error(f"must be below 1, not {h}")
-            entry["h"] = float(h)
+            return values.Pareto(range=range, h=float(h))
         case Special():
-            entry["iterations"] = _iterations(written.iterations, scope)
-            entry["percent"] = _within(written.percent, scope.at("percent"), 0, 100)
-            entry["share"] = _within(written.share, scope.at("share"), 0, 100)
+            return values.Special(
+                range=range,
+                iterations=_iterations(written.iterations, scope),
+                percent=_within(written.percent, scope.at("percent"), 0, 100),
+                share=_within(written.share, scope.at("share"), 0, 100),
+            )
         case Bates():
-            entry["iterations"] = _iterations(written.iterations, scope)
+            return values.Bates(range=range, iterations=_iterations(written.iterations, scope))
         case Gaussian():
             place = scope.at("parameter")
-            entry["parameter"] = float(place.number(written.parameter, low=GAUSSIAN_PARAMETER_MIN))
+            parameter = place.number(written.parameter, low=GAUSSIAN_PARAMETER_MIN)
+            return values.Gaussian(range=range, parameter=float(parameter))
         case Exponential():
-            entry["parameter"] = float(scope.at("parameter").positive(written.parameter))
-    return entry
+            parameter = scope.at("parameter").positive(written.parameter)
+            return values.Exponential(range=range, parameter=float(parameter))
 
 
-def span(written: Sequence[Number], scope: Scope) -> list[int]:
+def span(written: Sequence[Number], scope: Scope) -> tuple[int, int]:
     """Two whole numbers, the lower one first."""
     low, high = (scope.integer(bound) for bound in written)
     if low > high:
         raise scope.error(f"the lower bound {low} is above the upper bound {high}")
-    return [low, high]
+    return low, high
 
 
-def extent(values: Sequence[Json], number: int, rows: int | None = None) -> tuple[int, int] | None:
+def extent(
+    made: Sequence[values.Value], number: int, rows: int | None = None
+) -> tuple[int, int] | None:
     """The least and the greatest number that a job's value can be, where the job alone says it.
 
     `rows` are those of the fill that it is for.
     """
-    match values[number]:
-        case {"uniform": [int() as low, int() as high]}:
+    value = made[number]
+    match value:
+        case values.Value(uniform=(int() as low, int() as high)):
             return low, high
-        case {"constant": constant}:
+        case values.Value(constant=int() as constant):
             return constant, constant
-        case {"row": first} if rows is not None:
+        case values.Value(row=int() as first) if rows is not None:
             return first, first + rows - 1
-        case {"add": {"value": base, "plus": plus}}:
-            inner = extent(values, base, rows)
+        case values.Value(add=values.Added(value=base, plus=int() as plus)):
+            inner = extent(made, base, rows)
             return inner and (inner[0] + plus, inner[1] + plus)
-        case {"add": {"value": one, "other": two}}:
+        case values.Value(add=values.Added(value=base, other=int() as other)):
             # Two that have something in common may not reach their bounds together.
-            if with_bases(values, one) & with_bases(values, two):
+            if with_bases(made, base) & with_bases(made, other):
                 return None
-            ends = extent(values, one, rows), extent(values, two, rows)
+            ends = extent(made, base, rows), extent(made, other, rows)
             return ends[0] and ends[1] and (ends[0][0] + ends[1][0], ends[0][1] + ends[1][1])
-        case value:
-            ranges = [value[kind]["range"] for kind in (*KINDS, "permutation") if kind in value]
-            return (ranges[0][0], ranges[0][1]) if ranges else None
+    ranged = value.permutation or value.distribution
+    return ranged.range if ranged else None
 
 
-def with_bases(values: Sequence[Json], number: int) -> set[int]:
+def with_bases(made: Sequence[values.Value], number: int) -> set[int]:
     """A job's value and those that it is computed from."""
-    found, open_ends = set(), {number}
+    numbers: set[int] = set()
+    open_ends = {number}
     while open_ends:
-        found.add(at := open_ends.pop())
-        made: Json = values[at].get("add") or values[at].get("permutation") or {}
-        open_ends |= {made[key] for key in ("value", "other") if key in made} - found
-    return found
+        numbers.add(base := open_ends.pop())
+        open_ends |= made[base].bases - numbers
+    return numbers
 
 
 def _iterations(written: Number, scope: Scope) -> int:

@@ -27,7 +27,7 @@ class Estimate:
 
 def estimate(workload: Workload, parameters: Mapping[str, Any], steps: Sequence[Step]) -> Estimate:
     """The needs of these steps of the workload with these parameters. Raises WorkloadError."""
-    its = engine.of(steps[0].job["engine"] if steps else "fake")
+    its = engine.of(steps[0].job.engine if steps else "fake")
     given = sweep.beside(parameters, sweep.lists(workload, parameters, its))
     values = parameter.of(workload, given, its)
     scope = Scope(source=workload.source, names=values, engine=its)

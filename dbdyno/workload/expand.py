@@ -6,12 +6,14 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from dbdyno.model import Headline, Json, Sla, Step, WorkloadUse
+from msgspec.structs import replace
+
+from dbdyno.model import Headline, Sla, Step, WorkloadUse
 from dbdyno.model import engine as engines
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.model.headlines import HEADLINES
-from dbdyno.model.job import table_names
+from dbdyno.model.job import Job
 from dbdyno.workload import asked, job, maker_schema, parameter, schema, step_selection, sweep
 from dbdyno.workload.file import KEEP, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
@@ -53,7 +55,9 @@ def expand(  # noqa: PLR0913 (which steps, each choice by its name)
     load = _load(drafts, made, workload) if steps is not None else []
     made = [*((one, *_step(one, workload)) for one in load), *made]
     _check_tables(drafts, made, workload)
-    does = ((one.base, one.values, ({**step.job, "step": ""}, step.setup)) for one, step, _ in made)
+    does = (
+        (one.base, one.values, (replace(step.job, step=""), step.setup)) for one, step, _ in made
+    )
     sweep.refuse_idle(workload, swept, does)
     return tuple(step for _, step, _ in made)
 
@@ -76,9 +80,8 @@ def load_of(
     for one in drafts if steps is not None else taken:
         if one.loads and not one.timed:
             step, _ = _step(one, workload)
-            by_client = any(role["per"] == "client" for role in step.job["roles"])
-            silent = () if by_client else ("clients", "threads")
-            does = {key: value for key, value in step.job.items() if key not in silent}
+            by_client = any(role.per == "client" for role in step.job.roles)
+            does = step.job if by_client else replace(step.job, clients=0)
             found.append((step.name, step.setup, does))
     return found
 
@@ -185,9 +188,9 @@ def _warm(written: list[str] | Literal["none"], scope: Scope) -> tuple[str, ...]
     return tuple(name for one in written if (name := scope.text(one))) or "none"
 
 
-def _fill_s(made: Json) -> float:
+def _fill_s(made: Job) -> float:
     """About how long the job of a fill takes, keys and indexes included."""
-    rows = sum(fill["rows"] * len(table_names(made, fill["table"])) for fill in made["fills"])
+    rows = sum(fill.rows * len(made.table_names(fill.table)) for fill in made.fills)
     return float(rows / FILL_ROWS_PER_S)
 
 
@@ -323,7 +326,7 @@ def _headline(
 def _check_whole(metric: str, headline: schema.Headline, made: job.Made, scope: Scope) -> None:
     """Refuses what a headline of the whole window cannot have."""
     if metric == "seconds":
-        if made.job["stop"]["seconds"]:
+        if made.job.stop.seconds:
             raise scope.at("metric").error(
                 "a step with `seconds` always takes that long; use a rate, such as qps"
             )

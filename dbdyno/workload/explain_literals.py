@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dbdyno.model import Json
+from dbdyno.model.job.values import CursorBound, Value
 from dbdyno.workload import sql
-from dbdyno.workload.distribution import KINDS
 
 TIMESTAMP = "2000-01-01 00:00:00"
 CURSOR = 1
@@ -23,7 +22,7 @@ ITEMS_MAX = 1000
 def statement(
     pieces: Sequence[sql.Piece],
     table: str,
-    values: Sequence[Json],
+    values: Sequence[Value],
     number_of: Callable[[str], int],
 ) -> str:
     """The statement for the first table, with a sample literal for each value and cursor.
@@ -60,47 +59,49 @@ def _text(
     return text
 
 
-def literal(values: Sequence[Json], number: int, item: int, of: int) -> str:
+def literal(values: Sequence[Value], number: int, item: int, of: int) -> str:
     """A sample of a value as SQL writes it; `item` counts from 0 among `of` of a repetition."""
     value = values[number]
-    if "text" in value:
-        return "'" + str(value["text"]["fill"]) * int(value["text"]["length"][0]) + "'"
-    if "pattern" in value:
-        return "'" + str(value["pattern"]).replace("#", "5").replace("@", "m") + "'"
-    if "clock" in value:
+    if value.text is not None:
+        return "'" + value.text.fill * value.text.length[0] + "'"
+    if value.pattern is not None:
+        return "'" + value.pattern.replace("#", "5").replace("@", "m") + "'"
+    if value.clock is not None:
         return f"'{TIMESTAMP}'"
-    found = str(sample(values, number, item, of))
-    match value["format"]:
+    digits = str(sample(values, number, item, of))
+    match value.format:
         case "decimal2":
-            return f"{found}.00"
+            return f"{digits}.00"
         case "hundredths":
-            whole, part = divmod(abs(int(found)), 100)
-            return f"{'-' * found.startswith('-')}{whole}.{part:02}"
+            whole, part = divmod(abs(int(digits)), 100)
+            return f"{'-' * digits.startswith('-')}{whole}.{part:02}"
         case "text" | "timestamp":
-            return f"'{found}'"
-    return found
+            return f"'{digits}'"
+    return digits
 
 
-def sample(values: Sequence[Json], number: int, item: int, of: int) -> int:
+def sample(values: Sequence[Value], number: int, item: int, of: int) -> int:
     """A sample of a value that is a number."""
     value = values[number]
-    for kind in ("uniform", *KINDS, "permutation"):
-        if kind in value:
-            bounds = value[kind] if kind == "uniform" else value[kind]["range"]
-            return _within(bounds, item, of)
-    if "add" in value:
-        first = sample(values, value["add"]["value"], item, of)
-        if "other" in value["add"]:
-            return first + sample(values, value["add"]["other"], item, of)
-        return first + int(value["add"]["plus"])
-    if "item" in value:
-        return int(value["item"]["first"]) + item
-    if "constant" in value:
-        return int(value["constant"])
-    return int(next(value[kind]["first"] for kind in ("sequence", "client") if kind in value))
+    if value.uniform is not None:
+        return _within(value.uniform, item, of)
+    if ranged := value.distribution or value.permutation:
+        return _within(ranged.range, item, of)
+    if value.add is not None:
+        first = sample(values, value.add.value, item, of)
+        if value.add.other is not None:
+            return first + sample(values, value.add.other, item, of)
+        return first + (value.add.plus or 0)
+    if value.item is not None:
+        return value.item.first + item
+    if value.constant is not None:
+        return value.constant
+    counted = value.sequence or value.client
+    assert counted is not None, "a row's number is in no statement"
+    return counted.first
 
 
-def _within(bounds: Sequence[Json | int], item: int, of: int) -> int:
+def _within(bounds: tuple[int | CursorBound, int | CursorBound], item: int, of: int) -> int:
     """The middle of the item's share of the range; behind a cursor the next keys."""
     low, high = bounds
     if isinstance(low, int) and isinstance(high, int):

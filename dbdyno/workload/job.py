@@ -5,29 +5,38 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
-from dbdyno.model import Json
+from msgspec.structs import replace
+
 from dbdyno.model.document import suggestion
-from dbdyno.workload import maker_schema, program, role, schema, tables
+from dbdyno.model.job import Job, Log, Stop
+from dbdyno.model.job.fills import Column, ColumnType, Fill
+from dbdyno.model.job.role import Rate, Role, Tied
+from dbdyno.model.job.values import Format
+from dbdyno.workload import maker_schema, program, schema, tables
+from dbdyno.workload import role as step_roles
 from dbdyno.workload.job_content import Content
 from dbdyno.workload.scope import Scope, for_table
 from dbdyno.workload.value import MAKERS
 
-PROTOCOL = 1
 STREAMS_MAX = 64
 STEP_S_MAX = 2_592_000
 """The longest that a timed step, or its warm-up, may take, as dyno-loadgen has it: 30 days."""
-COLUMN_TYPES = {"text": "text", "timestamp": "timestamp", "hundredths": "float4"}
+COLUMN_TYPES: Mapping[Format, ColumnType] = {
+    "text": "text",
+    "timestamp": "timestamp",
+    "hundredths": "float4",
+}
 """The SQL type of a filled column by its value's format, where the file names none; else int4."""
-TYPES = ("int4", "int8", "float4", "text", "timestamp")
-"""The types of a filled column."""
+TYPES: tuple[ColumnType, ...] = get_args(ColumnType)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
     """A job, and what the step says about its parts."""
 
-    job: Json
+    job: Job
     kinds: Mapping[str, str]  # role -> insert, delete, query, other
     explain: Mapping[str, str]
     uses: frozenset[str]  # kinds of table
@@ -47,74 +56,68 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
     if bool(step.roles) == bool(step.parts):
         raise scope.error("needs one of `roles`, `parts` and `fills`")
     if step.parts:
-        roles, kinds = role.from_parts(step.parts, content, scope)
+        roles, kinds = step_roles.from_parts(step.parts, content, scope)
     else:
-        roles, kinds = role.from_roles(step.roles, content, scope)
+        roles, kinds = step_roles.from_roles(step.roles, content, scope)
     content.finish()
     explain = {**content.explain, **content.scripts.explain}
-    role.check_tables(roles, content, scope)
+    step_roles.check_tables(roles, content, scope)
     _check_queued(roles, content, scope)
     stop = _stop(step, roles, scope)
-    role.check_tries(roles, timed=stop["seconds"] is not None, scope=scope)
-    job = {
-        **_frame(name, file, scope),
-        "values": content.values,
-        "cursors": content.cursors,
-        "statements": content.statements,
-        "programs": content.programs,
-        **content.scripts.json(),
-        "roles": roles,
-        "fills": [],
-        "stop": stop,
-        "trace": step.trace,
-        "capture": _capture(step, scope),
-        **_log(step, scope.at("log")),
-    }
+    step_roles.check_tries(roles, timed=stop.seconds is not None, scope=scope)
+    share = scope.at("log").number(step.log, low=0, high=1)
+    job = replace(
+        content.scripts.computed(_frame(name, file, scope)),
+        values=tuple(content.values),
+        cursors=tuple(content.cursors),
+        statements=tuple(content.statements),
+        programs=tuple(content.programs),
+        roles=tuple(roles),
+        stop=stop,
+        trace=step.trace,
+        capture=_capture(step, scope),
+        log=Log(share=float(share)) if share else None,
+    )
     return Made(
         job=job,
         kinds=kinds,
         explain=explain,
-        uses=content.named | {one["table"]["of"] for one in roles if one["table"]},
+        uses=content.named | {role.table.of for role in roles if role.table},
         nominal_s=_nominal_s(job),
     )
 
 
-def _check_queued(roles: Sequence[Json], content: Content, scope: Scope) -> None:
+def _check_queued(roles: Sequence[Role], content: Content, scope: Scope) -> None:
     """Refuses a queued cursor whose statement no role of a tied pair sends alone."""
-    tied = {one["pace"]["to"]: one["name"] for one in roles if one["pace"]["kind"] == "tied"}
+    tied = {role.pace.to: role.name for role in roles if isinstance(role.pace, Tied)}
     pairs = {*tied, *tied.values()}
 
-    def sends_alone(one: Json, number: int) -> bool:
-        codes = (content.programs[chosen["program"]]["code"] for chosen in one["choose"])
-        sent = [[number for what, number in code if what != "draw"] for code in codes]
-        return one["name"] in pairs and sent == [[number]] * len(sent)
+    def sends_alone(role: Role, number: int) -> bool:
+        codes = (content.programs[choice.program].code for choice in role.choose)
+        sent = [[number for verb, number in code if verb != "draw"] for code in codes]
+        return role.name in pairs and sent == [[number]] * len(sent)
 
     for cursor in content.cursors:
-        number = cursor["on"]
-        if cursor.get("queued") and not any(sends_alone(one, number) for one in roles):
-            raise scope.root("cursors", cursor["name"], "queued").error(
-                f"no role of a tied pair sends `{content.statements[number]['name']}` alone in "
+        number = cursor.on
+        if not cursor.queued or number is None:
+            continue
+        if not any(sends_alone(role, number) for role in roles):
+            raise scope.root("cursors", cursor.name, "queued").error(
+                f"no role of a tied pair sends `{content.statements[number].name}` alone in "
                 f"`{scope.key}`; remove it"
             )
 
 
 def _of_program(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> Made:
     """The job of a step whose load a program makes; it may use all tables of the file."""
-    role, kind = program.one_role(step, scope)
+    role, kind = program.only_role(step, scope)
     seconds, warmup_s = _seconds(step, scope)
     if warmup_s and not seconds:
         raise scope.at("warmup_s").error("a program warms up only before its `seconds`")
-    job = {
-        **_frame(name, file, scope),
-        **{key: [] for key in ("values", "cursors", "statements", "programs", "fills", "capture")},
-        "roles": [role],
-        "stop": _timed(seconds, warmup_s),
-        "trace": False,
-        **program.call(step, seconds, warmup_s, scope),
-    }
+    frame = replace(_frame(name, file, scope), roles=(role,), stop=_timed(seconds, warmup_s))
     return Made(
-        job=job,
-        kinds={role["name"]: kind},
+        job=program.called(frame, step, scope),
+        kinds={role.name: kind},
         explain={},
         uses=frozenset(file.tables),
         nominal_s=seconds + warmup_s if seconds else None,
@@ -157,97 +160,68 @@ def _filled(
     if not fills:
         raise scope.error("fills no rows")
     if not finished:
-        fills = [{**one, "after": []} for one in fills]
+        fills = [replace(fill, after=()) for fill in fills]
     if content.cursors:
-        raise scope.error(f"a fill cannot use the cursor `{content.cursors[0]['name']}`")
+        raise scope.error(f"a fill cannot use the cursor `{content.cursors[0].name}`")
     _check_filled(content, fills, scope)
-    job = {
-        **_frame(name, file, scope),
-        "values": content.values,
-        "cursors": [],
-        "statements": [],
-        "programs": [],
-        "roles": [],
-        "fills": fills,
-        "stop": {"roles": [], "seconds": None, "warmup_s": 0, "seconds_max": None},
-        "trace": False,
-        "capture": [],
-    }
     return Made(
-        job=job,
+        job=replace(_frame(name, file, scope), values=tuple(content.values), fills=tuple(fills)),
         kinds={"fill": "insert"},
         explain={},
-        uses=frozenset(one["table"] for one in fills),
+        uses=frozenset(fill.table for fill in fills),
         nominal_s=None,
     )
 
 
-def _check_filled(content: Content, fills: Sequence[Json], scope: Scope) -> None:
+def _check_filled(content: Content, fills: Sequence[Fill], scope: Scope) -> None:
     """Refuses values that depend on operations, and sums of two that are no column's value."""
     for value in content.values:
-        for kind in ("sequence", "item", "client"):
-            if kind in value:
-                raise scope.error(f"a fill cannot use the {kind} `{value['name']}`; use `:row`")
-        added = value.get("add", {})
-        if "other" in added and not _shows_a_part(added, fills):
-            one, other = (content.values[added[key]]["name"] for key in ("value", "other"))
+        for maker in ("sequence", "item", "client"):
+            if getattr(value, maker) is not None:
+                raise scope.error(f"a fill cannot use the {maker} `{value.name}`; use `:row`")
+        if value.add is None or value.add.other is None:
+            continue
+        if not all(value.bases & {column.value for column in fill.columns} for fill in fills):
+            first, other = content.values[value.add.value], content.values[value.add.other]
             raise scope.error(
-                f"`{value['name']}` adds `{one}` and `{other}`, of which in a fill one has to be "
-                "the value of another column"
+                f"`{value.name}` adds `{first.name}` and `{other.name}`, of which in a fill one "
+                "has to be the value of another column"
             )
 
 
-def _shows_a_part(added: Json, fills: Sequence[Json]) -> bool:
-    """Whether in every fill a column has one of the two values that a sum adds."""
-    parts = {added["value"], added["other"]}
-    return all(parts & {column["value"] for column in fill["columns"]} for fill in fills)
+def _frame(name: str, file: schema.WorkloadFile, scope: Scope) -> Job:
+    """A job with what every step has; the time zone is the machine's, so the runner tells it."""
+    clients = scope.root("parameters", "clients")
+    return Job(
+        step=name,
+        engine=scope.engine.job,
+        clients=clients.integer(scope.names.get("clients", 1), low=1),
+        tables=tables.counts(file, scope),
+        table_digits=tables.digits(file, scope),
+    )
 
 
-def _frame(name: str, file: schema.WorkloadFile, scope: Scope) -> Json:
-    """The job's keys that every step has.
-
-    `threads` 0 is a share of the cores, the same for all arms. The time zone is the machine's, so
-    it is the runner's to fill in.
-    """
-    return {
-        "protocol": PROTOCOL,
-        "step": name,
-        "engine": scope.engine.job,
-        "clients": scope.root("parameters", "clients").integer(
-            scope.names.get("clients", 1), low=1
-        ),
-        "threads": 0,
-        "segment": {"index": 0, "of": 1},
-        "utc_offset_s": 0,
-        **tables.counted(file, scope),
-    }
-
-
-def _capture(step: schema.Step, scope: Scope) -> list[str]:
+def _capture(step: schema.Step, scope: Scope) -> tuple[Literal["rows", "notices"], ...]:
     """The replies to keep: those that the step names, and those that its metrics are read from."""
-    wanted: list[str] = list(step.capture)
-    for name, one in step.metrics.items():
-        if scope.at("metrics", name, "when").number(one.when):
-            wanted += ["rows"] if one.column is not None else []
-            wanted += ["rows", "notices"] if one.pattern is not None else []
-    return list(dict.fromkeys(wanted))
+    wanted = list(step.capture)
+    for name, metric in step.metrics.items():
+        if scope.at("metrics", name, "when").number(metric.when):
+            if metric.column is not None:
+                wanted.append("rows")
+            if metric.pattern is not None:
+                wanted += ["rows", "notices"]
+    return tuple(dict.fromkeys(wanted))
 
 
-def _log(step: schema.Step, scope: Scope) -> Json:
-    """The share of operations that is logged; where to is the runner's to fill in."""
-    share = scope.number(step.log, low=0, high=1)
-    return {"log": {"share": float(share)}} if share else {}
-
-
-def _stop(step: schema.Step, roles: list[Json], scope: Scope) -> Json:
+def _stop(step: schema.Step, roles: Sequence[Role], scope: Scope) -> Stop:
     """Timed where the step has `seconds`; else it ends with roles that have a quota."""
     seconds, warmup_s = _seconds(step, scope)
     if seconds:
         if step.stop is not None:
             raise scope.at("stop").error("has both `stop` and `seconds`; remove one")
         return _timed(seconds, warmup_s)
-    quotas = {one["name"]: one for one in roles if one["stop"]}
-    wanted = step.stop if step.stop is not None else list(quotas)
+    quotas = [role.name for role in roles if role.stop is not None]
+    wanted = step.stop if step.stop is not None else quotas
     names = [wanted] if isinstance(wanted, str) else wanted
     if not names:
         raise scope.error("never ends; give it `seconds`, or one of its roles a `stop`")
@@ -256,7 +230,7 @@ def _stop(step: schema.Step, roles: list[Json], scope: Scope) -> Json:
             raise scope.at("stop").error(
                 f"no role `{name}` with a `stop` of its own; {suggestion(name, quotas)}"
             )
-    return {"roles": names, "seconds": None, "warmup_s": warmup_s, "seconds_max": None}
+    return Stop(roles=tuple(names), warmup_s=warmup_s)
 
 
 def _seconds(step: schema.Step, scope: Scope) -> tuple[int | float, int | float]:
@@ -266,34 +240,29 @@ def _seconds(step: schema.Step, scope: Scope) -> tuple[int | float, int | float]
     return seconds, warmup_s
 
 
-def _timed(seconds: float, warmup_s: float) -> Json:
+def _timed(seconds: float, warmup_s: float) -> Stop:
     """The stop of a step that ends by time; without seconds, by itself."""
-    return {
-        "roles": [],
-        "seconds": seconds or None,
-        "warmup_s": warmup_s,
-        "seconds_max": None,
-    }
+    return Stop(seconds=seconds or None, warmup_s=warmup_s)
 
 
-def _nominal_s(job: Json) -> float | None:
+def _nominal_s(job: Job) -> float | None:
     """The step's length if every rate is held, in seconds; None if it runs as fast as it can."""
-    if job["stop"]["seconds"] is not None:
-        return float(job["stop"]["seconds"] + job["stop"]["warmup_s"])
+    if job.stop.seconds is not None:
+        return float(job.stop.seconds + job.stop.warmup_s)
     longest = 0.0
-    for one in job["roles"]:
-        if one["name"] not in job["stop"]["roles"]:
+    for role in job.roles:
+        if role.stop is None or role.name not in job.stop.roles:
             continue
-        if one["pace"]["kind"] != "rate":
+        if not isinstance(role.pace, Rate):
             return None
-        per_s = one["pace"]["per_s"]
-        if one["pace"]["arrivals"] == "burst":
+        per_s = role.pace.per_s
+        if role.pace.arrivals == "burst":
             per_s = max(1, math.ceil(per_s))
-        longest = max(longest, one["stop"]["operations"] / per_s)
-    return longest + float(job["stop"]["warmup_s"])
+        longest = max(longest, role.stop.operations / per_s)
+    return longest + float(job.stop.warmup_s)
 
 
-def _fill(kind: str, file: schema.WorkloadFile, content: Content, scope: Scope) -> Json | None:
+def _fill(kind: str, file: schema.WorkloadFile, content: Content, scope: Scope) -> Fill | None:
     """The fill of a kind of table; None where it has no rows."""
     written = file.tables[kind].fill
     assert written is not None, "the caller looked"
@@ -304,20 +273,20 @@ def _fill(kind: str, file: schema.WorkloadFile, content: Content, scope: Scope) 
     if streams > STREAMS_MAX:
         raise scope.at("streams").error(f"at most {STREAMS_MAX}, not {streams}")
     after = scope.at("after").sql(written.after) if written.after else ()
-    return {
-        "table": kind,
-        "streams": streams,
-        "rows": rows,
-        "columns": [
+    return Fill(
+        table=kind,
+        streams=streams,
+        rows=rows,
+        columns=tuple(
             _column(name, column, content, scope.at("columns", name), rows)
             for name, column in written.columns.items()
-        ],
-        **({"frozen": True} if scope.at("frozen").number(written.frozen) else {}),
-        "after": [for_table(sql, "{t}", "{number}") for sql in after],
-    }
+        ),
+        frozen=bool(scope.at("frozen").number(written.frozen)),
+        after=tuple(for_table(sql, "{t}", "{number}") for sql in after),
+    )
 
 
-def _column(name: str, column: schema.Column, content: Content, scope: Scope, rows: int) -> Json:
+def _column(name: str, column: schema.Column, content: Content, scope: Scope, rows: int) -> Column:
     """A column takes a value of the file, or has one of its own named for it."""
     given = [key for key in (*MAKERS, "row", "value") if getattr(column, key, None) is not None]
     if len(given) != 1:
@@ -331,9 +300,9 @@ def _column(name: str, column: schema.Column, content: Content, scope: Scope, ro
         maker = maker_schema.Maker.model_validate({given[0]: getattr(column, given[0])})
         own = content.free_name(name)
         number = content.add_value(own, maker, scope, math.ceil(rows / each))
-    default = COLUMN_TYPES.get(content.values[number]["format"], "int4")
-    kind = default if column.type is None else scope.at("type").text(column.type)
-    if kind not in TYPES:
-        raise scope.at("type").error(f"no type `{kind}`; {suggestion(kind, TYPES)}")
-    made = {"name": name, "type": kind, "value": number}
-    return made if each == 1 else {**made, "each": each}
+    default = COLUMN_TYPES.get(content.values[number].format, "int4")
+    word = default if column.type is None else scope.at("type").text(column.type)
+    type = next((type for type in TYPES if type == word), None)
+    if type is None:
+        raise scope.at("type").error(f"no type `{word}`; {suggestion(word, TYPES)}")
+    return Column(name=name, type=type, value=number, each=each)

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from dbdyno.model import Json
+from msgspec.structs import replace
+
 from dbdyno.model.document import suggestion
+from dbdyno.model.job import statements, values
+from dbdyno.model.job.programs import Instruction, Program
+from dbdyno.model.job.statements import Piece
 from dbdyno.workload import distribution, explain_literals, sending, sql
 from dbdyno.workload.maker_schema import Maker
 from dbdyno.workload.schema import Cursor, Sleep, Statement, Transaction, WorkloadFile
@@ -26,7 +30,7 @@ from dbdyno.workload.value import (
     check_permutation,
     cursor_names,
     like,
-    value_json,
+    made,
 )
 
 Item = TypeVar("Item")
@@ -40,23 +44,16 @@ SENDS_MAX = 1_000_000
 """A transaction is written out in its job, a few bytes for each statement."""
 
 
-class Instruction(NamedTuple):
-    """One line of a program: `draw` or `send` with an index, or `sleep` with microseconds."""
-
-    what: str
-    number: int
-
-
 class Content:
     """The lists of one job while it is being made."""
 
     def __init__(self, file: WorkloadFile, scope: Scope) -> None:
         self.file = file
         self.scope = scope
-        self.values: list[Json] = []
-        self.cursors: list[Json] = []
-        self.statements: list[Json] = []
-        self.programs: list[Json] = []
+        self.values: list[values.Value] = []
+        self.cursors: list[statements.Cursor] = []
+        self.statements: list[statements.Statement] = []
+        self.programs: list[Program] = []
         self.explain: dict[str, str] = {}
         self.named: frozenset[str] = frozenset()  # kinds of table that SQL calls by their names
         self._numbers: dict[tuple[str, str], int] = {}
@@ -89,8 +86,8 @@ class Content:
             raise scope.error("is made as itself: " + " → ".join((*above, name)))
         other = scope.at("value").text(maker.value)
         _find(self.file.values, other, scope.at("value"), "value")
-        model, made = self._model(other, (*above, name))
-        return model, like(maker, made)
+        model, theirs = self._model(other, (*above, name))
+        return model, like(maker, theirs)
 
     def add_value(self, name: str, maker: Maker, scope: Scope, rows: int | None = None) -> int:
         """Enters a value; those that it is computed from come before it.
@@ -106,15 +103,15 @@ class Content:
             self._check_base(base, self.values[numbers[base]], maker, scope)
         for cursor in cursor_names(maker, scope):
             numbers[f"cursor:{cursor}"] = self.cursor(cursor)
-        self.values.append(value_json(name, maker, scope, numbers))
+        self.values.append(made(name, maker, scope, numbers))
         check_permutation(self.values, len(self.values) - 1, scope, rows)
         return len(self.values) - 1
 
-    def _check_base(self, name: str, base: Json, maker: Maker, scope: Scope) -> None:
+    def _check_base(self, name: str, base: values.Value, maker: Maker, scope: Scope) -> None:
         """Refuses to compute a value from a text, or from one that is drawn more often."""
-        if "text" in base or "pattern" in base:
+        if base.text is not None or base.pattern is not None:
             raise scope.error(f"nothing can be computed from `{name}`, which is a text")
-        if SCOPES.index(base["per"]) < SCOPES.index(maker.per):
+        if SCOPES.index(base.per) < SCOPES.index(maker.per):
             raise scope.error(
                 f"is drawn once per {maker.per}, but `{name}` more often; "
                 f'give `{name}` the key per = "{maker.per}"'
@@ -122,13 +119,13 @@ class Content:
 
     def free_name(self, column: str) -> str:
         """How a column's own value is called: as the column, or so with a number."""
-        taken = {str(value["name"]) for value in self.values}
-        count = sum(one == column or one.startswith(f"{column} (") for one in taken)
+        taken = {value.name for value in self.values}
+        count = sum(name == column or name.startswith(f"{column} (") for name in taken)
         return f"{column} ({count + 1})" if count else column
 
     def add_row(self, name: str, first: int) -> int:
         """Enters a fill's number of the row, counted from `first`."""
-        self.values.append({"name": name, "per": "item", "format": "integer", "row": first})
+        self.values.append(values.Value(name=name, per="item", format="integer", row=first))
         return len(self.values) - 1
 
     def cursor(self, name: str) -> int:
@@ -140,14 +137,14 @@ class Content:
         for mover in cursor.on:
             _find(self.file.statements, mover, scope.at("on"), "statement")
         start = scope.at("start").knowing({"t": TABLE_MARK}).text(cursor.start)
-        entry = {
-            "name": name,
-            "start": start.replace(TABLE_MARK, "{t}"),
-            "on": None,
-            "advance": scope.at("advance").integer(cursor.advance),
-            "resync_every": _resync_every(cursor, scope.at("resync_every")),
-        }
-        self.cursors.append(entry)
+        self.cursors.append(
+            statements.Cursor(
+                name=name,
+                start=start.replace(TABLE_MARK, "{t}"),
+                advance=scope.at("advance").integer(cursor.advance),
+                resync_every=_resync_every(cursor, scope.at("resync_every")),
+            )
+        )
         return len(self.cursors) - 1
 
     def statement(self, name: str) -> int:
@@ -189,40 +186,43 @@ class Content:
         if form.rows is not None:
             rows = scope.at("rows").integer(form.rows, low=0)
         self.statements.append(
-            {
-                "name": name,
-                "protocol": protocol,
-                "pieces": [self._piece(piece, scope) for piece in pieces],
-                "types": types,
-                "rows": rows,
-                **sending.form(self.file, protocol, scope),
-                **({"class": scope.at("class").text(form.class_)} if form.class_ else {}),
-                **sending.progress(form, scope),
-            }
+            sending.formed(
+                statements.Statement(
+                    name=name,
+                    protocol=protocol,
+                    pieces=tuple(self._piece(piece, scope) for piece in pieces),
+                    types=tuple(types),
+                    rows=rows,
+                    class_=scope.at("class").text(form.class_) if form.class_ else None,
+                    progress=sending.progress(form, scope),
+                ),
+                self.file,
+                scope,
+            )
         )
         if sql.explainable(text):
             self.explain[name] = self._explained(pieces, self._first_table(name), types)
         return number
 
-    def _piece(self, piece: sql.Piece, scope: Scope) -> Json | str:
+    def _piece(self, piece: sql.Piece, scope: Scope) -> Piece | str:
         match piece:
             case sql.ValueHere(name=name):
-                return {"value": self.value(name)}
+                return Piece(value=self.value(name))
             case sql.CursorHere(name=name):
-                return {"cursor": self.cursor(name)}
+                return Piece(cursor=self.cursor(name))
             case sql.TableHere():
-                return {"table": self.table(scope)}
+                return Piece(table=self.table(scope))
             case sql.NumberHere():
-                return {"number": self._numbered(scope)}
+                return Piece(number=self._numbered(scope))
             case sql.Repeat(count=count, pieces=pieces, separator=separator):
-                inner = [self._piece(one, scope) for one in pieces]
-                return {"repeat": count, "separator": separator, "pieces": inner}
+                inner = tuple(self._piece(part, scope) for part in pieces)
+                return Piece(repeat=count, separator=separator, pieces=inner)
             case str():
                 return piece
 
-    def _format_of(self, name: str) -> str:
+    def _format_of(self, name: str) -> values.Format:
         """The form of a value's literal."""
-        return str(self.values[self.value(name)]["format"])
+        return self.values[self.value(name)].format
 
     def _explained(self, pieces: tuple[sql.Piece, ...], table: str, types: Sequence[str]) -> str:
         """The statement as its engine's EXPLAIN takes it."""
@@ -241,7 +241,7 @@ class Content:
         return kinds[0]
 
     def _numbered(self, scope: Scope) -> str:
-        """The same where it has a number."""
+        """The kind of table that `{number}` means; it must be numbered."""
         kind = self.table(scope)
         if kind in self._unnumbered():
             raise scope.error(f"`{{number}}`: tables of `{kind}` have none")
@@ -259,8 +259,11 @@ class Content:
         """Enters SQL that stands in a step itself, and the program that sends one by one."""
         form = Statement(protocol="simple")
         names = [name] if len(texts) == 1 else [f"{name}-{n + 1}" for n in range(len(texts))]
-        sends = [self._add_text(*one, form, scope) for one in zip(names, texts, strict=True)]
-        self.programs.append({"name": name, "code": [["send", number] for number in sends]})
+        code = [
+            Instruction("send", self._add_text(part, text, form, scope))
+            for part, text in zip(names, texts, strict=True)
+        ]
+        self.programs.append(Program(name, tuple(code)))
         return len(self.programs) - 1
 
     def program(self, name: str, scope: Scope) -> int:
@@ -290,11 +293,11 @@ class Content:
                 code += (turn + self._instructions(part.does)) * part.times
         else:
             code = self._instructions([name])
-        sent = [self.statements[number]["name"] for what, number in code if what == "send"]
-        first |= {number for one in sent for number in self._wide(one)}
+        sent = [self.statements[number].name for verb, number in code if verb == "send"]
+        first |= {number for statement in sent for number in self._wide(statement)}
         code = [Instruction("draw", number) for number in sorted(first - anew)] + code
         self._check_drawn(name, code)
-        self.programs.append({"name": name, "code": [list(one) for one in code]})
+        self.programs.append(Program(name, tuple(code)))
         return len(self.programs) - 1
 
     def _add_script(self, name: str) -> int:
@@ -302,10 +305,10 @@ class Content:
         begin = len(self.statements)
         code = self.scripts.program(name, self.statements)
         for statement in self.statements[begin:]:
-            texts = " ".join(piece for piece in statement["pieces"] if isinstance(piece, str))
+            texts = " ".join(statement.texts)
             self.named |= {kind for kind in self.file.tables if sql.has_word(texts, kind)}
-            self._tables[statement["name"]] = None
-        self.programs.append({"name": name, "code": code})
+            self._tables[statement.name] = None
+        self.programs.append(Program(name, tuple(code)))
         return len(self.programs) - 1
 
     def _instructions(self, does: Sequence[str | int]) -> list[Instruction]:
@@ -342,62 +345,56 @@ class Content:
     def _check_drawn(self, name: str, code: Sequence[Instruction]) -> None:
         """Refuses a value that only a later repetition draws."""
         drawn: set[int] = set()
-        for what, number in code:
-            if what == "draw":
+        for verb, number in code:
+            if verb == "draw":
                 drawn.add(number)
-            elif what == "send":
-                statement = self.statements[number]["name"]
+            elif verb == "send":
+                statement = self.statements[number].name
                 for value in sorted(self._wide(statement) - drawn):
                     raise self.scope.root("transactions", name).error(
-                        f"`{statement}` uses `{self.values[value]['name']}`, which a repetition "
+                        f"`{statement}` uses `{self.values[value].name}`, which a repetition "
                         "behind it draws; list it under the transaction's `draw`, too"
                     )
 
     def rows_of(self, program: int) -> int:
         """The nominal rows of one operation."""
-        return sum(self.statements[number]["rows"] for number in self._sends(program))
+        return sum(self.statements[number].rows or 0 for number in self.programs[program].sends)
 
     def table_of(self, program: int) -> str | None:
         """The kind of table that a program names, itself or through its cursors."""
-        for number in self._sends(program):
-            statement = self.statements[number]
-            if self._tables[statement["name"]]:
-                return self._tables[statement["name"]]
-        return None
+        tables = (self._tables[self.statements[n].name] for n in self.programs[program].sends)
+        return next((table for table in tables if table), None)
 
     def bound_by_cursor(self, program: int) -> str | None:
         """The first statement of a program that needs a cursor or moves one."""
-        for number in self._sends(program):
-            name = self.statements[number]["name"]
-            if name in self._bound or any(cursor["on"] == number for cursor in self.cursors):
-                return str(name)
+        for number in self.programs[program].sends:
+            name = self.statements[number].name
+            if name in self._bound or any(cursor.on == number for cursor in self.cursors):
+                return name
         return None
 
     def finish(self) -> None:
         """Points the cursors at the statements that move them, where the job has these."""
-        for cursor in self.cursors:
-            name = cursor["name"]
-            movers = [
-                one for one in self.file.cursors[name].on if ("statement", one) in self._numbers
-            ]
+        for place, cursor in enumerate(self.cursors):
+            name = cursor.name
+            written = self.file.cursors[name]
+            movers = [mover for mover in written.on if ("statement", mover) in self._numbers]
             if len(movers) > 1:
                 raise self.scope.root("cursors", name, "on").error(
                     f"only one statement of a step may move a cursor, not {' and '.join(movers)}"
                 )
-            cursor["on"] = self._numbers["statement", movers[0]] if movers else None
-            queued = self.scope.root("cursors", name, "queued")
-            if movers and queued.number(self.file.cursors[name].queued):
-                cursor["queued"] = True
-
-    def _sends(self, program: int) -> list[int]:
-        return [number for what, number in self.programs[program]["code"] if what == "send"]
+            if movers:
+                queued = self.scope.root("cursors", name, "queued").number(written.queued)
+                on = self._numbers["statement", movers[0]]
+                self.cursors[place] = replace(cursor, on=on, queued=bool(queued))
 
     def _is_wide(self, number: int) -> bool:
-        return bool(self.values[number]["per"] == "transaction")
+        return self.values[number].per == "transaction"
 
     def _is_bound(self, number: int) -> bool:
         """Whether a cursor bounds a value."""
-        return any(isinstance(bound, dict) for bound in self.values[number].get("uniform", ()))
+        bounds = self.values[number].uniform or ()
+        return any(isinstance(bound, values.CursorBound) for bound in bounds)
 
     def _check_repeated(self, pieces: tuple[sql.Piece, ...], scope: Scope) -> None:
         """A sequence counts operations, so it is of no use where each item needs its own."""
@@ -409,9 +406,9 @@ class Content:
     def _check_item(self, number: int, scope: Scope) -> None:
         for base in sorted(distribution.with_bases(self.values, number)):
             value = self.values[base]
-            if "sequence" in value and value["per"] == "item":
+            if value.sequence is not None and value.per == "item":
                 raise scope.error(
-                    f"`{value['name']}` counts operations, so all items would have the same; "
+                    f"`{value.name}` counts operations, so all items would have the same; "
                     'give it the key per = "statement" if that is meant'
                 )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dbdyno.model import Json
 from dbdyno.model.document import suggestion
+from dbdyno.model.job.external import Pgbench, Script
 from dbdyno.workload import schema
 from dbdyno.workload.scope import Scope
 
@@ -34,7 +34,7 @@ OURS: Mapping[str, str] = {
 """Options that dyno sets or that are none of a load, and what says the same."""
 
 
-def called(written: schema.Pgbench, scope: Scope) -> Json:
+def called(written: schema.Pgbench, scope: Scope) -> Pgbench:
     """The part of a job that is pgbench's. Raises WorkloadError."""
     builtin = [
         _script(text, scope.at("builtin", number), builtin=True)
@@ -44,24 +44,24 @@ def called(written: schema.Pgbench, scope: Scope) -> Json:
         _script(text, scope.at("scripts", number), builtin=False)
         for number, text in enumerate(written.scripts, 1)
     ]
-    scripts = [*builtin, *files]
+    scripts = (*builtin, *files)
     if not scripts:
         raise scope.error('has no script; write builtin = ["tpcb-like"] or scripts = ["mine.sql"]')
-    names = [script["name"] for script in scripts]
+    names = [script.name for script in scripts]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise scope.error(f"has `{twice}` twice; give it the sum of the weights")
-    options = [scope.at("options", n).text(one) for n, one in enumerate(written.options, 1)]
+    options = tuple(scope.at("options", n).text(word) for n, word in enumerate(written.options, 1))
     for option in _options(options, scope.at("options")):
         if option in OURS:
             raise scope.at("options").error(f"`{option}` is set by dyno; use {OURS[option]}")
         if option not in OPTIONS:
             raise scope.at("options").error(f"no option `{option}`; {suggestion(option, OPTIONS)}")
-    return {
-        "program": scope.at("program").text(written.program),
-        "protocol": written.protocol,
-        "scripts": scripts,
-        "options": options,
-    }
+    return Pgbench(
+        program=scope.at("program").text(written.program),
+        protocol=written.protocol,
+        scripts=scripts,
+        options=options,
+    )
 
 
 def connects(options: Sequence[str]) -> bool:
@@ -69,15 +69,15 @@ def connects(options: Sequence[str]) -> bool:
     return "-C" in options or "--connect" in options
 
 
-def _script(text: str, scope: Scope, *, builtin: bool) -> Json:
+def _script(text: str, scope: Scope, *, builtin: bool) -> Script:
     """A script as a job has it."""
-    found = script_and_weight(scope.text(text))
-    if found is None:
+    weighted = script_and_weight(scope.text(text))
+    if weighted is None:
         raise scope.error(f"`{text}` is not a script with a weight; write it as `name@3`")
-    name, weight = found
+    name, weight = weighted
     if builtin and name not in BUILTIN:
         raise scope.error(f"no builtin `{name}`; {suggestion(name, BUILTIN)}")
-    return {"name": name, "builtin": builtin, "weight": weight}
+    return Script(name=name, builtin=builtin, weight=weight)
 
 
 def script_and_weight(text: str) -> tuple[str, int] | None:
@@ -96,10 +96,12 @@ def _options(words: Sequence[str], scope: Scope) -> Iterator[str]:
     for word in rest:
         if not word.startswith("-") or word in ("-", "--"):
             raise scope.error(f"`{word}` is not an option; each value follows its option")
-        option, told, _ = word.partition("=") if word.startswith("--") else (word[:2], word[2:], "")
+        option, value, _ = (
+            word.partition("=") if word.startswith("--") else (word[:2], word[2:], "")
+        )
         yield option
         if OPTIONS.get(option):
-            if not told and next(rest, None) is None:
+            if not value and next(rest, None) is None:
                 raise scope.error(f"`{option}` has no value")
-        elif told:
+        elif value:
             raise scope.error(f"`{option}` has no value of its own, and stands alone: `{word}`")

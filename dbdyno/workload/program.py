@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 
-from dbdyno.model import Json
+from msgspec.structs import replace
+
 from dbdyno.model.document import suggestion
+from dbdyno.model.job import Job
+from dbdyno.model.job.external import Pattern
+from dbdyno.model.job.role import Closed, Role
 from dbdyno.workload import pgbench, schema, sysbench
 from dbdyno.workload.role import CONNECTIONS_MAX, KINDS
 from dbdyno.workload.scope import Scope
@@ -47,7 +51,7 @@ def refuse_keys(step: schema.Step, scope: Scope) -> None:
         )
 
 
-def one_role(step: schema.Step, scope: Scope) -> tuple[Json, str]:
+def only_role(step: schema.Step, scope: Scope) -> tuple[Role, str]:
     """The role of the step, as a job has it, and its kind. Raises WorkloadError."""
     if len(step.roles) != 1:
         raise scope.at("roles").error(f"a program has one role, not {len(step.roles)}")
@@ -58,76 +62,61 @@ def one_role(step: schema.Step, scope: Scope) -> tuple[Json, str]:
     connections = place.at("connections").integer(role.connections, low=1)
     if connections > CONNECTIONS_MAX:
         raise place.at("connections").error(f"at most {CONNECTIONS_MAX}, not {connections}")
-    made = {
-        "name": name,
-        "per": role.per,
-        "connections": connections,
-        "choose": [],
-        "table": None,
-        "pace": {"kind": "closed"},
-        "stop": None,
-        "after": [],
-    }
+    made = Role(name=name, per=role.per, connections=connections, pace=Closed())
     others = "other" if step.driver == "command" else "query"  # whose headline is qps
     return made, role.kind or (name if name in KINDS else others)
 
 
-def call(step: schema.Step, seconds: float | None, warmup_s: float, scope: Scope) -> Json:
-    """How the program is called: the job's keys beside those of every step."""
+def called(job: Job, step: schema.Step, scope: Scope) -> Job:
+    """The job of the step with what says how the program is called."""
+    seconds, warmup_s = job.stop.seconds or 0, job.stop.warmup_s
     limit_s = (
-        LIMIT_S + warmup_s + (seconds or 0.0)
+        LIMIT_S + warmup_s + seconds
         if step.limit_s is None
         else scope.at("limit_s").number(step.limit_s, low=1, high=LIMIT_S_MAX)
     )
-    called: Json = {"driver": step.driver, "workload": scope.source, "limit_s": limit_s}
+    job = replace(job, driver=step.driver, workload=scope.source, limit_s=limit_s)
     if step.command is not None:
-        called["command"] = _words(step.command, scope.at("command"))
-        if step.pattern is not None:
-            called["pattern"] = _patterns(step, step.pattern, scope.at("pattern"))
-        return called
+        place, written = scope.at("command"), step.command
+        words = ["sh", "-c", written] if isinstance(written, str) else written
+        pattern = _patterns(step, step.pattern, scope.at("pattern")) if step.pattern else None
+        return replace(job, command=tuple(map(place.text, words)), pattern=pattern)
     _windowed(step, seconds, scope)
     if step.pgbench is not None:
-        return called | {"pgbench": pgbench.called(step.pgbench, scope.at("pgbench"))}
+        return replace(job, pgbench=pgbench.called(step.pgbench, scope.at("pgbench")))
     assert step.sysbench is not None, "each driver has its key"
     for key, value in (("seconds", seconds), ("warmup_s", warmup_s)):
-        if value != int(value or 0):
+        if value != int(value):
             raise scope.at(key).error(f"sysbench takes whole seconds, not {value:g}")
-    return called | {"sysbench": sysbench.called(step.sysbench, scope.at("sysbench"))}
+    return replace(job, sysbench=sysbench.called(step.sysbench, scope.at("sysbench")))
 
 
-def _words(command: str | list[str], place: Scope) -> list[str]:
-    words = ["sh", "-c", command] if isinstance(command, str) else command
-    return [place.text(word) for word in words]
-
-
-def _patterns(step: schema.Step, written: schema.Pattern, place: Scope) -> Json:
+def _patterns(step: schema.Step, written: schema.Pattern, place: Scope) -> Pattern:
     """The patterns of a program's lines. Raises WorkloadError."""
     if step.headline is not None and step.headline.count != "operations":
         raise place.at("result").error('tells of operations; write count = "operations"')
-    made = {}
     for key in ("open", "close", "result"):
         text = getattr(written, key)
         if text is None:
             continue
         try:
-            found = re.compile(text)
+            groups = re.compile(text).groupindex.keys()
         except re.error as error:
             raise place.at(key).error(f"is not a regular expression: {error}") from error
-        if other := found.groupindex.keys() - (GROUPS if key == "result" else set()):
+        if other := groups - (GROUPS if key == "result" else set()):
             raise place.at(key).error(
                 f"no group `{min(other)}` here; {suggestion(min(other), GROUPS)}"
             )
-        made[key] = text
     amounts = re.compile(written.result).groupindex.keys() & set(AMOUNTS)
     if len(amounts) != 1:
         raise place.at("result").error(
             f"has {len(amounts)} groups that say how much was done; name one of "
             "(?P<count>…), (?P<per_s>…) and (?P<per_min>…)"
         )
-    return made
+    return Pattern(open=written.open, close=written.close, result=written.result)
 
 
-def _windowed(step: schema.Step, seconds: float | None, scope: Scope) -> None:
+def _windowed(step: schema.Step, seconds: float, scope: Scope) -> None:
     """Raises WorkloadError where the window is not one in the run of pgbench or sysbench."""
     if not seconds:
         raise scope.at("seconds").error(f"missing: they are the window in {step.driver}'s run")

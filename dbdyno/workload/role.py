@@ -5,10 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import get_args
 
-from dbdyno.model import Json
+from msgspec.structs import replace
+
 from dbdyno.model.document import suggestion
 from dbdyno.model.engine import Traits
+from dbdyno.model.job.role import (
+    Choice,
+    Closed,
+    Connect,
+    OnError,
+    Pace,
+    Rate,
+    Role,
+    RoleStop,
+    TableBy,
+    TableUse,
+    Tied,
+)
 from dbdyno.workload import maker_schema, schema
 from dbdyno.workload.expression import names_of
 from dbdyno.workload.job_content import Content
@@ -20,55 +35,59 @@ LATENCY_LIMIT_MS_MAX = 86_400_000
 LEAD = 8
 """The published client's queues between its generator and its connections hold 8 statements."""
 KINDS = ("insert", "delete", "query")
-CONNECTS = ("once", "each")
-"""A connection for the whole step, or one for each operation."""
+CONNECTS: tuple[Connect, ...] = get_args(Connect)
 
 
 def from_roles(
-    roles: Mapping[str, schema.Role], content: Content, scope: Scope
-) -> tuple[list[Json], dict[str, str]]:
+    written: Mapping[str, schema.Role], content: Content, scope: Scope
+) -> tuple[list[Role], dict[str, str]]:
     """The roles of a step, and each one's kind in the published tables."""
-    written = roles
     roles = {
         name: role
         for name, role in written.items()
         if scope.at("roles", name, "when").number(role.when)
     }
-    chosen = {name: _weights(one, content, scope.at("roles", name)) for name, one in roles.items()}
-    content.scripts.read(one for weights in chosen.values() for one, *_ in weights)
+    chosen = {
+        name: _weights(role, content, scope.at("roles", name)) for name, role in roles.items()
+    }
+    content.scripts.read(program for weights in chosen.values() for program, *_ in weights)
     made = [
-        _json(name, role, _programs(chosen[name], content), content, scope.at("roles", name))
+        _made(name, role, _programs(chosen[name], content), content, scope.at("roles", name))
         for name, role in roles.items()
     ]
-    for one in made:
-        # A role that `when` leaves out is waited for by none.
-        one["after"] = [name for name in one["after"] if name in roles or name not in written]
-        place = scope.at("roles", one["name"])
-        _check_tie(one, made, place.at("pace"))
-        _check_after(one, made, place.at("after"))
+    # A role that `when` leaves out is waited for by none.
+    left_out = written.keys() - roles.keys()
+    made = [
+        replace(role, after=tuple(name for name in role.after if name not in left_out))
+        for role in made
+    ]
+    for role in made:
+        place = scope.at("roles", role.name)
+        _check_tie(role, made, place.at("pace"))
+        _check_after(role, made, place.at("after"))
     kinds: dict[str, str] = {
         name: role.kind or (name if name in KINDS else "other") for name, role in roles.items()
     }
     return made, kinds
 
 
-def check_tables(roles: Sequence[Json], content: Content, scope: Scope) -> None:
+def check_tables(roles: Sequence[Role], content: Content, scope: Scope) -> None:
     """Refuses several tables where a cursor is read from one; after `content.finish`."""
     for role in roles:
-        if not role["table"] or role["table"]["by"] not in ("uniform", "in_turn"):
+        if role.table is None or role.table.by not in ("uniform", "in_turn"):
             continue
-        for one in role["choose"]:
-            if name := content.bound_by_cursor(one["program"]):
-                raise scope.at("roles", role["name"], "table").error(
+        for choice in role.choose:
+            if name := content.bound_by_cursor(choice.program):
+                raise scope.at("roles", role.name, "table").error(
                     f"`{name}` has a cursor, which is read from one table; use `own`"
                 )
 
 
 def from_parts(
     parts: Sequence[schema.Part], content: Content, scope: Scope
-) -> tuple[list[Json], dict[str, str]]:
+) -> tuple[list[Role], dict[str, str]]:
     """The parts of a maintenance step as roles, each beginning when the one before has ended."""
-    made: list[Json] = []
+    made: list[Role] = []
     for number, part in enumerate(parts, start=1):
         place = scope.at("parts", number)
         if not place.at("when").number(part.when):
@@ -76,7 +95,7 @@ def from_parts(
         texts = place.at("once").sql(part.once)
         if not texts:
             continue
-        name = _part_name(texts[0], [one["name"] for one in made])
+        name = _part_name(texts[0], [role.name for role in made])
         connections = place.at("connections").integer(part.connections, low=1)
         program = content.add_part(name, texts, place.at("once"))
         role = schema.Role(
@@ -84,10 +103,10 @@ def from_parts(
             connections=connections,
             table=part.table,
             stop=schema.Stop(operations=connections),
-            after=[made[-1]["name"]] if made else [],
+            after=[made[-1].name] if made else [],
         )
-        made.append(_json(name, role, [{"program": program, "weight": 1}], content, place))
-    return made, {one["name"]: "other" for one in made}
+        made.append(_made(name, role, (Choice(program, 1),), content, place))
+    return made, {role.name: "other" for role in made}
 
 
 def _part_name(sql: str, taken: Sequence[str]) -> str:
@@ -101,11 +120,8 @@ _Chosen = tuple[str, int, Scope]
 """A statement or transaction, its weight, and where it is named."""
 
 
-def _programs(chosen: Sequence[_Chosen], content: Content) -> list[Json]:
-    return [
-        {"program": content.program(name, place), "weight": weight}
-        for name, weight, place in chosen
-    ]
+def _programs(chosen: Sequence[_Chosen], content: Content) -> tuple[Choice, ...]:
+    return tuple(Choice(content.program(name, place), weight) for name, weight, place in chosen)
 
 
 def _weights(role: schema.Role, content: Content, scope: Scope) -> list[_Chosen]:
@@ -124,10 +140,10 @@ def _weights(role: schema.Role, content: Content, scope: Scope) -> list[_Chosen]
         place, weights = scope.root("choices", name), choices[name]
     if not weights:
         raise place.error("names no statement")
-    chosen = {one: place.at(one).integer(weight, low=0) for one, weight in weights.items()}
+    chosen = {name: place.at(name).integer(weight, low=0) for name, weight in weights.items()}
     if not any(chosen.values()):
         raise place.error(_nothing(weights, scope))
-    return [(one, weight, place) for one, weight in chosen.items() if weight]
+    return [(name, weight, place) for name, weight in chosen.items() if weight]
 
 
 def _nothing(weights: Mapping[str, maker_schema.Number], scope: Scope) -> str:
@@ -138,82 +154,75 @@ def _nothing(weights: Mapping[str, maker_schema.Number], scope: Scope) -> str:
     return f"nothing to choose from: all weights are 0; {remedy}"
 
 
-def _json(name: str, role: schema.Role, choose: list[Json], content: Content, scope: Scope) -> Json:
+def _made(
+    name: str, role: schema.Role, choose: tuple[Choice, ...], content: Content, scope: Scope
+) -> Role:
     connections = scope.at("connections").integer(role.connections, low=1)
     if connections > CONNECTIONS_MAX:
         raise scope.at("connections").error(f"at most {CONNECTIONS_MAX}, not {connections}")
-    rows = {content.rows_of(one["program"]) for one in choose}
-    return {
-        "name": name,
-        "per": role.per,
-        "connections": connections,
-        "choose": choose,
-        **({} if role.choice == "random" else {"choice": role.choice}),
-        "table": _table(role, choose, content),
-        "pace": _pace(role.pace, rows, scope.at("pace")),
-        "stop": _quota(role.stop, rows, scope.at("stop")),
-        "after": list(role.after),
-        **_latency_limit(role, scope.at("latency_limit_ms")),
-        **({} if role.endpoint is None else {"endpoint": role.endpoint}),
-        "on_error": {
-            "retry": _codes(role.on_error.retry, scope.engine),
-            "tries": scope.at("on_error", "tries").integer(role.on_error.tries, low=0),
-            "otherwise": role.on_error.otherwise,
-        },
-        "on_lost": role.on_lost,
-        **_connect(role, scope.at("connect")),
-        **({} if role.queue == "role" else {"queue": _queue(role, scope)}),
-    }
-
-
-def _queue(role: schema.Role, scope: Scope) -> str:
-    """The scope of shared arrivals. Raises WorkloadError where they cannot be shared."""
-    pace = role.pace
-    if not isinstance(pace, str) and (pace.tied is not None or pace.arrivals == "burst"):
+    rows = {content.rows_of(choice.program) for choice in choose}
+    pace, place = role.pace, scope.at("latency_limit_ms")
+    limit_ms = place.number(role.latency_limit_ms, low=0, high=LATENCY_LIMIT_MS_MAX)
+    burst = not isinstance(pace, str) and (pace.tied is not None or pace.arrivals == "burst")
+    if role.queue != "role" and burst:
         raise scope.at("queue").error("only even and random arrivals can be shared; remove it")
-    return role.queue
+    return Role(
+        name=name,
+        per=role.per,
+        connections=connections,
+        choose=choose,
+        choice=role.choice,
+        table=_table(role, choose, content),
+        pace=_pace(pace, rows, scope.at("pace")),
+        stop=_quota(role.stop, rows, scope.at("stop")),
+        after=tuple(role.after),
+        latency_limit_ms=float(limit_ms) if limit_ms else None,
+        endpoint=role.endpoint,
+        on_error=OnError(
+            retry=_codes(role.on_error.retry, scope.engine),
+            tries=scope.at("on_error", "tries").integer(role.on_error.tries, low=0),
+            otherwise=role.on_error.otherwise,
+        ),
+        on_lost=role.on_lost,
+        connect=_connect(role, scope.at("connect")),
+        queue=role.queue,
+    )
 
 
-def _connect(role: schema.Role, scope: Scope) -> Json:
-    """How long a connection lasts, where that is not the step's time."""
-    connect = scope.text(role.connect)
-    if connect not in CONNECTS:
-        raise scope.error(f"no such word as `{connect}`; {suggestion(connect, CONNECTS)}")
-    return {} if connect == "once" else {"connect": connect}
+def _connect(role: schema.Role, scope: Scope) -> Connect:
+    """How long a connection lasts."""
+    written = scope.text(role.connect)
+    connect = next((connect for connect in CONNECTS if connect == written), None)
+    if connect is None:
+        raise scope.error(f"no such word as `{written}`; {suggestion(written, CONNECTS)}")
+    return connect
 
 
-def _latency_limit(role: schema.Role, scope: Scope) -> Json:
-    """The role's latency limit, where it has one."""
-    limit_ms = scope.number(role.latency_limit_ms, low=0, high=LATENCY_LIMIT_MS_MAX)
-    return {"latency_limit_ms": float(limit_ms)} if limit_ms else {}
-
-
-def check_tries(roles: Sequence[Json], *, timed: bool, scope: Scope) -> None:
+def check_tries(roles: Sequence[Role], *, timed: bool, scope: Scope) -> None:
     """Refuses tries without limit where nothing would end them."""
     for role in roles:
-        if not (role["on_error"]["tries"] or timed or "latency_limit_ms" in role):
-            raise scope.at("roles", role["name"], "on_error", "tries").error(
+        assert role.on_error is not None, "dyno-loadgen makes the load"
+        if not (role.on_error.tries or timed or role.latency_limit_ms is not None):
+            raise scope.at("roles", role.name, "on_error", "tries").error(
                 "0, without limit, needs an end; give the role `latency_limit_ms` or the step "
                 "`seconds`"
             )
 
 
-def _codes(written: list[str] | schema.Codes, engine: Traits) -> list[str]:
+def _codes(written: list[str] | schema.Codes, engine: Traits) -> tuple[str, ...]:
     """The errors that are tried again, by the engine's codes."""
     if isinstance(written, list):
-        return list(written)
+        return tuple(written)
     own = (getattr(written, key) for key in engine.sql)
-    return list(next((codes for codes in own if codes is not None), ()))
+    return tuple(next((codes for codes in own if codes is not None), ()))
 
 
-def _table(role: schema.Role, choose: list[Json], content: Content) -> Json | None:
-    kinds = [kind for one in choose if (kind := content.table_of(one["program"]))]
+def _table(role: schema.Role, choose: Sequence[Choice], content: Content) -> TableUse | None:
+    kinds = [kind for choice in choose if (kind := content.table_of(choice.program))]
     if not kinds:
         return None
-    return {
-        "of": kinds[0],
-        "by": role.table or ("own" if role.per == "client" else "by_connection"),
-    }
+    by_default: TableBy = "own" if role.per == "client" else "by_connection"
+    return TableUse(of=kinds[0], by=role.table or by_default)
 
 
 def _rows(rows: set[int], scope: Scope) -> int:
@@ -226,9 +235,9 @@ def _rows(rows: set[int], scope: Scope) -> int:
     return next(iter(rows))
 
 
-def _pace(pace: schema.Pace | str, rows: set[int], scope: Scope) -> Json:
+def _pace(pace: schema.Pace | str, rows: set[int], scope: Scope) -> Pace:
     if isinstance(pace, str):
-        return {"kind": "closed"}
+        return Closed()
     given = [key for key in ("rows_per_s", "per_s", "tied") if getattr(pace, key) is not None]
     if len(given) != 1:
         raise scope.error("needs exactly one of `rows_per_s`, `per_s` and `tied`")
@@ -236,19 +245,19 @@ def _pace(pace: schema.Pace | str, rows: set[int], scope: Scope) -> Json:
         if pace.arrivals is not None:
             raise scope.at("arrivals").error("a tied role has its partner's arrivals; remove it")
         lead = LEAD if pace.lead is None else scope.at("lead").integer(pace.lead, low=1)
-        return {"kind": "tied", "to": pace.tied, "lead": lead}
+        return Tied(to=pace.tied, lead=lead)
     if pace.lead is not None:
         raise scope.at("lead").error("only a tied role has a lead; remove it")
     key = "per_s" if pace.rows_per_s is None else "rows_per_s"
     per_s = scope.at(key).number(getattr(pace, key), low=0)
     if not per_s:
-        return {"kind": "closed"}
+        return Closed()
     if key == "rows_per_s":
         per_s /= _rows(rows, scope)
-    return {"kind": "rate", "arrivals": pace.arrivals or "even", "per_s": float(per_s)}
+    return Rate(arrivals=pace.arrivals or "even", per_s=float(per_s))
 
 
-def _quota(stop: schema.Stop | None, rows: set[int], scope: Scope) -> Json | None:
+def _quota(stop: schema.Stop | None, rows: set[int], scope: Scope) -> RoleStop | None:
     """Rows become operations, rounded up, as the published client does."""
     if stop is None:
         return None
@@ -256,37 +265,37 @@ def _quota(stop: schema.Stop | None, rows: set[int], scope: Scope) -> Json | Non
         raise scope.error("needs either `rows` or `operations`")
     if stop.operations is not None:
         operations = scope.at("operations").integer(stop.operations, low=0)
-        return {"operations": operations} if operations else None
+        return RoleStop(operations) if operations else None
     wanted = scope.at("rows").positive(stop.rows or 0)
     operations = math.ceil(Fraction(wanted) / _rows(rows, scope))
-    return {"operations": scope.at("rows").integer(operations)}
+    return RoleStop(scope.at("rows").integer(operations))
 
 
-def _check_tie(role: Json, roles: list[Json], scope: Scope) -> None:
-    if role["pace"]["kind"] != "tied":
+def _check_tie(role: Role, roles: Sequence[Role], scope: Scope) -> None:
+    if not isinstance(role.pace, Tied):
         return
-    partners = {one["name"]: one for one in roles if one is not role}
-    to = role["pace"]["to"]
+    partners = {other.name: other for other in roles if other is not role}
+    to = role.pace.to
     if to not in partners:
         raise scope.at("tied").error(f"no other role `{to}`; {suggestion(to, partners)}")
-    if partners[to]["pace"]["kind"] == "tied":
+    if isinstance(partners[to].pace, Tied):
         raise scope.at("tied").error(f"`{to}` is tied itself; tie to a role with a pace of its own")
-    if role["stop"]:
+    if role.stop is not None:
         raise scope.error(f"a tied role ends with `{to}`; remove its `stop`")
-    if role["per"] != partners[to]["per"]:
+    if role.per != partners[to].per:
         raise scope.error(f"differs from `{to}` in `per`; give both the same")
 
 
-def _check_after(role: Json, roles: list[Json], scope: Scope) -> None:
+def _check_after(role: Role, roles: Sequence[Role], scope: Scope) -> None:
     """Every role waited for is there, ends by itself, and does not wait for this one."""
-    there = {one["name"]: one for one in roles}
-    open_ends, seen = list(role["after"]), set()
+    there = {other.name: other for other in roles}
+    open_ends, seen = list(role.after), set()
     while open_ends:
         name = open_ends.pop()
         if name not in there:
             raise scope.error(f"no role `{name}`; {suggestion(name, there)}")
-        if name == role["name"]:
+        if name == role.name:
             raise scope.error("waits for itself")
         if name not in seen:
             seen.add(name)
-            open_ends += there[name]["after"]
+            open_ends += there[name].after

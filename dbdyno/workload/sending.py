@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import get_args
 
-from dbdyno.model import Json
+from msgspec.structs import replace
+
 from dbdyno.model.document import suggestion
 from dbdyno.model.engine import Traits
-from dbdyno.workload import sql
-from dbdyno.workload.schema import Statement, WorkloadFile
+from dbdyno.model.job.statements import Protocol, Statement
+from dbdyno.model.job.values import Format
+from dbdyno.workload import schema, sql
 from dbdyno.workload.scope import Scope
 
-PROTOCOLS = ("simple", "extended", "prepared", "execute")
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 BINDING = ("extended", "prepared")
 """Those that bind parameters, for which PostgreSQL takes types."""
 
-SYSBENCH: Mapping[str, str] = {
+SYSBENCH: Mapping[Format, str] = {
     "integer": "bigint",
     "decimal2": "double precision",
     "hundredths": "double precision",
@@ -28,18 +31,17 @@ integer is bound as BIGINT, a number with a fraction as DOUBLE, a text as VARCHA
 """
 
 
-def protocol(form: Statement, file: WorkloadFile, scope: Scope) -> str:
+def protocol(form: schema.Statement, file: schema.WorkloadFile, scope: Scope) -> Protocol:
     """The statement's protocol, or the file's; raises WorkloadError where the engine has none."""
     where = scope.root("protocol") if form.protocol is None else scope.at("protocol")
     written = file.protocol if form.protocol is None else form.protocol
-    protocol = where.text(written)
+    protocol = _checked(where.text(written), where)
     if form.types is not None and protocol == written != "execute":
         raise scope.at("types").error('only protocol = "execute" has types')
-    _check(protocol, where)
     return protocol
 
 
-def as_sysbench(file: WorkloadFile, protocol: str, scope: Scope) -> bool:
+def as_sysbench(file: schema.WorkloadFile, protocol: str, scope: Scope) -> bool:
     """Whether a statement's parameters are bound as sysbench's driver of PostgreSQL does it.
 
     MySQL's protocol has a type for each parameter, which is sysbench's without being asked.
@@ -48,26 +50,29 @@ def as_sysbench(file: WorkloadFile, protocol: str, scope: Scope) -> bool:
     return bool(asked) and _binds(protocol, scope.engine)
 
 
-def form(file: WorkloadFile, protocol: str, scope: Scope) -> Json:
-    """How a job says in which form a statement's values and rows are sent.
+def formed(statement: Statement, file: schema.WorkloadFile, scope: Scope) -> Statement:
+    """The statement with the form in which its values and rows are sent.
 
     Raises WorkloadError where the file asks for two forms.
     """
     place = scope.root("libpq_texts")
-    sysbench, texts = as_sysbench(file, protocol, scope), place.number(file.libpq_texts)
+    sysbench = as_sysbench(file, statement.protocol, scope)
+    texts = place.number(file.libpq_texts)
     if sysbench and texts:
         raise place.error("rows come as texts or, with `sysbench_types`, in binary; remove one")
     if sysbench:
-        return {"libpq": True}
-    return as_pgbench(protocol, scope.engine) if texts else {}
+        return replace(statement, libpq=True)
+    return as_pgbench(statement, scope.engine) if texts else statement
 
 
-def as_pgbench(protocol: str, engine: Traits) -> Json:
-    """How a job says that a statement goes as pgbench sends it: as libpq does, all of it texts.
+def as_pgbench(statement: Statement, engine: Traits) -> Statement:
+    """The statement as pgbench sends it: as libpq does, all of it texts.
 
     Only PostgreSQL's protocol binds parameters in several forms.
     """
-    return {"libpq": True, "results": "text"} if _binds(protocol, engine) else {}
+    if not _binds(statement.protocol, engine):
+        return statement
+    return replace(statement, libpq=True, results="text")
 
 
 def _binds(protocol: str, engine: Traits) -> bool:
@@ -76,7 +81,7 @@ def _binds(protocol: str, engine: Traits) -> bool:
 
 
 def sysbench_types(
-    pieces: tuple[sql.Piece, ...], format_of: Callable[[str], str], scope: Scope
+    pieces: tuple[sql.Piece, ...], format_of: Callable[[str], Format], scope: Scope
 ) -> list[str]:
     """The type that sysbench has for each value; `format_of` has a value's format by its name.
 
@@ -97,7 +102,9 @@ def sysbench_types(
     return named
 
 
-def types(form: Statement, protocol: str, pieces: tuple[sql.Piece, ...], scope: Scope) -> list[str]:
+def types(
+    form: schema.Statement, protocol: str, pieces: tuple[sql.Piece, ...], scope: Scope
+) -> list[str]:
     """One SQL type for each value of an `execute`; a single name stands for all of them.
 
     Raises WorkloadError.
@@ -116,28 +123,30 @@ def types(form: Statement, protocol: str, pieces: tuple[sql.Piece, ...], scope: 
     return named
 
 
-def progress(form: Statement, scope: Scope) -> Json:
+def progress(form: schema.Statement, scope: Scope) -> str | None:
     """The text in its notices in front of the rows that it has done so far, where it has one.
 
     Raises WorkloadError where the engine sends none while a statement runs.
     """
     if form.progress is None:
-        return {}
+        return None
     place = scope.at("progress")
     if "notices" not in scope.engine.can:
         raise place.error(
             f"statements of {scope.engine.product} say nothing while they run; remove it, or give "
             "the engine a statement of its own"
         )
-    return {"progress": place.text(form.progress)}
+    return place.text(form.progress)
 
 
-def _check(protocol: str, scope: Scope) -> None:
-    """Refuses what is no protocol, or none of the engine's."""
-    if protocol not in PROTOCOLS:
-        raise scope.error(f"no protocol `{protocol}`; {suggestion(protocol, PROTOCOLS)}")
+def _checked(written: str, scope: Scope) -> Protocol:
+    """The protocol of this name. Refuses what is no protocol, or none of the engine's."""
+    protocol = next((protocol for protocol in PROTOCOLS if protocol == written), None)
+    if protocol is None:
+        raise scope.error(f"no protocol `{written}`; {suggestion(written, PROTOCOLS)}")
     if protocol not in scope.engine.sends:
         theirs = " or ".join(f"`{one}`" for one in PROTOCOLS if one in scope.engine.sends)
         raise scope.error(
             f"`{protocol}` is PostgreSQL's alone; on {scope.spoken} statements are {theirs}"
         )
+    return protocol

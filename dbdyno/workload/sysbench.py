@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import PurePath
 
-from dbdyno.model import Json
+from dbdyno.model.job.external import Sysbench
 from dbdyno.workload import schema
 from dbdyno.workload.scope import Scope
 
@@ -32,12 +32,12 @@ OURS: Mapping[str, str] = {
 """Options that dyno sets or that are none of a load, and what says the same."""
 
 
-def called(written: schema.Sysbench, scope: Scope) -> Json:
+def called(written: schema.Sysbench, scope: Scope) -> Sysbench:
     """The part of a job that is sysbench's. Raises WorkloadError."""
     script = scope.at("script").text(written.script)
     if not script or script.startswith("-"):
         raise scope.at("script").error('names no script; write script = "oltp_point_select"')
-    options = [scope.at("options", n).text(one) for n, one in enumerate(written.options, 1)]
+    options = tuple(scope.at("options", n).text(word) for n, word in enumerate(written.options, 1))
     for number, option in enumerate(options, 1):
         place = scope.at("options", number)
         if not option.startswith("--") or option == "--":
@@ -45,9 +45,9 @@ def called(written: schema.Sysbench, scope: Scope) -> Json:
         name = option_name(option)
         if name in OURS:
             raise place.error(f"`--{name}` is set by dyno; use {OURS[name]}")
-    return {"program": scope.at("program").text(written.program), "script": script} | {
-        "options": options
-    }
+    return Sysbench(
+        program=scope.at("program").text(written.program), script=script, options=options
+    )
 
 
 def option_name(option: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dbdyno.model import Json
 from dbdyno.model.job import table_names
 from dbdyno.workload.schema import Table, WorkloadFile
 from dbdyno.workload.scope import Scope
@@ -11,27 +10,33 @@ DIGITS_MAX = 9
 """The most digits that a number is filled up to, as dyno-loadgen has it."""
 
 
-def counted(file: WorkloadFile, scope: Scope) -> Json:
-    """The job's keys `tables` (0: one without a number) and, where a kind has any, `table_digits`.
+def counts(file: WorkloadFile, scope: Scope) -> dict[str, int]:
+    """How many tables there are of each kind; 0: one without a number. Raises WorkloadError."""
+    return {
+        kind: _count(table, scope.root("tables", kind, "count"))
+        for kind, table in file.tables.items()
+    }
+
+
+def digits(file: WorkloadFile, scope: Scope) -> dict[str, int]:
+    """The least number of digits by kind, of those that have more than one.
 
     Raises WorkloadError.
     """
-    digits = {
+    return {
         kind: number
         for kind, table in file.tables.items()
         if (number := _digits(table, scope.root("tables", kind, "digits"))) > 1
     }
-    counts = {
-        kind: _count(table, scope.root("tables", kind, "count"))
-        for kind, table in file.tables.items()
-    }
-    return {"tables": counts, **({"table_digits": digits} if digits else {})}
 
 
 def names(file: WorkloadFile, scope: Scope) -> dict[str, tuple[str, ...]]:
     """The tables of each kind: pi1, pi2 …; raises WorkloadError."""
-    tables = counted(file, scope)
-    return {kind: table_names(tables, kind) for kind in tables["tables"]}
+    least = digits(file, scope)
+    return {
+        kind: table_names(kind, count, least.get(kind, 1))
+        for kind, count in counts(file, scope).items()
+    }
 
 
 def _count(table: Table, scope: Scope) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from dbdyno.model import Json
+from msgspec.structs import replace
+
+from dbdyno.model.job import values
 from dbdyno.workload import distribution
 from dbdyno.workload.maker_schema import Maker, Permutation, Text
 from dbdyno.workload.maker_schema import Sequence as Counted
@@ -23,16 +25,18 @@ MAKERS = (
 )
 ROW = ":row"
 """The name that a fill's column has in place of a value: the row's number, from 1."""
-FORMATS = {"text": "text", "pattern": "text", "clock": "timestamp"}
+FORMATS: Mapping[str, values.Format] = {
+    "text": "text",
+    "pattern": "text",
+    "clock": "timestamp",
+}
 """How a maker's values are written where the file does not say; else as integers."""
 
 
 def like(maker: Maker, model: Maker) -> Maker:
     """The maker after its model: `per` and `format` may be its own."""
-    own: Json = {
-        key: getattr(maker, key) for key in ("per", "format") if key in maker.model_fields_set
-    }
-    return model.model_copy(update=own)
+    written = maker.model_fields_set & {"per", "format"}
+    return model.model_copy(update={key: getattr(maker, key) for key in written})
 
 
 def cursor_names(maker: Maker, scope: Scope) -> list[str]:
@@ -49,107 +53,114 @@ def base_names(maker: Maker, scope: Scope) -> list[str]:
     return [] if maker.permutation is None else [maker.permutation.value]
 
 
-def value_json(name: str, maker: Maker, scope: Scope, numbers: Mapping[str, int]) -> Json:
-    """The job's form of a value; `numbers` are those of the values and cursors that it needs."""
+def made(name: str, maker: Maker, scope: Scope, numbers: Mapping[str, int]) -> values.Value:
+    """A value as a job has it; `numbers` are those of the values and cursors that it needs."""
     given = [kind for kind in MAKERS if getattr(maker, kind) is not None]
     if len(given) != 1:
         raise scope.error(f"needs exactly one of {', '.join(MAKERS)}, not {len(given)}")
     kind = given[0]
-    entry = {"name": name, "per": maker.per, "format": maker.format or FORMATS.get(kind, "integer")}
     place = scope.at(kind)
     skewed = distribution.of(maker)
     if maker.uniform is not None:
-        made: object = uniform(maker.uniform, place, numbers)
+        content: object = uniform(maker.uniform, place, numbers)
     elif skewed is not None:
-        made = distribution.made(skewed, place)
+        content = distribution.made(skewed, place)
     elif maker.add is not None:
-        made = _added(maker.add, place, numbers)
+        content = _added(maker.add, place, numbers)
     elif maker.permutation is not None:
-        made = _permutation(maker.permutation, place, numbers)
+        content = _permutation(maker.permutation, place, numbers)
     elif maker.sequence is not None:
-        made = _sequence(maker.sequence, place)
+        content = _sequence(maker.sequence, place)
     elif maker.item is not None:
         if maker.per != "item":
             raise scope.at("per").error("an `item` counts a repetition's items; leave `per` out")
-        made = {"first": place.at("first").integer(maker.item.first)}
+        content = values.Item(place.at("first").integer(maker.item.first))
     elif maker.client is not None:
-        first = place.at("first").integer(maker.client.first)
-        made = {"first": first, "step": place.at("step").integer(maker.client.step)}
+        content = values.Client(
+            first=place.at("first").integer(maker.client.first),
+            step=place.at("step").integer(maker.client.step),
+        )
     elif maker.text is not None:
-        made = _text(maker.text, place)
+        content = _text(maker.text, place)
     elif maker.constant is not None:
-        made = place.integer(maker.constant)
+        content = place.integer(maker.constant)
     else:
-        made = getattr(maker, kind)
-    return {**entry, kind: made}
+        content = getattr(maker, kind)
+    value = values.Value(
+        name=name, per=maker.per, format=maker.format or FORMATS.get(kind, "integer")
+    )
+    return replace(value, **{kind: content})
 
 
 def uniform(
     bounds: list[int | float | str], scope: Scope, numbers: Mapping[str, int]
-) -> list[Json | int]:
+) -> tuple[int | values.CursorBound, int | values.CursorBound]:
     """Both bounds, inclusive: numbers, or a cursor with an offset."""
-    made = [_bound(bound, scope, numbers) for bound in bounds]
-    low, high = made
+    low, high = (_bound(bound, scope, numbers) for bound in bounds)
     if isinstance(low, int) and isinstance(high, int) and low > high:
         raise scope.error(f"the lower bound {low} is above the upper bound {high}")
-    return made
+    return low, high
 
 
-def _bound(bound: int | float | str, scope: Scope, numbers: Mapping[str, int]) -> Json | int:
+def _bound(
+    bound: int | float | str, scope: Scope, numbers: Mapping[str, int]
+) -> int | values.CursorBound:
     if isinstance(bound, str):
         match = CURSOR.fullmatch(scope.text(bound))
         if match:
             plus = int(f"{match[2]}{match[3]}") if match[2] else 0
-            return {"cursor": numbers[f"cursor:{match[1]}"], "plus": plus}
+            return values.CursorBound(numbers[f"cursor:{match[1]}"], plus)
     return scope.integer(bound)
 
 
 def check_permutation(
-    values: Sequence[Json], number: int, scope: Scope, rows: int | None = None
+    made: Sequence[values.Value], number: int, scope: Scope, rows: int | None = None
 ) -> None:
     """Refuses a permutation of a value that is known to leave its range."""
-    permutation = values[number].get("permutation")
+    permutation = made[number].permutation
     if permutation is None:
         return
-    inside = distribution.extent(values, permutation["value"], rows)
-    low, high = permutation["range"]
+    inside = distribution.extent(made, permutation.value, rows)
+    low, high = permutation.range
     if inside and not (low <= inside[0] and inside[1] <= high):
-        name = values[permutation["value"]]["name"]
+        name = made[permutation.value].name
         raise scope.at("permutation", "range").error(
             f"`{name}` runs from {inside[0]} to {inside[1]}, which is not inside of {low} to {high}"
         )
 
 
-def _added(written: Sequence[int | float | str], scope: Scope, numbers: Mapping[str, int]) -> Json:
+def _added(
+    written: Sequence[int | float | str], scope: Scope, numbers: Mapping[str, int]
+) -> values.Added:
     """A value and a number, or two values."""
     value, other = numbers[str(written[0])], scope.value(written[1])
     if isinstance(other, str):
-        return {"value": value, "other": numbers[other]}
-    return {"value": value, "plus": scope.integer(written[1])}
+        return values.Added(value=value, other=numbers[other])
+    return values.Added(value=value, plus=scope.integer(written[1]))
 
 
-def _sequence(written: Counted, scope: Scope) -> Json:
-    """Leaves out the keys that plain counting has by default."""
-    made = {
-        "first": scope.at("first").integer(written.first),
-        "each": scope.at("each").integer(written.each, low=1),
-        "step": scope.at("step").integer(written.step),
-    }
-    return {key: value for key, value in made.items() if key == "first" or value != 1}
+def _sequence(written: Counted, scope: Scope) -> values.Sequence:
+    return values.Sequence(
+        first=scope.at("first").integer(written.first),
+        each=scope.at("each").integer(written.each, low=1),
+        step=scope.at("step").integer(written.step),
+    )
 
 
-def _permutation(written: Permutation, scope: Scope, numbers: Mapping[str, int]) -> Json:
-    return {
-        "value": numbers[written.value],
-        "range": distribution.span(written.range, scope.at("range")),
-    }
+def _permutation(
+    written: Permutation, scope: Scope, numbers: Mapping[str, int]
+) -> values.Permutation:
+    return values.Permutation(
+        value=numbers[written.value],
+        range=distribution.span(written.range, scope.at("range")),
+    )
 
 
-def _text(text: Text, scope: Scope) -> Json:
-    length = [scope.at("length").integer(bound, low=0) for bound in text.length]
-    if length[0] > length[1]:
-        raise scope.at("length").error(f"the shortest, {length[0]}, is above {length[1]}")
+def _text(text: Text, scope: Scope) -> values.Text:
+    shortest, longest = (scope.at("length").integer(bound, low=0) for bound in text.length)
+    if shortest > longest:
+        raise scope.at("length").error(f"the shortest, {shortest}, is above {longest}")
     random = scope.at("random").number(text.random, low=0)
     if random > 1:
         raise scope.at("random").error(f"is a share from 0 to 1, not {random}")
-    return {"fill": text.fill, "length": length, "random": random}
+    return values.Text(fill=text.fill, length=(shortest, longest), random=random)

@@ -14,12 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import to_builtins
+
 from bench import process
 from bench.pairs import BenchArm, Sample
 from bench.process import Ended, ProgramFailed
 from dbdyno.model import Address, Json
 from dbdyno.model.events import Hello, parse
-from dbdyno.model.job import server_json
+from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.driver import loadgen
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -237,7 +239,7 @@ def bare_loop(  # noqa: PLR0913 (each by its name)
     def run(seconds: float) -> Sample:
         task = {
             "protocol": protocol,
-            "server": server_json(address),
+            "server": to_builtins(Endpoint.of(address)),
             "sql": f"{sql}{PLACEHOLDERS[protocol]}",
             "key_max": key_max,
             "connections": connections,

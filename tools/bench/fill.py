@@ -97,10 +97,10 @@ def fill(
     """
     loaded = workload.load("sysbench", fill="fast")
     step, *_ = workload.expand(loaded, {"rows": rows}, running.engine, version=release)
-    (only,) = step.job["fills"]
-    only["after"] = [sql for sql in only["after"] if not sql.startswith(UPKEEP)]
     running.execute(*step.setup)
     job = jobs.begun_on(server.address_of(running), step.job)
+    (only,) = job["fills"]
+    only["after"] = [sql for sql in only["after"] if not sql.startswith(UPKEEP)]
     arms.generate(generator, job, LOAD_S_MAX)
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import to_builtins
+from msgspec.structs import replace
+
 from dbdyno import workload
 from dbdyno.model import Address, Json
-from dbdyno.model.job import server_json
+from dbdyno.model.job import Job
+from dbdyno.model.job.endpoint import Endpoint
 
 SEED = 42
 ACCOUNTS_OF_SCALE, TELLERS_OF_SCALE = 100_000, 10
@@ -38,9 +42,9 @@ def insert(address: Address, *, seconds: float, clients: int = 1) -> tuple[Json,
     (step,) = workload.expand(
         workload.load("insert-benchmark"), {"clients": clients}, "postgres", steps=["l.i0"]
     )
-    roles = [one | {"stop": None} for one in step.job["roles"]]
-    own = {"roles": roles, "clients": clients}
-    return step.job | whole(address, step.name, seconds) | own, step.setup
+    roles = tuple(replace(role, stop=None) for role in step.job.roles)
+    made = begun_on(address, replace(step.job, roles=roles))
+    return made | whole(address, step.name, seconds) | {"clients": clients}, step.setup
 
 
 def oltp(address: Address, script: str, *, rows: int, connections: int, seconds: float) -> Json:
@@ -50,9 +54,10 @@ def oltp(address: Address, script: str, *, rows: int, connections: int, seconds:
     return begun_on(address, step.job)
 
 
-def begun_on(address: Address, job: Json) -> Json:
+def begun_on(address: Address, job: Job) -> Json:
     """A step's job with what the runner adds to it: it begins by itself."""
-    return job | {"autostart": True, "seed": SEED, "server": server_json(address)}
+    made: Json = to_builtins(replace(job, autostart=True, seed=SEED, server=Endpoint.of(address)))
+    return made
 
 
 def whole(address: Address, step: str, seconds: float) -> Json:
@@ -63,7 +68,7 @@ def whole(address: Address, step: str, seconds: float) -> Json:
         "seed": SEED,
         "step": step,
         "engine": "postgres",
-        "server": server_json(address),
+        "server": to_builtins(Endpoint.of(address)),
         "clients": 1,
         "threads": 1,
         "stop": {"roles": [], "seconds": seconds, "warmup_s": 0, "seconds_max": None},

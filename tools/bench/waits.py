@@ -20,11 +20,12 @@ from bench.server import address_of
 from dbdyno.engine import Build, LabServer
 from dbdyno.engine.mysql.instruments import SETTING
 from dbdyno.host import place
-from dbdyno.model import Arm, Json, Observe
+from dbdyno.model import Arm, Observe
+from dbdyno.model.job import Job
 
 EVERY = Observe(waits_s=0.05)
 CONNECTIONS = 2
-JOB: Json = {"statements": []}
+JOB = Job(clients=1)
 """Whose statements are sampled does not matter here."""
 SHORT = {"postgres": "pg", "mysql": "mysql", "mariadb": "maria"}
 """What the table calls engines; with a + those whose latches tell their waits."""

@@ -142,7 +142,7 @@ def _traces(plan: Json, host: HostFacts, places: Iterable[list[StepFolder]]) -> 
         first = folders[0]
         use, engine = uses.get(first.workload), engines.get(first.arm)
         try:
-            step, job = first.step(), first.job()
+            step, job = first.step(), first.job_as_written() if first.job() else None
         except ResultError:
             continue  # its report names what is damaged
         if step.headline is None or step.probed is not None or step.solo:

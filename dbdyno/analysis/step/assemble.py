@@ -17,7 +17,7 @@ from dbdyno.analysis.step import (
     sums,
 )
 from dbdyno.analysis.step.background_spans import spans
-from dbdyno.analysis.step.evidence import KINDS, Evidence
+from dbdyno.analysis.step.evidence import KINDS, NO_JOB, Evidence
 from dbdyno.analysis.step.fairness import fairness
 from dbdyno.analysis.step.halves import halves
 from dbdyno.analysis.step.level_changes import level_changes
@@ -31,7 +31,6 @@ from dbdyno.analysis.step.state import state, unread
 from dbdyno.analysis.step.waits import waits
 from dbdyno.model import (
     Ending,
-    Json,
     Responses,
     RoleFigures,
     ServerSide,
@@ -42,7 +41,9 @@ from dbdyno.model import (
 )
 from dbdyno.model.error import ResultError
 from dbdyno.model.events import Part
-from dbdyno.model.job import extent, is_control
+from dbdyno.model.job import is_control
+from dbdyno.model.job.role import Closed
+from dbdyno.model.job.statements import Statement
 from dbdyno.stats import amounts
 from dbdyno.stats.response_times import Histogram, merged
 from dbdyno.store import StepFolder
@@ -62,8 +63,9 @@ def step_run(folder: StepFolder) -> StepRun:
 
 def _joined(folder: StepFolder, found: Evidence) -> StepRun:
     """The parts of every step; with measurements if it ended well."""
+    extent = None if found.job is NO_JOB else found.job.extent
     run = StepRun(
-        facts=damaged_files.facts(found.step, extent(found.job)),
+        facts=damaged_files.facts(found.step, extent),
         arm=folder.arm,
         block=folder.block,
         position=_position(found, folder.arm),
@@ -144,11 +146,7 @@ def end_spread(found: Evidence) -> float | None:
 
 def responses(found: Evidence) -> Responses:
     """The times of the published kinds of work and of each operation, of what was done at all."""
-    paced = {
-        role["name"]
-        for role in found.job.get("roles", ())
-        if role.get("pace", {}).get("kind", "closed") != "closed"
-    }
+    paced = {role.name for role in found.job.roles if not isinstance(role.pace, Closed)}
     by_kind = {
         kind: _times(
             found.response(roles),
@@ -206,17 +204,17 @@ def statements(evidence: Evidence) -> tuple[StatementUse, ...]:
 
 
 def _statements(evidence: Evidence, seconds: float) -> Iterable[StatementUse]:
-    for role in evidence.job.get("roles", []):
-        ticks = evidence.load.of([role["name"]])
-        for statement in evidence.job.get("statements", []):
-            name = statement["name"]
+    for role in evidence.job.roles:
+        ticks = evidence.load.of([role.name])
+        for statement in evidence.job.statements:
+            name = statement.name
             parts = [tick.operations[name] for tick in ticks if name in tick.operations]
             if parts:
-                yield _use(evidence, role["name"], statement, parts, seconds)
+                yield _use(evidence, role.name, statement, parts, seconds)
 
 
 def _use(
-    evidence: Evidence, role: str, statement: Json, parts: Sequence[Part], seconds: float
+    evidence: Evidence, role: str, statement: Statement, parts: Sequence[Part], seconds: float
 ) -> StatementUse:
     count, rows = (
         evidence.in_window(role, amounts.total(counted))
@@ -224,11 +222,11 @@ def _use(
     )
     return StatementUse(
         role=role,
-        name=statement["name"],
+        name=statement.name,
         kind="control" if is_control(statement) else "statement",
         per_s=(count or 0.0) / seconds,
         rows_per_s=(rows or 0.0) / seconds,
-        found=_found(parts) if statement.get("rows") and not is_control(statement) else None,
+        found=_found(parts) if statement.rows and not is_control(statement) else None,
     )
 
 

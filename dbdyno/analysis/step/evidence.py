@@ -13,13 +13,8 @@ from dbdyno.model import Json, OwnerCost, engine, metric
 from dbdyno.model.error import ResultError
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.host_reading import OwnerCounters, growth
-from dbdyno.model.job import (
-    connects_each,
-    reports_progress,
-    role_connections,
-    statement_names,
-    timed_operations,
-)
+from dbdyno.model.job import Job
+from dbdyno.model.job.role import Closed
 from dbdyno.model.processor import BUSY
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import LogEvent, StepDone, StepFailure, StepRecord, Turns
@@ -30,6 +25,8 @@ from dbdyno.stats.response_times import Histogram, merged
 from dbdyno.store import StepFolder
 
 KINDS = ("insert", "delete", "query")
+NO_JOB = Job(clients=0)
+"""The job of a step that came not so far, or whose job.json is damaged."""
 NS_PER_US = 1_000
 US_PER_S = 1e6
 NAMES = frozenset(one.name for one in metric.METRICS)
@@ -49,7 +46,7 @@ class Evidence:
     """The raw values of one step."""
 
     step: StepRecord
-    job: Json
+    job: Job
     load: raw_files.Load
     host: raw_files.Host
     before: Json | None
@@ -82,9 +79,9 @@ class Evidence:
     @property
     def names_sessions(self) -> bool:
         """Whether it is known which of the server's sessions are whose."""
-        if connects_each(self.job):
+        if self.job.connects_each:
             return False
-        return not self.job.get("driver") or "connected" in self.load.names
+        return self.job.driver == "loadgen" or "connected" in self.load.names
 
     @property
     def tells_lateness(self) -> bool:
@@ -99,7 +96,7 @@ class Evidence:
     @property
     def servers(self) -> str:
         """Whose metrics the step has (dbdyno.model.metric.row.Servers)."""
-        return engine.recorded(str(self.job.get("engine", "fake"))).statistics
+        return engine.recorded(self.job.engine).statistics
 
     @property
     def server_host(self) -> raw_files.Host:
@@ -139,7 +136,7 @@ class Evidence:
         Rows that a running statement reports count when it does so, whenever it began.
         """
         rows = amounts.total(tick.rows for tick in self.load.of([role]))
-        if reports_progress(self.job, role):
+        if self.job.reports_progress(role):
             return None if rows is None else float(rows)
         return self.in_window(role, rows)
 
@@ -157,10 +154,15 @@ class Evidence:
         counted = self.load.connections.get(role)
         if amount is None or counted is None:
             return None if amount is None else float(amount)
-        (own,) = [known for known in self.job["roles"] if known["name"] == role]
         if counted == 0.0:
             return None if self.load.pauses else 0.0
-        return amount * role_connections(self.job, own) / counted
+        return amount * self.connections_of(role) / counted
+
+    def connections_of(self, name: str) -> int:
+        """The connections of a role of the job, all clients together."""
+        role = self.job.role(name)
+        assert role is not None, "reading has refused others"
+        return self.job.connections_of(role)
 
     @property
     def counts_in_seconds(self) -> bool:
@@ -194,7 +196,7 @@ class Evidence:
             return self.work
         role = headline.role
         counted = amounts.total(map(self.counted, self.load.of([role])))
-        if headline.count == "rows" and reports_progress(self.job, role):
+        if headline.count == "rows" and self.job.reports_progress(role):
             return None if counted is None else float(counted)
         if headline.each is not None and role not in self.load.connections:
             return raw_files.scaled(self._passes(role), headline.each)
@@ -211,12 +213,11 @@ class Evidence:
         if headline is None or headline.has_work or headline.each is not None:
             return None
         role = headline.role
-        own = next((known for known in self.job.get("roles", []) if known["name"] == role), None)
+        own = self.job.role(role)
         count = sum(tick.count for tick in self.load.of([role]))
-        timed = (self.job.get("stop") or {}).get("seconds")
-        if own is None or not count or not timed or role in self.load.connections:
+        if own is None or not count or not self.job.stop.seconds or role in self.load.connections:
             return None
-        return role_connections(self.job, own) * (1 + len(self.load.pauses)) / count
+        return self.job.connections_of(own) * (1 + len(self.load.pauses)) / count
 
     def _passes(self, role: str) -> float | None:
         """Operations of a role that count where they ended, parts included; None where none ended.
@@ -229,10 +230,10 @@ class Evidence:
         count = sum(tick.count for tick in self.load.of([role]))
         if not count or not mean_us or not seconds:
             return None
-        (own,) = [known for known in self.job["roles"] if known["name"] == role]
-        if own["pace"]["kind"] != "closed" or not self.job["stop"]["seconds"]:
+        own = self.job.role(role)
+        if own is None or not isinstance(own.pace, Closed) or not self.job.stop.seconds:
             return float(count)
-        return role_connections(self.job, own) * seconds * US_PER_S / mean_us
+        return self.job.connections_of(own) * seconds * US_PER_S / mean_us
 
     def counted(self, tick: raw_files.Tick) -> int | None:
         """What the headline counts in a second of its role: rows, operations or statements.
@@ -252,7 +253,7 @@ class Evidence:
     @cached_property
     def statements(self) -> frozenset[str]:
         """The names of the job's statements."""
-        return statement_names(self.job)
+        return self.job.statement_names
 
     @property
     def rows_inserted(self) -> float | None:
@@ -274,7 +275,7 @@ class Evidence:
     def _of_roles(
         self, histograms: Mapping[tuple[str, str], Histogram], roles: list[str]
     ) -> Histogram:
-        timed = timed_operations(self.job)
+        timed = self.job.timed_operations()
         return merged(
             histogram
             for (role, operation), histogram in histograms.items()
@@ -295,13 +296,13 @@ def read(folder: StepFolder) -> Evidence:
     if done is not None:
         job, load = _job(folder, step), load_events.whole(folder)
     else:  # it may have ended anywhere
-        job = lost.usable(folder.job) or {}
+        job = lost.usable(folder.job) or NO_JOB
         load = lost.usable(lambda: load_events.read(folder)) or raw_files.load([])
     host = lost.usable(lambda: raw_files.host(folder.host())) or raw_files.Host(readings=())
     before, after = lost.usable(folder.before), lost.usable(folder.after)
     waits = lost.usable(lambda: _waits(folder)) if done is not None else None
     times = load_events.histograms(folder, load) if done is not None else load_events.Times({}, {})
-    ran = engine.recorded(str(job.get("engine", "fake")))
+    ran = engine.recorded(job.engine)
     if done is not None and "clock" in ran.can:
         for name, snapshot in (("before.json", before), ("after.json", after)):
             if snapshot is None and not any(line.startswith(name) for line in lost.lines):
@@ -327,7 +328,7 @@ def read(folder: StepFolder) -> Evidence:
     )
 
 
-def _job(folder: StepFolder, step: StepRecord) -> Json:
+def _job(folder: StepFolder, step: StepRecord) -> Job:
     """The job of a step that ended well, which has to be the one that step.json speaks of."""
     job = folder.job()
     if job is None:
@@ -338,16 +339,13 @@ def _job(folder: StepFolder, step: StepRecord) -> Json:
             f"{folder.path}/step.json: `headline.metric` is {headline.metric!r}, which is no "
             "metric of this version; restore it from a copy, or use the version that wrote it"
         )
-    roles = {role["name"] for role in job.get("roles", [])}
-    if headline is not None and headline.each is not None and headline.role not in roles:
+    if headline is not None and headline.each is not None and job.role(headline.role) is None:
         raise ResultError(
             f"{folder.path}/job.json: has no role `{headline.role}`, which step.json names; "
             "restore both from a copy"
         )
-    count = len(job.get("statements", []))
-    programs = job.get("programs", [])
-    sends = [code[1] for program in programs for code in program["code"] if code[0] == "send"]
-    if max(sends, default=-1) >= count:
+    sends = [number for program in job.programs for number in program.sends]
+    if max(sends, default=-1) >= len(job.statements):
         raise ResultError(
             f"{folder.path}/job.json: a program sends a statement that is not there; restore it "
             "from a copy"

@@ -9,7 +9,6 @@ from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import Tick
 from dbdyno.model.events import Part
-from dbdyno.model.job import has_limit, skips
 
 DEADLOCK, SERIALIZATION = "deadlock", "serialization"
 CLASSES = (SERIALIZATION, DEADLOCK, "other")
@@ -29,14 +28,15 @@ def metrics(evidence: Evidence) -> Mapping[str, float | None]:
     parts = [part for tick in evidence.load.ticks for part in tick.operations.values()]
     told = any(map(_tells, parts))
     retried = sum(part.retried or 0 for part in parts)
-    ticks, roles = evidence.load.ticks, evidence.job.get("roles", [])
+    ticks, roles = evidence.load.ticks, evidence.job.roles
+    limited = any(role.latency_limit_ms is not None for role in roles)
     skipped = sum(tick.skipped for tick in ticks)
     over_limit = sum(tick.over_limit for tick in ticks)
     return {
         **{f"failed_{name}": None if failed is None else float(failed[name]) for name in CLASSES},
         "retried": float(retried) if told else None,
-        "over_limit": float(over_limit) if any(map(has_limit, roles)) else None,
-        "skipped": float(skipped) if skipped or any(map(skips, roles)) else None,
+        "over_limit": float(over_limit) if limited else None,
+        "skipped": float(skipped) if skipped or any(role.skips for role in roles) else None,
     }
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from dbdyno.analysis.step import raw_files
 from dbdyno.model.error import ResultError
-from dbdyno.model.job import settle_s
+from dbdyno.model.job import SETTLE_S_DEFAULT
 from dbdyno.stats import amounts
 from dbdyno.stats.response_times import Histogram
 from dbdyno.store import StepFolder
@@ -63,7 +63,8 @@ def _refuse_other_sums(folder: StepFolder, load: raw_files.Load) -> None:
 
 def read(folder: StepFolder) -> raw_files.Load:
     """The events of a step that may have ended anywhere. Raises ResultError."""
-    return raw_files.load(folder.events(), settle_s(folder.job() or {}))
+    job = folder.job()
+    return raw_files.load(folder.events(), SETTLE_S_DEFAULT if job is None else job.settle_s)
 
 
 class Times(NamedTuple):

@@ -26,7 +26,7 @@ from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import per, scaled
 from dbdyno.model import Headline, RoleFigures, ServerSide, Span, StatementUse, metric
 from dbdyno.model.host_reading import Reading
-from dbdyno.model.job import role_connections
+from dbdyno.model.job.role import Rate
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats import amounts, interval
 from dbdyno.stats.response_times import Histogram
@@ -144,8 +144,8 @@ def beside(evidence: Evidence, headline: Headline) -> Metrics:
 def means(evidence: Evidence) -> Metrics:
     """Exact means and standard deviations of what the headline counts; of lateness at a rate."""
     roles = evidence.headline_roles
-    paces = {one["name"]: one["pace"]["kind"] for one in evidence.job.get("roles", [])}
-    paced = [role for role in roles if paces.get(role) == "rate"]
+    at_rate = {role.name for role in evidence.job.roles if isinstance(role.pace, Rate)}
+    paced = [role for role in roles if role in at_rate]
     response = sums.of_roles(evidence, roles, "response")
     late = sums.of_roles(evidence, paced, "late")
     return {
@@ -197,8 +197,7 @@ def scanned(evidence: Evidence) -> Metrics:
     if headline is None or headline.metric != "scan":
         return {"scan": None, "scan_krows_client": None}
     rows_ps = per(evidence.operations, evidence.load.seconds)
-    (role,) = [one for one in evidence.job["roles"] if one["name"] == headline.role]
-    of_one = per(rows_ps, role_connections(evidence.job, role))
+    of_one = per(rows_ps, evidence.connections_of(headline.role))
     return {"scan": rows_ps, "scan_krows_client": scaled(of_one, 1e-3)}
 
 

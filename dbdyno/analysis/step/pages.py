@@ -17,7 +17,7 @@ def per_second(evidence: Evidence) -> Mapping[str, float | None]:
     """Pages by second of the load, its warm-up included, as the counters include it."""
     seconds = evidence.load.seconds
     if seconds is not None:
-        seconds += (evidence.job.get("stop") or {}).get("warmup_s") or 0
+        seconds += evidence.job.stop.warmup_s
     by_engine = innodb.pages if evidence.servers == "InnoDB" else of_tables
     return {
         "blocks_read_ps": per(by_engine(evidence, "read"), seconds),

@@ -14,7 +14,9 @@ from statistics import median
 from dbdyno.analysis.step import client_rates
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import Tick
-from dbdyno.model import Json, Stalls, Target
+from dbdyno.model import Stalls, Target
+from dbdyno.model.job import Job
+from dbdyno.model.job.role import Rate, Tied
 from dbdyno.model.metric import held
 from dbdyno.stats import rate_shape
 
@@ -32,7 +34,7 @@ def stalls(evidence: Evidence) -> tuple[Stalls, ...]:
     """
     if not evidence.load.seconds or not evidence.load.in_seconds:
         return ()
-    roles = [one["name"] for one in evidence.job.get("roles", [])]
+    roles = [role.name for role in evidence.job.roles]
     by_role = {role: full_seconds(evidence, role) for role in roles}
     return tuple(
         _stalls(ticks, evidence.kind(role))
@@ -81,12 +83,10 @@ def targets(evidence: Evidence) -> tuple[Target, ...]:
 
 
 def _tied_deletes(evidence: Evidence, partner: str) -> list[str]:
-    paces = {one["name"]: one.get("pace") or {} for one in evidence.job.get("roles", [])}
-    return [
-        role
-        for role in evidence.roles("delete")
-        if (pace := paces.get(role, {})).get("kind") == "tied" and pace["to"] == partner
-    ]
+    partners = {
+        role.name: role.pace.to for role in evidence.job.roles if isinstance(role.pace, Tied)
+    }
+    return [role for role in evidence.roles("delete") if partners.get(role) == partner]
 
 
 def _target(evidence: Evidence, role: str, rows_per_s: float, window_s: float) -> Target:
@@ -119,7 +119,7 @@ def headline_rates(evidence: Evidence) -> list[tuple[Tick, float]]:
 
     None of a step that is bound by work, or is not told of by the second.
     """
-    timed = (evidence.job.get("stop") or {}).get("seconds")
+    timed = evidence.job.stop.seconds
     if not timed or not evidence.counts_in_seconds:
         return []
     ticks = full_seconds(evidence, evidence.headline_role)
@@ -130,18 +130,23 @@ def headline_rates(evidence: Evidence) -> list[tuple[Tick, float]]:
 # --- What a schedule asks -------------------------------------------------------------------------
 
 
-def schedule(job: Json, role: str) -> Json:
-    """A role's pace; of a role that is tied to another, that one's."""
-    paces = {one["name"]: one.get("pace") or {} for one in job.get("roles", [])}
-    pace: Json = paces.get(role, {})
-    return paces.get(pace["to"], {}) if pace.get("kind") == "tied" else pace
+def rate(job: Job, name: str) -> Rate | None:
+    """The rate at which a role's operations are due, or those of the role that it is tied to.
+
+    None where it has none.
+    """
+    role = job.role(name)
+    if role is not None and isinstance(role.pace, Tied):
+        role = job.role(role.pace.to)
+    return role.pace if role is not None and isinstance(role.pace, Rate) else None
 
 
-def is_regular(job: Json, role: str) -> bool:
+def is_regular(job: Job, role: str) -> bool:
     """Whether a schedule gives a role work in each second, and not only on average."""
-    pace = schedule(job, role)
-    arrivals = pace.get("arrivals")
-    return arrivals == "burst" or (arrivals == "even" and pace["per_s"] >= 1)
+    due = rate(job, role)
+    return due is not None and (
+        due.arrivals == "burst" or (due.arrivals == "even" and due.per_s >= 1)
+    )
 
 
 def full_seconds(evidence: Evidence, role: str) -> list[Tick]:
@@ -151,6 +156,6 @@ def full_seconds(evidence: Evidence, role: str) -> list[Tick]:
     warm-up has no more, however fast the server is.
     """
     whole = [tick for tick in evidence.load.of([role]) if tick.whole]
-    burst = schedule(evidence.job, role).get("arrivals") == "burst"
-    warm = (evidence.job.get("stop") or {}).get("warmup_s")
-    return whole[1:] if burst and not warm else whole
+    due = rate(evidence.job, role)
+    burst = due is not None and due.arrivals == "burst"
+    return whole[1:] if burst and not evidence.job.stop.warmup_s else whole

@@ -170,7 +170,7 @@ def _of_roles(evidence: Evidence, ends: Numbers) -> Iterator[SecondValues]:
     errors, retries = np.zeros(len(ends)), np.zeros(len(ends))
     headline = evidence.headline_role
     places = {end_s: place for place, end_s in enumerate(ends.tolist())}
-    for role in [known["name"] for known in evidence.job.get("roles", [])]:
+    for role in [role.name for role in evidence.job.roles]:
         done = np.zeros(len(ends))
         for tick in full_seconds(evidence, role):
             if (place := places.get(tick.end_s)) is not None:

@@ -11,7 +11,8 @@ from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.wording import listed
 from dbdyno.model import Fairness, RoleFigures, StatementUse, Target, Window
 from dbdyno.model.comparison import FOUND_MIN
-from dbdyno.model.job import connects_each, first_words
+from dbdyno.model.job import first_words
+from dbdyno.model.job.role import Rate
 
 GENERATOR_SHARE_MAX = 10.0
 """CPU of the load generator as percent of the server's in a step that only writes."""
@@ -82,16 +83,16 @@ def _generator(evidence: Evidence, metrics: Mapping[str, float | None]) -> Itera
 def _clients(evidence: Evidence) -> Iterable[str]:
     """The arm's own program makes the load: a ratio compares both together."""
     job = evidence.job
-    if (job.get("pgbench") or {}).get("program") == "own":
+    if job.pgbench is not None and job.pgbench.program == "own":
         yield (
-            f"two programs compared: each arm's own {job['program']} makes its load, here"
-            f" {job['version']}; use one for all arms to compare the servers alone"
+            f"two programs compared: each arm's own {job.program} makes its load, here"
+            f" {job.version}; use one for all arms to compare the servers alone"
         )
 
 
 def _short_sessions(evidence: Evidence) -> Iterable[str]:
     """Sessions that last no longer than an operation, so that their owners are not known."""
-    if connects_each(evidence.job):
+    if evidence.job.connects_each:
         yield (
             "a connection for each operation: the owners of sessions are unknown, so CPU per"
             " operation covers all connections"
@@ -101,9 +102,9 @@ def _short_sessions(evidence: Evidence) -> Iterable[str]:
 def _untold(evidence: Evidence, window: Window) -> Iterable[str]:
     """The values that a program as the load does not report."""
     job, ticks = evidence.job, evidence.load.ticks
-    if not job.get("driver"):
+    if job.driver == "loadgen":
         return
-    name = f"`{job['program']}`"
+    name = f"`{job.program}`"
     parts = [part for tick in ticks for part in tick.operations.values()]
     if window.limited is None:
         yield (
@@ -143,7 +144,7 @@ def _nothing(evidence: Evidence) -> Iterable[str]:
 def _misses(evidence: Evidence, statements: Iterable[StatementUse]) -> Iterable[str]:
     """Statements that found no row: fast, and of no use. What they did is their rows."""
     verbs = {"DELETE": "deleted", "UPDATE": "updated", "INSERT": "inserted", "SELECT": "returned"}
-    words = {one["name"]: first_words(one) for one in evidence.job.get("statements", [])}
+    words = {each.name: first_words(each) for each in evidence.job.statements}
     for one in statements:
         if one.found is not None and one.found < FOUND_MIN:
             verb = next((verbs[word] for word in words[one.name] if word in verbs), "affected")
@@ -155,11 +156,7 @@ def _misses(evidence: Evidence, statements: Iterable[StatementUse]) -> Iterable[
 
 def _schedule(evidence: Evidence, targets: Sequence[Target]) -> Iterable[str]:
     """Paced roles that fell behind, and the target rate that was missed."""
-    paced = {
-        role["name"]
-        for role in evidence.job.get("roles", [])
-        if role.get("pace", {}).get("kind") == "rate"
-    }
+    paced = {role.name for role in evidence.job.roles if isinstance(role.pace, Rate)}
     ticks = evidence.load.of(paced)
     late_ms = max((tick.late_us_max or 0 for tick in ticks), default=0) / 1e3
     if late_ms > LATE_MS_MAX:
@@ -173,11 +170,11 @@ def _schedule(evidence: Evidence, targets: Sequence[Target]) -> Iterable[str]:
 
 def _limits(evidence: Evidence) -> Iterable[str]:
     """Operations over their latency limit, or skipped because of it."""
-    for role in evidence.job.get("roles", []):
-        ticks = evidence.load.of([role["name"]])
+    for role in evidence.job.roles:
+        ticks = evidence.load.of([role.name])
         done, over = sum(tick.count for tick in ticks), sum(tick.over_limit for tick in ticks)
-        skipped, limit_ms = sum(tick.skipped for tick in ticks), role.get("latency_limit_ms")
-        of = f" of `{role['name']}`"
+        skipped, limit_ms = sum(tick.skipped for tick in ticks), role.latency_limit_ms
+        of = f" of `{role.name}`"
         if skipped:
             failed = sum(failures.of_tick(tick) for tick in ticks)
             said = failures.share(skipped, done + failed + skipped)
@@ -185,7 +182,7 @@ def _limits(evidence: Evidence) -> Iterable[str]:
                 f"skipped: {said} operations{of}, never sent: already past the latency limit when a"
                 " connection was free"
             )
-        if over:
+        if over and limit_ms is not None:
             said = failures.share(over, done)
             yield f"over the latency limit: {said} operations{of} took over {limit_ms:g} ms"
 

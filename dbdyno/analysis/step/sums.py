@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import Sums
 from dbdyno.model import ResponseTimes
-from dbdyno.model.job import timed_operations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +24,7 @@ def of_roles(evidence: Evidence, roles: Iterable[str], times: str) -> Moments | 
 
     None where nothing ended, or where an older result or a program does not tell sums.
     """
-    timed, wanted = timed_operations(evidence.job), set(roles)
+    timed, wanted = evidence.job.timed_operations(), set(roles)
     return _moments(
         times,
         (

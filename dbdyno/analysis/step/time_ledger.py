@@ -16,7 +16,6 @@ from dbdyno.analysis.step import pages
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import per, scaled
 from dbdyno.model import OwnerCost, WaitLoad, Waits
-from dbdyno.model.job import role_connections
 
 US_PER_S = 1e6
 WAITS = ("io", "lwlock", "lock", "ipc", "other")
@@ -84,11 +83,11 @@ def _role(evidence: Evidence) -> str | None:
 
 def _connection_us(evidence: Evidence, role: str | None) -> float | None:
     """The time of all connections of a role in the window."""
-    found = [one for one in evidence.job.get("roles", []) if one["name"] == role]
-    if not found or not evidence.names_sessions:
+    own = None if role is None else evidence.job.role(role)
+    if own is None or not evidence.names_sessions:
         return None
     seconds = scaled(evidence.load.seconds, US_PER_S)
-    return scaled(seconds, role_connections(evidence.job, found[0]))
+    return scaled(seconds, evidence.job.connections_of(own))
 
 
 def _seen(evidence: Evidence, waits: Waits | None, role: str | None) -> dict[str, float] | None:

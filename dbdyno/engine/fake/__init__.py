@@ -17,6 +17,7 @@ from dbdyno.host.observe.device import Device
 from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.error import PlanError
+from dbdyno.model.job import Job
 
 DEFAULTS: Json = {
     "service_us": {},
@@ -134,10 +135,10 @@ class Planted:
         named = [(key, name) for key in PLANTED_BY_NAME for name in self.keys.get(key, ())]
         return [*named, *(("errors", error["statement"]) for error in self.keys.get("errors", ()))]
 
-    def of_job(self, job: Json) -> Json:
+    def of_job(self, job: Job) -> Json:
         """The planted facts of a job's statements and cursors, with the defaults."""
         plants = {key: self.keys.get(key, value) for key, value in DEFAULTS.items()}
-        names = {named["name"] for named in [*job["statements"], *job["cursors"]]}
+        names = job.planted_names
         for key in PLANTED_BY_NAME:
             plants[key] = {name: value for name, value in plants[key].items() if name in names}
         errors = [error for error in plants["errors"] if error["statement"] in names]

@@ -22,6 +22,7 @@ from dbdyno.engine.snapshot import Subject
 from dbdyno.engine.wait_sampler import WaitSampler
 from dbdyno.model import Address, Json, Observe
 from dbdyno.model.engine import Capability
+from dbdyno.model.job import Job
 from dbdyno.model.step_files import Warmed
 
 SQL = TableSql(
@@ -106,6 +107,6 @@ class MysqlClient:
         """None: an ordinary user may not see how far a replica is behind."""
         return None
 
-    def waits(self, address: Address, job: Json, observe: Observe, write: Write) -> WaitSampler:
+    def waits(self, address: Address, job: Job, observe: Observe, write: Write) -> WaitSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""
         return WaitSampler(WaitConnection(address, self.flavour), job, observe, write)

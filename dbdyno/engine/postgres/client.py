@@ -21,6 +21,7 @@ from dbdyno.engine.snapshot import Subject
 from dbdyno.engine.wait_sampler import WaitSampler
 from dbdyno.model import Address, Json, Observe
 from dbdyno.model.engine import Capability
+from dbdyno.model.job import Job
 from dbdyno.model.step_files import Warmed
 
 SQL = TableSql(
@@ -102,7 +103,7 @@ class PostgresClient:
         """The standby at an endpoint, connected. Raises ServerError."""
         return follower.Follower(address, name)
 
-    def waits(self, address: Address, job: Json, observe: Observe, write: Write) -> WaitSampler:
+    def waits(self, address: Address, job: Job, observe: Observe, write: Write) -> WaitSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""
         asked = WaitConnection(address, each=observe.waits_sessions)
         return WaitSampler(asked, job, observe, write)

@@ -12,7 +12,6 @@ from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.raw_files import NS_PER_S, Tick
 from dbdyno.model import Json
 from dbdyno.model.host_reading import OwnerCounters, Reading, growth
-from dbdyno.model.job import timed_operations
 from dbdyno.model.processor import BUSY
 from dbdyno.report.export.source import Place, Source
 from dbdyno.report.export.step_rows import Rows
@@ -30,8 +29,9 @@ def load(source: Source) -> Rows:
 def _load(source: Source, place: Place) -> Rows:
     step = place.folder.step()
     key = source.step_key(place, step)
-    job = place.folder.job() or {}
-    timed, told = timed_operations(job), job.get("driver") != "command"
+    job = place.folder.job()
+    timed = set() if job is None else job.timed_operations()
+    by_client = job is None or job.driver != "command"
     for tick in raw_files.load(place.folder.events()).ticks:
         common = key | {
             "role": tick.role,
@@ -40,7 +40,7 @@ def _load(source: Source, place: Place) -> Rows:
             "seconds": tick.seconds,
         }
         yield "ticks", common | _tick(tick, timed)
-        each = tick.clients if told else ()  # else one row is of all clients together
+        each = tick.clients if by_client else ()  # else one row is of all clients together
         for number, client in enumerate(each):
             yield (
                 "clients",

@@ -7,9 +7,12 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from dbdyno.engine.access import PASSWORD
-from dbdyno.model import Json
 from dbdyno.model.error import DynoError
+from dbdyno.model.job import Job
+from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.agent.wire import Command, Done, Failed, Generate, Line, Nothing, Reply
 from dbdyno.run.driver.loadgen import Generator
 
@@ -79,19 +82,18 @@ class Loads:
             self._generators.pop(number, None)
 
 
-def with_certificate(job: Json, certificate: str | None, folder: Path) -> Json:
+def with_certificate(job: Job, certificate: str | None, folder: Path) -> Job:
     """The job with the certificate that it trusts in a file here; as it is without one."""
     if certificate is None:
         return job
     path = folder / "server.pem"
     path.write_text(certificate)
 
-    def trusting(server: Json | None) -> Json | None:
-        if server is None or not server.get("tls"):
+    def trusting(server: Endpoint) -> Endpoint:
+        if server.tls is None:
             return server
-        return server | {"tls": server["tls"] | {"root_certificate": str(path)}}
+        return replace(server, tls=replace(server.tls, root_certificate=str(path)))
 
-    endpoints = {name: trusting(its) for name, its in (job.get("endpoints") or {}).items()}
-    return (
-        job | {"server": trusting(job["server"])} | ({"endpoints": endpoints} if endpoints else {})
-    )
+    server = trusting(job.server) if isinstance(job.server, Endpoint) else job.server
+    endpoints = {name: trusting(endpoint) for name, endpoint in job.endpoints.items()}
+    return replace(job, server=server, endpoints=endpoints)

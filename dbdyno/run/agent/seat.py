@@ -12,8 +12,9 @@ from types import TracebackType
 from typing import Self
 
 from dbdyno.engine import Server
-from dbdyno.model import Json, events
+from dbdyno.model import events
 from dbdyno.model.error import LabDied
+from dbdyno.model.job import Job
 from dbdyno.run.agent.session import ROUND_TRIPS
 from dbdyno.run.agent.upward import Channel, Upward
 from dbdyno.run.agent.wire import (
@@ -60,7 +61,7 @@ class Relayed:
         return {host: only(channel, NetworkReading) for host, channel in channels.items()}
 
     def _seat(self, host: str, server: Server) -> Seat:
-        def start(job: Json, keep: Keep, cpus: str | None) -> RelayedGenerator:
+        def start(job: Job, keep: Keep, cpus: str | None) -> RelayedGenerator:
             secrets = None if server.entrance is None else server.entrance.secrets()
             return RelayedGenerator(self._upward.ask(host, Generate(job, cpus, secrets)), keep)
 

@@ -21,6 +21,7 @@ from dbdyno.engine.access import Secrets
 from dbdyno.model import Block, Json, Plan, error
 from dbdyno.model.error import DynoError, LabDied
 from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.job import Job
 from dbdyno.model.json import decoder, encoder, misfit_words
 from dbdyno.run.check.host_checkup import Checkup
 from dbdyno.run.driver.interface import NetworkReading
@@ -166,7 +167,7 @@ class ReadNetwork(Struct, frozen=True, tag=True):
 class Generate(Struct, frozen=True, tag=True):
     """Make a share of a step's load. Answers: Line for each event, Nothing at the end."""
 
-    job: Json
+    job: Job
     cpus: str | None
     secrets: Secrets | None
 

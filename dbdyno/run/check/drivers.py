@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import to_builtins
+
 from dbdyno.builds import Build
 from dbdyno.model import Plan, Step
 from dbdyno.model.error import PlanError
@@ -58,17 +60,17 @@ def refuse_unlike(by_arm: Mapping[str, Sequence[Step]]) -> None:
     for arm, steps in by_arm.items():
         for step in steps:
             makes = registry.of(step)
-            its: dict[str, object] = {
+            program: dict[str, object] = {
                 "driver": makes.name,
-                "command": step.job.get("command"),
-                "pgbench": step.job.get("pgbench"),
-                "sysbench": step.job.get("sysbench"),
+                "command": list(step.job.command) or None,
+                "pgbench": step.job.pgbench and to_builtins(step.job.pgbench),
+                "sysbench": step.job.sysbench and to_builtins(step.job.sysbench),
                 "version of the program": makes.version(step),
             }
-            other, theirs = first.setdefault(step.name, (arm, its))
-            for key, value in its.items():
+            other, theirs = first.setdefault(step.name, (arm, program))
+            for key, value in program.items():
                 if value != theirs[key]:
-                    where = step.job.get("workload", step.workload)
+                    where = step.job.workload or step.workload
                     raise PlanError(
                         f"{where}: step `{step.name}`: the {key} is {value!r} for arm {arm} and "
                         f"{theirs[key]!r} for arm {other}: give all arms the same load"

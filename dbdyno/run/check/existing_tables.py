@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dbdyno.engine import Server
 from dbdyno.model import Step
 from dbdyno.model.error import ServerError
-from dbdyno.model.job import table_names
 
 ROWS_OFF_MAX = 0.2
 """How far the number of rows may be from the load's: estimates are off, and steps write."""
@@ -41,10 +40,10 @@ def refuse_unfit(server: Server, load: Step) -> None:
 
 def filled(load: Step) -> Iterator[tuple[str, list[str], int]]:
     """The tables of a load: name, columns, rows."""
-    for fill in load.job["fills"]:
-        columns = [column["name"] for column in fill["columns"]]
-        for table in table_names(load.job, fill["table"]):
-            yield table, columns, fill["rows"]
+    for fill in load.job.fills:
+        columns = [column.name for column in fill.columns]
+        for table in load.job.table_names(fill.table):
+            yield table, columns, fill.rows
 
 
 def rows_of(server: Server, table: str) -> int:

@@ -21,7 +21,7 @@ from dbdyno.engine.preset import arm_config
 from dbdyno.engine.settings import Demand, Settled
 from dbdyno.host import capacity, core_sets, perf, quiesce
 from dbdyno.host.observe import device
-from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, can, job
+from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, can
 from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import schedule
@@ -182,9 +182,7 @@ def reachable(arm: Arm, steps: tuple[Step, ...]) -> tuple[Step, ...]:
     So an arm with a standby and one without can be in one plan.
     """
     there = (None, *arm.endpoint_names)
-    return tuple(
-        step for step in steps if all(role.get("endpoint") in there for role in step.job["roles"])
-    )
+    return tuple(step for step in steps if all(role.endpoint in there for role in step.job.roles))
 
 
 def load(plan: Plan, use: WorkloadUse) -> workload.Workload:
@@ -345,7 +343,7 @@ def log_bytes(arm: Arm, server: Server, tables_bytes: int) -> int:
 def refuse_unknown_plants(plan: Plan, server: Server, prepared: Prepared) -> None:
     """Raises PlanError where a fake arm plants something for a statement that no step has."""
     steps = [step for use in plan.workloads for step in prepared.steps[use.title][server.name]]
-    known = {one["name"] for s in steps for one in [*s.job["statements"], *s.job["cursors"]]}
+    known = {name for step in steps for name in step.job.planted_names}
     for key, name in server.plants.names if server.plants else ():
         if name not in known:
             raise PlanError(
@@ -373,7 +371,7 @@ def connections(plan: Plan, arm: Arm, prepared: Prepared) -> int:
     largest = 0
     for use in plan.workloads:
         for step in prepared.steps[use.title][arm.name]:
-            busy = job.connections(step.job)
-            busy += sum(fill["streams"] or FILL_STREAMS_MAX for fill in step.job["fills"])
-            largest = max(largest, busy + (step.job["clients"] if step.job["cursors"] else 0))
+            busy = step.job.connections
+            busy += sum(fill.streams or FILL_STREAMS_MAX for fill in step.job.fills)
+            largest = max(largest, busy + (step.job.clients if step.job.cursors else 0))
     return largest

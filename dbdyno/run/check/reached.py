@@ -6,13 +6,18 @@ a root that a server presents as its own. A plan is refused before anything star
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from dbdyno.engine import Server
-from dbdyno.engine.interface import job_part
-from dbdyno.model import Json
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import Done
-from dbdyno.model.job import server_json
+from dbdyno.model.job import Job, Stop
+from dbdyno.model.job.endpoint import Endpoint
+from dbdyno.model.job.programs import Instruction, Program
+from dbdyno.model.job.role import Choice, Closed, OnError, Role, RoleStop
+from dbdyno.model.job.statements import Statement
 from dbdyno.run.driver import loadgen
+from dbdyno.run.driver.loadgen import addressed
 
 ROLE = "check"
 
@@ -24,57 +29,47 @@ def refuse_unreached(server: Server) -> None:
     """
     if not server.remote:
         return
-    part = job_part(server, {"roles": []})
-    keys = {"dsn": part["server"]}
+    job = addressed(server, one_statement())
+    places = {"dsn": job.server}
     if server.standbys is not None:
         for name, address in server.standbys.addresses().items():
-            keys[f"endpoints.{name}"] = server_json(address)
-    for key, place in keys.items():
-        reason = refusal(part | {"server": place})
+            places[f"endpoints.{name}"] = Endpoint.of(address)
+    for key, place in places.items():
+        reason = refusal(replace(job, server=place))
         if reason is not None:
             raise ServerError(f"arms.{server.name}.{key}: the load generator: {reason}")
 
 
-def refusal(part: Json) -> str | None:
-    """Why a job with this `engine` and `server` does not end well; None where it does."""
-    *_, last = loadgen.run(job(part))
+def refusal(job: Job) -> str | None:
+    """Why a job of `one_statement` does not end well; None where it does."""
+    *_, last = loadgen.run(job)
     assert isinstance(last, Done), "a load ends so"
     if last.status == "ok":
         return None
     return str(last.reason).removeprefix(f"role `{ROLE}`: ")
 
 
-def job(part: Json) -> Json:
-    """One statement over one connection."""
-    statement = {
-        "name": "one",
-        "protocol": "simple",
-        "pieces": ["SELECT 1"],
-        "types": [],
-        "rows": 1,
-    }
-    role = {
-        "name": ROLE,
-        "per": "step",
-        "connections": 1,
-        "choose": [{"program": 0, "weight": 1}],
-        "table": None,
-        "pace": {"kind": "closed"},
-        "stop": {"operations": 1},
-        "on_error": {"retry": [], "tries": 1, "otherwise": "fail_step"},
-        "on_lost": "fail_step",
-    }
-    return {
-        "protocol": 1,
-        "autostart": False,
-        "seed": 1,
-        "step": ROLE,
-        **part,
-        "clients": 1,
-        "threads": 1,
-        "values": [],
-        "statements": [statement],
-        "programs": [{"name": "one", "code": [["send", 0]]}],
-        "roles": [role],
-        "stop": {"roles": [ROLE], "seconds": None, "warmup_s": 0, "seconds_max": None},
-    }
+def one_statement() -> Job:
+    """One statement over one connection, to no server yet."""
+    return Job(
+        autostart=False,
+        seed=1,
+        step=ROLE,
+        clients=1,
+        threads=1,
+        statements=(Statement(name="one", protocol="simple", pieces=("SELECT 1",), rows=1),),
+        programs=(Program("one", (Instruction("send", 0),)),),
+        roles=(
+            Role(
+                name=ROLE,
+                per="step",
+                connections=1,
+                choose=(Choice(0, 1),),
+                pace=Closed(),
+                stop=RoleStop(1),
+                on_error=OnError(),
+                on_lost="fail_step",
+            ),
+        ),
+        stop=Stop(roles=(ROLE,)),
+    )

@@ -96,12 +96,12 @@ def _first_of_each(client: Client, steps: Iterable[Step]) -> dict[Need, Step]:
 
 def _needs(client: Client, step: Step) -> Iterator[Need]:
     """The needs of a step: of its set-up, of what it sends, of its bulk load, of its warming."""
-    sent = (statement["pieces"][0] for statement in step.job["statements"] if statement["pieces"])
-    for sql in (*step.setup, *(text for text in sent if isinstance(text, str))):
+    sent = (statement.beginning for statement in step.job.statements)
+    for sql in (*step.setup, *filter(None, sent)):
         need = client.needed(sql)
         if need is not None:
             yield need
-    if step.job["fills"]:
+    if step.job.fills:
         yield "load"
     if step.warm != "none":
         yield "warm"

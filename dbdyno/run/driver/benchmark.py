@@ -18,7 +18,7 @@ from typing import Self
 from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import PROTOCOL, AnyEvent, Connected, Event, Hello, line
-from dbdyno.model.job import role_connections
+from dbdyno.model.job import Job
 from dbdyno.run.driver.child import Child
 from dbdyno.run.driver.lines import made
 from dbdyno.run.driver.program import environment
@@ -30,11 +30,11 @@ class Benchmark:
     _called: str
     _child: Child
 
-    def __init__(self, job: Json, keep: Callable[[str], None]) -> None:
+    def __init__(self, job: Job, keep: Callable[[str], None]) -> None:
         self._job = job
         self._keep = keep
-        (self._role,) = job["roles"]
-        self._count = role_connections(job, self._role)
+        (self._role,) = job.roles
+        self._count = job.connections
         self._began = threading.Event()
         self._read = threading.Event()  # counters are read: it may end
         self._told_to_end = False
@@ -54,10 +54,10 @@ class Benchmark:
         try:
             self._child = Child(
                 words,
-                name=self._job["program"],
+                name=self._job.program,
                 folder=folder or self._folder,
                 environment=environment(self._job),
-                limit_s=self._job["limit_s"],
+                limit_s=self._job.limit_s,
                 hear=hear,
                 scratch=[self._folder],
             )
@@ -93,14 +93,14 @@ class Benchmark:
 
     def _hello(self) -> AnyEvent:
         """The event that names the program and its process."""
-        own = {"version": self._job["version"], "program": self._child.name, "pid": self._child.pid}
+        own = {"version": self._job.version, "program": self._child.name, "pid": self._child.pid}
         return self._say(Hello, protocol=PROTOCOL, **own)
 
     def _connected(self, sessions: Iterable[int]) -> Iterator[AnyEvent]:
         """The events that name the server's processes, in the order of its clients."""
         for number, pid in enumerate(sessions):
-            client = number // self._role["connections"]
-            whose = {"role": self._role["name"], "client": client, "connection": number}
+            client = number // self._role.connections
+            whose = {"role": self._role.name, "client": client, "connection": number}
             yield self._say(Connected, **whose, server_pid=pid)
 
     def _let_go(self, times: int = 1) -> None:

@@ -19,7 +19,12 @@ from dbdyno.host import program as binary
 from dbdyno.model import Address, Json
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import AnyEvent, Done, Hello, Tick
-from dbdyno.model.job import server_json
+from dbdyno.model.job import Job, Stop
+from dbdyno.model.job.endpoint import Endpoint
+from dbdyno.model.job.programs import Instruction, Program
+from dbdyno.model.job.role import Choice, Closed, OnError, Role
+from dbdyno.model.job.statements import Piece, Statement
+from dbdyno.model.job.values import Value
 from dbdyno.run.driver.loadgen import DEFAULT_THREADS, run
 
 CONNECTIONS = (1, 8)
@@ -92,45 +97,33 @@ def load(connections: int, said: Iterable[AnyEvent]) -> Json:
     }
 
 
-def job(protocol: str, address: Address, connections: int, threads: int) -> Json:
+def job(protocol: str, address: Address, connections: int, threads: int) -> Job:
     """A closed loop of prepared SELECTs of one row by its key, on every connection."""
-    return {
-        "protocol": 1,
-        "autostart": False,
-        "seed": 1,
-        "step": "ceiling",
-        "engine": protocol,
-        "server": server_json(address),
-        "clients": 1,
-        "threads": threads,
-        "values": [
-            {"name": "id", "per": "statement", "format": "integer", "uniform": [1, 1_000_000]}
-        ],
-        "statements": [
-            {
-                "name": "point",
-                "protocol": "prepared",
-                "pieces": ["SELECT c FROM sbtest1 WHERE id = ", {"value": 0}],
-                "types": [],
-                "rows": 1,
-            }
-        ],
-        "programs": [{"name": "point", "code": [["send", 0]]}],
-        "roles": [
-            {
-                "name": "query",
-                "per": "step",
-                "connections": connections,
-                "choose": [{"program": 0, "weight": 1}],
-                "table": None,
-                "pace": {"kind": "closed"},
-                "stop": None,
-                "on_error": {"retry": [], "tries": 1, "otherwise": "fail_step"},
-                "on_lost": "fail_step",
-            }
-        ],
-        "stop": {"roles": [], "seconds": SECONDS, "warmup_s": WARMUP_S, "seconds_max": None},
-    }
+    sql = ("SELECT c FROM sbtest1 WHERE id = ", Piece(value=0))
+    return Job(
+        autostart=False,
+        seed=1,
+        step="ceiling",
+        engine=protocol,
+        server=Endpoint.of(address),
+        clients=1,
+        threads=threads,
+        values=(Value(name="id", per="statement", format="integer", uniform=(1, 1_000_000)),),
+        statements=(Statement(name="point", protocol="prepared", pieces=sql, rows=1),),
+        programs=(Program("point", (Instruction("send", 0),)),),
+        roles=(
+            Role(
+                name="query",
+                per="step",
+                connections=connections,
+                choose=(Choice(0, 1),),
+                pace=Closed(),
+                on_error=OnError(),
+                on_lost="fail_step",
+            ),
+        ),
+        stop=Stop(seconds=SECONDS, warmup_s=WARMUP_S),
+    )
 
 
 @contextmanager

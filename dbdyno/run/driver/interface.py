@@ -16,9 +16,10 @@ from msgspec import Struct
 from dbdyno.builds import Build
 from dbdyno.engine import Server
 from dbdyno.engine.interface import HostSampler
-from dbdyno.model import Json, Observe, Plan, Step
+from dbdyno.model import Observe, Plan, Step
 from dbdyno.model.error import GeneratorError, LabDied
 from dbdyno.model.events import AnyEvent, Told
+from dbdyno.model.job import Job
 from dbdyno.model.step_files import DeviceReading, Rest, Turns
 from dbdyno.run.hooks import Hooks
 
@@ -74,10 +75,10 @@ class Driver(Protocol):
     def version(self, step: Step) -> str | None:
         """Facts beside its name and its job that would make another load; None: there are none."""
 
-    def prepare(self, step: Step, bench: Bench) -> Json:
+    def prepare(self, step: Step, bench: Bench) -> Job:
         """The whole job, as job.json keeps it."""
 
-    def start(self, job: Json, keep: Callable[[str], None], cpus: str | None) -> Running:
+    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> Running:
         """Starts it on these processors (None: all); `keep` gets the line of each event.
 
         Raises GeneratorError where it cannot be started.
@@ -151,7 +152,7 @@ class Seat:
 
     name: str
     clock: Clock
-    start: Callable[[Json, Keep, str | None], TimedRunning]  # as Driver.start
+    start: Callable[[Job, Keep, str | None], TimedRunning]  # as Driver.start
     here: bool = False  # whether that is this host, whose processes the sampler sees
 
 

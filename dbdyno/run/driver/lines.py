@@ -36,6 +36,7 @@ from dbdyno.model.events import (
     name_of,
     unknown,
 )
+from dbdyno.model.job import Job
 from dbdyno.model.json import misfit_words
 
 OWN_EVENTS = (Hello, Ready, Started, Paused, Resumed)
@@ -66,20 +67,20 @@ class Reader(Protocol):
         """The last events."""
 
 
-def hello(job: Json) -> AnyEvent:
+def hello(job: Job) -> AnyEvent:
     """The event that names the program."""
-    keys = {"protocol": PROTOCOL, "version": job["version"], "program": job["program"]}
+    keys = {"protocol": PROTOCOL, "version": job.version, "program": job.program}
     return made(Hello, keys)
 
 
 class Lines:
     """The lines of a program as events of the contract, in their order; pure but for the clock."""
 
-    def __init__(self, job: Json) -> None:
+    def __init__(self, job: Job) -> None:
         self.closed = False  # whether the window has closed
         self.over = False
         self._job = job
-        self._role: str = job["roles"][0]["name"]
+        self._role = job.roles[0].name
         self._open = False
         self._totals = {"count": 0, "rows": 0, "errors": 0, "retries": 0}
         self._untold: set[str] = set()  # of the totals
@@ -96,9 +97,7 @@ class Lines:
     def missing(self) -> str | None:
         """Why the lines of a program that ended well are no measurement; None: they are one."""
         return (
-            None
-            if self.closed
-            else f"`{self._job['program']}` ended without the event `window_close`"
+            None if self.closed else f"`{self._job.program}` ended without the event `window_close`"
         )
 
     def done(self, status: str, reason: str | None) -> Iterator[AnyEvent]:
@@ -141,7 +140,7 @@ class Lines:
 
     def _refused(self, line: str, wrong: str) -> GeneratorError:
         return GeneratorError(
-            f"`{self._job['program']}` wrote a line that does not fit contract/README.md: "
+            f"`{self._job.program}` wrote a line that does not fit contract/README.md: "
             f"{wrong}: {line.strip()[:200]}"
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import threading
@@ -13,12 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Self, get_args
 
+import msgspec
+from msgspec.structs import replace
+
 from dbdyno.builds import Build
-from dbdyno.engine.interface import job_part
+from dbdyno.engine import Server
 from dbdyno.host import program as binary
-from dbdyno.model import Json, Plan, Step, events
-from dbdyno.model.error import GeneratorError
+from dbdyno.model import Plan, Step, engine, events
+from dbdyno.model.error import GeneratorError, ServerError
 from dbdyno.model.events import Told
+from dbdyno.model.job import Job
+from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.driver.interface import END_TIMEOUT_S, Bench, GeneratorDied
 
 DEFAULT_THREADS = 0
@@ -38,23 +42,49 @@ class Loadgen:
     def version(self, step: Step) -> None:
         """The version is that of dyno."""
 
-    def prepare(self, step: Step, bench: Bench) -> Json:
+    def prepare(self, step: Step, bench: Bench) -> Job:
         """The step's job for this server and block, complete as dyno-loadgen takes it."""
-        return step.job | {
-            "seed": bench.seed,
-            "threads": bench.threads or DEFAULT_THREADS,
-            **({"wait": events.SPIN} if bench.spin else {}),
-            **job_part(bench.server, step.job),
-            "utc_offset_s": time.localtime().tm_gmtoff,
-            "autostart": False,
-        }
+        return replace(
+            addressed(bench.server, step.job),
+            seed=bench.seed,
+            threads=bench.threads or DEFAULT_THREADS,
+            wait=events.SPIN if bench.spin else None,
+            utc_offset_s=time.localtime().tm_gmtoff,
+            autostart=False,
+        )
 
-    def start(self, job: Json, keep: Callable[[str], None], cpus: str | None) -> Generator:
+    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> Generator:
         """Starts the generator. Raises GeneratorError where it cannot be started."""
         return Generator(job, keep, cpus=cpus)
 
 
-def run(job: Json, cpus: str | None = None) -> Iterator[events.AnyEvent]:
+def addressed(server: Server, job: Job) -> Job:
+    """A step's job with the `engine`, `server`, `endpoints` and `fake` of an arm's server.
+
+    Raises ServerError for a role that connects to a standby which has not joined.
+    """
+    address = server.load_address
+    places = {} if server.standbys is None else server.standbys.addresses()
+    endpoints = {}
+    for role in job.roles:
+        if role.endpoint is None:
+            continue
+        if role.endpoint not in places:
+            raise ServerError(
+                f"arm {server.name}: role `{role.name}` connects to `{role.endpoint}`, which has "
+                "not joined yet"
+            )
+        endpoints[role.endpoint] = Endpoint.of(places[role.endpoint])
+    return replace(
+        job,
+        engine=engine.of(server.engine).job,
+        server=None if address is None else Endpoint.of(address),
+        endpoints=endpoints,
+        fake=None if server.plants is None else server.plants.of_job(job),
+    )
+
+
+def run(job: Job, cpus: str | None = None) -> Iterator[events.AnyEvent]:
     """The events of a job that nothing interferes with; `cpus` are the generator's.
 
     Raises GeneratorError, as Generator does.
@@ -73,7 +103,7 @@ class Generator:
 
     def __init__(
         self,
-        job: Json,
+        job: Job,
         keep: Callable[[str], None],
         *,
         cpus: str | None = None,
@@ -103,7 +133,7 @@ class Generator:
             raise GeneratorError(f"`{program}` cannot be started: {error}") from error
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
-        self._say(json.dumps(job, separators=(",", ":")))
+        self._say(msgspec.json.encode(job).decode())
 
     @property
     def pid(self) -> int:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import (
     AnyEvent,
@@ -30,6 +29,7 @@ from dbdyno.model.events import (
     WindowClose,
     WindowOpen,
 )
+from dbdyno.model.job import Job
 from dbdyno.run.driver import merged_ticks
 
 ERRORS_WRITTEN_MAX = 20
@@ -69,10 +69,10 @@ class Share:
 class Merge:
     """Takes the events of all generators of a job as they come."""
 
-    def __init__(self, job: Json, shares: Sequence[Share]) -> None:
+    def __init__(self, job: Job, shares: Sequence[Share]) -> None:
         self.shares = shares
         self._job = job
-        self._roles = len(job["roles"]) or 1  # of a fill
+        self._roles = len(job.roles) or 1  # of a fill
         self._held: list[AnyEvent] | None = []  # what came before all had said hello
         self._written: Counter[tuple[str, str]] = Counter()  # errors, by role and code
         self._paused: dict[int, AnyEvent] = {}
@@ -222,12 +222,10 @@ class Merge:
 
     def _clients_end_ns(self, closes: Sequence[WindowClose | None]) -> list[int | None]:
         """When each client ended: by its own generator, and by all where connections are shared."""
-        names = self._job["stop"].get("roles") or ()
-        shared = any(
-            role["per"] == "step" for role in self._job.get("roles", ()) if role["name"] in names
-        )
+        names = self._job.stop.roles
+        shared = any(role.per == "step" for role in self._job.roles if role.name in names)
         clients_end_ns: list[int | None] = []
-        for client in range(self._job["clients"]):
+        for client in range(self._job.clients):
             own = closes if shared else [closes[client % len(closes)]]
             ends = [(close.clients_end_ns or [])[client] if close else None for close in own]
             known = [end for end in ends if end is not None]

@@ -10,9 +10,10 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 
-from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import AnyEvent, Done, Tick, WindowClose, WindowOpen
+from dbdyno.model.job import Job
+from dbdyno.model.job.external import Pattern
 from dbdyno.run.driver.lines import made
 
 PER_S = {"per_s": 1.0, "per_min": 1 / 60}
@@ -22,50 +23,49 @@ PER_S = {"per_s": 1.0, "per_min": 1 / 60}
 class Patterns:
     """The events of a program whose output is text."""
 
-    def __init__(self, job: Json) -> None:
+    def __init__(self, job: Job, pattern: Pattern) -> None:
         self.closed = False  # whether the window has closed
         self.over = False  # such a program never says so
-        self._job = job
-        self._role: str = job["roles"][0]["name"]
-        self._patterns: Mapping[str, str] = job["pattern"]
+        self._program, self._role, self._pattern = job.program, job.roles[0].name, pattern
         self._result: dict[str, float] | None = None
         self._open_ns: int | None = None
         self._length_ns = 0
 
     def begun(self) -> Iterator[AnyEvent]:
         """The window opens as the program starts, where no line of its own opens it."""
-        if "open" not in self._patterns:
+        if self._pattern.open is None:
             yield self._opened()
 
     def events(self, line: str) -> Iterator[AnyEvent]:
         """The figures in a line of the program. Raises GeneratorError where a number is none."""
         if self._open_ns is None:
-            if re.search(self._patterns["open"], line):
+            if self._pattern.open is not None and re.search(self._pattern.open, line):
                 yield self._opened()
             return
-        found = re.search(self._patterns["result"], line)
-        if not self.closed and (found if "close" not in self._patterns else self._closes(line)):
+        result = re.search(self._pattern.result, line)
+        close = self._pattern.close
+        if not self.closed and (result if close is None else re.search(close, line)):
             self.closed = True
             now_ns = time.monotonic_ns()
             self._length_ns = now_ns - self._open_ns
             yield made(WindowClose, {"mono_ns": now_ns, "active_ns": self._length_ns})
-        if found and self.closed and self._result is None:
+        if result and self.closed and self._result is None:
             self._result = {
-                name: self._number(text, line) for name, text in found.groupdict().items() if text
+                name: self._number(text, line) for name, text in result.groupdict().items() if text
             }
 
     def missing(self) -> str | None:
         """Why its lines are no measurement; None: they are one."""
-        for key, lacks in (
-            ("open", self._open_ns is None),
-            ("close", not self.closed and "close" in self._patterns),
-            ("result", self._result is None),
+        pattern = self._pattern
+        for key, text, lacks in (
+            ("open", pattern.open, self._open_ns is None),
+            ("close", pattern.close, not self.closed and pattern.close is not None),
+            ("result", pattern.result, self._result is None),
         ):
             if lacks:
                 return (
-                    f"`{self._job['program']}` ended, and no line of its output matched "
-                    f"`pattern.{key}`, {self._patterns[key]!r}: compare the pattern with its "
-                    "output"
+                    f"`{self._program}` ended, and no line of its output matched "
+                    f"`pattern.{key}`, {text!r}: compare the pattern with its output"
                 )
         return None
 
@@ -100,9 +100,6 @@ class Patterns:
         self._open_ns = time.monotonic_ns()
         return made(WindowOpen, {"mono_ns": self._open_ns})
 
-    def _closes(self, line: str) -> bool:
-        return re.search(self._patterns["close"], line) is not None
-
     def _count(self, result: Mapping[str, float]) -> int:
         if "count" in result:
             return round(result["count"])
@@ -114,6 +111,6 @@ class Patterns:
             return float(text.replace(",", ""))
         except ValueError:
             raise GeneratorError(
-                f"`{self._job['program']}`: `pattern.result` finds `{text}`, which is not a "
+                f"`{self._program}`: `pattern.result` finds `{text}`, which is not a "
                 f"number, in: {line.strip()[:200]}"
             ) from None

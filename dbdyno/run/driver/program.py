@@ -17,11 +17,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from msgspec.structs import replace
+
 from dbdyno.builds import Build
-from dbdyno.model import Address, Json, Plan, Step
+from dbdyno.model import Address, Plan, Step
 from dbdyno.model.error import PlanError
 from dbdyno.model.events import AnyEvent, Ready, Started, Told, line
-from dbdyno.model.job import connections, server_json
+from dbdyno.model.job import Job
+from dbdyno.model.job.endpoint import Endpoint
+from dbdyno.model.job.external import FromEnvironment
 from dbdyno.run.driver.child import Child, placed
 from dbdyno.run.driver.interface import END_TIMEOUT_S, Bench
 from dbdyno.run.driver.lines import Lines, Reader, hello, made
@@ -38,10 +42,10 @@ class Program:
 
     def check(self, step: Step, plan: Plan, build: Build | None) -> None:
         """Raises PlanError where the program is not there."""
-        program = step.job["command"][0]
+        program = step.job.command[0]
         if found(step.job, os.environ.get("PATH")) is None:
             raise PlanError(
-                f"{step.job['workload']}: step `{step.name}`: key `command`: there is no program "
+                f"{step.job.workload}: step `{step.name}`: key `command`: there is no program "
                 f"`{program}`: write its path relative to the workload file, or install it"
             )
 
@@ -49,12 +53,12 @@ class Program:
         """A hash of the program and of those of its arguments that are files."""
         digest = hashlib.sha256()
         program = found(step.job, os.environ.get("PATH"))
-        for path in (program, *(folder(step.job) / word for word in step.job["command"][1:])):
+        for path in (program, *(folder(step.job) / word for word in step.job.command[1:])):
             if path is not None and path.is_file():
                 digest.update(path.read_bytes())
         return digest.hexdigest()[:VERSION_DIGITS]
 
-    def prepare(self, step: Step, bench: Bench) -> Json:
+    def prepare(self, step: Step, bench: Bench) -> Job:
         """The job: how the program is called, and what it is told in its environment."""
         address = bench.server.load_address
         about = {
@@ -62,52 +66,53 @@ class Program:
             "DYNO_STEP": step.name,
             "DYNO_ARM": bench.arm,
             "DYNO_BLOCK": str(bench.block),
-            "DYNO_CLIENTS": str(connections(step.job)),
-            "DYNO_SECONDS": str(step.job["stop"]["seconds"] or ""),
-            "DYNO_WARMUP_S": str(step.job["stop"]["warmup_s"]),
+            "DYNO_CLIENTS": str(step.job.connections),
+            "DYNO_SECONDS": str(step.job.stop.seconds or ""),
+            "DYNO_WARMUP_S": str(step.job.stop.warmup_s),
             "DYNO_SEED": str(bench.seed),
         }
-        return step.job | {
-            "seed": bench.seed,
-            "engine": bench.server.engine,
-            "server": None if address is None else server_json(address),
-            "program": called(step.job),
-            "version": self.version(step),
-            "folder": str(folder(step.job).absolute()),
-            "environment": about | of_server(address),
-            "report": "events",
-        }
+        return replace(
+            step.job,
+            seed=bench.seed,
+            engine=bench.server.engine,
+            server=None if address is None else Endpoint.of(address),
+            program=called(step.job),
+            version=self.version(step),
+            folder=str(folder(step.job).absolute()),
+            environment={**about, **of_server(address)},
+            report="events",
+        )
 
-    def start(self, job: Json, keep: Callable[[str], None], cpus: str | None) -> Run:
+    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> Run:
         """A load that begins with `go`."""
         return Run(job, keep, cpus=cpus)
 
 
-def folder(job: Json) -> Path:
+def folder(job: Job) -> Path:
     """The program's working folder: the workload file's."""
-    return Path(job["workload"]).parent
+    return Path(job.workload).parent
 
 
-def found(job: Json, search: str | None) -> Path | None:
+def found(job: Job, search: str | None) -> Path | None:
     """The program's file: by its path from the workload file on, or in the folders of PATH."""
-    word = job["command"][0]
+    word = job.command[0]
     path = shutil.which(str(folder(job) / word) if "/" in word else word, path=search)
     return None if path is None else Path(path)
 
 
-def called(job: Json) -> str:
+def called(job: Job) -> str:
     """The program's name in words: its file's, or the beginning of a shell's text."""
-    first, *rest = job["command"]
+    first, *rest = job.command
     text = rest[1].strip().splitlines()[0] if (first, *rest[:1]) == ("sh", "-c") else None
     return text if text is not None else Path(first).name
 
 
-def of_server(address: Address | None) -> dict[str, str | Json]:
+def of_server(address: Address | None) -> dict[str, str | FromEnvironment]:
     """The environment by which clients of all engines find the server; secrets are named only."""
     if address is None:
         return {}
     socket = address.host if address.host.startswith("/") else ""
-    told: dict[str, str | Json] = {
+    variables: dict[str, str | FromEnvironment] = {
         "DYNO_HOST": address.host,
         "DYNO_PORT": str(address.port),
         "DYNO_USER": address.user,
@@ -122,33 +127,34 @@ def of_server(address: Address | None) -> dict[str, str | Json]:
         "MYSQL_UNIX_PORT": socket,
     }
     if address.tls is not None:
-        told["PGSSLMODE"] = address.tls
+        variables["PGSSLMODE"] = address.tls
     if address.tls_root is not None:
-        told["PGSSLROOTCERT"] = str(address.tls_root)
+        variables["PGSSLROOTCERT"] = str(address.tls_root)
     if address.password is not None and address.password.env is not None:
-        told |= {key: {"env": address.password.env} for key in ("PGPASSWORD", "MYSQL_PWD")}
+        secret = FromEnvironment(address.password.env)
+        variables |= {"PGPASSWORD": secret, "MYSQL_PWD": secret}
     if address.password is not None and address.password.passfile is not None:
-        told["PGPASSFILE"] = str(address.password.passfile)
-    return told
+        variables["PGPASSFILE"] = str(address.password.passfile)
+    return variables
 
 
-def environment(job: Json) -> dict[str, str]:
+def environment(job: Job) -> dict[str, str]:
     """The whole environment of the program, with what is named there only."""
-    told = {
-        name: os.environ.get(value["env"], "") if isinstance(value, dict) else value
-        for name, value in job["environment"].items()
+    variables = {
+        name: value if isinstance(value, str) else os.environ.get(value.env, "")
+        for name, value in job.environment.items()
     }
-    return {**os.environ, **told}
+    return {**os.environ, **variables}
 
 
 class Run:
     """A program at work, from `go` on. Use it as a context manager: nothing is left of it."""
 
-    def __init__(self, job: Json, keep: Callable[[str], None], *, cpus: str | None) -> None:
+    def __init__(self, job: Job, keep: Callable[[str], None], *, cpus: str | None) -> None:
         self._job = job
         self._keep = keep
         self._cpus = cpus
-        self._reader: Reader = Patterns(job) if "pattern" in job else Lines(job)
+        self._reader: Reader = Lines(job) if job.pattern is None else Patterns(job, job.pattern)
         self._began = threading.Event()
         self._child: Child | None = None
         self._told_to_end = False
@@ -206,13 +212,13 @@ class Run:
     def _start(self) -> Child:
         job = self._job
         program = found(job, os.environ.get("PATH"))
-        words = [str(program.absolute()) if program else job["command"][0], *job["command"][1:]]
+        words = [str(program.absolute()) if program else job.command[0], *job.command[1:]]
         self._child = Child(
             [*placed(self._cpus), *words],
-            name=job["program"],
-            folder=job["folder"],
+            name=job.program,
+            folder=job.folder,
             environment=environment(job),
-            limit_s=job["limit_s"],
+            limit_s=job.limit_s,
         )
         if self._told_to_end:  # meanwhile
             self._child.end()

@@ -14,4 +14,4 @@ DRIVERS: tuple[Driver, ...] = (Loadgen(), Program(), Pgbench(), Sysbench())
 
 def of(step: Step) -> Driver:
     """The driver of a step, as its workload file names it."""
-    return next(one for one in DRIVERS if one.name == step.job.get("driver", "loadgen"))
+    return next(driver for driver in DRIVERS if driver.name == step.job.driver)

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterator
 
 from dbdyno import engine
-from dbdyno.model import Json
-from dbdyno.model.job import address
+from dbdyno.model.job import Job
+from dbdyno.model.job.endpoint import Endpoint
 
 LOOK_EVERY_S = 0.05
 CONNECT_S_MAX = 60.0
@@ -19,13 +19,13 @@ WHERE application_name = '{name}' AND client_port IS NOT NULL ORDER BY backend_s
 """Parallel workers have the name of whom they help, and no client."""
 
 
-def looks(job: Json, ended: threading.Event) -> Iterator[list[int]]:
+def looks(job: Job, ended: threading.Event) -> Iterator[list[int]]:
     """The server's processes of the job's `session`, looked at again and again until `ended`.
 
     Raises ServerError where the server does not say which they are.
     """
-    asked = engine.of(job["engine"]).client
-    where = address(job["server"])
-    sql = SESSIONS.format(name=job["session"])
+    client = engine.of(job.engine).client
+    assert isinstance(job.server, Endpoint), "it was told as the step began"
+    address, sql = job.server.address, SESSIONS.format(name=job.session)
     while not ended.wait(LOOK_EVERY_S):
-        yield [int(pid) for (pid,) in asked.execute(where, [sql], CONNECT_S_MAX)]
+        yield [int(pid) for (pid,) in client.execute(address, [sql], CONNECT_S_MAX)]

@@ -15,9 +15,13 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import NoReturn, Self
 
-from dbdyno.model import Json, Step
+from msgspec.structs import replace
+
+from dbdyno.model import Step
 from dbdyno.model.error import GeneratorError, PlanError
 from dbdyno.model.events import AnyEvent, Started, line
+from dbdyno.model.job import Job, Segment
+from dbdyno.model.job.role import Rate, Tied
 from dbdyno.run.driver.interface import END_TIMEOUT_S, GeneratorDied, Keep, Seat, TimedRunning
 from dbdyno.run.driver.merged_events import Merge, Share
 
@@ -39,7 +43,7 @@ class Spread:
 
     def __init__(
         self,
-        job: Json,
+        job: Job,
         seats: Sequence[Seat],
         keep: Keep,
         cpus: str | None = None,
@@ -66,7 +70,7 @@ class Spread:
         ]
         with ExitStack() as stack:
             for number, seat in enumerate(self._seats):
-                part = job | {"segment": {"index": number, "of": len(self._seats)}}
+                part = replace(job, segment=Segment(index=number, of=len(self._seats)))
                 running = seat.start(part, raw(seat.name), cpus)
                 self._running.append(stack.enter_context(running))
             self._stack = stack.pop_all()
@@ -187,39 +191,33 @@ class Spread:
             )
 
 
-def width(job: Json, seats: int) -> int:
+def width(job: Job, seats: int) -> int:
     """How many seats can share a job: each needs connections, and a part of what ends the step."""
-    roles = job["roles"]
     bursts = any(
-        role["per"] == "step" and role["pace"].get("arrivals") == "burst" for role in roles
+        role.per == "step" and isinstance(role.pace, Rate) and role.pace.arrivals == "burst"
+        for role in job.roles
     )
-    if job["fills"] or bursts or any(role.get("after") for role in roles):
+    if job.fills or bursts or any(role.after for role in job.roles):
         return 1
     parts = {
-        role["name"]: role["connections"] if role["per"] == "step" else job["clients"]
-        for role in roles
+        role.name: role.connections if role.per == "step" else job.clients for role in job.roles
     }
-    needed = [parts[name] for name in _needed(job)]
-    return int(min(seats, max(parts.values()), *needed))
-
-
-def _needed(job: Json) -> set[str]:
-    """The roles of which each segment has a part: those that end the step, and of pairs both."""
-    named = set(job["stop"].get("roles") or ())
-    pairs = [(role["name"], role["pace"]["to"]) for role in job["roles"] if "to" in role["pace"]]
-    return named.union(*pairs)
+    # Each segment has a part of the roles that end the step, and of pairs both.
+    pairs = [(role.name, role.pace.to) for role in job.roles if isinstance(role.pace, Tied)]
+    needed = [parts[name] for name in set(job.stop.roles).union(*pairs)]
+    return min(seats, max(parts.values()), *needed)
 
 
 def refuse_unfit(step: Step, hosts: Sequence[str]) -> None:
     """Raises PlanError where generators on other hosts cannot make a step's load."""
-    driver = step.job.get("driver", "loadgen")
+    driver = step.job.driver
     where = f"step `{step.name}`, `generator.hosts`"
     if driver != "loadgen":
         raise PlanError(
             f"{where}: {driver} makes its load beside the server; remove `hosts`, or take the "
             "driver `loadgen`"
         )
-    if "log" in step.job:
+    if step.job.log is not None:
         raise PlanError(
             f"{where}: the log of transactions would be left on {', '.join(hosts)}; remove the "
             "step's `log`, or `hosts`"

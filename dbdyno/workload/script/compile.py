@@ -8,9 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dbdyno.model import Json
+from msgspec.structs import replace
+
 from dbdyno.model.document import suggestion
 from dbdyno.model.engine import Traits
+from dbdyno.model.job import Job
+from dbdyno.model.job.programs import (
+    Assignment,
+    Branch,
+    Expression,
+    FirstClient,
+    Initial,
+    Instruction,
+    Rest,
+    Variable,
+)
+from dbdyno.model.job.statements import Into, Piece, Protocol, Statement
 from dbdyno.workload import sending
 from dbdyno.workload import sql as statements_sql
 from dbdyno.workload.script import command, flow
@@ -23,10 +36,10 @@ PARAMETERS_MAX = 255
 """So many variables pgbench takes in a statement that is not simple."""
 TREE_DEPTH_MAX = 100
 """How deep an expression nests in a job at most: readers of JSON go no deeper than 128 in all."""
-AUTOMATIC: Mapping[str, Json] = {
-    "client_id": {"client": {"first": 0}},
-    "random_seed": {"seed": "random"},
-    "default_seed": {"seed": "default"},
+AUTOMATIC: Mapping[str, Initial] = {
+    "client_id": Initial(client=FirstClient(0)),
+    "random_seed": Initial(seed="random"),
+    "default_seed": Initial(seed="default"),
 }
 """Variables that are there by themselves, beside `scale`, and what they begin with."""
 PIPELINE = {"startpipeline": "pipeline", "syncpipeline": "sync", "endpipeline": "flush"}
@@ -41,10 +54,10 @@ class Script:
     name: str
     source: Source
     commands: tuple[Command, ...]
-    protocol: str
+    protocol: Protocol
 
     @classmethod
-    def of(cls, name: str, source: Source, protocol: str) -> Script:
+    def of(cls, name: str, source: Source, protocol: Protocol) -> Script:
         """The script in a text. Raises WorkloadError that shows the place of what is wrong."""
         commands = command.parse(source)
         flow.check(source, commands)
@@ -65,22 +78,22 @@ class Scripts:
     `given` are variables that begin with a value of the plan's or the workload file's.
     """
 
-    def __init__(self, scripts: Sequence[Script], given: Mapping[str, Json], engine: Traits):
-        self.variables: list[Json] = []
-        self.assignments: list[Json] = []
-        self.branches: list[Json] = []
-        self.sleeps: list[Json] = []
+    def __init__(self, scripts: Sequence[Script], given: Mapping[str, Initial], engine: Traits):
+        self.variables: list[Variable] = []
+        self.assignments: list[Assignment] = []
+        self.branches: list[Branch] = []
+        self.sleeps: list[Rest] = []
         self.explain: dict[str, str] = {}
         self._engine = engine
         self._numbers: dict[str, int] = {}
         self._initial = {**AUTOMATIC, **given}
-        every = [one for script in scripts for one in script.commands]
-        self._assigned = {one.variable for one in every if isinstance(one, Assign)}
-        into = [one.into for one in every if isinstance(one, Send) and one.into is not None]
-        self._prefixes = {one.prefix for one in into}
+        commands = [each for script in scripts for each in script.commands]
+        self._assigned = {each.variable for each in commands if isinstance(each, Assign)}
+        sends = [each for each in commands if isinstance(each, Send)]
+        self._prefixes = {send.into.prefix for send in sends if send.into is not None}
         self._named = {name for script in scripts for name in command.names_in(script.commands)}
 
-    def program(self, script: Script, statements: list[Json]) -> list[list[str | int]]:
+    def program(self, script: Script, statements: list[Statement]) -> list[Instruction]:
         """The instructions of a script; its statements are added to the job's."""
         return _Program(self, script, statements).code
 
@@ -100,7 +113,7 @@ class Scripts:
         """The number of a variable."""
         if name not in self._numbers:
             self._numbers[name] = len(self.variables)
-            self.variables.append({"name": name, "initial": self._initial.get(name)})
+            self.variables.append(Variable(name, self._initial.get(name)))
         return self._numbers[name]
 
     def columns(self, prefix: str) -> dict[str, int]:
@@ -109,59 +122,60 @@ class Scripts:
         The columns are known when it comes; so they are all variables of the step whose names begin
         with the prefix.
         """
-        found = sorted(one for one in self._named if one.startswith(prefix) and one != prefix)
-        return {one.removeprefix(prefix): self.number(one) for one in found}
+        names = sorted(name for name in self._named if name.startswith(prefix) and name != prefix)
+        return {name.removeprefix(prefix): self.number(name) for name in names}
 
     @property
     def engine(self) -> Traits:
         """The engine to which the statements go."""
         return self._engine
 
-    def json(self) -> Json:
-        """The job's keys of scripts."""
-        return {
-            "variables": self.variables,
-            "assignments": self.assignments,
-            "branches": self.branches,
-            "sleeps": self.sleeps,
-        }
+    def computed(self, job: Job) -> Job:
+        """The job with what the scripts compute."""
+        return replace(
+            job,
+            variables=tuple(self.variables),
+            assignments=tuple(self.assignments),
+            branches=tuple(self.branches),
+            sleeps=tuple(self.sleeps),
+        )
 
 
 class _Program:
     """One script while it becomes instructions."""
 
-    def __init__(self, scripts: Scripts, script: Script, statements: list[Json]) -> None:
+    def __init__(self, scripts: Scripts, script: Script, statements: list[Statement]) -> None:
         self.scripts = scripts
         self.name = script.name
         self.source = script.source
         self.protocol = script.protocol
         self.statements = statements
-        self.names = {str(statement["name"]) for statement in statements}
-        self.code: list[list[str | int]] = []
+        self.names = {statement.name for statement in statements}
+        self.code: list[Instruction] = []
         self.choices: list[_Choice] = []
-        for one in script.commands:
-            match one:
+        for each in script.commands:
+            match each:
                 case Send():
-                    self._send(one)
+                    self._send(each)
                 case Assign():
-                    self._assign(one)
+                    self._assign(each)
                 case Sleep():
-                    self._sleep(one)
+                    self._sleep(each)
                 case Condition(word="if"):
-                    self.choices.append(_Choice(self._branch(one)))
+                    self.choices.append(_Choice(self._branch(each)))
                 case Condition():
                     self._next_branch(self.choices[-1])
-                    self.choices[-1].branch = self._branch(one)
+                    self.choices[-1].branch = self._branch(each)
                 case Plain(word="else"):
                     self._next_branch(self.choices[-1])
                     self.choices[-1].branch = None
                 case Plain(word="endif"):
                     self._end(self.choices.pop())
                 case Plain():
-                    self._pipeline(one)
+                    self._pipeline(each)
 
     def _add(self, instruction: str, number: int) -> None:
-        self.code.append([instruction, number])
+        self.code.append(Instruction(instruction, number))
 
     def _ends(self, offset: int, sentence: str) -> None:
         """What ends pgbench's client as it gets there, whatever the variables hold.
@@ -173,46 +187,47 @@ class _Program:
             raise self.source.error(offset, sentence)
         self._fork(["error", sentence], len(self.code) + 1, offset)
 
-    def _assign(self, one: Assign) -> None:
-        if not NAME.fullmatch(one.variable):
-            sentence = f"`{one.variable}` cannot name a variable; use letters, digits, underscores"
-            self._ends(one.offset, sentence)
+    def _assign(self, assign: Assign) -> None:
+        name = assign.variable
+        if not NAME.fullmatch(name):
+            sentence = f"`{name}` cannot name a variable; use letters, digits, underscores"
+            self._ends(assign.offset, sentence)
             return
-        number = self.scripts.number(one.variable)
         self.scripts.assignments.append(
-            {
-                "variable": number,
-                "expression": self._tree(one.value),
-                "place": self.source.place(one.offset),
-            }
+            Assignment(
+                variable=self.scripts.number(name),
+                expression=self._tree(assign.value),
+                place=self.source.place(assign.offset),
+            )
         )
         self._add("set", len(self.scripts.assignments) - 1)
 
-    def _sleep(self, one: Sleep) -> None:
-        if one.variable is None:
-            self._add("sleep", one.amount * one.unit_us)
+    def _sleep(self, sleep: Sleep) -> None:
+        name = sleep.variable
+        if name is None:
+            self._add("sleep", sleep.amount * sleep.unit_us)
             return
-        if not NAME.fullmatch(one.variable):
-            self._ends(one.offset, f"`:{one.variable}` is not a variable")
+        if not NAME.fullmatch(name):
+            self._ends(sleep.offset, f"`:{name}` is not a variable")
             return
-        if not self.choices and not self.scripts.known(one.variable):
-            raise self.source.error(one.offset, self.scripts.never_set(one.variable))
+        if not self.choices and not self.scripts.known(name):
+            raise self.source.error(sleep.offset, self.scripts.never_set(name))
         self.scripts.sleeps.append(
-            {
-                "variable": self.scripts.number(one.variable),
-                "unit_us": one.unit_us,
-                "place": self.source.place(one.offset),
-            }
+            Rest(
+                variable=self.scripts.number(name),
+                unit_us=sleep.unit_us,
+                place=self.source.place(sleep.offset),
+            )
         )
         self._add("rest", len(self.scripts.sleeps) - 1)
 
-    def _branch(self, one: Condition) -> int:
+    def _branch(self, condition: Condition) -> int:
         """If the expression is not true, the branch's target is next; it is known later."""
-        return self._fork(self._tree(one.value), 0, one.offset)
+        return self._fork(self._tree(condition.value), 0, condition.offset)
 
-    def _fork(self, unless: list[object], to: int, offset: int) -> int:
+    def _fork(self, unless: Expression, to: int, offset: int) -> int:
         place = self.source.place(offset)
-        self.scripts.branches.append({"unless": unless, "to": to, "place": place})
+        self.scripts.branches.append(Branch(unless=unless, to=to, place=place))
         number = len(self.scripts.branches) - 1
         self._add("unless", number)
         return number
@@ -226,26 +241,29 @@ class _Program:
     def _end(self, choice: _Choice) -> None:
         self._point(choice.branch)
         for jump in choice.jumps:
-            self.code[jump] = ["jump", len(self.code)]
+            self.code[jump] = Instruction("jump", len(self.code))
 
     def _point(self, branch: int | None) -> None:
         """Has a branch lead to here."""
         if branch is not None:
-            self.scripts.branches[branch]["to"] = len(self.code)
+            branches = self.scripts.branches
+            branches[branch] = replace(branches[branch], to=len(self.code))
 
-    def _pipeline(self, one: Plain) -> None:
+    def _pipeline(self, command: Plain) -> None:
         if "extended" not in self.scripts.engine.sends:
             product = self.scripts.engine.product
-            raise self.source.error(one.offset, f"{product} has no pipelines; leave this step out")
+            raise self.source.error(
+                command.offset, f"{product} has no pipelines; leave this step out"
+            )
         if self.protocol == "simple":
             sentence = 'a pipeline needs protocol = "extended" or "prepared", not "simple"'
-            self._ends(one.offset, sentence)
+            self._ends(command.offset, sentence)
             return
-        self._add(PIPELINE[one.word], 0)
+        self._add(PIPELINE[command.word], 0)
 
-    def _send(self, one: Send) -> None:
+    def _send(self, send: Send) -> None:
         """Enters a statement, under the number of its line."""
-        sql = one.sql
+        sql = send.sql
         if sql.copies():
             self._ends(sql.offset, "COPY from or to the client is not supported, as in pgbench")
             return
@@ -256,23 +274,20 @@ class _Program:
         protocol = self._protocol(sql)
         if protocol != "simple":
             self._check_parameters(sql)
-        self.statements.append(
-            {
-                "name": name,
-                "protocol": protocol,
-                "pieces": self._pieces(sql),
-                "types": [],
-                "rows": int(statements_sql.explainable(sql.text)),
-                "place": self.source.place(sql.offset),
-                **sending.as_pgbench(protocol, self.scripts.engine),
-                **self._into(one),
-            }
+        statement = Statement(
+            name=name,
+            protocol=protocol,
+            pieces=self._pieces(sql),
+            rows=int(statements_sql.explainable(sql.text)),
+            place=self.source.place(sql.offset),
+            into=self._into(send),
         )
+        self.statements.append(sending.as_pgbench(statement, self.scripts.engine))
         if explained := self._explained(sql):
             self.scripts.explain[name] = explained
         self._add("send", len(self.statements) - 1)
 
-    def _protocol(self, sql: Sql) -> str:
+    def _protocol(self, sql: Sql) -> Protocol:
         """The script's, but for what the engine cannot prepare."""
         begins = any(words[0] in BEGINS for words in sql.words())
         return "simple" if begins and not self.scripts.engine.prepares_begin else self.protocol
@@ -304,10 +319,10 @@ class _Program:
         simple = self.protocol == "simple"
         return [use for use in sql.variables if not simple or self.scripts.known(use.name)]
 
-    def _pieces(self, sql: Sql) -> list[str | Json]:
+    def _pieces(self, sql: Sql) -> tuple[str | Piece, ...]:
         """The text, with variables in their places."""
-        edits: list[tuple[int, int, str | Json]] = [
-            (use.start, use.end, {"variable": self.scripts.number(use.name)})
+        edits: list[tuple[int, int, str | Piece]] = [
+            (use.start, use.end, Piece(variable=self.scripts.number(use.name)))
             for use in self._used(sql)
         ]
         if self.scripts.engine.commits_end:
@@ -316,14 +331,13 @@ class _Program:
                 for (start, end), words in zip(sql.parts, sql.words(), strict=True)
                 if words in ENDS
             ]
-        return [piece for piece in _edited(sql.text, edits) if piece]
+        return tuple(piece for piece in _edited(sql.text, edits) if piece)
 
-    def _into(self, one: Send) -> Json:
-        if one.into is None:
-            return {}
-        prefix = one.into.prefix
-        into = {"columns": self.scripts.columns(prefix), "every": one.into.every}
-        return {"into": into | ({"prefix": prefix} if prefix else {})}
+    def _into(self, send: Send) -> Into | None:
+        if send.into is None:
+            return None
+        prefix = send.into.prefix
+        return Into(columns=self.scripts.columns(prefix), every=send.into.every, prefix=prefix)
 
     def _explained(self, sql: Sql) -> str | None:
         """The statement for EXPLAIN, with $1 … for variables; None where there is no such form."""
@@ -337,7 +351,7 @@ class _Program:
         text = "".join(str(piece) for piece in _edited(sql.text, edits))
         return text.rstrip().removesuffix(";")
 
-    def _tree(self, node: Node) -> list[object]:
+    def _tree(self, node: Node) -> Expression:
         """An expression as a job has it.
 
         Raises WorkloadError where it can never be computed, unless a conditional decides whether it
@@ -350,12 +364,12 @@ class _Program:
                 raise self.source.error(leaf.offset, self.scripts.never_set(str(leaf.value)))
         if node.depth > TREE_DEPTH_MAX:
             return ["postfix", *(self._part(part) for part in node.parts())]
-        trees: list[list[object]] = []
-        for one in node.parts():
-            count = len(one.arguments)
+        trees: list[Expression] = []
+        for part in node.parts():
+            count = len(part.arguments)
             arguments = trees[len(trees) - count :]
             del trees[len(trees) - count :]
-            trees.append([one.form, *arguments] if count else self._leaf(one))
+            trees.append([part.form, *arguments] if count else self._leaf(part))
         return trees.pop()
 
     def _part(self, node: Node) -> object:
@@ -363,15 +377,15 @@ class _Program:
         count = len(node.arguments)
         return {"call": node.form, "of": count} if count else self._leaf(node)
 
-    def _leaf(self, node: Node) -> list[object]:
+    def _leaf(self, node: Node) -> Expression:
         if node.form == "variable":
             return ["variable", self.scripts.number(str(node.value))]
         return [node.form] if node.value is None else [node.form, node.value]
 
 
-def _edited(text: str, edits: Sequence[tuple[int, int, str | Json]]) -> list[str | Json]:
+def _edited(text: str, edits: Sequence[tuple[int, int, str | Piece]]) -> list[str | Piece]:
     """The text with what takes the places from start to end, in pieces; texts are joined."""
-    pieces: list[str | Json] = [""]
+    pieces: list[str | Piece] = [""]
     end = 0
     for start, after, piece in sorted(edits, key=lambda edit: edit[0]):
         _append(pieces, text[end:start])
@@ -381,7 +395,7 @@ def _edited(text: str, edits: Sequence[tuple[int, int, str | Json]]) -> list[str
     return pieces
 
 
-def _append(pieces: list[str | Json], piece: str | Json) -> None:
+def _append(pieces: list[str | Piece], piece: str | Piece) -> None:
     if isinstance(piece, str) and isinstance(pieces[-1], str):
         pieces[-1] += piece
     else:

@@ -6,15 +6,17 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from dbdyno.model import Json
 from dbdyno.model.error import WorkloadError
+from dbdyno.model.job import Job
+from dbdyno.model.job.programs import Initial, Instruction
+from dbdyno.model.job.statements import Protocol, Statement
 from dbdyno.workload.schema import WorkloadFile
 from dbdyno.workload.scope import Scope
 from dbdyno.workload.script.compile import Script, Scripts
 from dbdyno.workload.script.source import Source
 from dbdyno.workload.script.sql import NAME
 
-PROTOCOLS = ("simple", "extended", "prepared")
+PROTOCOLS: tuple[Protocol, ...] = ("simple", "extended", "prepared")
 SCALE = "scale"
 """The variable that has the parameter of its name, and without one pgbench's 1."""
 
@@ -22,13 +24,13 @@ SCALE = "scale"
 def text(path: Path, folder: Path) -> str:
     """A script as it was written; `path` begins at the folder. Raises WorkloadError."""
     try:
-        found = (folder / path).read_text(encoding="utf-8")
+        script = (folder / path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as reason:
         sentence = reason.strerror if isinstance(reason, OSError) else "not UTF-8 text"
         raise WorkloadError(f"{folder / path}: cannot be read as a script: {sentence}") from None
-    if "\0" in found:
+    if "\0" in script:
         raise WorkloadError(f"{folder / path}: cannot be read as a script: it has a NUL character")
-    return found
+    return script
 
 
 def sha256(file: WorkloadFile, folder: Path) -> dict[str, str]:
@@ -62,14 +64,14 @@ class StepScripts:
         if self._read:
             self._scripts = Scripts(list(self._read.values()), self._given(), self._scope.engine)
 
-    def program(self, name: str, statements: list[Json]) -> list[list[str | int]]:
+    def program(self, name: str, statements: list[Statement]) -> list[Instruction]:
         """The instructions of a script; its statements are added to the job's."""
         assert self._scripts is not None, "the step's scripts were read"
         return self._scripts.program(self._read[name], statements)
 
-    def json(self) -> Json:
-        """The job's keys of scripts; none where the step has no script."""
-        return {} if self._scripts is None else self._scripts.json()
+    def computed(self, job: Job) -> Job:
+        """The job with what its scripts compute; as it is where the step has no script."""
+        return job if self._scripts is None else self._scripts.computed(job)
 
     @property
     def explain(self) -> Mapping[str, str]:
@@ -84,34 +86,35 @@ class StepScripts:
         source = Source(path, text(Path(path), self._scope.folder))
         return Script.of(name, source, self._protocol(transaction.protocol, place))
 
-    def _protocol(self, written: str | None, place: Scope) -> str:
+    def _protocol(self, written: str | None, place: Scope) -> Protocol:
         place = place.root("protocol") if written is None else place.at("protocol")
-        protocol = place.text(self._file.protocol if written is None else written)
+        word = place.text(self._file.protocol if written is None else written)
+        protocol = next((protocol for protocol in PROTOCOLS if protocol == word), None)
         sends = self._scope.engine.sends
-        if protocol not in PROTOCOLS or protocol not in sends:
-            theirs = " or ".join(f"`{one}`" for one in PROTOCOLS if one in sends)
+        if protocol is None or protocol not in sends:
+            theirs = " or ".join(f"`{known}`" for known in PROTOCOLS if known in sends)
             product = self._scope.engine.product
-            raise place.error(f"scripts on {product} are sent by {theirs}, not `{protocol}`")
+            raise place.error(f"scripts on {product} are sent by {theirs}, not `{word}`")
         return protocol
 
-    def _given(self) -> dict[str, Json]:
+    def _given(self) -> dict[str, Initial]:
         """Variables that have a value from the beginning on, as a job says it."""
         known = self._scope.names.get(SCALE, 1)
         written: dict[str, object] = {SCALE: known, **self._file.variables}
         return {name: self._initial(name, value) for name, value in written.items()}
 
-    def _initial(self, name: str, written: object) -> Json:
+    def _initial(self, name: str, written: object) -> Initial:
         place = self._scope.root("variables", name)
         if not NAME.fullmatch(name):
             raise place.error("cannot name a variable; use letters, digits and underscores")
         if isinstance(written, bool):
-            return {"boolean": written}
+            return Initial(boolean=written)
         assert isinstance(written, (int, float, str, list)), "the form has it so"
         value = place.value(written)
         if isinstance(value, list):
             raise place.error("a variable has one value, no list")
         if isinstance(value, str):
-            return {"text": value}
+            return Initial(text=value)
         if isinstance(value, float):
-            return {"double": place.number(value)}
-        return {"integer": place.integer(value)}
+            return Initial(double=place.number(value))
+        return Initial(integer=place.integer(value))

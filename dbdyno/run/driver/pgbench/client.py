@@ -10,8 +10,9 @@ from pathlib import Path
 
 from dbdyno.builds import Build
 from dbdyno.engine import installed
-from dbdyno.model import Json
 from dbdyno.model.error import PlanError
+from dbdyno.model.job import Job
+from dbdyno.model.job.external import Pgbench
 from dbdyno.run.driver.child import said
 from dbdyno.run.driver.pgbench import report
 
@@ -30,22 +31,22 @@ class Client:
     version: str  # "15.18"
 
 
-def client(job: Json, build: Build | Path | None) -> Client:
+def client(job: Job, build: Build | Path | None) -> Client:
     """The pgbench that a step asks for; `build` is the arm's, or its folder.
 
     Raises PlanError that names the key.
     """
-    asked = job[NAME]["program"]
-    where = f"{job['workload']}: step `{job['step']}`: key `pgbench.program`"
-    if asked == NEWEST:
-        found = newest()
-        if found is None:
+    program = called(job).program
+    where = f"{job.workload}: step `{job.step}`: key `pgbench.program`"
+    if program == NEWEST:
+        client = newest()
+        if client is None:
             raise PlanError(
                 f"{where}: there is no pgbench on this host: write the path of one, or install "
                 "PostgreSQL's clients"
             )
-        return found
-    if asked == OWN:
+        return client
+    if program == OWN:
         if build is None:
             raise PlanError(
                 f'{where}: "own" is the pgbench of an arm\'s build, and dyno does not run this '
@@ -53,20 +54,26 @@ def client(job: Json, build: Build | Path | None) -> Client:
             )
         path = in_build(build.base_dir if isinstance(build, Build) else build)
         remedy = f'write "{NEWEST}" or a path, or build the server (`dyno server build`)'
-    elif "/" in asked:
-        path = Path(job["workload"]).parent / asked
+    elif "/" in program:
+        path = Path(job.workload).parent / program
         path = in_build(path) if path.is_dir() else path
         remedy = (
             "write its path relative to the workload file, or the folder of a build that has it"
         )
     else:
-        raise PlanError(f'{where}: `{asked}` is neither "{NEWEST}" nor "{OWN}" nor a path')
-    told = of_file(path)
-    if told is None:
+        raise PlanError(f'{where}: `{program}` is neither "{NEWEST}" nor "{OWN}" nor a path')
+    client = of_file(path)
+    if client is None:
         raise PlanError(
             f"{where}: there is no pgbench of version 10 or later at `{path}`: {remedy}"
         )
-    return told
+    return client
+
+
+def called(job: Job) -> Pgbench:
+    """How the step calls pgbench."""
+    assert job.pgbench is not None, "pgbench makes its load"
+    return job.pgbench
 
 
 def newest() -> Client | None:

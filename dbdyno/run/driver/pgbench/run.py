@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
-from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import AnyEvent, Done, Ready, Started, Tick, WindowClose, WindowOpen
-from dbdyno.model.job import clients
+from dbdyno.model.job import Job
 from dbdyno.run.driver.benchmark import Benchmark
 from dbdyno.run.driver.child import cpu_ns, placed, thread_shares
 from dbdyno.run.driver.pgbench import log, report
+from dbdyno.run.driver.pgbench.client import called
 from dbdyno.run.driver.pgbench.report import Report
 from dbdyno.run.driver.sessions import CONNECT_S_MAX, LOOK_EVERY_S, looks
 from dbdyno.workload.pgbench import connects
@@ -31,13 +31,16 @@ class Run(Benchmark):
 
     _called = "pgbench"
 
-    def __init__(self, job: Json, keep: Callable[[str], None], *, cpus: str | None) -> None:
+    def __init__(self, job: Job, keep: Callable[[str], None], *, cpus: str | None) -> None:
         """Starts what becomes pgbench. Raises GeneratorError where it cannot be started."""
         super().__init__(job, keep)
+        assert job.stop.seconds is not None and job.major is not None, "its window has a length"
+        self._seconds = job.stop.seconds
+        self._wall_clock = job.major < CLOCK_KEPT_FROM  # whether its log has that
         self._complaint: str | None = None  # the first line that says what went wrong
         self._open_ns = 0
         self._clocks_ns: list[int] = []  # at the window's two ends
-        self._start([*GATE, *placed(cpus), *job["command"]], hear=self._hear)
+        self._start([*GATE, *placed(cpus), *job.command], hear=self._hear)
 
     def events(self) -> Iterator[AnyEvent]:
         """All events up to `done`; those of the window's seconds come when it is over.
@@ -46,14 +49,14 @@ class Run(Benchmark):
         it, ServerError where the server does not say which sessions are its own.
         """
         yield self._hello()
-        yield self._say(Ready, connections=self._count, threads=self._job["threads"])
+        yield self._say(Ready, connections=self._count, threads=self._job.threads)
         self._began.wait()
         clock_ns = unix_minus_mono_ns()
         self._let_go()
         yield self._say(Started, unix_ns=time.time_ns())
         yield from self._connected(self._sessions())
         yield from self._window()
-        if self._job["major"] < CLOCK_KEPT_FROM:
+        if self._wall_clock:
             clock_ns = self._clocks_ns[0] if self._clocks_ns else 0
         printed = report.parse(self._child.output.read())
         yield from self._outcome(printed, clock_ns)
@@ -71,10 +74,10 @@ class Run(Benchmark):
         None where each transaction has its own, or where it has ended.
         """
         # The threads' files come after the session by which it looks at the tables has ended.
-        while len(list(self._folder.iterdir())) < self._job["threads"]:
+        while len(list(self._folder.iterdir())) < self._job.threads:
             if self._child.ended.wait(LOOK_EVERY_S):
                 return []
-        if connects(self._job["pgbench"]["options"]):
+        if connects(called(self._job).options):
             return []
         until_s = time.monotonic() + CONNECT_S_MAX
         before: list[int] = []
@@ -93,14 +96,14 @@ class Run(Benchmark):
 
     def _window(self) -> Iterator[AnyEvent]:
         """Opens the window after the warm-up, and closes it before the run ends."""
-        stop, pid = self._job["stop"], self._child.pid
-        self._open_ns = time.monotonic_ns() + round(stop["warmup_s"] * 1e9)
+        pid = self._child.pid
+        self._open_ns = time.monotonic_ns() + round(self._job.stop.warmup_s * 1e9)
         if self._ended_by(self._open_ns):
             return
         yield self._say(WindowOpen, mono_ns=self._open_ns)
         begun_ns, before = time.monotonic_ns(), cpu_ns(pid)
         self._clocks_ns.append(unix_minus_mono_ns())
-        length_ns = round(stop["seconds"] * 1e9)
+        length_ns = round(self._seconds * 1e9)
         if self._ended_by(self._open_ns + length_ns):
             return
         self._closed = True
@@ -135,7 +138,7 @@ class Run(Benchmark):
         for tick in tally.ticks():
             yield self._say(Tick, **tick)
         counted = {"count": tally.ended, "errors": tally.errors, "retries": tally.retries}
-        totals = {self._role["name"]: counted | {"rows": None, "skipped": tally.skipped}}
+        totals = {self._role.name: counted | {"rows": None, "skipped": tally.skipped}}
         more = {"threads": self._threads or None, "report": asdict(printed)}
         yield self._say(Done, status="ok", reason=None, totals=totals, **more)
 
@@ -147,27 +150,27 @@ class Run(Benchmark):
         if printed is None:
             return f"{name} printed no number of transactions"
         moved_ns = self._clocks_ns[-1] - self._clocks_ns[0]
-        if self._job["major"] < CLOCK_KEPT_FROM and abs(moved_ns) > CLOCK_MOVED_NS_MAX:
+        if self._wall_clock and abs(moved_ns) > CLOCK_MOVED_NS_MAX:
             return (
                 f"the system clock was changed by {moved_ns / 1e6:+.0f} ms in the window, and "
-                f"{name} {self._job['version']} stamps its log by it"
+                f"{name} {self._job.version} stamps its log by it"
             )
         return None
 
     def _tally(self, printed: Report, clock_ns: int) -> log.Tally:
         """The counts of its log. Raises GeneratorError."""
         shape = log.Shape(
-            role=self._role["name"],
-            scripts=[script["name"] for script in self._job["pgbench"]["scripts"]],
-            clients=clients(self._job, self._role),
-            connections=self._role["connections"],
+            role=self._role.name,
+            scripts=[script.name for script in called(self._job).scripts],
+            clients=self._job.clients_of(self._role),
+            connections=self._role.connections,
             lag=printed.lag_ms is not None,
             retries=printed.retries is not None,
         )
         window = log.Window(
             open_us=(self._open_ns + clock_ns) // log.NS_PER_US,
             open_ns=self._open_ns,
-            seconds=self._job["stop"]["seconds"],
+            seconds=self._seconds,
         )
         tally = log.Tally(shape, window)
         for path in sorted(self._folder.iterdir()):

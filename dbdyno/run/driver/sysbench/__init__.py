@@ -15,11 +15,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from dbdyno.builds import Build
-from dbdyno.model import Address, Json, Plan, Step, engine
+from dbdyno.model import Address, Plan, Step, engine
 from dbdyno.model.error import PlanError
 from dbdyno.model.events import Told
-from dbdyno.model.job import connections, server_json
+from dbdyno.model.job import Job, external
+from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.driver.child import said
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.driver.program import VERSION_DIGITS, of_server
@@ -40,11 +43,11 @@ class Sysbench:
     def check(self, step: Step, plan: Plan, build: Build | None) -> None:
         """Raises PlanError where it does not speak to the arm, or lacks itself or its script."""
         job = step.job
-        where = f"{job['workload']}: step `{step.name}`: key "
-        its = engine.of(job["engine"])
-        if its.sysbench is None:
-            raise PlanError(f"{where}`driver`: sysbench cannot connect to {its.product}")
-        script = job["sysbench"]["script"]
+        where = f"{job.workload}: step `{step.name}`: key "
+        traits = engine.of(job.engine)
+        if traits.sysbench is None:
+            raise PlanError(f"{where}`driver`: sysbench cannot connect to {traits.product}")
+        script = called(job).script
         path = program(job)
         if is_file(script):
             if not _file(job).is_file():
@@ -61,65 +64,73 @@ class Sysbench:
     def version(self, step: Step) -> str:
         """Its version, and a hash of the script where that is a file."""
         version = _version(step.job)
-        if not is_file(step.job["sysbench"]["script"]):
+        if not is_file(called(step.job).script):
             return version
         digest = hashlib.sha256(_file(step.job).read_bytes()).hexdigest()[:VERSION_DIGITS]
         return f"{version}, script {digest}"
 
-    def prepare(self, step: Step, bench: Bench) -> Json:
+    def prepare(self, step: Step, bench: Bench) -> Job:
         """The job: how sysbench is called, and what its environment tells it of the server.
 
         Raises PlanError where there is no such sysbench, or it cannot speak to the server.
         """
         address = bench.server.load_address
         assert address is not None, "what sysbench speaks to has an address"
-        job = step.job | {"engine": bench.server.engine}
+        job = replace(step.job, engine=bench.server.engine)
         mark = f"dyno-sysbench-{time.monotonic_ns()}"
-        return job | {
-            "seed": bench.seed,
-            "server": server_json(address),
-            "program": self.name,
-            "version": _version(job),
-            "command": [str(program(job)), *words(job, address, bench.seed)],
-            "folder": str(_file(job).parent.absolute()),
-            "session": mark,
-            "environment": of_server(address) | {"PGAPPNAME": mark},
-            "report": "seconds and histogram",
-        }
+        return replace(
+            job,
+            seed=bench.seed,
+            server=Endpoint.of(address),
+            program=self.name,
+            version=_version(job),
+            command=(str(program(job)), *words(job, address, bench.seed)),
+            folder=str(_file(job).parent.absolute()),
+            session=mark,
+            environment={**of_server(address), "PGAPPNAME": mark},
+            report="seconds and histogram",
+        )
 
-    def start(self, job: Json, keep: Callable[[str], None], cpus: str | None) -> Run:
+    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> Run:
         """sysbench, whose threads have their sessions before `ready`."""
         return Run(job, keep, cpus=cpus)
 
 
-def program(job: Json) -> Path:
+def called(job: Job) -> external.Sysbench:
+    """How the step calls sysbench."""
+    assert job.sysbench is not None, "sysbench makes its load"
+    return job.sysbench
+
+
+def program(job: Job) -> Path:
     """The file of sysbench itself. Raises PlanError where there is none."""
-    asked = job["sysbench"]["program"]
-    word = str(Path(job["workload"]).parent / asked) if "/" in asked else asked
-    found = shutil.which(word, path=os.environ.get("PATH"))
-    if found is None:
+    name = called(job).program
+    word = str(Path(job.workload).parent / name) if "/" in name else name
+    path = shutil.which(word, path=os.environ.get("PATH"))
+    if path is None:
         raise PlanError(
-            f"{job['workload']}: step `{job['step']}`: key `sysbench.program`: there is no program "
-            f"`{asked}`: write its path relative to the workload file, or install sysbench"
+            f"{job.workload}: step `{job.step}`: key `sysbench.program`: there is no program "
+            f"`{name}`: write its path relative to the workload file, or install sysbench"
         )
-    return Path(found).absolute()
+    return Path(path).absolute()
 
 
-def words(job: Json, address: Address, seed: int) -> list[str]:
+def words(job: Job, address: Address, seed: int) -> list[str]:
     """The arguments of sysbench, as on its command line."""
-    its, stop = job["sysbench"], job["stop"]
-    seconds, warmup_s = int(stop["seconds"]), int(stop["warmup_s"])
-    arguments = [f"--threads={connections(job)}", f"--time={warmup_s + seconds}", "--events=0"]
+    assert job.stop.seconds is not None, "its window has a length"
+    seconds, warmup_s = int(job.stop.seconds), int(job.stop.warmup_s)
+    arguments = [f"--threads={job.connections}", f"--time={warmup_s + seconds}", "--events=0"]
     arguments += ["--report-interval=1", "--histogram=on", f"--rand-seed={seed % SEEDS + 1}"]
     if warmup_s:
         arguments.append(f"--report-checkpoints={warmup_s}")
-    return [*arguments, *_server(job, address), *its["options"], its["script"], "run"]
+    call = called(job)
+    return [*arguments, *_server(job, address), *call.options, call.script, "run"]
 
 
-def _server(job: Json, address: Address) -> list[str]:
+def _server(job: Job, address: Address) -> list[str]:
     """The options that name the server. Raises PlanError where it cannot be told safely."""
-    name = engine.of(job["engine"]).sysbench
-    where = f"{job['workload']}: step `{job['step']}`: key `driver`: sysbench"
+    name = engine.of(job.engine).sysbench
+    where = f"{job.workload}: step `{job.step}`: key `driver`: sysbench"
     by_words = address.host.startswith("/") and not Path(address.host).is_dir()
     place = {"socket": address.host} if by_words else {"host": address.host, "port": address.port}
     if by_words or name != "pgsql":  # libpq reads its environment
@@ -130,21 +141,21 @@ def _server(job: Json, address: Address) -> list[str]:
             )
         if address.tls is not None:
             raise PlanError(f"{where} takes no TLS settings: give the arm another driver")
-    told = place | {"user": address.user, "db": address.database}
-    return [f"--db-driver={name}", *(f"--{name}-{key}={value}" for key, value in told.items())]
+    options = place | {"user": address.user, "db": address.database}
+    return [f"--db-driver={name}", *(f"--{name}-{key}={value}" for key, value in options.items())]
 
 
-def _file(job: Json) -> Path:
-    return Path(job["workload"]).parent / str(job["sysbench"]["script"])
+def _file(job: Job) -> Path:
+    return Path(job.workload).parent / called(job).script
 
 
-def _version(job: Json) -> str:
+def _version(job: Job) -> str:
     """Raises PlanError where the program says none, and so is no sysbench from 1.0 on."""
     path = program(job)
-    found = report.version(said(path, "--version"))
-    if found is None:
+    version = report.version(said(path, "--version"))
+    if version is None:
         raise PlanError(
-            f"{job['workload']}: step `{job['step']}`: key `sysbench.program`: {path} is not "
+            f"{job.workload}: step `{job.step}`: key `sysbench.program`: {path} is not "
             "sysbench of version 1.0 or later"
         )
-    return found
+    return version

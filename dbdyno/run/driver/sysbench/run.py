@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dbdyno.model import Json, engine
 from dbdyno.model.events import AnyEvent, Done, Ready, Started, Tick, WindowClose, WindowOpen
+from dbdyno.model.job import Job
 from dbdyno.run.driver.benchmark import Benchmark
 from dbdyno.run.driver.child import cpu_ns, placed, thread_shares
 from dbdyno.run.driver.sessions import looks
@@ -24,17 +25,17 @@ class Run(Benchmark):
 
     _called = "sysbench"
 
-    def __init__(self, job: Json, keep: Callable[[str], None], *, cpus: str | None) -> None:
+    def __init__(self, job: Job, keep: Callable[[str], None], *, cpus: str | None) -> None:
         """Starts sysbench. Raises GeneratorError where it cannot be started."""
         super().__init__(job, keep)
         self._open_ns = 0
         self._close_ns = 0
-        self._told = Told(job, self._role["name"])
-        *words, name, command = job["command"]
+        self._told = Told(job, self._role.name)
+        *words, name, command = job.command
         wrapped = self._folder / "dyno.lua"
         own = is_file(name)
-        wrapped.write_text(script.text(Path(job["folder"], Path(name).name) if own else name))
-        folder = job["folder"] if own else None
+        wrapped.write_text(script.text(Path(job.folder, Path(name).name) if own else name))
+        folder = job.folder if own else None
         self._start([*placed(cpus), *words, str(wrapped), command], folder=folder)
 
     def events(self) -> Iterator[AnyEvent]:
@@ -105,7 +106,7 @@ class Run(Benchmark):
 
         None where they are not one for each thread: then nobody knows which is whose.
         """
-        if "pgbench" not in engine.of(self._job["engine"]).can:
+        if "pgbench" not in engine.of(self._job.engine).can:
             return []  # sessions are threads of the server, and have no process
         before: list[int] | None = None
         for look in looks(self._job, self._child.ended):
@@ -127,7 +128,7 @@ class Run(Benchmark):
             return
         yield self._say(Tick, **self._told.last(printed, self._close_ns - self._open_ns))
         times = report.times(lines, printed, queued=self._told.queued)
-        name = self._role["name"]
+        name = self._role.name
         total = {"count": printed.events, "rows": None, "errors": 0, "retries": printed.errors}
         yield self._say(
             Done,
@@ -153,11 +154,12 @@ class Told:
     So ticks add up to what the last report has, to the event.
     """
 
-    def __init__(self, job: Json, role: str) -> None:
-        self.operation = Path(job["sysbench"]["script"]).name
-        self.queued = any(option_name(option) == "rate" for option in job["sysbench"]["options"])
-        self.warmup_s = int(job["stop"]["warmup_s"])
-        self._end_s = self.warmup_s + int(job["stop"]["seconds"])
+    def __init__(self, job: Job, role: str) -> None:
+        assert job.sysbench is not None and job.stop.seconds is not None, "it has a window"
+        self.operation = Path(job.sysbench.script).name
+        self.queued = any(option_name(option) == "rate" for option in job.sysbench.options)
+        self.warmup_s = int(job.stop.warmup_s)
+        self._end_s = self.warmup_s + int(job.stop.seconds)
         self._role = role
         self._number = 0
         self._sum: Mapping[str, int] = dict.fromkeys(("events", "errors", "active_ns"), 0)

@@ -1,0 +1,46 @@
+"""What a job has of a program that makes the load in place of dyno-loadgen."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+
+class FromEnvironment(Struct, frozen=True):
+    """A variable of the program's environment that has the value of one of dyno's own."""
+
+    env: str
+
+
+class Pattern(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Regular expressions for the lines of a program that knows nothing of dyno."""
+
+    open: str | None = None
+    close: str | None = None
+    result: str
+
+
+class Script(Struct, frozen=True, kw_only=True):
+    """A script of pgbench: a built-in one, or a file by its path from the workload file on."""
+
+    name: str
+    builtin: bool
+    weight: int
+
+
+class Pgbench(Struct, frozen=True, kw_only=True):
+    """How pgbench is called."""
+
+    program: str  # "newest", "own" or a path
+    protocol: Literal["simple", "extended", "prepared"]
+    scripts: tuple[Script, ...]
+    options: tuple[str, ...]
+
+
+class Sysbench(Struct, frozen=True, kw_only=True):
+    """How sysbench is called."""
+
+    program: str  # its name, or a path
+    script: str
+    options: tuple[str, ...]

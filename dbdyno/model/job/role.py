@@ -1,0 +1,95 @@
+"""Roles of a job: connections that do the same at the same pace, and what follows errors."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from dbdyno.model.json import Natural, always
+
+Connect = Literal["once", "each"]
+"""A connection for the whole step, or one for each operation."""
+Arrivals = Literal["even", "burst", "poisson"]
+"""How operations that are due at a rate are spread over a second."""
+TableBy = Literal["own", "by_connection", "in_turn", "uniform"]
+"""How one of several tables is chosen."""
+
+
+class Choice(Struct, frozen=True):
+    """A program, by its number, and how often it is chosen beside the others."""
+
+    program: Natural
+    weight: Natural
+
+
+class TableUse(Struct, frozen=True):
+    """The kind of table that an operation goes to, and how one of several is chosen."""
+
+    of: str
+    by: TableBy
+
+
+class Closed(Struct, frozen=True, tag_field="kind", tag="closed"):
+    """Each operation begins when the one before has ended."""
+
+
+class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate"):
+    """So many operations are due each second, of each client where there is one role for each."""
+
+    arrivals: Arrivals = always("even")
+    per_s: int | float
+
+
+class Tied(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tied"):
+    """An operation is due with each of another role, at most `lead` before it."""
+
+    to: str
+    lead: Natural = always(1)
+
+
+Pace = Closed | Rate | Tied
+"""When a role's operations are due."""
+
+
+class RoleStop(Struct, frozen=True):
+    """The operations of each client after which a role has done its part."""
+
+    operations: Natural
+
+
+class OnError(Struct, frozen=True, kw_only=True):
+    """What follows an error of a statement."""
+
+    retry: tuple[str, ...] = ()  # codes after which the operation is tried again
+    tries: Natural = 1  # 0: without limit
+    otherwise: Literal["fail_step", "count", "count_retryable"] = "fail_step"
+
+
+class Role(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Connections that do the same at the same pace.
+
+    None in `on_error` and `on_lost`: a program makes the load, and they are up to it.
+    """
+
+    name: str
+    per: Literal["client", "step"]
+    connections: Natural  # for each client, or of the step
+    choose: tuple[Choice, ...] = always(())
+    choice: Literal["random", "deficit"] = "random"
+    table: TableUse | None = always(None)
+    pace: Pace
+    stop: RoleStop | None = always(None)
+    after: tuple[str, ...] = always(())  # roles whose end it waits for
+    latency_limit_ms: int | float | None = None
+    endpoint: str | None = None  # None: the job's `server`
+    on_error: OnError | None = None
+    on_lost: Literal["fail_step", "reconnect"] | None = None
+    connect: Connect = "once"
+    queue: Literal["role", "thread"] = "role"
+
+    @property
+    def skips(self) -> bool:
+        """Whether it leaves out what missed its latency limit before it could begin."""
+        paced = isinstance(self.pace, Rate) and self.pace.arrivals in ("even", "poisson")
+        return self.latency_limit_ms is not None and paced

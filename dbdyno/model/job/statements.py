@@ -1,0 +1,71 @@
+"""Statements of a job: SQL in pieces, how it is sent, and cursors that are read from the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct, field
+
+from dbdyno.model.json import Natural, always
+
+Protocol = Literal["simple", "extended", "prepared", "execute"]
+"""How a statement is sent."""
+
+
+class Piece(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A part of SQL that is no text: the one key that is there says what stands in its place."""
+
+    value: Natural | None = None
+    table: str | None = None  # the name of a table of this kind
+    number: str | None = None  # the number in that name
+    cursor: Natural | None = None
+    variable: Natural | None = None
+    repeat: Natural | None = None  # so many times `pieces`, with `separator` between them
+    separator: str | None = None
+    pieces: tuple[str | Piece, ...] | None = None
+
+
+class Into(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The variables that take what a statement returns."""
+
+    columns: Mapping[str, Natural]  # a variable's number by the column's name
+    every: bool = always(False)  # of each statement of several, not of the last alone
+    prefix: str = ""
+
+
+class Statement(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A statement of SQL."""
+
+    name: str
+    protocol: Protocol = always("simple")
+    pieces: tuple[str | Piece, ...] = always(())
+    types: tuple[str, ...] = always(())  # the SQL types of its parameters
+    rows: Natural | None = always(0)  # the nominal number of one execution
+    place: str | None = None  # where it was written, for messages
+    libpq: bool = False  # whether it is sent as libpq does
+    results: Literal["binary", "text"] = "binary"
+    class_: str | None = field(default=None, name="class")
+    progress: str | None = None  # what is in front of the rows done so far in its notices
+    into: Into | None = None
+
+    @property
+    def beginning(self) -> str:
+        """Its SQL up to its first value or table."""
+        return self.pieces[0] if self.pieces and isinstance(self.pieces[0], str) else ""
+
+    @property
+    def texts(self) -> list[str]:
+        """The pieces of its SQL that are texts."""
+        return [piece for piece in self.pieces if isinstance(piece, str)]
+
+
+class Cursor(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A number for each client that is read from the server and counted up in between."""
+
+    name: str
+    start: str  # the SQL that reads it; `{t}` is the client's table
+    on: Natural | None = always(None)  # the number of the statement that moves it
+    advance: int = always(0)
+    resync_every: Natural | None = always(None)  # None: never
+    queued: bool = False

@@ -14,6 +14,7 @@ from pathlib import Path
 from dbdyno.model.block_files import BlockDone
 from dbdyno.model.error import ResultError
 from dbdyno.store.file import REMEDY, read_struct_if_there
+from dbdyno.store.regular_file import opened
 
 DONE = "done.json"
 """The file of a block that holds the checksums of all others."""
@@ -97,7 +98,7 @@ def _names(folder: Path) -> list[str]:
 def _sha256(path: Path) -> str:
     """The checksum of a file. Raises ResultError where it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ResultError(f"{path}: cannot be read: {error.strerror}") from error

@@ -7,7 +7,6 @@ interruption leaves behind: a last line that is cut off.
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import zlib
@@ -21,6 +20,7 @@ from dbdyno.model import Json
 from dbdyno.model.error import ResultError
 from dbdyno.model.form import misfit
 from dbdyno.model.json import decoder, misfit_words, plain
+from dbdyno.store import regular_file
 
 Value = TypeVar("Value")
 REMEDY = "restore it from a copy"
@@ -133,7 +133,7 @@ def read_struct_if_there(path: Path, form: type[Value]) -> Value | None:
         return value
     except msgspec.ValidationError as error:
         raise ResultError(f"{path}: {misfit_words(error)}; {REMEDY_OF_MISFIT}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         what = f"is not JSON ({error})" if content else "is empty"
         raise ResultError(f"{path}: {what}; {REMEDY}") from error
 
@@ -158,7 +158,7 @@ def read_json_if_there(path: Path, form: Any = None) -> Json | None:
         return None
     try:
         value = msgspec.json.decode(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         what = f"is not JSON ({error})" if content else "is empty"
         raise ResultError(f"{path}: {what}; {REMEDY}") from error
     found = misfit(value, form or {})
@@ -174,18 +174,12 @@ def read_if_there(path: Path) -> bytes | None:
     Raises ResultError where it cannot be read or unpacked.
     """
     try:
-        content = path.read_bytes()
+        return regular_file.content(path)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
-    if path.suffix != ".gz":
-        return content
-    try:
-        if not content:  # which gzip takes for packed nothing
-            raise EOFError("it is empty")
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
+    except (EOFError, zlib.error) as error:
         raise ResultError(f"{path}: cannot be read: {error}; {REMEDY}") from error
 
 
@@ -202,18 +196,17 @@ def decoded_lines(path: Path, decode: Callable[[bytes], Value]) -> Iterator[Valu
     """
     bad: int | None = None
     try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if bad is not None:
-                    raise ResultError(f"{path}:{bad}: is not a JSON object; {REMEDY}")
-                try:
-                    yield decode(line)
-                except msgspec.ValidationError as error:
-                    raise ResultError(
-                        f"{path}:{number}: {misfit_words(error)}; {REMEDY_OF_MISFIT}"
-                    ) from error
-                except msgspec.DecodeError:
-                    bad = number
+        for number, line in enumerate(regular_file.lines(path), 1):
+            if bad is not None:
+                raise ResultError(f"{path}:{bad}: is not a JSON object; {REMEDY}")
+            try:
+                yield decode(line)
+            except msgspec.ValidationError as error:
+                raise ResultError(
+                    f"{path}:{number}: {misfit_words(error)}; {REMEDY_OF_MISFIT}"
+                ) from error
+            except (msgspec.DecodeError, RecursionError):
+                bad = number
     except FileNotFoundError:
         return
     except OSError as error:

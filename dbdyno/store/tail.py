@@ -9,6 +9,7 @@ import msgspec
 
 from dbdyno.model import events
 from dbdyno.store.folder import StepFolder
+from dbdyno.store.regular_file import opened
 
 READ_BYTES_MAX = 64 << 20
 """So much is read at once; the rest the next time."""
@@ -27,7 +28,7 @@ class Tail:
         A line that is damaged is passed over: reports name it.
         """
         try:
-            with self._path.open("rb") as file:
+            with opened(self._path) as file:
                 file.seek(self._offset)
                 text = file.read(READ_BYTES_MAX)
         except OSError:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from dbdyno.model import Difference, Json
+from dbdyno.model.ceiling import Ceiling, CeilingLoad
+from dbdyno.model.events import Thread
 from dbdyno.model.host_facts import HostFacts
 
 
@@ -45,26 +47,25 @@ def host() -> HostFacts:
     return msgspec.convert(facts, HostFacts)
 
 
-def generator() -> Json:
+def generator() -> Ceiling:
     """The last line of generator.jsonl."""
     loads = ((1, 38_417.2, 19.84), (8, 181_640.7, 3.104))
-    return {
-        "mono_ns": 1,
-        "unix_ns": 1,
-        "version": "0.1.0",
-        "commit": None,
-        "loads": [
-            {
-                "connections": connections,
-                "threads": [{"busy_share": 0.97}],
-                "seconds": 0.5,
-                "operations": round(per_s / 2),
-                "per_s": per_s,
-                "cpu_us_per_operation": cpu_us,
-            }
+    return Ceiling(
+        mono_ns=1,
+        unix_ns=1,
+        version="0.1.0",
+        loads=tuple(
+            CeilingLoad(
+                connections=connections,
+                threads=(Thread(busy_share=0.97),),
+                seconds=0.5,
+                operations=round(per_s / 2),
+                per_s=per_s,
+                cpu_us_per_operation=cpu_us,
+            )
             for connections, per_s, cpu_us in loads
-        ],
-    }
+        ),
+    )
 
 
 def server(arm: str) -> Json:

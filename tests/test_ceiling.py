@@ -10,6 +10,7 @@ import pytest
 
 from dbdyno.host import process
 from dbdyno.host import program as binary
+from dbdyno.model.ceiling import CeilingLoad
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import AnyEvent, ClientCounts, Done, Hello, Thread, Tick
 from dbdyno.run.driver import ceiling
@@ -38,14 +39,15 @@ def test_a_load_is_what_happened_in_exactly_the_window() -> None:
         tick(1_000, 4_000),
         tick(3_000, 8_000),
     ]
-    assert ceiling.load(8, [*events, done()]) == {
-        "connections": 8,
-        "threads": [{"cpu_us": 900, "busy_share": 0.9}],
-        "seconds": 0.5,
-        "operations": 4_000,
-        "per_s": 8_000.0,
-        "cpu_us_per_operation": 3.0,
-    }
+    assert ceiling.load("mysql", 8, [*events, done()]) == CeilingLoad(
+        protocol="mysql",
+        connections=8,
+        threads=(Thread(cpu_us=900, busy_share=0.9),),
+        seconds=0.5,
+        operations=4_000,
+        per_s=8_000.0,
+        cpu_us_per_operation=3.0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,26 +59,26 @@ def test_a_load_is_what_happened_in_exactly_the_window() -> None:
 )
 def test_a_load_that_did_not_end_well_is_an_error(events: list[AnyEvent], words: str) -> None:
     with pytest.raises(GeneratorError, match=words):
-        ceiling.load(1, [HELLO, *events])
+        ceiling.load("postgres", 1, [HELLO, *events])
 
 
 def test_the_real_generator_and_its_null_server_give_sensible_figures() -> None:
     started_s = time.monotonic()
     found = ceiling.measure({"postgres": 16, "mysql": 1}, threads=2)
     assert time.monotonic() - started_s < 20, "about two seconds on an idle machine"
-    assert [(load["protocol"], load["connections"]) for load in found["loads"]] == [
+    assert [(load.protocol, load.connections) for load in found.loads] == [
         *(("postgres", count) for count in (1, 8, 16)),
         *(("mysql", count) for count in (1, 8)),
     ]
-    assert [len(load["threads"]) for load in found["loads"]] == [1, 2, 2, 1, 2]
-    for load in found["loads"]:
-        assert load["seconds"] == pytest.approx(ceiling.SECONDS)
-        assert load["operations"] > 500
-        assert load["per_s"] == pytest.approx(load["operations"] / load["seconds"])
-        assert 0.1 < load["cpu_us_per_operation"] < 500
-        assert all(0 < thread["busy_share"] < 1.1 for thread in load["threads"])
-        assert all(thread["wait"] in WAYS for thread in load["threads"])
-    assert found["version"]
+    assert [len(load.threads) for load in found.loads] == [1, 2, 2, 1, 2]
+    for load in found.loads:
+        assert load.seconds == pytest.approx(ceiling.SECONDS)
+        assert load.operations > 500
+        assert load.per_s == pytest.approx(load.operations / load.seconds)
+        assert 0.1 < (load.cpu_us_per_operation or 0) < 500
+        assert all(0 < thread.busy_share < 1.1 for thread in load.threads)
+        assert all(thread.wait in WAYS for thread in load.threads)
+    assert found.version
     assert not process.children(os.getpid()), "generator and null server have ended"
 
 

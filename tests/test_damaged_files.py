@@ -266,7 +266,7 @@ def test_a_damaged_ceiling_of_the_generator_is_said(result: Path) -> None:
     (result / "generator.jsonl").write_text('{"loads": [{"connections": "many"}]}\n')
     comparison = shown(result)
     assert comparison.generator is None
-    assert any(text.startswith("damaged: generator.jsonl: ") for text in comparison.warnings)
+    assert any(text.startswith("damaged: generator.jsonl:1: ") for text in comparison.warnings)
 
 
 def test_a_run_that_is_gone_is_said(result: Path) -> None:

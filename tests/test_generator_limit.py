@@ -14,7 +14,9 @@ from rich.console import Console
 import report_parts
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import evidence, generator_limit
-from dbdyno.model import Bound, Cell, Comparison, Json, StepComparison
+from dbdyno.model import Bound, Cell, Comparison, StepComparison
+from dbdyno.model.ceiling import Ceiling, CeilingLoad
+from dbdyno.model.events import Thread
 from dbdyno.report import cells, json_document, page
 from dbdyno.report.chart import bars
 from dbdyno.report.colors import Tone
@@ -386,13 +388,19 @@ def test_the_chart_of_ratios_points_to_where_the_true_one_lies(tmp_path: Path) -
 
 
 def test_the_ceiling_stands_among_the_facts_of_the_host_in_one_line(tmp_path: Path) -> None:
-    loads: list[Json] = [
-        {"connections": 1, "per_s": 38_417.2, "cpu_us_per_operation": 19.84},
-        {"connections": 8, "per_s": 181_640.7, "cpu_us_per_operation": 3.104},
-    ]
-    for load, busy in zip(loads, (0.61, 0.97), strict=True):
-        load["threads"] = [{"cpu_us": 1, "busy_share": busy}]
-    shown = page.make(replace(compared(tmp_path, [], blocks=1), generator={"loads": loads}))
+    loads = tuple(
+        CeilingLoad(
+            connections=connections,
+            threads=(Thread(cpu_us=1, busy_share=busy),),
+            per_s=per_s,
+            cpu_us_per_operation=cpu_us,
+        )
+        for connections, per_s, cpu_us, busy in (
+            (1, 38_417.2, 19.84, 0.61),
+            (8, 181_640.7, 3.104, 0.97),
+        )
+    )
+    shown = page.make(replace(compared(tmp_path, [], blocks=1), generator=Ceiling(loads=loads)))
     facts = report_parts.pairs(shown, "facts")
     assert facts["Load generator"] == (
         "ceiling 181,641 statements/s with 8 connections, 3.10 µs of CPU each; "
@@ -403,18 +411,17 @@ def test_the_ceiling_stands_among_the_facts_of_the_host_in_one_line(tmp_path: Pa
 
 
 def test_each_protocol_has_its_ceiling(tmp_path: Path) -> None:
-    threads = [{"cpu_us": 1, "busy_share": 0.97}]
-    loads: list[Json] = [
-        {
-            "protocol": protocol,
-            "connections": 8,
-            "per_s": per_s,
-            "cpu_us_per_operation": 3.0,
-            "threads": threads,
-        }
+    loads = tuple(
+        CeilingLoad(
+            protocol=protocol,
+            connections=8,
+            threads=(Thread(cpu_us=1, busy_share=0.97),),
+            per_s=per_s,
+            cpu_us_per_operation=3.0,
+        )
         for protocol, per_s in (("postgres", 180_000.0), ("mysql", 210_000.0))
-    ]
-    comparison = replace(compared(tmp_path, [], blocks=1), generator={"loads": loads})
+    )
+    comparison = replace(compared(tmp_path, [], blocks=1), generator=Ceiling(loads=loads))
     assert report_parts.pairs(page.make(comparison), "facts")["Load generator"] == (
         "PostgreSQL's protocol: ceiling 180,000 statements/s with 8 connections, 3.00 µs of CPU "
         "each; MySQL's protocol: ceiling 210,000 statements/s with 8 connections, 3.00 µs of CPU "

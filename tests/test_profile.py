@@ -8,15 +8,16 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import result_builder
 from dbdyno import plan
 from dbdyno.analysis.step import assemble, collect
 from dbdyno.analysis.step.json_codec import from_plain, to_plain
-from dbdyno.model import Json, Plan, ProfileWish, StepRun
+from dbdyno.model import Plan, ProfileWish, StepRun
 from dbdyno.model.error import PlanError, ResultError
-from dbdyno.model.profile import Stack
+from dbdyno.model.profile import Sampled, Stack
 from dbdyno.run.check.plan_record import observe_json
 from dbdyno.store import Results, StepFolder, profile
 
@@ -27,24 +28,27 @@ fake = { default_us = 100 }
 [[workloads]]
 name = "insert-benchmark"
 """
-FACTS: Json = {
-    "event": "cpu-clock",
-    "hertz": 99,
-    "call_graph": "fp",
-    "kernel": True,
-    "samples": 7,
-    "lost": 1,
-    "perf": "6.1",
-    "perf_cpu_us": 1_000.0,
-    "seconds": 10.0,
-    "binaries": [
-        {"path": "/lib/libc.so.6", "build_id": None, "symbols": False, "samples": 2},
-        {"path": "/pg/bin/postgres", "build_id": "ab", "symbols": True, "samples": 5},
-    ],
-    "counters": {"task-clock": 3.5, "page-faults": 1_000.0},
-    "no_counters": "a virtual machine",
-    "failure": None,
-}
+FACTS = msgspec.convert(
+    {
+        "event": "cpu-clock",
+        "hertz": 99,
+        "call_graph": "fp",
+        "kernel": True,
+        "samples": 7,
+        "lost": 1,
+        "perf": "6.1",
+        "perf_cpu_us": 1_000.0,
+        "seconds": 10.0,
+        "binaries": [
+            {"path": "/lib/libc.so.6", "build_id": None, "symbols": False, "samples": 2},
+            {"path": "/pg/bin/postgres", "build_id": "ab", "symbols": True, "samples": 5},
+        ],
+        "counters": {"task-clock": 3.5, "page-faults": 1_000.0},
+        "no_counters": "a virtual machine",
+        "failure": None,
+    },
+    Sampled,
+)
 STACKS: dict[Stack, int] = {
     ("role:query", "main@postgres", "ExecScan@postgres"): 5,
     ("role:query", "main@postgres", "?@libc.so.6"): 2,

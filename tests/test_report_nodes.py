@@ -11,10 +11,13 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
+import comparison_facts as facts
 import report_parts
 from comparison_builder import comparison
 from dbdyno.host import flame
 from dbdyno.model import Comparison
+from dbdyno.model.ceiling import Ceiling
+from dbdyno.model.events import Thread
 from dbdyno.model.host_facts import Cpu, HostFacts
 from dbdyno.model.nodes import Agreement, ByNode, NodeNoise, NodeRatio
 from dbdyno.report import page
@@ -257,7 +260,7 @@ def test_the_load_generator_s_ceiling_is_that_of_the_hosts_that_made_the_load() 
     made = comparison(blocks=3)
     plan = made.plan | {"generator": {"hosts": ["c1", "c2"]}}
     hosts = {"c1": HostFacts(cpu=Cpu(model="Fast CPU", cores=8))}
-    made = replace(made, plan=plan, hosts=hosts, generators={"c1": made.generator or {}})
+    made = replace(made, plan=plan, hosts=hosts, generators={"c1": facts.generator()})
     first, second = dict(measured_on.machine(made))["Load generator"].split("; on c2: ")
     assert first.startswith("on c1: Fast CPU") and "ceiling" in first
     assert second == "not measured on this host"
@@ -265,14 +268,12 @@ def test_the_load_generator_s_ceiling_is_that_of_the_hosts_that_made_the_load() 
 
 def test_the_load_generator_says_how_it_waited_for_several_connections() -> None:
     made = comparison(blocks=3)
-    generator = made.generator or {}
 
-    def said(**thread: str) -> str:
-        threads = [{"cpu_us": 900, "busy_share": 0.95} | thread]
-        loads = [load | {"threads": threads} for load in generator["loads"]]
-        return dict(measured_on.machine(replace(made, generator={"loads": loads})))[
-            "Load generator"
-        ]
+    def said(wait: str | None = None, io_uring_refused: str | None = None) -> str:
+        thread = Thread(cpu_us=900, busy_share=0.95, wait=wait, io_uring_refused=io_uring_refused)
+        loads = (structs.replace(load, threads=(thread,)) for load in facts.generator().loads)
+        ceiling = Ceiling(loads=tuple(loads))
+        return dict(measured_on.machine(replace(made, generator=ceiling)))["Load generator"]
 
     assert "connections by io_uring, " in said(wait="io_uring")
     assert "connections by epoll, " in said(wait="epoll")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import own_lab
@@ -19,6 +20,7 @@ from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.host import place, process
 from dbdyno.host import program as binary
+from dbdyno.model.ceiling import Ceiling
 from dbdyno.report import page
 from dbdyno.run import blocks
 from dbdyno.store import BlockFolder, Results, StepFolder
@@ -211,7 +213,7 @@ def test_the_generators_ceiling_is_kept_by_each_command_that_measures(
         # two clients with one connection each are fewer than 8
         assert [load["connections"] for load in line["loads"]] == [1, 2, 8]
         assert all(load["operations"] > 500 for load in line["loads"])
-    assert results.generator() == lines[-1]
+    assert results.generator() == msgspec.convert(lines[-1], Ceiling)
     facts = report_parts.pairs(page.make(compare.load(results)), "facts")
     assert re.match(r"ceiling (≥ )?\d", facts["Load generator"])
 

@@ -25,6 +25,7 @@ from typing import Any, get_args
 
 from dbdyno.analysis import compare
 from dbdyno.model import Cell, Comparison, Json, Ratio
+from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.error import DynoError, ResultError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.metric.primary import cpu_of
@@ -124,11 +125,11 @@ def _build(comparison: Comparison, arm: str) -> str:
     return f"{PRODUCTS.get(engine, engine)} {version} ({', '.join(details)})"
 
 
-def _begun(generator: Json | None) -> str:
+def _begun(generator: Ceiling | None) -> str:
     """The day on which the load generator's ceiling was measured, before the first block."""
-    if generator is None or not generator.get("unix_ns"):
+    if generator is None or not generator.unix_ns:
         return ""
-    return f", begun {datetime.fromtimestamp(generator['unix_ns'] / 1e9, UTC):%Y-%m-%d}"
+    return f", begun {datetime.fromtimestamp(generator.unix_ns / 1e9, UTC):%Y-%m-%d}"
 
 
 def _workloads(plan: Json) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dbdyno.model.attribution import Attribution, Design
+from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.duet import Duet
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.json import Json
@@ -100,9 +101,11 @@ class Comparison:
     unverified: tuple[int, ...] = ()  # numbers of those without checksums of their files
     void_blocks: tuple[str, ...]  # with reasons
     host: HostFacts
-    generator: Json | None  # generator.jsonl's last line: the load generator's ceiling on this host
+    generator: (
+        Ceiling | None
+    )  # generator.jsonl's last line: the load generator's ceiling on this host
     hosts: Mapping[str, HostFacts] = field(default_factory=dict)  # facts of each that has a name
-    generators: Mapping[str, Json] = field(default_factory=dict)  # the ceiling on each of these
+    generators: Mapping[str, Ceiling] = field(default_factory=dict)  # the ceiling on each of these
     nodes: Mapping[int, str] = field(default_factory=dict)  # by block; empty: none has a name
     servers: Mapping[str, Json]  # arm -> server.json of its last run
     plan: Json

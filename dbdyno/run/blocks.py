@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import SubprocessError
 
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 from msgspec.structs import asdict, replace
 
 from dbdyno import engine, workload
@@ -211,10 +211,9 @@ def keep_ceiling(lab: Lab, leg: Leg, connections: dict[str, int]) -> None:
     """
     for host in load_hosts(lab.plan):
         lab.watch.begin(f"load generator{f' on {host}' if host else ''}", leg)
-        found = site.of(lab, host).ceiling(lab, connections)
-        name = host or lab.node
-        lab.results.keep_generator(found | ({"host": name} if name else {}))
-        lab.watch.end(f"ceiling {ceiling.summary(found)}")
+        measured = site.of(lab, host).ceiling(lab, connections)
+        lab.results.keep_generator(structs.replace(measured, host=host or lab.node))
+        lab.watch.end(f"ceiling {ceiling.summary(measured)}")
 
 
 def load_hosts(plan: Plan) -> tuple[str | None, ...]:

@@ -17,6 +17,7 @@ from dbdyno.engine.golden_copy import Copy
 from dbdyno.host import perf
 from dbdyno.model import Plan, Step, WorkloadUse
 from dbdyno.model.error import DynoError, ServerError
+from dbdyno.model.profile import NotSampled
 from dbdyno.model.step_files import StepDone
 from dbdyno.run import profile, starting_state
 from dbdyno.run import step as steps
@@ -115,7 +116,7 @@ class ExtraRun:
                 run.end()
         except (DynoError, StepFailed) as error:
             for step in self.left:
-                write(made(self.judged_folder(step)), {"failure": str(error)}, {})
+                write(made(self.judged_folder(step)), NotSampled(str(error)), {})
             self.watch.say(f"{run.title('extra run')}: not profiled: {error}")
 
     def copy(self) -> Copy | None:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from dbdyno.model import Block, Json, Plan, Step, WorkloadUse
+from dbdyno.model import Block, Plan, Step, WorkloadUse
+from dbdyno.model.ceiling import Ceiling
 from dbdyno.run.driver.interface import Generators
 from dbdyno.run.prepared import Prepared, in_order
 from dbdyno.run.progress import Watch
@@ -68,7 +69,7 @@ class Site(Protocol):
         Their files are in the block's folder afterwards. Raises LabDied where the lab failed.
         """
 
-    def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Json:
+    def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Ceiling:
         """What the load generator can do there, for so many connections by protocol.
 
         Raises GeneratorError where it cannot be measured.

@@ -13,8 +13,9 @@ from pathlib import Path
 from msgspec import structs
 
 from dbdyno.host import perf
-from dbdyno.model import Json, Plan, ProfileWish, Step, WorkloadUse
+from dbdyno.model import Plan, ProfileWish, Step, WorkloadUse
 from dbdyno.model.error import DynoError
+from dbdyno.model.profile import NotSampled, Sampled
 from dbdyno.run import step as steps
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.measurement import StepFailed
@@ -84,27 +85,27 @@ def further(
         how = Sampling(perf=perf.find(), hertz=wish.hertz, seconds_max=wish.seconds + ENDING_S)
         done = sampled(window(step, wish), bench, place, how, show)
     except (DynoError, StepFailed) as error:
-        profile.write(place, {"failure": str(error)}, {})
+        profile.write(place, NotSampled(str(error)), {})
         return f"not profiled: {error}"
     return said(done)
 
 
 def sampled(
     step: Step, bench: Bench, folder: Path, how: Sampling, show: Callable[[Pulse], None]
-) -> Json:
+) -> Sampled | NotSampled:
     """Measures a step while its server is sampled; profile.json as it is in `folder` then.
 
     Raises StepFailed, LabDied as a step does.
     """
     with Recorder(bench.server, how) as recorder:
         steps.measure(step, bench, folder, show, recorder.load)
-        found = recorder.found()
-    profile.write(folder, found, recorder.stacks)
-    return found
+        outcome = recorder.outcome()
+    profile.write(folder, outcome, recorder.stacks)
+    return outcome
 
 
-def said(found: Json) -> str:
+def said(outcome: Sampled | NotSampled) -> str:
     """What was sampled, for the person who watches."""
-    if found["failure"] is not None:
-        return f"not profiled: {found['failure']}"
-    return f"{found['samples']:,} samples"
+    if isinstance(outcome, NotSampled):
+        return f"not profiled: {outcome.failure}"
+    return f"{outcome.samples:,} samples"

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from dbdyno.engine import Server
 from dbdyno.host import perf
 from dbdyno.host.perf import Folded, Perf, Recording
-from dbdyno.model import Json
 from dbdyno.model.error import HostError
 from dbdyno.model.events import AnyEvent, Ready, WindowClose, WindowOpen
-from dbdyno.model.profile import Stack
+from dbdyno.model.profile import NotSampled, Sampled, Stack
 from dbdyno.run.measurement import Measurement
 from dbdyno.run.progress import Pulse
 from dbdyno.run.step import Load
@@ -67,13 +66,26 @@ class Recorder:
         self._owner_of = measurement.sampler.owner
         return RecordedLoad(measurement, self)
 
-    def found(self) -> Json:
-        """profile.json of what was sampled, without its stacks, which are in `stacks`."""
-        folded = self._folded()
+    def outcome(self) -> Sampled | NotSampled:
+        """What was sampled, without its stacks, which are in `stacks`."""
+        folded, perf = self._folded(), self._how.perf
         if folded is None:
-            return {"failure": self.failure}
+            return NotSampled(self.failure)
         self.stacks = folded.stacks
-        return facts(self._how, self._call_graph, folded)
+        return Sampled(
+            event=perf.event,
+            hertz=self._how.hertz,
+            call_graph=self._call_graph,
+            kernel=perf.kernel,
+            samples=folded.samples,
+            lost=folded.lost,
+            perf=perf.version,
+            perf_cpu_us=folded.cpu_us,
+            seconds=folded.seconds,
+            binaries=folded.binaries,
+            counters=folded.counters,
+            no_counters=perf.no_counters,
+        )
 
     def _folded(self) -> Folded | None:
         if self.failure is None and self._recording is None:
@@ -132,22 +144,3 @@ class RecordedLoad(Load):
         pulse = super().take(event)
         self._recorder.take(event)
         return pulse
-
-
-def facts(how: Sampling, call_graph: str, found: Folded) -> Json:
-    """profile.json of what was sampled (docs/results.md)."""
-    return {
-        "event": how.perf.event,
-        "hertz": how.hertz,
-        "call_graph": call_graph,
-        "kernel": how.perf.kernel,
-        "samples": found.samples,
-        "lost": found.lost,
-        "perf": how.perf.version,
-        "perf_cpu_us": found.cpu_us,
-        "seconds": found.seconds,
-        "binaries": [asdict(binary) for binary in found.binaries],
-        "counters": dict(found.counters),
-        "no_counters": how.perf.no_counters,
-        "failure": None,
-    }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.model import Block, Json, WorkloadUse
+from dbdyno.model import Block, WorkloadUse
+from dbdyno.model.ceiling import Ceiling
 from dbdyno.run import extra_run, interleave
 from dbdyno.run.arm import Run
 from dbdyno.run.driver import ceiling
@@ -43,7 +44,7 @@ class Here:
                 go(run)
         return WentHere(runs)
 
-    def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Json:
+    def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Ceiling:
         """As Site.ceiling."""
         plan = lab.plan
         return ceiling.measure(dict(connections), plan.threads, plan.placement.generator_cpus)

@@ -17,7 +17,7 @@ from dbdyno.model.form import misfit
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job import Job
-from dbdyno.model.profile import Stack
+from dbdyno.model.profile import NotSampled, Sampled, Stack
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import StepDone, StepFailure, StepRecord
 from dbdyno.model.wait_samples import WaitLook, WaitsBegin, WaitsEnd
@@ -142,9 +142,11 @@ class StepFolder:
         path = self.path / profile.FOLDER
         return replace(self, path=path) if path.is_dir() else None
 
-    def profiled(self) -> Json | None:
+    def profiled(self) -> Sampled | NotSampled | None:
         """profile.json of such a repetition: how it was sampled; None of any other folder."""
-        return read_json_if_there(self.path / profile.FACTS, schema.PROFILE)
+        path = self.path / profile.FACTS
+        failed = read_struct_if_there(path, NotSampled)
+        return read_struct(path, Sampled) if failed and failed.failure is None else failed
 
     def stacks(self) -> Mapping[Stack, int]:
         """How often each call stack was seen; nothing where nothing was sampled."""

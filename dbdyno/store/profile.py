@@ -10,9 +10,8 @@ import gzip
 from collections.abc import Mapping
 from pathlib import Path
 
-from dbdyno.model import Json
 from dbdyno.model.error import ResultError
-from dbdyno.model.profile import Stack
+from dbdyno.model.profile import NotSampled, Sampled, Stack
 from dbdyno.store.file import REMEDY, read_if_there, sync_folder, write_atomically, write_json
 
 FOLDER = "profile"
@@ -30,7 +29,7 @@ def made(step: Path) -> Path:
     return folder
 
 
-def write(folder: Path, facts: Json, stacks: Mapping[Stack, int]) -> None:
+def write(folder: Path, facts: Sampled | NotSampled, stacks: Mapping[Stack, int]) -> None:
     """Writes what was sampled into the folder of a profile, the facts last."""
     lines = "".join(f"{line}\n" for line in sorted(folded(stacks)))
     write_atomically(folder / STACKS, gzip.compress(lines.encode(), FOLDED, mtime=0))
@@ -49,11 +48,11 @@ def _name(part: str) -> str:
 def read_stacks(path: Path) -> dict[Stack, int]:
     """How often each call stack was seen; nothing without a file. Raises ResultError."""
     text = (read_if_there(path) or b"").decode(errors="replace")
-    found: dict[Stack, int] = {}
+    stacks: dict[Stack, int] = {}
     for number, line in enumerate(filter(None, text.split("\n")), start=1):
         stack, _, count = line.rpartition(" ")
         if not stack or not count.isdecimal():
             raise ResultError(f"{path}:{number}: is no call stack with a count; {REMEDY}")
         key = tuple(stack.split(";"))
-        found[key] = found.get(key, 0) + int(count)
-    return found
+        stacks[key] = stacks.get(key, 0) + int(count)
+    return stacks

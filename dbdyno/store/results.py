@@ -17,6 +17,7 @@ import msgspec
 
 from dbdyno.model import Block, Json, Plan, Step
 from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
+from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIGURES, changes_since
 from dbdyno.model.golden import GoldenUse
@@ -27,9 +28,9 @@ from dbdyno.store import checksums, continuation, folder_lock, profile, schema, 
 from dbdyno.store.derived_cache import Shelf, code_version
 from dbdyno.store.file import (
     read_json,
-    read_lines,
     read_struct,
     read_struct_if_there,
+    read_structs,
     sync_folder,
     write_atomically,
     write_json,
@@ -186,24 +187,22 @@ class Results:
         """plan.001.json and so on: the plan as it was before it changed, in its order."""
         return [read_json(path) for path in sorted(self.folder.glob("plan.[0-9]*.json"))]
 
-    def keep_generator(self, found: Json) -> None:
+    def keep_generator(self, ceiling: Ceiling) -> None:
         """Add a line to generator.jsonl: what the load generator can do on this host."""
-        lines = [json.dumps(line, allow_nan=False) for line in [*self._generator(), found]]
-        write_atomically(self._generator_path, "".join(f"{line}\n" for line in lines).encode())
+        lines = [*read_structs(self._generator_path, msgspec.Raw), msgspec.json.encode(ceiling)]
+        write_atomically(self._generator_path, b"".join(bytes(line) + b"\n" for line in lines))
 
-    def generator(self) -> Json | None:
+    def generator(self) -> Ceiling | None:
         """The last line of generator.jsonl; None where the generator was never measured."""
-        found = next(reversed(self._generator()), None)
-        if found is not None:
-            check(self._generator_path, found, schema.GENERATOR)
-        return found
+        return next(reversed(self._ceilings()), None)
 
-    def generator_of(self, host: str) -> Json | None:
+    def generator_of(self, host: str) -> Ceiling | None:
         """The last line of generator.jsonl that a named host measured; None where there is none."""
-        return next((one for one in reversed(self._generator()) if one.get("host") == host), None)
+        of_host = (ceiling for ceiling in reversed(self._ceilings()) if ceiling.host == host)
+        return next(of_host, None)
 
-    def _generator(self) -> list[Json]:
-        return list(read_lines(self._generator_path))
+    def _ceilings(self) -> list[Ceiling]:
+        return list(read_structs(self._generator_path, Ceiling))
 
     @property
     def _generator_path(self) -> Path:

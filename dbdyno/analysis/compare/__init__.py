@@ -42,6 +42,7 @@ from dbdyno.analysis.step import collect, damaged_files
 from dbdyno.analysis.step.damaged_files import PREFIX, Damage
 from dbdyno.analysis.wording import ARMS_NAMED_MAX, listed
 from dbdyno.model import Comparison, Ending, Json, StepComparison, StepRun
+from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looked
 from dbdyno.store import BlockFolder, Results, checksums, safe_name
@@ -275,10 +276,10 @@ def _say_changed(block: BlockFolder, lost: Damage) -> None:
         lost.say(f"{block.path}/{damage.name}: {damage.text}")
 
 
-def _generators(results: Results, hosts: Iterable[str], lost: Damage) -> dict[str, Json]:
+def _generators(results: Results, hosts: Iterable[str], lost: Damage) -> dict[str, Ceiling]:
     """What the load generator can do on each named host where it was measured."""
-    found = {name: lost.usable(partial(results.generator_of, name)) for name in hosts}
-    return {name: one for name, one in found.items() if one is not None}
+    ceilings = {name: lost.usable(partial(results.generator_of, name)) for name in hosts}
+    return {name: ceiling for name, ceiling in ceilings.items() if ceiling is not None}
 
 
 def _boot_ids(judged: Sequence[BlockFolder]) -> dict[str | None, list[str]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbdyno.analysis.step import counters, evidence
-from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.model import Json, Profile, StepRun
+from dbdyno.model import Profile, StepRun
 from dbdyno.model.error import ResultError
+from dbdyno.model.profile import NotSampled, Sampled
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.store import StepFolder
 
@@ -17,16 +17,16 @@ def added(run: StepRun, folder: StepFolder) -> StepRun:
     if run.ending.status != "ok":
         return run
     try:
-        its = folder.profile()
-        facts = None if its is None else its.profiled()
-        found = profile(folder)
+        repetition = folder.profile()
+        outcome = None if repetition is None else repetition.profiled()
+        taken = profile(folder)
     except ResultError as error:
         text = str(error).removeprefix(f"{folder.path}/")
         return replace(run, warnings=(*run.warnings, f"left out: {text}; the profile is missing"))
-    if facts is not None and facts["failure"] is not None:
-        warning = f"not profiled: {facts['failure']}"
+    if isinstance(outcome, NotSampled):
+        warning = f"not profiled: {outcome.failure}"
         return replace(run, warnings=(*run.warnings, warning))
-    return replace(run, profile=found, metrics={**run.metrics, **counters.metrics(found)})
+    return replace(run, profile=taken, metrics={**run.metrics, **counters.metrics(taken)})
 
 
 def profile(folder: StepFolder) -> Profile | None:
@@ -34,35 +34,30 @@ def profile(folder: StepFolder) -> Profile | None:
 
     Raises ResultError where its files are damaged.
     """
-    its = folder.profile()
-    facts = None if its is None else its.profiled()
-    if its is None or facts is None or facts["failure"] is not None:
+    repetition = folder.profile()
+    sampled = None if repetition is None else repetition.profiled()
+    if repetition is None or not isinstance(sampled, Sampled):
         return None
-    return _profile(its, facts, evidence.read(its))
-
-
-def _profile(folder: StepFolder, facts: Json, found: Evidence) -> Profile:
-    stacks, seconds = folder.stacks(), found.load.seconds
+    basis, stacks = evidence.read(repetition), repetition.stacks()
+    seconds = basis.load.seconds
     if seconds is None:
-        raise ResultError(f"{folder.path}/events.jsonl: has no window; restore it from a copy")
+        raise ResultError(f"{repetition.path}/events.jsonl: has no window; restore it from a copy")
     return Profile(
         seconds=seconds,
-        event=facts["event"],
-        hertz=facts["hertz"],
-        call_graph=facts["call_graph"],
-        samples=facts["samples"],
-        lost=facts["lost"],
+        event=sampled.event,
+        hertz=sampled.hertz,
+        call_graph=sampled.call_graph,
+        samples=sampled.samples,
+        lost=sampled.lost,
         stacks=stacks,
         without_symbols={
-            binary["path"]: binary["samples"]
-            for binary in facts["binaries"]
-            if not binary["symbols"]
+            binary.path: binary.samples for binary in sampled.binaries if not binary.symbols
         },
-        operations=found.operations,
-        cpu_us=evidence.cpu_us(found, *SERVER_OWNERS),
+        operations=basis.operations,
+        cpu_us=evidence.cpu_us(basis, *SERVER_OWNERS),
         counters={
-            name: value * seconds / (facts.get("seconds") or seconds)
-            for name, value in facts.get("counters", {}).items()
+            name: value * seconds / (sampled.seconds or seconds)
+            for name, value in sampled.counters.items()
         },
-        no_counters=facts.get("no_counters"),
+        no_counters=sampled.no_counters,
     )

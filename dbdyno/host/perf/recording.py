@@ -17,7 +17,7 @@ from dbdyno.host.observe import files
 from dbdyno.host.perf import counters, elf, script
 from dbdyno.host.perf.program import Perf, environment, first_words
 from dbdyno.model.error import HostError
-from dbdyno.model.profile import Stack
+from dbdyno.model.profile import SampledBinary, Stack
 
 ANSWER_S_MAX = 30.0
 END_S_MAX = 60.0
@@ -28,16 +28,6 @@ STACK_BYTES = 8192
 """Of each sample's stack, where call graphs are by DWARF (perf's own default)."""
 CALL_GRAPHS = {"fp": "fp", "lbr": "lbr", "dwarf": f"dwarf,{STACK_BYTES}"}
 GONE = "Problems finding threads"
-
-
-@dataclass(frozen=True, kw_only=True)
-class SampledBinary:
-    """A binary in which samples were taken."""
-
-    path: str
-    build_id: str | None  # hexadecimal; None: it has none, or is no file (the kernel)
-    symbols: bool  # False: only what it exports has a name, all else is `?`
-    samples: int  # with their leaf in it
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Any
 from dbdyno import doctor
 from dbdyno.doctor import render
 from dbdyno.model import Comparison, Json, engine
+from dbdyno.model.ceiling import Ceiling, CeilingLoad
 from dbdyno.model.compiler import flags_of
 from dbdyno.model.host_facts import Cpu, HostFacts, Storage
 from dbdyno.report import cells, number
@@ -62,7 +63,7 @@ def _facts_of(comparison: Comparison, name: str) -> list[tuple[str, str]]:
 
 
 def _facts(
-    comparison: Comparison, host: HostFacts, generator: Json | None
+    comparison: Comparison, host: HostFacts, generator: Ceiling | None
 ) -> list[tuple[str, str]]:
     """The facts of a host, as pairs of a name and words; no words of what is not known.
 
@@ -135,17 +136,17 @@ def _of_host(comparison: Comparison, name: str) -> str:
     return joined([_cpu(cpu), _ceiling(comparison.generators.get(name))])
 
 
-def _ceiling(generator: Json | None) -> str:
+def _ceiling(generator: Ceiling | None) -> str:
     """The load generator's ceiling on this host, against a server that costs nothing."""
     if generator is None:
         return "not measured on this host"
-    by_protocol: dict[str, list[Json]] = {}
-    for load in generator["loads"]:
-        by_protocol.setdefault(load.get("protocol", OLDER_PROTOCOL), []).append(load)
+    by_protocol: dict[str, list[CeilingLoad]] = {}
+    for load in generator.loads:
+        by_protocol.setdefault(load.protocol, []).append(load)
     said = {protocol: _loads(loads) for protocol, loads in by_protocol.items()}
     if set(said) == {OLDER_PROTOCOL}:
         return said[OLDER_PROTOCOL]
-    return "; ".join(f"{_protocol(one)}: {words}" for one, words in said.items())
+    return "; ".join(f"{_protocol(protocol)}: {words}" for protocol, words in said.items())
 
 
 def _protocol(name: str) -> str:
@@ -154,35 +155,35 @@ def _protocol(name: str) -> str:
     return name if known is None else f"{known.product}'s protocol"
 
 
-def _loads(loads: Sequence[Json]) -> str:
+def _loads(loads: Sequence[CeilingLoad]) -> str:
     """The loads of a protocol, that with the largest rate first."""
-    best = max(loads, key=lambda load: load["per_s"])
+    best = max(loads, key=lambda load: load.per_s)
     others = [_load(load) for load in loads if load is not best]
     return "; ".join([f"ceiling {_load(best)} of CPU each", *others])
 
 
-def _load(load: Json) -> str:
+def _load(load: CeilingLoad) -> str:
     """A load in words; its rate is "at least" where the generator's threads still had time."""
-    connections = load["connections"]
-    busy = max(thread["busy_share"] for thread in load["threads"])
+    connections = load.connections
+    busy = max(thread.busy_share for thread in load.threads)
     rate = cells.signed(
-        number.number(load["per_s"]), "exact" if busy >= CEILING_BUSY_SHARE_MIN else "at least"
+        number.number(load.per_s), "exact" if busy >= CEILING_BUSY_SHARE_MIN else "at least"
     )
     plural = "" if connections == 1 else "s"
-    cost = number.time_us(load["cpu_us_per_operation"])
+    cost = number.time_us(load.cpu_us_per_operation)
     return f"{rate} statements/s with {connections} connection{plural}{_waits(load)}, {cost}"
 
 
-def _waits(load: Json) -> str:
+def _waits(load: CeilingLoad) -> str:
     """How the generator's threads waited, where several connections let them choose.
 
     Empty of results of older versions.
     """
-    thread = load["threads"][0]
-    way, refused = thread.get("wait"), thread.get("io_uring_refused")
-    if way not in WAYS:
+    thread = load.threads[0]
+    if thread.wait not in WAYS:
         return ""
-    return f" by {way}" + ("" if refused is None else f" (io_uring: {refused})")
+    refused = thread.io_uring_refused
+    return f" by {thread.wait}" + ("" if refused is None else f" (io_uring: {refused})")
 
 
 def _disturbs(host: HostFacts) -> str:

@@ -23,7 +23,7 @@ from dbdyno.run.agent.upward import Upward
 from dbdyno.run.agent.wire import (
     Answer,
     Begin,
-    Ceiling,
+    CeilingMeasured,
     Check,
     Checked,
     CheckedUp,
@@ -186,9 +186,9 @@ class HostLab:
             return sent.plan
         return replace(sent.plan, path=self.files_root / str(sent.plan.path).lstrip("/"))
 
-    def _ceiling(self, request: MeasureCeiling) -> Ceiling:
+    def _ceiling(self, request: MeasureCeiling) -> CeilingMeasured:
         """The load generator's highest rates here."""
-        return Ceiling(ceiling.measure(request.connections, request.threads, request.cpus))
+        return CeilingMeasured(ceiling.measure(request.connections, request.threads, request.cpus))
 
     def _measure(self, request: Measure) -> Measured:
         """Takes arms through a workload; files follow the end of each step."""

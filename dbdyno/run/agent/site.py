@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dbdyno import workload
 from dbdyno.model import Block, Host, Json, Plan, WorkloadUse
+from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.error import PlanError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.run.agent.files import Receiver
@@ -19,7 +20,7 @@ from dbdyno.run.agent.session import Session, Unreachable
 from dbdyno.run.agent.wire import (
     Answer,
     Begin,
-    Ceiling,
+    CeilingMeasured,
     Check,
     Checked,
     CheckedUp,
@@ -151,11 +152,11 @@ class There:
 
     # --- As run.lab.Site ---
 
-    def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Json:
+    def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Ceiling:
         """As Site.ceiling."""
         cpus = lab.plan.placement.generator_cpus
         request = MeasureCeiling(connections, lab.plan.threads, cpus)
-        return self.ready(lab.watch).request(request, Ceiling).ceiling
+        return self.ready(lab.watch).request(request, CeilingMeasured).ceiling
 
     def measure(self, lab: Lab, block: Block, use: WorkloadUse, arms: Sequence[str]) -> WentThere:
         """As Site.measure. Raises LabDied where the host is lost."""

@@ -19,6 +19,7 @@ from msgspec import Struct, ValidationError
 from dbdyno import __version__
 from dbdyno.engine.access import Secrets
 from dbdyno.model import Block, Json, Plan, error
+from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.error import DynoError, LabDied
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.job import Job
@@ -127,7 +128,7 @@ class Open(Struct, frozen=True, tag=True):
 
 
 class MeasureCeiling(Struct, frozen=True, tag=True):
-    """Measure the load generator by itself. Answer: Ceiling."""
+    """Measure the load generator by itself. Answer: CeilingMeasured."""
 
     connections: Mapping[str, int]  # by protocol
     threads: int | None
@@ -210,10 +211,10 @@ class Opened(Struct, frozen=True, tag=True):
     facts: HostFacts
 
 
-class Ceiling(Struct, frozen=True, tag=True):
+class CeilingMeasured(Struct, frozen=True, tag=True):
     """The load generator's highest rates there: a line of generator.jsonl."""
 
-    ceiling: Json
+    ceiling: Ceiling
 
 
 class Measured(Struct, frozen=True, tag=True):
@@ -234,7 +235,7 @@ Result = (
     | CheckedUp
     | Checked
     | Opened
-    | Ceiling
+    | CeilingMeasured
     | Measured
     | ClockReading
     | NetworkReading

@@ -13,10 +13,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-import msgspec
-
 from dbdyno.host import program as binary
-from dbdyno.model import Address, Json
+from dbdyno.model import Address
+from dbdyno.model.ceiling import Ceiling, CeilingLoad
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import AnyEvent, Done, Hello, Tick
 from dbdyno.model.job import Job, Stop
@@ -37,7 +36,9 @@ NULL_SERVER_S_MAX = 30.0
 """The null server's life: one that hangs is ended, so that the generator does not wait for it."""
 
 
-def measure(connections: Mapping[str, int], threads: int | None, cpus: str | None = None) -> Json:
+def measure(
+    connections: Mapping[str, int], threads: int | None, cpus: str | None = None
+) -> Ceiling:
     """Point queries with 1, 8 and `connections` connections, on the plan's `threads` and `cpus`.
 
     `connections` are by protocol: each of them is measured. Returns a line of generator.jsonl
@@ -48,29 +49,29 @@ def measure(connections: Mapping[str, int], threads: int | None, cpus: str | Non
     for protocol, most in connections.items():
         with null_server(protocol) as address:
             for count in sorted({*CONNECTIONS, most}):
-                asked = job(protocol, address, count, threads or DEFAULT_THREADS)
-                said = list(run(asked, cpus))
-                loads.append({"protocol": protocol, **load(count, said)})
+                point_queries = job(protocol, address, count, threads or DEFAULT_THREADS)
+                said = list(run(point_queries, cpus))
+                loads.append(load(protocol, count, said))
     hello = said[0]
     assert isinstance(hello, Hello), "it comes first"
-    return {
-        "mono_ns": time.monotonic_ns(),
-        "unix_ns": time.time_ns(),
-        "version": hello.version,
-        "commit": hello.commit,
-        "loads": loads,
-    }
+    return Ceiling(
+        mono_ns=time.monotonic_ns(),
+        unix_ns=time.time_ns(),
+        version=hello.version,
+        commit=hello.commit,
+        loads=tuple(loads),
+    )
 
 
-def summary(found: Json) -> str:
+def summary(ceiling: Ceiling) -> str:
     """The ceiling of each protocol in words, for the person who watches."""
     best: dict[str, float] = {}
-    for one in found["loads"]:
-        best[one["protocol"]] = max(one["per_s"], best.get(one["protocol"], 0.0))
+    for load in ceiling.loads:
+        best[load.protocol] = max(load.per_s, best.get(load.protocol, 0.0))
     return ", ".join(f"{rate:,.0f} statements/s ({name})" for name, rate in best.items())
 
 
-def load(connections: int, said: Iterable[AnyEvent]) -> Json:
+def load(protocol: str, connections: int, said: Iterable[AnyEvent]) -> CeilingLoad:
     """The result of one load's events, in exactly the window.
 
     Raises GeneratorError where the load did not end well.
@@ -87,14 +88,15 @@ def load(connections: int, said: Iterable[AnyEvent]) -> Json:
     if done is None or done.status != "ok" or not operations:
         reason = (done and done.reason) or "no statement was answered"
         raise GeneratorError(f"the load generator's ceiling cannot be measured: {reason}")
-    return {
-        "connections": connections,
-        "threads": msgspec.to_builtins(done.threads),
-        "seconds": active_ns / 1e9,
-        "operations": operations,
-        "per_s": operations * 1e9 / active_ns,
-        "cpu_us_per_operation": cpu_us / operations,
-    }
+    return CeilingLoad(
+        protocol=protocol,
+        connections=connections,
+        threads=tuple(done.threads or ()),
+        seconds=active_ns / 1e9,
+        operations=operations,
+        per_s=operations * 1e9 / active_ns,
+        cpu_us_per_operation=cpu_us / operations,
+    )
 
 
 def job(protocol: str, address: Address, connections: int, threads: int) -> Job:

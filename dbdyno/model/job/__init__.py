@@ -6,7 +6,7 @@ Its parts are in the files of this folder; loadgen/src/job/ has the same types i
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
 from dbdyno.model.json import Natural, always
 
-Expression = list[object]
+Expression = list[Any]
 """A tree of lists: a function's name and its arguments (contract/README.md, "Scripts")."""
 
 

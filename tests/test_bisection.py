@@ -156,7 +156,7 @@ def of_layouts(share: float, *, se: float = 0.002) -> list[Test]:
 
 
 @pytest.mark.parametrize(("share", "least", "most"), [(0.2, 0.0014, 0.004), (1.0, 0.006, 0.016)])
-def test_what_commits_of_one_level_scatter_beyond_their_blocks_is_layout(
+def test_what_commits_of_one_plateau_scatter_beyond_their_blocks_is_layout(
     share: float, least: float, most: float
 ) -> None:
     layout = bisection.layout(20, of_layouts(share))

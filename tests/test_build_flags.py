@@ -294,7 +294,7 @@ def test_a_postgres_tells_the_flags_that_its_configure_was_given(tmp_path: Path,
     [("-Os -DX", True), ("-O2 -Oz", True), ("-Os -O2", False), ("-g", False), (None, False),
      ("-DX=-Os", False)],
 )  # fmt: skip
-def test_the_last_level_of_flags_says_whether_a_server_is_small(flags: str | None, *, small: bool):
+def test_the_last_optimization_says_whether_a_server_is_small(flags: str | None, *, small: bool):
     assert for_size(flags) == small
 
 

@@ -70,11 +70,11 @@ def test_a_change_point_says_what_differs_in_the_host_and_in_how_it_was_measured
     assert "host: kernel" not in [one.what for one in line.changes[1].unlike]
 
 
-def test_the_levels_of_a_line_hold_all_its_points(days: list[Index]) -> None:
+def test_the_plateaus_of_a_line_hold_all_its_points(days: list[Index]) -> None:
     (line,) = only(days).lines
-    assert [(one.first, one.last) for one in line.levels] == [(0, 5), (6, 11), (12, 17)]
+    assert [(one.first, one.last) for one in line.plateaus] == [(0, 5), (6, 11), (12, 17)]
     values = [one.figure.value for one in line.points]
-    assert [one.mean for one in line.levels] == pytest.approx(
+    assert [one.mean for one in line.plateaus] == pytest.approx(
         [sum(values[first : first + 6]) / 6 for first in (0, 6, 12)]
     )
 

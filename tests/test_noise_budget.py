@@ -15,7 +15,7 @@ from dbdyno.stats.noise_budget import Cost, Design, Noise
 from run_builder import concluded, plan_of, series
 
 
-def test_two_levels_by_hand() -> None:
+def test_two_plateaus_by_hand() -> None:
     """Groups (1, 3) and (5, 9): within 10 / 2 = 5, between 25 = 5 + 2 · 10."""
     inner, outer = noise_budget.components({(0, 0): 1, (0, 1): 3, (1, 2): 5, (1, 3): 9})
     assert inner is not None and outer is not None

@@ -14,7 +14,7 @@ import ruptures
 
 from dbdyno.analysis.compare.imbalance import notices
 from dbdyno.analysis.step import assemble
-from dbdyno.stats.rate_shape import PENALTY, SECONDS_MIN, SEGMENT_MIN, cuts, levels, shape
+from dbdyno.stats.rate_shape import PENALTY, PLATEAU_MIN, SECONDS_MIN, cuts, plateaus, shape
 from result_planted import plant
 from test_analysis import change, change_lines, step_folder
 from test_fairness import without
@@ -60,13 +60,13 @@ def test_a_run_is_called_what_it_is(case: str) -> None:
     assert shares(rate).get(name, 0.0) >= 0.85
 
 
-def test_the_last_level_of_a_run_that_slowed_is_its_own() -> None:
+def test_the_last_plateau_of_a_run_that_slowed_is_its_own() -> None:
     random = np.random.default_rng(8)
     rate = CASES["step down"][0]
     rates = [
         1_000 * rate(second) * math.exp(one) for second, one in enumerate(noise(random).tolist())
     ]
-    (before, high), (after, low) = levels(rates)
+    (before, high), (after, low) = plateaus(rates)
     assert (before, after) == (20, 10)
     assert (high, low) == (pytest.approx(1_000, rel=0.03), pytest.approx(900, rel=0.03))
 
@@ -84,7 +84,7 @@ def test_a_run_that_did_nothing_has_no_shape() -> None:
 @pytest.mark.parametrize(
     ("last", "name"), [(990.1, "flat"), (985.0, "slowed"), (1_009.9, "flat"), (0.0, "slowed")]
 )
-def test_levels_within_a_percent_are_one_and_rates_without_noise_have_shapes(
+def test_plateaus_within_a_percent_are_one_and_rates_without_noise_have_shapes(
     last: float, name: str
 ) -> None:
     assert shape([1_000.0] * 200 + [last] * 100) == name
@@ -103,7 +103,7 @@ def test_the_cuts_are_those_that_pelt_finds(count: int) -> None:
     for jump in (0.0, 1.5, 3.0, 10.0):
         values = random.normal(size=count)
         values[count // 3 :] += jump
-        oracle = ruptures.KernelCPD("linear", min_size=SEGMENT_MIN).fit(values.reshape(-1, 1))
+        oracle = ruptures.KernelCPD("linear", min_size=PLATEAU_MIN).fit(values.reshape(-1, 1))
         assert cuts(values, penalty=penalty) == oracle.predict(pen=penalty)
 
 

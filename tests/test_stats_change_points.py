@@ -154,7 +154,7 @@ def test_a_series_longer_than_a_window_has_those_of_the_definitions_too(
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_clear_levels_are_cut_where_ruptures_cuts_them(seed: int) -> None:
+def test_clear_plateaus_are_cut_where_ruptures_cuts_them(seed: int) -> None:
     random = np.random.default_rng(seed)
     lengths = random.integers(6, 15, 4)
     levels = np.repeat([100.0, 120.0, 90.0, 110.0], lengths)
@@ -163,7 +163,7 @@ def test_clear_levels_are_cut_where_ruptures_cuts_them(seed: int) -> None:
     assert places(values.tolist()) == cuts[:-1] == np.cumsum(lengths)[:-1].tolist()
 
 
-def test_a_level_that_came_back_hides_nothing() -> None:
+def test_a_plateau_that_came_back_hides_nothing() -> None:
     """Seven results of a regression that was mended: tested to the end it would not be seen."""
     noise = np.random.default_rng(1).normal(0, 0.5, 21)
     values = np.repeat([100.0, 90.0, 100.0], 7) + noise
@@ -173,7 +173,7 @@ def test_a_level_that_came_back_hides_nothing() -> None:
 # --- What it promises ------------------------------------------------------------------------
 
 
-def test_the_levels_of_a_change_point_reach_from_one_to_the_next() -> None:
+def test_the_plateaus_of_a_change_point_reach_from_one_to_the_next() -> None:
     first, second = find(TWO_STEPS)
     assert first.before == pytest.approx(np.mean(TWO_STEPS[:5]))
     assert first.after == second.before == pytest.approx(np.mean(TWO_STEPS[5:8]))
@@ -181,7 +181,7 @@ def test_the_levels_of_a_change_point_reach_from_one_to_the_next() -> None:
     assert second.magnitude == pytest.approx(second.after / second.before - 1)
 
 
-def test_levels_on_both_sides_of_zero_are_infinitely_far_apart() -> None:
+def test_plateaus_on_both_sides_of_zero_are_infinitely_far_apart() -> None:
     (first, _) = find(FROM_ZERO)
     assert (first.before, first.magnitude) == (0.0, math.inf)
 
@@ -197,7 +197,7 @@ def test_what_tells_of_no_change_has_no_change_point(values: list[float]) -> Non
     assert places(values) == []
 
 
-def test_levels_without_noise_are_told_apart() -> None:
+def test_plateaus_without_noise_are_told_apart() -> None:
     assert places([5.0] * 3 + [5.1] * 4) == [3]
 
 
@@ -209,14 +209,14 @@ def test_neighbours_that_are_alike_widen_the_test_as_a_mean_of_such_values_scatt
     assert t_p(first, second) == pytest.approx(plain.pvalue)
 
 
-def test_a_single_value_that_is_far_off_is_no_level_of_two() -> None:
+def test_a_single_value_that_is_far_off_is_no_plateau_of_two() -> None:
     values = [1.0, 1.01, 0.99, 1.02, 1.0, 0.98, 1.01, 1.0, 2.0]
     assert places(values) == [8]
     assert places(values, test=Rule(shortest=2)) == []
     assert places([*values, 2.01], test=Rule(shortest=2)) == [8]
 
 
-def test_cuts_of_two_windows_that_are_neighbours_leave_no_level_too_short(
+def test_cuts_of_two_windows_that_are_neighbours_leave_no_plateau_too_short(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(change_points, "_weak_cuts", lambda series, test: [6, 7])

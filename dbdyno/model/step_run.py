@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dbdyno.model.find import Probed
-from dbdyno.model.level_change import LevelChange
 from dbdyno.model.profile import Profile
+from dbdyno.model.rate_change import RateChange
 
 SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
 """How the names of owners begin whose costs are the server's."""
@@ -316,7 +316,7 @@ class StepRun:
     server: ServerSide = ServerSide()
     owners: Mapping[str, OwnerCost] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
-    level_changes: tuple[LevelChange, ...] = ()  # of the headline's rate, in a long timed step
+    rate_changes: tuple[RateChange, ...] = ()  # of the headline's rate, in a long timed step
     segments: tuple[Segment, ...] = ()  # of a step that ended well
     halves: tuple[Half, ...] = ()  # before and after the swap of a duet; else none
     profile: Profile | None = None  # of an unjudged repetition of it; None: there is none

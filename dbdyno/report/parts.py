@@ -33,7 +33,7 @@ class TableCell:
     mark: str = ""  # † the target rate was missed, ‡ failed in some blocks
     detail: str = ""  # shown smaller, after the text: an interval, "held in 2 of 3"
     tone: Tone = ""
-    shade: int | None = None  # 0..20, the gray levels of the published response-time table
+    shade: int | None = None  # 0..20, the grays of the published response-time table
     title: str = ""  # more words, shown on hover
     link: str = ""  # the address of another page, where there are several
 
@@ -208,7 +208,7 @@ class Dot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LevelLine:
+class PlateauLine:
     """The mean of dots among which there is no change point."""
 
     arm: str | None  # whose they are; None: of several
@@ -218,13 +218,13 @@ class LevelLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Levels:
-    """A figure over many results in their order, with its levels and the change points between."""
+class Plateaus:
+    """A figure over many results in their order, its plateaus, and the change points between."""
 
     marks: Mapping[float, str]  # names along x by place; none: x is time
     scale: float  # what figures are multiplied by to be in the title's unit
     dots: tuple[Dot, ...]
-    levels: tuple[LevelLine, ...]
+    plateaus: tuple[PlateauLine, ...]
     changes: tuple[float, ...]  # where they lie, between two dots
 
 
@@ -271,7 +271,7 @@ class Chart:
     name: str
     title: str  # with its unit
     describe: str
-    data: Bars | Lines | Layers | Ratios | ScaleUp | Curves | Levels
+    data: Bars | Lines | Layers | Ratios | ScaleUp | Curves | Plateaus
     depth: Depth = "report"
     of: str = ""  # the step that a picture of it names before the title
     note: str = ""  # what is drawn, which a picture of it has below the title

@@ -26,8 +26,8 @@ from dbdyno.report.parts import (
     Column,
     Dot,
     Finding,
-    LevelLine,
-    Levels,
+    PlateauLine,
+    Plateaus,
     Row,
     Table,
     TableCell,
@@ -48,7 +48,7 @@ NOT_PAIRED = (
     "one to the next as much as the servers do."
 )
 NO_WORD = (
-    "A change point marks where a new level begins, not why. Measure both sides in one plan to "
+    "A change point marks where a new plateau begins, not why. Measure both sides in one plan to "
     "have them judged."
 )
 
@@ -277,7 +277,7 @@ def _chart(found: History) -> Chart:
         name="history",
         title=f"{found.work.step}: {values.title(found.metric)}",
         describe=_said(found),
-        data=Levels(
+        data=Plateaus(
             marks=_marks(lines[0]) if several else {},
             scale=1.0,
             dots=tuple(
@@ -291,15 +291,15 @@ def _chart(found: History) -> Chart:
                 )
                 for line, place, point in points
             ),
-            levels=tuple(
-                LevelLine(
+            plateaus=tuple(
+                PlateauLine(
                     arm=None if several else line.name,
-                    x=_place(line, level.first, by),
-                    x2=_place(line, level.last, by),
-                    y=level.mean,
+                    x=_place(line, plateau.first, by),
+                    x2=_place(line, plateau.last, by),
+                    y=plateau.mean,
                 )
                 for line in lines
-                for level in line.levels
+                for plateau in line.plateaus
             ),
             changes=tuple(
                 (_place(line, change.found.index - 1, by) + _place(line, change.found.index, by))
@@ -309,7 +309,7 @@ def _chart(found: History) -> Chart:
             ),
         ),
         note="A dot is an arm in one result, its line the range of the blocks; a thick line is the "
-        "mean of a level, a dashed one a change point. The axis does not begin at zero.",
+        "mean of a plateau, a dashed one a change point. The axis does not begin at zero.",
     )
 
 
@@ -360,7 +360,7 @@ def _changes(found: History) -> Table | Text:
         for change in line.changes
     )
     if not rows:
-        text = "No level differs from the one before by more than chance explains."
+        text = "No plateau differs from the one before by more than chance explains."
         return Text(name="changes", title="Change points", items=(Finding(text=text),))
     return Table(
         name="changes",
@@ -371,25 +371,25 @@ def _changes(found: History) -> Table | Text:
             for text in (
                 "begins (UTC)",
                 "line",
-                "level before",
-                "level after",
+                "plateau before",
+                "plateau after",
                 "change",
                 "p",
                 "differs",
             )
         ),
         rows=rows,
-        note="p: of Student's t test that both levels are one, for results that may be like their "
-        "neighbours. It has to be so small that on a page of "
+        note="p: of Student's t test that both plateaus are one, for results that may be like "
+        "their neighbours. It has to be so small that on a page of "
         f"{history.STEPS} steps with {history.FIGURES} figures each, chance makes any change point "
         "one time in twenty at most. Differs: what is known to be unlike between the last result "
-        "of the level before and the first one of the new level.",
+        "of the plateau before and the first one of the new plateau.",
     )
 
 
 def _change(line: Line, one: Change, metric: str, by: By) -> Row:
     its, after = one.found, one.after.side
-    levels = (its.before, one.points_before), (its.after, one.points_after)
+    plateaus = (its.before, one.points_before), (its.after, one.points_after)
     change = number.change(its.after / its.before) if its.before > 0 else number.MISSING
     return Row(
         cells=(
@@ -398,8 +398,8 @@ def _change(line: Line, one: Change, metric: str, by: By) -> Row:
             ),
             TableCell(text=line.name),
             *(
-                TableCell(text=figure_words(metric, level), detail=_results_words(count))
-                for level, count in levels
+                TableCell(text=figure_words(metric, plateau), detail=_results_words(count))
+                for plateau, count in plateaus
             ),
             TableCell(text=change),
             TableCell(text="< 0.000001" if its.p < 1e-6 else f"{its.p:.6f}"),

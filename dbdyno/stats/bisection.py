@@ -19,9 +19,9 @@ from dbdyno.stats.commit_chain import (
     LAYOUT_SDS,
     SMALLEST,
     Chain,
-    Level,
     Measured,
     Numbers,
+    Plateau,
     Test,
     gathered,
     summed,
@@ -49,7 +49,7 @@ class Found:
     probability: float  # that it is this commit; of None, that there is none
     suspects: tuple[int, ...]  # commits that together have SUSPECTED, with that of no change
     sure: bool  # whether the answer has SURE, with commits before it that cannot be tested
-    size: Interval | None  # ratio of the level after it to the one before; None without a test
+    size: Interval | None  # ratio of the plateau after it to the one before; None without a test
     wanted: Wanted | None  # None of a sure answer
     more_changes: tuple[Found, ...] = ()  # in the order of commits
 
@@ -191,16 +191,16 @@ def _together(chances: Sequence[float], skipped: Collection[int]) -> dict[int, f
 def _gains(measured: Measured, layouts: Numbers) -> dict[int, float]:
     """How much a further test tells of each tested commit, as a share of a first one elsewhere.
 
-    By the precision of its level, as only another build tells more of what layout hides.
+    By the precision of its plateau, as only another build tells more of what layout hides.
     """
 
     def precision(blocks: int) -> float:
         return float((layouts / (measured.variance / blocks + np.square(LAYOUT_SDS))).sum())
 
     return {
-        level.index: (precision(level.blocks + BLOCKS) - precision(level.blocks))
+        plateau.index: (precision(plateau.blocks + BLOCKS) - precision(plateau.blocks))
         / precision(BLOCKS)
-        for level in measured.levels
+        for plateau in measured.plateaus
     }
 
 
@@ -243,14 +243,14 @@ def _suspects(chances: Sequence[float]) -> tuple[int, ...]:
 def _size(
     measured: Measured, own_variance: float, start: int, own: tuple[int, int], end: int
 ) -> Interval | None:
-    """The level from the last suspect up to the next change, over that since the one before.
+    """The plateau from the last suspect up to the next change, over that since the one before.
 
     Before the first change that of the good commit is among them, 0 with the layout of its build.
     """
-    after = [level for level in measured.levels if own[1] <= level.index < end]
-    before = [level for level in measured.levels if start <= level.index < own[0]]
+    after = [plateau for plateau in measured.plateaus if own[1] <= plateau.index < end]
+    before = [plateau for plateau in measured.plateaus if start <= plateau.index < own[0]]
     if start == 0:
-        before.append(Level(index=0, log_ratio=0.0, variance=0.0, blocks=0))
+        before.append(Plateau(index=0, log_ratio=0.0, variance=0.0, blocks=0))
     if not after or not before:
         return None
     log_after, variance_after = _mean(after, own_variance)
@@ -265,11 +265,11 @@ def _size(
     )
 
 
-def _mean(levels: Sequence[Level], own_variance: float) -> tuple[float, float]:
-    """Their common level, each weighed by its precision, and its variance."""
-    weights = [1 / (level.variance + own_variance) for level in levels]
+def _mean(plateaus: Sequence[Plateau], own_variance: float) -> tuple[float, float]:
+    """Their common plateau, each weighed by its precision, and its variance."""
+    weights = [1 / (plateau.variance + own_variance) for plateau in plateaus]
     total = math.fsum(weights)
-    logs = (weight * one.log_ratio for weight, one in zip(weights, levels, strict=True))
+    logs = (weight * one.log_ratio for weight, one in zip(weights, plateaus, strict=True))
     return math.fsum(logs) / total, 1 / total
 
 
@@ -281,12 +281,12 @@ def _layout(chain: Chain) -> Layout:
 
 
 def _wanted(told: Found, measured: Measured, layout: Layout) -> Wanted:
-    """How many builds and tests would tell the levels before and after a change apart, about.
+    """How many builds and tests would tell the plateaus before and after a change apart, about.
 
-    Each level has to be known to half of the change. Layout, which only further builds average out,
-    gets half of the variance that this allows; blocks get the other half. Without a change, the
-    smallest one takes its place, at both ends. Further builds are wanted only where even the low
-    end of the layout noise asks for them.
+    Each plateau has to be known to half of the change. Layout, which only further builds average
+    out, gets half of the variance that this allows; blocks get the other half. Without a change,
+    the smallest one takes its place, at both ends. Further builds are wanted only where even the
+    low end of the layout noise asks for them.
     """
     size = measured.smallest
     if told.first is not None and told.size is not None:
@@ -295,6 +295,6 @@ def _wanted(told: Found, measured: Measured, layout: Layout) -> Wanted:
     ends = 1 if told.first is not None else 2
     least, builds = (math.ceil(ends * sd**2 / (allowed / 2)) for sd in (layout.low, layout.sd))
     commits = min(len(told.suspects), math.ceil(math.log2(max(len(told.suspects), 1))) + 1)
-    done = sum(level.blocks for level in measured.levels if level.index in told.suspects)
+    done = sum(plateau.blocks for plateau in measured.plateaus if plateau.index in told.suspects)
     blocks = commits * measured.variance / (allowed / 2) - done
     return Wanted(builds=builds if least > 1 else 1, tests=max(1, math.ceil(blocks / BLOCKS)))

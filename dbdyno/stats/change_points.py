@@ -1,4 +1,4 @@
-"""Change points of a history: where the level of a series of results becomes another. Pure.
+"""Change points of a history: where a series of results begins another plateau. Pure.
 
 The method that Apache Otava publishes: E-divisive means (Matteson & James 2014,
 doi:10.1080/01621459.2013.849605), with Student's t test in place of permutations, windows that
@@ -37,7 +37,7 @@ class Test:
 
     level: float = LEVEL  # p at most
     autocorrelation: float = 0.0  # of neighbouring values, that is allowed for
-    shortest: int = 1  # values of a level at least
+    shortest: int = 1  # values of a plateau at least
 
 
 PUBLISHED = Test()
@@ -46,12 +46,12 @@ PUBLISHED = Test()
 
 @dataclass(frozen=True, kw_only=True)
 class ChangePoint:
-    """A value from which on the level is another one."""
+    """A value from which on the plateau is another one."""
 
-    index: int  # of the first value of the new level
+    index: int  # of the first value of the new plateau
     before: float  # mean from the change point before up to this one
     after: float  # mean from this one up to the next
-    p: float  # of a t test that both levels are one
+    p: float  # of a t test that both plateaus are one
 
     @property
     def magnitude(self) -> float:
@@ -81,7 +81,7 @@ def find(
             weakest = min(found, key=lambda one: one.magnitude)
             if weakest.magnitude > magnitude_min:
                 return found
-        # One at a time: without it the levels beside it are others, and so are their tests.
+        # One at a time: without it the plateaus beside it are others, and so are their tests.
         cuts.remove(weakest.index)
     return ()
 
@@ -110,7 +110,7 @@ def _divided(series: Numbers, test: Test) -> list[int]:
     """Cuts of one window: always the best one of all segments, until that is not significant.
 
     Tests the two parts that are least alike, not everything up to the segment's end, because a
-    level that returns would hide the change between.
+    plateau that returns would hide the change between.
     """
     cuts: list[int] = []
     while True:
@@ -148,11 +148,11 @@ def _best_split(series: Numbers, shortest: int) -> tuple[float, int, int]:
 
 
 def _tested(series: Numbers, cuts: Sequence[int], test: Test) -> tuple[ChangePoint, ...]:
-    """Each cut with the levels on both sides, up to the cuts beside it.
+    """Each cut with the plateaus on both sides, up to the cuts beside it.
 
-    Two windows may have cuts so near each other that a level is too short: their p is 1.
+    Two windows may have cuts so near each other that a plateau is too short: their p is 1.
     """
-    levels = np.split(series, list(cuts))
+    plateaus = np.split(series, list(cuts))
     return tuple(
         ChangePoint(
             index=cut,
@@ -162,7 +162,7 @@ def _tested(series: Numbers, cuts: Sequence[int], test: Test) -> tuple[ChangePoi
             if min(len(one), len(other)) >= test.shortest
             else 1.0,
         )
-        for cut, (one, other) in zip(cuts, pairwise(levels), strict=True)
+        for cut, (one, other) in zip(cuts, pairwise(plateaus), strict=True)
     )
 
 

@@ -1,7 +1,7 @@
 """How probable each commit is to be the one that changed a result, by noisy tests. Pure.
 
 The tested commits are a hidden Markov chain (Fearnhead 2006, doi:10.1007/s11222-006-8450-8): the
-level of the result is a step function, and a test tells a commit's level, with the noise of its
+plateau of the result is a step function, and a test tells a commit's plateau, with the noise of its
 blocks and the layout noise of its build, of which the size is not known.
 """
 
@@ -38,18 +38,18 @@ FREEDOM_MAX = 8
 """Degrees of freedom of a test's t distribution at most, so that a disturbed test costs some
 further ones and not the answer."""
 OFF = 0.002
-"""Probability that the tests of a commit are off altogether and tell of no level. So one that is
+"""Probability that the tests of a commit are off altogether and tell of no plateau. So one that is
 far from all others does not pass for layout noise."""
 PEAK = 0.39
 """Of a t density, by its width."""
 GRID = 301
-"""Levels that a commit may have, between those that tests let expect."""
+"""Plateaus that a commit may have, between those that tests let expect."""
 PERIOD = 640
 """Of Fourier transforms: at least 2 · GRID - 1, and a product of small primes."""
 TRIMMED = 1e-16
-"""Levels less probable than this share of the most probable one are left out."""
+"""Plateaus less probable than this share of the most probable one are left out."""
 REACH = 6.0
-"""The levels end so many standard errors beyond the outermost test."""
+"""The plateaus end so many standard errors beyond the outermost test."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +65,8 @@ class Test:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Level:
-    """What the tests of one commit say of its level."""
+class Plateau:
+    """What the tests of one commit say of its plateau."""
 
     index: int
     log_ratio: float
@@ -78,7 +78,7 @@ class Level:
 class Measured:
     """All tests by commit, in order, and the noise that they share."""
 
-    levels: tuple[Level, ...]
+    plateaus: tuple[Plateau, ...]
     freedom: int
     variance: float  # of a block's log ratio
     smallest: float  # log ratio from which on a change is one that is searched
@@ -89,21 +89,23 @@ def gathered(n: int, tests: Sequence[Test], smallest: float) -> Measured:
     freedom = sum(test.blocks - 1 for test in tests)
     squares = math.fsum((test.blocks - 1) * test.blocks * test.se**2 for test in tests)
     variance = squares / max(freedom, 1)
-    levels = []
+    plateaus = []
     for index in sorted({test.index for test in tests}):
         own = [test for test in tests if test.index == index]
         blocks = sum(one.blocks for one in own)
-        levels.append(
-            Level(
+        plateaus.append(
+            Plateau(
                 index=index,
                 log_ratio=math.fsum(one.blocks * one.log_ratio for one in own) / blocks,
                 variance=variance / blocks,
                 blocks=blocks,
             )
         )
-    of_bad = max((abs(level.log_ratio) for level in levels if level.index == n), default=0.0)
+    of_bad = max(
+        (abs(plateau.log_ratio) for plateau in plateaus if plateau.index == n), default=0.0
+    )
     return Measured(
-        levels=tuple(levels),
+        plateaus=tuple(plateaus),
         freedom=freedom,
         variance=variance,
         smallest=max(smallest, SMALLEST_SHARE * of_bad),
@@ -112,27 +114,27 @@ def gathered(n: int, tests: Sequence[Test], smallest: float) -> Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Chain:
-    """The tested commits; arrays have a row for each of LAYOUT_SDS, and a column for each level.
+    """The tested commits; arrays have a row for each of LAYOUT_SDS, and a column for each plateau.
 
-    The level begins at 0, give or take the layout of the good build, which all tests share, and may
-    jump once between two tested commits.
+    The plateau begins at 0, give or take the layout of the good build, which all tests share, and
+    may jump once between two tested commits.
     """
 
     gaps: list[int]  # commits from each test to the next; the last ones are not tested
     shares: list[float]  # probability that the first change is in a gap, if it is in none before
     more: list[float]  # that a further one is
     jump: Transform  # of the probability to jump, by its size
-    likely: list[Numbers]  # how well each level agrees with a commit's tests
+    likely: list[Numbers]  # how well each plateau agrees with a commit's tests
     later: list[Numbers]  # and with those of all commits after it
-    before: list[Numbers]  # levels before each test and after the last, without any change
-    entering: list[Numbers]  # levels after a first change in each gap
+    before: list[Numbers]  # plateaus before each test and after the last, without any change
+    entering: list[Numbers]  # plateaus after a first change in each gap
 
     @property
     def layouts(self) -> Numbers:
         """The probability of each of LAYOUT_SDS."""
         rows = self.before[-1].sum(axis=1)
-        for level, fits, rest in zip(self.entering, self.likely, self.later, strict=False):
-            rows = rows + (level * fits * rest).sum(axis=1)
+        for plateau, fits, rest in zip(self.entering, self.likely, self.later, strict=False):
+            rows = rows + (plateau * fits * rest).sum(axis=1)
         shares: Numbers = rows / rows.sum()
         return shares
 
@@ -147,8 +149,8 @@ class Chain:
         total = 0.0
         for order in range(CHANGES_MAX):
             weights = [
-                float((level * fits * rest).sum())
-                for level, fits, rest in zip(entering, self.likely, self.later, strict=False)
+                float((plateau * fits * rest).sum())
+                for plateau, fits, rest in zip(entering, self.likely, self.later, strict=False)
             ]
             weights.append(shares[-1] * float(before[-1].sum()))
             if order == 0:
@@ -166,12 +168,12 @@ class Chain:
 
 def summed(n: int, measured: Measured) -> Chain:
     """Sums up all ways to jump: forward for each number of jumps, backward once for the later."""
-    ends = [0, *(level.index for level in measured.levels), n]
+    ends = [0, *(plateau.index for plateau in measured.plateaus), n]
     gaps = [after - before for before, after in pairwise(ends)]
     shares = [(1 - NONE) * gap / (n - (1 - NONE) * at) for at, gap in zip(ends, gaps, strict=False)]
     more = [1 - (1 - MORE / n) ** gap for gap in gaps]
     grid, jump = _grid(measured)
-    likely = [_likely(level, grid, measured.freedom) for level in measured.levels]
+    likely = [_likely(plateau, grid, measured.freedom) for plateau in measured.plateaus]
     start = np.exp(-((grid / np.array(LAYOUT_SDS)[:, np.newaxis]) ** 2) / 2)
     start /= start.sum(axis=1, keepdims=True) * len(LAYOUT_SDS)
     before = _forward(start, [0.0 * start] * len(likely), likely, shares)
@@ -188,12 +190,12 @@ def summed(n: int, measured: Measured) -> Chain:
 
 
 def _grid(measured: Measured) -> tuple[Numbers, Transform]:
-    """The levels that commits may have, and the Fourier transform of the probability to jump.
+    """The plateaus that commits may have, and the Fourier transform of the probability to jump.
 
     From the smallest jump that is looked for on, its density falls with the square of its size.
     """
-    most = max((abs(level.log_ratio) for level in measured.levels), default=0.0)
-    variance = max((level.variance for level in measured.levels), default=0.0)
+    most = max((abs(plateau.log_ratio) for plateau in measured.plateaus), default=0.0)
+    variance = max((plateau.variance for plateau in measured.plateaus), default=0.0)
     reach = most + REACH * math.sqrt(variance + LAYOUT_SDS[-1] ** 2)
     grid = np.linspace(-reach, reach, GRID)
     step = float(grid[1] - grid[0])
@@ -203,20 +205,22 @@ def _grid(measured: Measured) -> tuple[Numbers, Transform]:
     return grid, np.fft.rfft(np.where(allowed, density * step, 0.0), PERIOD)
 
 
-def _jumped(levels: Numbers, jump: Transform) -> Numbers:
-    """The levels after a jump: a convolution."""
-    whole: Numbers = np.fft.irfft(np.fft.rfft(levels, PERIOD) * jump, PERIOD)
+def _jumped(plateaus: Numbers, jump: Transform) -> Numbers:
+    """The plateaus after a jump: a convolution."""
+    whole: Numbers = np.fft.irfft(np.fft.rfft(plateaus, PERIOD) * jump, PERIOD)
     return _trimmed(whole[..., GRID - 1 : 2 * GRID - 1])
 
 
-def _trimmed(levels: Numbers) -> Numbers:
+def _trimmed(plateaus: Numbers) -> Numbers:
     """Without what is rounding, or so small that processors take long for it."""
-    kept: Numbers = np.where(levels > TRIMMED * levels.max(axis=1, keepdims=True), levels, 0.0)
+    kept: Numbers = np.where(
+        plateaus > TRIMMED * plateaus.max(axis=1, keepdims=True), plateaus, 0.0
+    )
     return kept
 
 
-def _likely(measured: Level, grid: Numbers, freedom: int) -> Numbers:
-    """How well each level agrees with the tests of a commit: densities of t, up to a factor."""
+def _likely(measured: Plateau, grid: Numbers, freedom: int) -> Numbers:
+    """How well each plateau agrees with the tests of a commit: densities of t, up to a factor."""
     freedom = min(freedom, FREEDOM_MAX)
     step = float(grid[1] - grid[0])
     width = np.maximum(np.sqrt(measured.variance + np.square(LAYOUT_SDS)), step)[:, np.newaxis]
@@ -229,7 +233,7 @@ def _likely(measured: Level, grid: Numbers, freedom: int) -> Numbers:
 def _forward(
     state: Numbers, entering: Sequence[Numbers], likely: Sequence[Numbers], leaving: Sequence[float]
 ) -> list[Numbers]:
-    """The levels after each test that it lets remain; the first of them before any test."""
+    """The plateaus after each test that it lets remain; the first of them before any test."""
     states = [state]
     for comes, fits, share in zip(entering, likely, leaving, strict=False):
         states.append(_trimmed(((1 - share) * states[-1] + comes) * fits))
@@ -237,14 +241,14 @@ def _forward(
 
 
 def _entering(before: Sequence[Numbers], shares: Sequence[float], jump: Transform) -> list[Numbers]:
-    """The levels after a jump in each gap."""
-    return [share * _jumped(level, jump) for share, level in zip(shares, before, strict=True)]
+    """The plateaus after a jump in each gap."""
+    return [share * _jumped(plateau, jump) for share, plateau in zip(shares, before, strict=True)]
 
 
 def _backward(
     likely: Sequence[Numbers], leaving: Sequence[float], jump: Transform
 ) -> list[Numbers]:
-    """How well all later tests agree with each level that a tested commit may have."""
+    """How well all later tests agree with each plateau that a tested commit may have."""
     rest = [np.ones((len(LAYOUT_SDS), GRID))]
     for fits, share in zip(reversed(likely[1:]), reversed(leaving[1:]), strict=True):
         coming = _trimmed(fits * rest[-1])

@@ -1,6 +1,6 @@
 """The shape of a run: how its rate went over the window, from its whole seconds.
 
-Means of ten seconds are cut where their level changes: the cut with the least sum of squares and a
+Means of ten seconds are cut where a plateau ends: the cut with the least sum of squares and a
 penalty for each change, which is what PELT finds (Killick, Fearnhead & Eckley 2012). Here it is
 found by going through all cuts (optimal partitioning; Jackson et al. 2005), as a window has a few
 hundred means at most and PELT only saves time. The method and its figures: docs/method.md.
@@ -16,10 +16,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from dbdyno.stats.level_change import Place, place
+from dbdyno.stats.plateau import Place, place
 
 Shape = Literal["flat", "warmed up", "slowed", "unsteady"]
-"""flat: one level. warmed up: it rose, and held the last level for half the window. slowed: it
+"""flat: one plateau. warmed up: it rose, and held the last plateau for half the window. slowed: it
 only fell. unsteady: it went up and down, or rose to the end (after Barrett et al., OOPSLA 2017).
 """
 
@@ -27,31 +27,31 @@ SECONDS_MIN = 120
 """A shorter window has too few means to tell a change from chance."""
 MEAN_SECONDS = 10
 """Seconds of one mean: they have to outlast what ties neighbouring seconds to each other."""
-SEGMENT_MIN = 3
-"""Means of a segment at least."""
+PLATEAU_MIN = 3
+"""Means of a plateau at least."""
 PENALTY = 6.0
 """Of a change, times ln of the number of means, in variances of one."""
 SAME_SHARE = 0.01
-"""Segments whose levels lie closer than this count as one."""
+"""Plateaus that lie closer than this count as one."""
 NOISE_SHARE_MIN = 0.001
 """Of the mean: a rate with less noise than this has as much, or its last digits would count."""
 SETTLED_SHARE = 0.5
-"""Of the window: a level that has held so long has settled; a ramp has shorter ones."""
+"""Of the window: a plateau that has held so long has settled; a ramp has shorter ones."""
 NORMAL_DIFFERENCE = 0.954
 """The median of |x - y| of two draws of a normal distribution, in its standard deviations."""
 
-NEAR_SECONDS = SEGMENT_MIN * MEAN_SECONDS
-"""On both sides of a change, in which its second is looked for: each level lasts so long."""
+NEAR_SECONDS = PLATEAU_MIN * MEAN_SECONDS
+"""On both sides of a change, in which its second is looked for: each plateau lasts so long."""
 
 Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A change of level: after which second, and from which mean rate to which."""
+    """A change of plateau: after which second, and from which mean rate to which."""
 
     place: Place  # in seconds of the window
-    before: float  # of the whole level
+    before: float  # of the whole plateau
     after: float
 
 
@@ -60,10 +60,10 @@ def shape(rates: Sequence[float]) -> Shape | None:
 
     None where they are fewer than SECONDS_MIN, or all 0.
     """
-    found = levels(rates)
+    found = plateaus(rates)
     if not found:
         return None
-    steps = np.diff([level for _, level in found])
+    steps = np.diff([plateau for _, plateau in found])
     count, _ = found[-1]
     settled = count >= SETTLED_SHARE * sum(length for length, _ in found)
     if not len(steps):
@@ -73,8 +73,8 @@ def shape(rates: Sequence[float]) -> Shape | None:
     return "warmed up" if (steps > 0).all() and settled else "unsteady"
 
 
-def levels(rates: Sequence[float]) -> list[tuple[int, float]]:
-    """The levels that a rate went through: how many means of ten seconds long, and how high.
+def plateaus(rates: Sequence[float]) -> list[tuple[int, float]]:
+    """The plateaus that a rate went through: how many means of ten seconds long, and how high.
 
     Empty where `shape` is None.
     """
@@ -91,12 +91,12 @@ def levels(rates: Sequence[float]) -> list[tuple[int, float]]:
 
 
 def changes(rates: Sequence[float]) -> list[Change]:
-    """The changes between the levels of `levels`, in their order, each put to its second.
+    """The changes between the plateaus of `plateaus`, in their order, each put to its second.
 
-    A mean that has a change in its middle may be a part of a level that there is not: places that
+    A mean that has a change in its middle may be a part of a plateau that there is not: places that
     lie closer than a mean is long are one.
     """
-    counts = [MEAN_SECONDS * count for count, _ in levels(rates)]
+    counts = [MEAN_SECONDS * count for count, _ in plateaus(rates)]
     places: list[Place] = []
     for cut in accumulate(counts[:-1]):
         found = _near(rates, cut)
@@ -122,9 +122,9 @@ def _near(rates: Sequence[float], cut: int) -> Place:
 
 
 def cuts(values: Numbers, *, penalty: float) -> list[int]:
-    """Where segments end so that squares about their means, and `penalty` for each, are least.
+    """Where plateaus end so that squares about their means, and `penalty` for each, are least.
 
-    The last one ends at the end; each has SEGMENT_MIN values or more.
+    The last one ends at the end; each has PLATEAU_MIN values or more.
     """
     count = len(values)
     sums = np.concatenate(([0.0], np.cumsum(values)))
@@ -132,8 +132,8 @@ def cuts(values: Numbers, *, penalty: float) -> list[int]:
     best = np.full(count + 1, np.inf)  # the least cost of what lies before
     best[0] = 0.0
     begins = np.zeros(count + 1, dtype=int)  # of the last segment of that
-    for end in range(SEGMENT_MIN, count + 1):
-        starts = np.arange(end - SEGMENT_MIN + 1)
+    for end in range(PLATEAU_MIN, count + 1):
+        starts = np.arange(end - PLATEAU_MIN + 1)
         within = sums[end] - sums[starts]
         cost = squares[end] - squares[starts] - within * within / (end - starts)
         total = best[starts] + cost + penalty

@@ -22,7 +22,7 @@ By = Literal["date", "version"]
 """The order of a history: the results of each arm by date, or of all arms by version."""
 
 MAGNITUDE_MIN = 0.01
-"""Levels that lie closer than this share are one: no host is so quiet from day to day."""
+"""Plateaus that lie closer than this share are one: no host is so quiet from day to day."""
 FALSE_PAGES = 0.05
 """Share of pages without any change that have a change point, over all histories of a page."""
 STEPS, FIGURES = 42, 3
@@ -30,7 +30,7 @@ STEPS, FIGURES = 42, 3
 AUTOCORRELATION = 0.3
 """Of the results of neighbouring days, up to which that share holds."""
 SHORTEST = 2
-"""Results of a level: a single one that is far off was disturbed."""
+"""Results of a plateau: a single one that is far off was disturbed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,18 +44,18 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A point from which on the level is another one, and what is known to differ there."""
+    """A point from which on the plateau is another one, and what is known to differ there."""
 
     found: ChangePoint
-    before: Point  # the last one of the level before
-    after: Point  # the first one of the new level
-    points_before: int  # of the level before
+    before: Point  # the last one of the plateau before
+    after: Point  # the first one of the new plateau
+    points_before: int  # of the plateau before
     points_after: int
     unlike: tuple[Difference, ...]  # between these two points
 
 
 @dataclass(frozen=True, kw_only=True)
-class Level:
+class Plateau:
     """Points without a change point among them."""
 
     first: int  # the place of its first point
@@ -65,11 +65,11 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """Points in their order, with their levels."""
+    """Points in their order, with their plateaus."""
 
     name: str  # the arm; of a history by version the engine
     points: tuple[Point, ...]
-    levels: tuple[Level, ...]
+    plateaus: tuple[Plateau, ...]
     changes: tuple[Change, ...]
 
 
@@ -188,15 +188,15 @@ def _when(point: Point) -> tuple[int, str, str]:
 
 
 def line(name: str, points: Sequence[Point], *, lines: int) -> Line:
-    """Points in their order, with the levels that change points part them into.
+    """Points in their order, with the plateaus that change points part them into.
 
     `lines`: of its history, which share the level.
     """
     values = [point.figure.value for point in points]
     found = changed(values, lines)
     cuts = [0, *(one.index for one in found), len(points)]
-    levels = tuple(
-        Level(first=first, last=end - 1, mean=sum(values[first:end]) / (end - first))
+    plateaus = tuple(
+        Plateau(first=first, last=end - 1, mean=sum(values[first:end]) / (end - first))
         for first, end in pairwise(cuts)
     )
     changes = tuple(
@@ -204,13 +204,13 @@ def line(name: str, points: Sequence[Point], *, lines: int) -> Line:
             found=one,
             before=points[one.index - 1],
             after=points[one.index],
-            points_before=one.index - level.first,
+            points_before=one.index - plateau.first,
             points_after=following.last - following.first + 1,
             unlike=side.unlike(points[one.index - 1].side, points[one.index].side),
         )
-        for one, (level, following) in zip(found, pairwise(levels), strict=True)
+        for one, (plateau, following) in zip(found, pairwise(plateaus), strict=True)
     )
-    return Line(name=name, points=tuple(points), levels=levels, changes=changes)
+    return Line(name=name, points=tuple(points), plateaus=plateaus, changes=changes)
 
 
 def changed(values: Sequence[float], lines: int) -> tuple[ChangePoint, ...]:

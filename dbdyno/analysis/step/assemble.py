@@ -20,9 +20,9 @@ from dbdyno.analysis.step.background_spans import spans
 from dbdyno.analysis.step.evidence import KINDS, NO_JOB, Evidence
 from dbdyno.analysis.step.fairness import fairness
 from dbdyno.analysis.step.halves import halves
-from dbdyno.analysis.step.level_changes import level_changes
 from dbdyno.analysis.step.network import network
 from dbdyno.analysis.step.query_plans import plans
+from dbdyno.analysis.step.rate_changes import rate_changes
 from dbdyno.analysis.step.raw_files import NS_PER_S
 from dbdyno.analysis.step.role_seconds import shape_of, stalls, targets
 from dbdyno.analysis.step.segments import segments
@@ -126,7 +126,7 @@ def _measured(run: StepRun, found: Evidence) -> StepRun:
         roles=roles,
         network=network(found),
         owners={**found.owners, **idle_work.named(found)},
-        level_changes=level_changes(found, run.server.spans),
+        rate_changes=rate_changes(found, run.server.spans),
         segments=segments(found),
         halves=halves(found),
         warnings=(*found.unusable, *step_warnings.warnings(found, values, roles, window)),

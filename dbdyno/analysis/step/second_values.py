@@ -41,7 +41,7 @@ class SecondValues:
     name: str
     values: Numbers
     least: float  # a smaller difference is not told, in the value's unit,
-    share: float = SHARE_MIN  # nor a smaller share of the higher level
+    share: float = SHARE_MIN  # nor a smaller share of the higher plateau
 
 
 def second_values(evidence: Evidence, ticks: Sequence[Tick], rates: Numbers) -> list[SecondValues]:

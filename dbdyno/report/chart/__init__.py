@@ -11,15 +11,15 @@ from __future__ import annotations
 import textwrap
 
 from dbdyno.model import Json
-from dbdyno.report.chart import bars, curves, layers, levels, lines, style
+from dbdyno.report.chart import bars, curves, layers, lines, plateaus, style
 from dbdyno.report.parts import (
     Bars,
     Chart,
     Curves,
     Layers,
-    Levels,
     Lines,
     Page,
+    Plateaus,
     Ratios,
     ScaleUp,
     charts,
@@ -63,8 +63,8 @@ def _drawn(chart: Chart, page: Page, points_max: int) -> Json:
             return bars.scaling(chart.data, page.arms)
         case Curves():
             return curves.spec(chart.data, page.arms)
-        case Levels():
-            return levels.spec(chart.data, page.arms)
+        case Plateaus():
+            return plateaus.spec(chart.data, page.arms)
 
 
 def _titled(spec: Json, title: str, *subtitles: str) -> Json:

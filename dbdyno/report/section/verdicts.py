@@ -264,7 +264,7 @@ def grouped(steps: Sequence[StepComparison]) -> dict[str, list[StepComparison]]:
 def mark(step: StepComparison, result: Cell) -> str:
     """† where a target was missed, ‡ where a block failed, ‖ where one of the two stood still.
 
-    § where statements found nothing.
+    where statements found nothing.
     """
     both = (step.cells[0], result)
     if any(cells.missed_target(cell) for cell in step.cells):

@@ -1,4 +1,4 @@
-"""Changes of a run's level: to the second, with what else changed then, and what chance brings."""
+"""Where a run left a plateau: to the second, what else changed then, and what chance brings."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy.typing as npt
 import pytest
 
 from dbdyno.analysis.step import assemble, evidence
-from dbdyno.analysis.step.level_changes import EDGE_S
+from dbdyno.analysis.step.rate_changes import EDGE_S
 from dbdyno.analysis.step.role_seconds import full_seconds
 from dbdyno.analysis.step.second_values import second_values
 from dbdyno.model import Json, StepComparison, StepRun
-from dbdyno.model.level_change import Event, LevelChange, Moved
-from dbdyno.report.section import level_changes as section
-from dbdyno.stats import level_change, rate_shape
+from dbdyno.model.rate_change import Event, Moved, RateChange
+from dbdyno.report.section import rate_changes as section
+from dbdyno.stats import plateau, rate_shape
 from result_planted import MONO_NS, SECOND_NS, Planted, plant
 from run_builder import concluded, plan_of, run
 from test_analysis import change, change_lines, step_folder
@@ -43,7 +43,7 @@ def noise(random: np.random.Generator, *, count: int, kept: float, deviation: fl
 
 @pytest.mark.parametrize(("jump", "kept"), [(0.1, 0.0), (0.1, 0.5), (0.2, 0.8), (-0.4, 0.5)])
 def test_a_change_is_one_and_lies_within_its_bounds(jump: float, kept: float) -> None:
-    """Also where it comes within a mean of ten seconds, which is then of neither level."""
+    """Also where it comes within a mean of ten seconds, which is then of neither plateau."""
     random = np.random.default_rng(SEED)
     found = []
     for at in range(60, 240, 3):
@@ -64,10 +64,10 @@ def test_a_flat_run_and_a_short_one_have_no_changes() -> None:
 def test_a_value_that_knows_nothing_of_the_change_is_seldom_told(kept: float) -> None:
     random = np.random.default_rng(SEED)
     errors = [
-        level_change.levels(np.exp(noise(random, count=60, kept=kept, deviation=0.3)), 30).errors
+        plateau.plateaus(np.exp(noise(random, count=60, kept=kept, deviation=0.3)), 30).errors
         for _ in range(400)
     ]
-    assert np.mean(np.array(errors) > level_change.SURE) <= 0.025
+    assert np.mean(np.array(errors) > plateau.SURE) <= 0.025
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.5])
@@ -77,7 +77,7 @@ def test_a_value_that_triples_is_told(kept: float) -> None:
     for _ in range(100):
         values = np.exp(noise(random, count=60, kept=kept, deviation=0.3))
         values[30:] *= 3
-        found.append(level_change.levels(values, 30).errors > level_change.SURE)
+        found.append(plateau.plateaus(values, 30).errors > plateau.SURE)
     assert np.mean(found) >= 0.9
 
 
@@ -121,7 +121,7 @@ def test_what_begins_in_the_same_second_is_told_and_nothing_else(tmp_path: Path)
         reading["disk"]["write_ms"] += round(since_s * 100)
 
     spans = {"checkpoints": ((10.0, 12.0), (71.3, 90.0)), "autovacuums": ((100.0, 101.0),)}
-    (found,) = halved(tmp_path, busier, **spans).level_changes
+    (found,) = halved(tmp_path, busier, **spans).rate_changes
     assert (found.first_s, found.at_s, found.last_s) == (CHANGED_S,) * 3
     assert (found.before, found.after) == (pytest.approx(5_000), pytest.approx(2_500))
     assert [event.what for event in found.events] == ["checkpoint began"]
@@ -141,7 +141,7 @@ def test_what_begins_some_seconds_off_is_not_told(tmp_path: Path, late_s: int) -
         reading["host"]["cpu_us"]["steal"] += round(max(at_s - CHANGED_S - late_s, 0.0) * 1e5)
 
     spans = {"checkpoints": ((CHANGED_S + late_s, 140.0),), "autovacuums": ()}
-    (found,) = halved(tmp_path, stolen, **spans).level_changes
+    (found,) = halved(tmp_path, stolen, **spans).rate_changes
     assert found.events == ()
     assert [one.name for one in found.moved] == ["cpu_per_op"]
 
@@ -152,7 +152,7 @@ def test_time_stolen_from_that_second_on_is_told(tmp_path: Path) -> None:
         reading["host"]["cpu_us"]["steal"] += taken_us
         reading["host"]["cpu_us"]["idle"] -= taken_us
 
-    (found,) = halved(tmp_path, stolen).level_changes
+    (found,) = halved(tmp_path, stolen).rate_changes
     (share,) = [one for one in found.moved if one.name == "steal"]
     assert (share.before, share.after) == (
         pytest.approx(0.0, abs=0.1),
@@ -165,7 +165,7 @@ def test_a_window_without_readings_has_changes_and_nothing_beside_them(tmp_path:
     change(folder.path / "job.json", lambda job: job["stop"].update(seconds=150))
     change_lines(folder.path / "events.jsonl", without("query", set(range(72, 151)), 0.5))
     change_lines(folder.path / "host.jsonl", lambda lines: lines[:1])
-    (found,) = assemble.step_run(folder).level_changes
+    (found,) = assemble.step_run(folder).rate_changes
     assert (found.at_s, found.moved) == (CHANGED_S, ())
 
 
@@ -184,7 +184,7 @@ def test_pages_are_not_known_before_the_first_sample_and_after_the_last(tmp_path
 # --- In the report -------------------------------------------------------------------------------
 
 EVENT = Event(kind="checkpoint", edge="began", label="checkpoint starting: time")
-SHARP = LevelChange(
+SHARP = RateChange(
     at_s=143.0,
     first_s=141.0,
     last_s=143.0,
@@ -199,12 +199,12 @@ SHARP = LevelChange(
         Moved(name="cpu_per_op", before=41.0, after=55.0),
     ),
 )
-GRADUAL = LevelChange(at_s=80.0, first_s=60.0, last_s=100.0, before=9_000.0, after=10_000.0)
+GRADUAL = RateChange(at_s=80.0, first_s=60.0, last_s=100.0, before=9_000.0, after=10_000.0)
 
 
-def step_of(**arms: list[tuple[LevelChange, ...]]) -> StepComparison:
+def step_of(**arms: list[tuple[RateChange, ...]]) -> StepComparison:
     runs = [
-        run(arm, block, 9_000.0, shape="unsteady" if its else "flat", level_changes=its)
+        run(arm, block, 9_000.0, shape="unsteady" if its else "flat", rate_changes=its)
         for arm, blocks in arms.items()
         for block, its in enumerate(blocks, start=1)
     ]
@@ -217,7 +217,7 @@ def test_the_report_names_each_change_and_counts_events_beside_what_chance_would
     step = step_of(pg17=[(), ()], pg18=[(SHARP, GRADUAL), ()])
     (found,) = section.findings(step)
     assert found.text == (
-        "pg18: the level changed 2 times, in 1 of 2 runs; a checkpoint began at 1 of them, where"
+        "pg18: the plateau changed 2 times, in 1 of 2 runs; a checkpoint began at 1 of them, where"
         " 0.04 would by chance."
     )
     sharp, gradual = (item.text.replace("\u00a0", " ") for item in found.items)
@@ -239,7 +239,7 @@ def test_flat_runs_have_no_section() -> None:
 
 def test_of_many_changes_the_largest_are_listed() -> None:
     many = tuple(
-        LevelChange(at_s=at, first_s=at, last_s=at, before=1_000.0, after=1_000.0 + at)
+        RateChange(at_s=at, first_s=at, last_s=at, before=1_000.0, after=1_000.0 + at)
         for at in range(100, 100 + 10 * (section.CHANGES_MAX + 2), 10)
     )
     (found,) = section.findings(step_of(pg17=[many]))

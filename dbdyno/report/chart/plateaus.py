@@ -1,4 +1,4 @@
-"""A figure over many results as a Vega-Lite specification: dots, levels, change points. Pure."""
+"""A figure over many results as a Vega-Lite specification: dots, plateaus, change points. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dbdyno.model import Json
 from dbdyno.report.chart.lines import PANEL_WIDTH, color, short
-from dbdyno.report.parts import Dot, LevelLine, Levels
+from dbdyno.report.parts import Dot, PlateauLine, Plateaus
 
 HEIGHT = 260
 ROOM_SHARE = 0.08  # of the reach of all figures, above and below
@@ -20,15 +20,15 @@ DAYS_FOR_DATES_MIN = 6
 """Results of fewer days are marked by their time, too."""
 
 
-def spec(chart: Levels, arms: Sequence[str]) -> Json:
-    """A dot for each result, the range of its blocks behind it, a line for each level."""
+def spec(chart: Plateaus, arms: Sequence[str]) -> Json:
+    """A dot for each result, the range of its blocks behind it, a line for each plateau."""
     shown = [arm for arm in arms if any(dot.arm == arm for dot in chart.dots)]
     several = len(shown) > 1
     legend = {"title": None, "values": shown, "symbolOpacity": 1, "columns": 3} if several else None
     x, y = _x(chart), _y(chart)
     own = color(arms) | {"legend": legend}
     return {
-        "data": {"values": [*_dots(chart), *_levels(chart), *_changes(chart)]},
+        "data": {"values": [*_dots(chart), *_plateaus(chart), *_changes(chart)]},
         "width": PANEL_WIDTH,
         "height": HEIGHT,
         "layer": [
@@ -37,7 +37,7 @@ def spec(chart: Levels, arms: Sequence[str]) -> Json:
                 "mark": {"type": "rule", "style": "base", "strokeDash": [3, 3]},
                 "encoding": {"x": x},
             },
-            *_level_marks(x, y, own),
+            *_plateau_marks(x, y, own),
             {
                 "transform": _only("dot"),
                 "mark": {"type": "rule", "opacity": 0.45, "clip": True},
@@ -58,18 +58,18 @@ def spec(chart: Levels, arms: Sequence[str]) -> Json:
 _LABEL = "format(datum.value, abs(datum.value) < 1000 ? '~g' : '~s')"  # 0.05, 800, 12.5k
 
 
-def _level_marks(x: Json, y: Json, own: Json) -> list[Json]:
+def _plateau_marks(x: Json, y: Json, own: Json) -> list[Json]:
     """The means: in their arm's colour, or in ink where they are of several arms."""
     line = {"type": "rule", "strokeWidth": 5, "strokeCap": "round", "clip": True}
     ends = {"x": x, "x2": {"field": "x2"}, "y": {**y, "field": "y"}}
     return [
         {
-            "transform": [*_only("level"), {"filter": "isValid(datum.arm)"}],
+            "transform": [*_only("plateau"), {"filter": "isValid(datum.arm)"}],
             "mark": line | {"opacity": 0.35},
             "encoding": ends | {"color": own},
         },
         {
-            "transform": [*_only("level"), {"filter": "!isValid(datum.arm)"}],
+            "transform": [*_only("plateau"), {"filter": "!isValid(datum.arm)"}],
             "mark": line | {"style": "base", "opacity": 0.35, "strokeWidth": 5},
             "encoding": ends,
         },
@@ -80,7 +80,7 @@ def _only(what: str) -> list[Json]:
     return [{"filter": f"datum.what == '{what}'"}]
 
 
-def _x(chart: Levels) -> Json:
+def _x(chart: Plateaus) -> Json:
     """Time, or places that are marked where a new name begins."""
     if not chart.marks:
         return {
@@ -111,12 +111,12 @@ def _embedded(names: dict[str, str]) -> str:
     return json.dumps(names)
 
 
-def _date_format(chart: Levels) -> str:
+def _date_format(chart: Plateaus) -> str:
     times = [dot.x for dot in chart.dots]
     return DATE if max(times) - min(times) >= DAYS_FOR_DATES_MIN * DAY_MS else TIME
 
 
-def _y(chart: Levels) -> Json:
+def _y(chart: Plateaus) -> Json:
     """A scale that holds all figures; not from zero, where a change of some percent is no line."""
     figures = [chart.scale * dot.y for dot in chart.dots]
     low, high = min(figures), max(figures)
@@ -130,11 +130,11 @@ def _y(chart: Levels) -> Json:
     }
 
 
-def _names(chart: Levels) -> list[str]:
+def _names(chart: Plateaus) -> list[str]:
     return list(dict.fromkeys(name for dot in chart.dots for name in dot.shown))
 
 
-def _dots(chart: Levels) -> list[Json]:
+def _dots(chart: Plateaus) -> list[Json]:
     return [_dot(dot, chart.scale) for dot in chart.dots]
 
 
@@ -143,14 +143,14 @@ def _dot(dot: Dot, scale: float) -> Json:
     return {"what": "dot", "arm": dot.arm, "x": dot.x, **figures, **dot.shown}
 
 
-def _levels(chart: Levels) -> list[Json]:
-    return [_level(level, chart.scale) for level in chart.levels]
+def _plateaus(chart: Plateaus) -> list[Json]:
+    return [_plateau(plateau, chart.scale) for plateau in chart.plateaus]
 
 
-def _level(one: LevelLine, scale: float) -> Json:
+def _plateau(one: PlateauLine, scale: float) -> Json:
     own = {} if one.arm is None else {"arm": one.arm}
-    return {"what": "level", **own, "x": one.x, "x2": one.x2, "y": short(scale * one.y)}
+    return {"what": "plateau", **own, "x": one.x, "x2": one.x2, "y": short(scale * one.y)}
 
 
-def _changes(chart: Levels) -> list[Json]:
+def _changes(chart: Plateaus) -> list[Json]:
     return [{"what": "change", "x": x} for x in chart.changes]

@@ -1,4 +1,4 @@
-"""Where a value's level changed, to the second, and whether another value's did there, too.
+"""Where a value left a plateau, to the second, and whether another value's did there, too.
 
 All values are means of seconds in their order. Neighbouring seconds are alike, so variances are
 long-run ones: those of a process in which each value keeps a share of the one before. The method
@@ -18,17 +18,17 @@ PLACE_QUANTILE = 7.35
 """95 % of the likelihood ratio of a change's place: (1 - exp(-x/2))^2 (Hansen, Econometrica 68,
 2000, table 1), in long-run variances (Bai, Review of Economics and Statistics 79, 1997)."""
 KEPT_MAX = 0.9
-"""Of the value before: more could not be told from a level that changes."""
+"""Of the value before: more could not be told from a plateau that changes."""
 SURE = 4.0
-"""Standard errors between two levels, from which on they count as two. A dozen values are asked at
-each change of the rate, and their noise is not normal."""
+"""Standard errors between two plateaus, from which on they count as two. A dozen values are asked
+at each change of the rate, and their noise is not normal."""
 
 Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a level changed: how many values lie before it, with the bounds of 95 %."""
+    """Where a plateau changed: how many values lie before it, with the bounds of 95 %."""
 
     at: int
     first: int
@@ -36,8 +36,8 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Levels:
-    """Two levels, and how far apart they are."""
+class Plateaus:
+    """Two plateaus, and how far apart they are."""
 
     before: float
     after: float
@@ -45,7 +45,7 @@ class Levels:
 
 
 def place(values: Sequence[float] | Numbers) -> Place:
-    """The place in which two levels explain the values best; of three values or more."""
+    """The place in which two plateaus explain the values best; of three values or more."""
     found = np.asarray(values, dtype=float)
     count = len(found)
     before = np.arange(1, count)
@@ -58,18 +58,18 @@ def place(values: Sequence[float] | Numbers) -> Place:
     return Place(at=at, first=int(sure[0]), last=int(sure[-1]))
 
 
-def levels(values: Sequence[float] | Numbers, at: int) -> Levels:
-    """The levels before and after the place `at`, which has values on both sides."""
+def plateaus(values: Sequence[float] | Numbers, at: int) -> Plateaus:
+    """The plateaus before and after the place `at`, which has values on both sides."""
     found = np.asarray(values, dtype=float)
     before, after = float(found[:at].mean()), float(found[at:].mean())
     noise = math.sqrt(_long_run_variance(found, at) * (1 / at + 1 / (len(found) - at)))
     gap = abs(after - before)
     errors = gap / noise if noise else math.inf
-    return Levels(before=before, after=after, errors=errors if gap else 0.0)
+    return Plateaus(before=before, after=after, errors=errors if gap else 0.0)
 
 
 def _long_run_variance(values: Numbers, at: int) -> float:
-    """The variance of a sum of values by their number, about the levels before and after `at`.
+    """The variance of a sum of values by their number, about the plateaus before and after `at`.
 
     The share that a value keeps of the one before is raised by what its estimate lacks in few
     values (Marriott & Pope, Biometrika 41, 1954).

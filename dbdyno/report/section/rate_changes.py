@@ -1,4 +1,4 @@
-"""Where runs changed their level, and what else changed in the same seconds; nothing is a cause."""
+"""Where runs left a plateau, and what else changed in the same seconds; nothing is a cause."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
-from dbdyno.model.level_change import Event, LevelChange, Moved
+from dbdyno.model.rate_change import Event, Moved, RateChange
 from dbdyno.report import number
 from dbdyno.report.parts import Finding, Section, Subject, Text
 from dbdyno.report.section.cost_by_owner import owner_name
@@ -39,15 +39,15 @@ _VALUES: dict[str, tuple[str, str]] = {
 
 
 def findings(step: StepComparison) -> Iterable[Finding]:
-    """A finding for each arm with a change of level, with its changes by block and second."""
+    """A finding for each arm with a change of plateau, with its changes by block and second."""
     for result in step.cells:
         runs = [run for run in result.runs if run.window.shape is not None]
-        changes = [change for run in runs for change in run.level_changes]
+        changes = [change for run in runs for change in run.rate_changes]
         if not changes:
             continue
-        changed = sum(bool(run.level_changes) for run in runs)
+        changed = sum(bool(run.rate_changes) for run in runs)
         times = "once" if len(changes) == 1 else f"{len(changes)} times"
-        text = f"{result.arm}: the level changed {times}, in {changed} of {_runs(len(runs))}"
+        text = f"{result.arm}: the plateau changed {times}, in {changed} of {_runs(len(runs))}"
         together = "; ".join([text, *_together(changes)])
         yield Finding(text=f"{together}.", items=tuple(_listed(result, step.headline)))
 
@@ -56,7 +56,7 @@ def _runs(count: int) -> str:
     return f"{count} run{'s' if count > 1 else ''}"
 
 
-def _together(changes: Sequence[LevelChange]) -> Iterable[str]:
+def _together(changes: Sequence[RateChange]) -> Iterable[str]:
     """`a checkpoint began at 4 of them, where 0.3 would by chance`, the most frequent first."""
     sharp = [change for change in changes if change.sharp]
     kinds: dict[str, Event] = {event.what: event for change in sharp for event in change.events}
@@ -78,7 +78,7 @@ def _event(event: Event) -> str:
 
 def _listed(result: Cell, headline: str | None) -> Iterable[Finding]:
     """The largest changes of an arm, by block and second."""
-    found = [(run.block, change) for run in result.runs for change in run.level_changes]
+    found = [(run.block, change) for run in result.runs for change in run.rate_changes]
     largest = sorted(found, key=lambda one: -_size(one[1]))[:CHANGES_MAX]
     for block, change in found:
         if (block, change) in largest:
@@ -88,22 +88,22 @@ def _listed(result: Cell, headline: str | None) -> Iterable[Finding]:
         yield Finding(text=f"{len(found) - CHANGES_MAX} smaller changes")
 
 
-def _size(change: LevelChange) -> float:
+def _size(change: RateChange) -> float:
     return abs(change.after - change.before) / max(change.before, change.after)
 
 
-def _change(change: LevelChange, headline: str | None) -> str:
+def _change(change: RateChange, headline: str | None) -> str:
     """`after 143 s: −20.4 %, 12,345 → 9,827 queries/s`."""
     first, last = round(change.first_s), round(change.last_s)
     at = f"after {round(change.at_s)} s" if change.sharp else f"between {first} and {last} s"
     if change.sharp and first != last:
         at += f" (between {first} and {last})"
     share = f"{number.change(change.after / change.before)}, " if change.before else ""
-    levels = f"{number.number(change.before)} → {number.number(change.after)}"
-    return f"{at}: {share}{levels} {kind_of(headline).rate}"
+    plateaus = f"{number.number(change.before)} → {number.number(change.after)}"
+    return f"{at}: {share}{plateaus} {kind_of(headline).rate}"
 
 
-def _others(change: LevelChange, headline: str | None) -> str:
+def _others(change: RateChange, headline: str | None) -> str:
     """What else changed then, in words."""
     if not change.sharp:
         return "too gradual to say what else changed then"
@@ -141,9 +141,9 @@ def _parts(subject: Subject) -> Iterable[Text]:
     if items:
         yield Text(
             name=f"{subject.anchor}-levels",
-            title="Where the rate changed its level",
+            title="Where the rate changed its plateau",
             items=(*items, Finding(text=CAUTION)),
-            entry="levels",
+            entry="plateaus",
         )
 
 

@@ -1,4 +1,4 @@
-"""Changes of a rate's level within a step, and what else changed in the same seconds."""
+"""Changes of a rate's plateau within a step, and what else changed in the same seconds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Moved:
-    """A value of each second whose own level changed in those seconds."""
+    """A value of each second whose own plateau changed in those seconds."""
 
     name: str  # dbdyno.analysis.step.second_values
     before: float  # the means of half a minute at most
@@ -34,13 +34,13 @@ class Moved:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LevelChange:
-    """A change of level of what the headline counts; times are of active time in the window."""
+class RateChange:
+    """A change of plateau of what the headline counts; times are of active time in the window."""
 
     at_s: float
     first_s: float  # it lies between these with 95 %
     last_s: float
-    before: float  # the levels, by second
+    before: float  # the plateaus, by second
     after: float
     events: tuple[Event, ...] = ()  # in their order
     # By `what` of an event: the share of the window in which the change would have met one.

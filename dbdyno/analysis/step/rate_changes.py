@@ -1,4 +1,4 @@
-"""Where a step's rate changed its level, and what else changed in the same seconds.
+"""Where a step's rate changed its plateau, and what else changed in the same seconds.
 
 What changes together need not have to do with each other: nothing here is a cause. How often an
 event would be met by chance is told with it.
@@ -16,17 +16,17 @@ from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.role_seconds import headline_rates
 from dbdyno.analysis.step.second_values import Numbers, SecondValues, second_values
 from dbdyno.model import Span
-from dbdyno.model.level_change import Event, LevelChange, Moved
-from dbdyno.stats import level_change, rate_shape
+from dbdyno.model.rate_change import Event, Moved, RateChange
+from dbdyno.stats import plateau, rate_shape
 
 EDGE_S = 1.0
 """How far from a change an event may lie: ticks, readings and logs have seconds of their own."""
 NEAR_MIN = 10
-"""Sampled seconds on each side of a change, with fewer of which a value has no level there."""
+"""Sampled seconds on each side of a change, with fewer of which a value has no plateau there."""
 
 
-def level_changes(evidence: Evidence, spans: Sequence[Span]) -> tuple[LevelChange, ...]:
-    """The changes of level of a long timed step, in their order; none of a flat one."""
+def rate_changes(evidence: Evidence, spans: Sequence[Span]) -> tuple[RateChange, ...]:
+    """The changes of plateau of a long timed step, in their order; none of a flat one."""
     seconds = headline_rates(evidence)
     ticks = [tick for tick, _ in seconds]
     rates = np.array([rate for _, rate in seconds])
@@ -38,7 +38,7 @@ def level_changes(evidence: Evidence, spans: Sequence[Span]) -> tuple[LevelChang
     found = []
     for change in changes:
         place = change.place
-        bare = LevelChange(
+        bare = RateChange(
             at_s=ends_s[place.at],
             first_s=ends_s[place.first],
             last_s=ends_s[place.last],
@@ -50,12 +50,12 @@ def level_changes(evidence: Evidence, spans: Sequence[Span]) -> tuple[LevelChang
 
 
 def _with_others(
-    bare: LevelChange,
-    place: level_change.Place,
+    bare: RateChange,
+    place: plateau.Place,
     values: Iterable[SecondValues],
     spans: Sequence[Span],
     ends_s: Sequence[float],
-) -> LevelChange:
+) -> RateChange:
     """The change with what else changed there; a gradual one as it is."""
     if not bare.sharp:
         return bare
@@ -64,8 +64,8 @@ def _with_others(
     return replace(_met(bare, spans, ends_s[0], ends_s[-1]), moved=tuple(one for _, one in surest))
 
 
-def _moved(one: SecondValues, place: level_change.Place) -> tuple[float, Moved] | None:
-    """A value whose level changed there too, and how surely; None of any other."""
+def _moved(one: SecondValues, place: plateau.Place) -> tuple[float, Moved] | None:
+    """A value whose plateau changed there too, and how surely; None of any other."""
     begin = max(place.at - rate_shape.NEAR_SECONDS, 0)
     near: Numbers = one.values[begin : place.at + rate_shape.NEAR_SECONDS]
     known = np.flatnonzero(np.isfinite(near))
@@ -73,18 +73,18 @@ def _moved(one: SecondValues, place: level_change.Place) -> tuple[float, Moved] 
     if min(cut, len(known) - cut) < NEAR_MIN:
         return None
     values = near[known]
-    levels = level_change.levels(values, cut)
-    least = max(one.least, one.share * max(abs(levels.before), abs(levels.after)))
-    if levels.errors < level_change.SURE or abs(levels.after - levels.before) < least:
+    plateaus = plateau.plateaus(values, cut)
+    least = max(one.least, one.share * max(abs(plateaus.before), abs(plateaus.after)))
+    if plateaus.errors < plateau.SURE or abs(plateaus.after - plateaus.before) < least:
         return None
-    its = level_change.place(values)
+    its = plateau.place(values)
     first, last = (begin + int(known[min(at, len(known) - 1)]) for at in (its.first, its.last))
     if first > place.last + EDGE_S or last < place.first - EDGE_S:
         return None
-    return levels.errors, Moved(name=one.name, before=levels.before, after=levels.after)
+    return plateaus.errors, Moved(name=one.name, before=plateaus.before, after=plateaus.after)
 
 
-def _met(bare: LevelChange, spans: Sequence[Span], begin_s: float, end_s: float) -> LevelChange:
+def _met(bare: RateChange, spans: Sequence[Span], begin_s: float, end_s: float) -> RateChange:
     """The change with the events within its bounds, and how often it would meet such by chance."""
     before_s = bare.at_s - bare.first_s + EDGE_S  # how far an event may lie before, or after
     after_s = bare.last_s - bare.at_s + EDGE_S

@@ -75,7 +75,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     character_set: Literal["latin1", "utf8mb4"] = "latin1"
     found_rows: bool = False  # whether an UPDATE counts the rows that it found
-    fake: Mapping[str, object] | UnsetType | None = UNSET  # what the plan plants
+    fake: Mapping[str, Any] | UnsetType | None = UNSET  # what the plan plants
     clients: Natural
     threads: Natural = always(0)  # 0: a share of the processors
     wait: str | None = None

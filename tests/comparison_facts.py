@@ -10,6 +10,7 @@ from dbdyno.model import Difference, Json
 from dbdyno.model.ceiling import Ceiling, CeilingLoad
 from dbdyno.model.events import Thread
 from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.server_facts import ServerFacts
 
 
 def host() -> HostFacts:
@@ -68,10 +69,10 @@ def generator() -> Ceiling:
     )
 
 
-def server(arm: str) -> Json:
+def server(arm: str) -> ServerFacts:
     """server.json of an arm such as `pg18`."""
     number = arm.removeprefix("pg")
-    return {
+    facts = {
         "engine": "postgres",
         "version": f"{number}.6",
         "version_text": f"PostgreSQL {number}.6 on x86_64-pc-linux-gnu, compiled by gcc 12.2.0",
@@ -87,6 +88,7 @@ def server(arm: str) -> Json:
         },
         "data_checksums": "on",
     }
+    return msgspec.convert(facts, ServerFacts)
 
 
 def plan(arms: Sequence[str], blocks: int) -> Json:

@@ -19,6 +19,7 @@ import msgspec
 from dbdyno import store
 from dbdyno.model import Arm, Block, Headline, Json, Plan, Schedule, Sla, Step, WorkloadUse
 from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.run.check import plan_record
 from result_counters import database, host
 from result_events import events, log_events
@@ -95,7 +96,7 @@ def _write_block(results: store.Results, block: Block, example: _Example) -> Non
     store.write_json(path, store.read_json(path) | fixed)
     for arm in block.order:
         run = results.run_folder(block.number, arm)
-        store.write_json(run / "server.json", {**server(arm), **example.servers.get(arm, {})})
+        store.write_json(run / "server.json", server(arm, **example.servers.get(arm, {})))
         lost = False
         for name in example.steps:
             step = make_step(name, example.planted(arm, name, block.number))
@@ -293,8 +294,8 @@ HOST = msgspec.convert(
 )
 
 
-def server(arm: str) -> Json:
-    """A server.json: `pg18` is an 18.0 with io_method, everything else a 17.6."""
+def server(arm: str, **changes: object) -> ServerFacts:
+    """A server.json with changes: `pg18` is an 18.0 with io_method, everything else a 17.6."""
     newer = arm == "pg18"
     version = "18.0" if newer else "17.6"
     settings = {
@@ -306,7 +307,7 @@ def server(arm: str) -> Json:
         **({"io_method": "sync"} if newer else {}),
     }
     preset = {"shared_buffers": "1GB", **({"io_method": "sync"} if newer else {})}
-    return {
+    facts = {
         "engine": "postgres",
         "version": version,
         "version_text": f"PostgreSQL {version} on x86_64-pc-linux-gnu, compiled by gcc 12.2.0",
@@ -325,3 +326,4 @@ def server(arm: str) -> Json:
         "start_s": 0.2,
         "user": "postgres",
     }
+    return msgspec.convert(facts | changes, ServerFacts)

@@ -27,6 +27,7 @@ from dbdyno.host import process, program
 from dbdyno.model import Arm
 from dbdyno.model.error import PlanError
 from dbdyno.model.job.endpoint import Endpoint
+from dbdyno.model.server_facts import AccessFacts
 from dbdyno.run.check.reached import one_statement
 from dbdyno.run.driver.loadgen import addressed
 from mysql_place import ENGINES, an_arm
@@ -218,12 +219,12 @@ def test_a_certificate_of_another_run_is_not_trusted(encrypted: Reached, tmp_pat
 def test_facts_say_how_the_load_comes_and_have_no_secret(encrypted: Reached):
     facts = encrypted.server.facts()
     client, _ = encrypted.networks.clients.values()
-    assert facts["transport"] == "tcp"
-    assert facts["encryption"].startswith("TLS")
-    assert facts["access"] == {"address": encrypted.networks.server, "clients": [client]}
-    assert facts["departures"] == []
+    assert facts.transport == "tcp"
+    assert str(facts.encryption).startswith("TLS")
+    assert facts.access == AccessFacts(encrypted.networks.server, (client,))
+    assert facts.departures == ()
     secrets = encrypted.server.entrance.secrets()
-    assert secrets.password not in json.dumps(facts)
+    assert secrets.password not in str(facts)
 
 
 def test_the_password_is_in_no_file_and_in_nothing_that_a_process_shows(encrypted: Reached):
@@ -271,7 +272,7 @@ def test_a_copy_of_the_data_lets_in_whom_the_next_run_names(encrypted: Reached):
         assert there.load(1) is None
         assert there.of_family(BAD_PASSWORD) in str(there.load(1, password=first.password))
         assert there.of_family(REFUSED) in str(there.load(0))
-        assert second.facts()["encryption"].startswith("not encrypted")
+        assert str(second.facts().encryption).startswith("not encrypted")
         second.stop(crash=True)
         if arm.engine != "postgres":  # whose rules are no part of its data
             alone.prepare_from(copy, shared_blocks=False)

@@ -220,7 +220,7 @@ def test_every_file_of_the_result_folder_is_there(tmp_path: Path) -> None:
     folder = runner.run(planted(blocks=1), tmp_path, wait=True).folder
     assert not (folder / "generator.jsonl").exists(), "a fake's clock says nothing of the host"
     run = Results.open(folder).blocks()[0].runs()[0]
-    assert run.server()["engine"] == "fake"
+    assert run.server().engine == "fake"
     step = run.steps()[0]
     assert {path.name for path in step.path.iterdir()} == {
         *("step.json", "job.json", "events.jsonl", "host.jsonl", "done.json")

@@ -96,7 +96,8 @@ def test_the_record_says_what_a_build_was_made_of(cache: Path, tarball: Path):
     assert set(record["seconds"]) == {"unpack", "configure", "compile", "install"}
     assert record["compiler"]
     assert Path(record["log"]).read_text().count("make install") == 2
-    assert built.told(prefix)["flags"] == "-O2"  # type: ignore[index]
+    facts = built.facts_of(prefix)
+    assert facts is not None and facts.flags == "-O2"
 
 
 def test_the_same_again_is_there_at_once(cache: Path, tarball: Path):

@@ -38,7 +38,7 @@ def test_a_real_postgres_is_built_and_runs_with_the_flags_of_its_recipe(place: P
         for extension in ("pg_prewarm", "pgstattuple", "pg_buffercache"):
             assert isinstance(server, PostgresServer) and server.has_extension(extension)
             server.execute(f"CREATE EXTENSION {extension}")
-        build = server.facts()["build"]
-        assert (build["name"], build["recipe"]) == ("pg_o2nofp", "o2nofp")
-        assert "lz4" in build["features"]
+        build = server.facts().build
+        assert build and (build.name, build.recipe) == ("pg_o2nofp", "o2nofp")
+        assert "lz4" in (build.features or ())
         server.execute("CREATE TABLE t (a text COMPRESSION lz4)")

@@ -136,7 +136,7 @@ def test_wal_since_the_checkpoint_is_what_was_written_since(server: LabServer) -
 def test_tables_that_are_due_are_those_to_which_autovacuum_comes(server: LabServer) -> None:
     """601 dead rows bring a vacuum, 599 do not; from 13 on 11,001 inserted ones do."""
     inserts = "autovacuum_vacuum_insert_threshold = 1000"
-    newer = server.facts()["version_num"] >= 130000
+    newer = server.facts().version_num >= 130000
     fill(server, "beyond", OPTIONS)
     fill(server, "within", OPTIONS)
     fill(server, "grown", f"WITH ({inserts})" if newer else "")
@@ -224,7 +224,7 @@ def test_an_autovacuum_that_runs_is_seen_with_its_start(server: LabServer) -> No
 
 
 def test_partitions_stand_for_their_table(server: LabServer) -> None:
-    if server.facts()["version_num"] < 110000:
+    if server.facts().version_num < 110000:
         pytest.skip("partitions by range with keys came with 11")
     server.execute(
         "CREATE TABLE parts (id bigint PRIMARY KEY, k int) PARTITION BY RANGE (id)",

@@ -121,5 +121,5 @@ def test_a_new_engine_is_made_run_and_judged(lookalike: Traits, tmp_path: Path) 
         subprocess.run(["rm", "-rf", str(data)], check=True)
     assert outcome.failed == 0
     comparison = compare.load(outcome.folder)
-    assert comparison.servers["a"]["engine"] == "lookalike"
+    assert comparison.servers["a"].engine == "lookalike"
     assert [step.step for step in comparison.steps] == ["l.i0"]

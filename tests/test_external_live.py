@@ -130,7 +130,7 @@ def test_how_connections_are_encrypted_is_a_fact_of_the_server(foreign: Foreign)
         ("?sslmode=disable", "not encrypted, as the DSN says"),
     ):
         (arm,) = foreign.plan(query=query).arms
-        assert elsewhere(arm).facts()["encryption"].startswith(words), query
+        assert str(elsewhere(arm).facts().encryption).startswith(words), query
     foreign.server.execute("ALTER SYSTEM SET ssl = off", "SELECT pg_reload_conf()")
     try:
         (arm,) = foreign.plan().arms

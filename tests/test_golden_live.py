@@ -90,8 +90,8 @@ def test_every_run_from_a_copy_finds_the_rows_that_were_kept(
         assert (kept.wal_dir is not None) is wal
         for _ in range(2):
             assert again(server, kept) == kept_rows
-            assert server.facts()["data_checksums"] == "on"
-            assert server.facts()["copy_s"] > 0
+            assert server.facts().data_checksums == "on"
+            assert server.facts().copy_s > 0
             server.execute("DELETE FROM t WHERE a % 2 = 0", "INSERT INTO t VALUES (-1, 0, '')")
             assert server.execute(LOOK) != kept_rows
             server.stop(crash=True)

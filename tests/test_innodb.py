@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from dbdyno import store
 from dbdyno.analysis.compare import differences, validity
@@ -16,6 +17,7 @@ from dbdyno.analysis.step.innodb import binlog_bytes
 from dbdyno.analysis.step.state import state
 from dbdyno.model import Cell, Json, StepRun, engine
 from dbdyno.model.metric import METRICS
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.store import Results
 from result_builder import build
 from result_planted import plant
@@ -255,16 +257,16 @@ def test_sizes_are_set_beside_those_of_the_same_servers_only(tmp_path: Path) -> 
     assert notices([cell(one), cell(changed(other, servers="PostgreSQL"))]) == said[1:]
 
 
-def a_server(engine: str, **settings: str) -> Json:
-    """A server.json, as far as differences read it."""
-    return {
-        "engine": engine,
-        "version": "1",
-        "version_text": engine,
-        "compiler": engine,
-        "settings": settings,
-        "nondefault": {},
-    }
+def a_server(engine: str, **settings: str) -> ServerFacts:
+    """The facts of a server, as far as differences read them."""
+    return ServerFacts(
+        engine=engine,
+        version="1",
+        version_text=engine,
+        compiler=engine,
+        settings=settings,
+        nondefault={},
+    )
 
 
 def test_settings_are_compared_among_the_arms_of_one_engine() -> None:
@@ -273,9 +275,10 @@ def test_settings_are_compared_among_the_arms_of_one_engine() -> None:
         "my": a_server(
             "mysql", max_connections="151", innodb_flush_method="fsync", server_uuid="1"
         ),
-        "my2": a_server("mysql", max_connections="151", innodb_flush_method="O_DIRECT"),
+        "my2": a_server(
+            "mysql", max_connections="151", innodb_flush_method="O_DIRECT", server_uuid="2"
+        ),
     }
-    servers["my2"]["settings"]["server_uuid"] = "2"
     arms = [{"name": name, "settings": {}} for name in servers]
     found = differences.differences(list(servers), servers, {"arms": arms})
     settings = [one for one in found if one.what.startswith("setting")]
@@ -292,17 +295,18 @@ def test_an_option_that_switches_a_setting_off_names_it() -> None:
 
 def test_what_comes_with_another_engine_is_named_by_it() -> None:
     servers = {
-        name: a_server(engine) | {"block_size": size}
+        name: structs.replace(a_server(engine), block_size=size)
         for name, engine, size in (("pg", "postgres", 8192), ("my", "mysql", 16384))
     }
     found = differences.differences(["pg", "my"], servers, {"arms": []})
     assert {one.what for one in found if one.planned} == {"engine", "compiler", "block size"}
     assert len(found) == 3
-    servers["my4"] = a_server("mysql") | {"block_size": 4096}
+    servers["my4"] = structs.replace(a_server("mysql"), block_size=4096)
     found = differences.differences(["pg", "my", "my4"], servers, {"arms": []})
     assert [one.what for one in found if not one.planned] == ["block size"]
 
 
 def test_compilers_of_two_engines_are_not_set_against_each_other() -> None:
-    servers = {"pg": [a_server("postgres")], "my": [a_server("mysql") | {"version": "2"}]}
+    newer = structs.replace(a_server("mysql"), version="2")
+    servers = {"pg": [a_server("postgres")], "my": [newer]}
     assert validity.warnings(list(servers), [], servers, {}) == ()

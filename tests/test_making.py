@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from dbdyno import plan
 from dbdyno.analysis.compare import differences
@@ -21,6 +22,7 @@ from dbdyno.engine.settings import Demand, Settled
 from dbdyno.host import locales
 from dbdyno.model import Arm, Initdb, Json
 from dbdyno.model.error import HostError, PlanError
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.size import Capacity
 from dbdyno.plan import attribute as attributes
 from dbdyno.plan.attribute import Sides
@@ -243,21 +245,25 @@ def test_neither_key_changes_in_a_plan_that_goes_on() -> None:
     assert continuation.refused(tagged, kept(other), 1) == refusal
 
 
-def of_servers(**changes: object) -> dict[str, Json]:
-    made: Json = {"initdb": {"locale": "C", "data_checksums": True}, "transport": "socket"}
-    other = {"settings": {"lc_time": EN_US, "work_mem": "4MB"}, "nondefault": {}}
-    plain = made | {"settings": {"lc_time": "C", "work_mem": "4MB"}, "nondefault": {}}
-    return {"a": plain, "b": made | other | changes}
+def of_servers(**changes: object) -> dict[str, ServerFacts]:
+    plain = ServerFacts(
+        initdb=Initdb(),
+        transport="socket",
+        settings={"lc_time": "C", "work_mem": "4MB"},
+        nondefault={},
+    )
+    other = structs.replace(plain, settings={"lc_time": EN_US, "work_mem": "4MB"})
+    return {"a": plain, "b": structs.replace(other, **changes)}
 
 
 def test_a_planned_way_is_a_planned_difference() -> None:
-    servers = of_servers(initdb={"locale": EN_US, "data_checksums": True}, transport="tcp")
+    servers = of_servers(initdb=Initdb(locale=EN_US), transport="tcp")
     named = {"name": "b", "initdb": {"locale": EN_US}, "transport": "tcp"}
     found = differences.differences("ab", servers, {"arms": [{"name": "a"}, named]})
     assert all(one.planned for one in found)
     told: Mapping[str, Mapping[str, str]] = {one.what: one.values for one in found}
     assert told["transport"] == {"a": "socket", "b": "tcp"}
-    assert told["initdb"]["b"] == f"data_checksums=True, locale={EN_US}"
+    assert told["initdb"]["b"] == f"data_checksums=True, locale={EN_US}, wal_segment_mb=16"
     # Nothing of it where nobody asked.
     (only,) = differences.differences("ab", of_servers(), {"arms": [{"name": "a"}, {"name": "b"}]})
     assert (only.what, only.planned) == ("setting lc_time (default)", False)

@@ -137,4 +137,4 @@ def test_a_mysql_is_reached_over_tcp(mysql_engine: str) -> None:
             asked = connection.execute(made.load_address, ["SELECT USER()"], 30)
             assert asked == [("dyno@127.0.0.1",)]
             assert made.execute("SELECT USER()", database="mysql") == [("dyno@localhost",)]
-            assert made.facts()["transport"] == "tcp"
+            assert made.facts().transport == "tcp"

@@ -101,7 +101,7 @@ def test_a_snapshot_is_json_and_has_every_documented_part(server: LabServer) -> 
         *("records", "full_page_images", "bytes", "buffers_full"),
     }
     assert {"timed", "requested", "write_ms", "sync_ms", "buffers"} <= found["checkpoints"].keys()
-    version = server.facts()["version_num"]
+    version = server.facts().version_num
     assert found["version_num"] == version
     assert (found["io"] is None) == (version < 160000)
     assert (found["wal"]["records"] is None) == (version < 140000)

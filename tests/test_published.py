@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from msgspec import structs
 
 import comparison_builder
 import published
@@ -426,7 +427,7 @@ def test_what_is_wrong_is_said_in_one_line(
 
 def test_versions_that_nobody_published_are_refused(tmp_path: Path) -> None:
     made = made_up()
-    servers = {**made.servers, "pg18": {**made.servers["pg18"], "version": "11.22"}}
+    servers = {**made.servers, "pg18": structs.replace(made.servers["pg18"], version="11.22")}
     with pytest.raises(ResultError, match=r"no study .* 11\.22"):
         published_pairs.by_version(dataclasses.replace(made, servers=servers), None, STUDIES)
 

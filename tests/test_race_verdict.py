@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from msgspec import structs
 
 from comparison_builder import comparison
 from dbdyno.model import Comparison
@@ -45,7 +46,9 @@ def test_open_steps_have_figures_and_no_word() -> None:
 def test_one_line_says_which_builds_are_for_size() -> None:
     of = comparison()
     assert five(of)[3] == "builds: none says that it is compiled for size (-Os)"
-    small = replace(of, servers={**of.servers, "pg18": {**of.servers["pg18"], "flags": "-Os"}})
+    small = replace(
+        of, servers={**of.servers, "pg18": structs.replace(of.servers["pg18"], flags="-Os")}
+    )
     assert "pg18: -Os, for size not speed" in five(small)[3]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 import report_parts
 import run_builder
@@ -309,7 +310,7 @@ def test_the_introduction_tells_hardware_builds_and_differences_in_sentences(sho
 
 
 def test_a_server_compiled_for_size_is_told_as_such(three: Comparison) -> None:
-    servers = {**three.servers, "pg18": {**three.servers["pg18"], "flags": "-Os -DX"}}
+    servers = {**three.servers, "pg18": structs.replace(three.servers["pg18"], flags="-Os -DX")}
     _, builds, *_ = report_parts.texts(page.make(replace(three, servers=servers)), "introduction")
     assert "12.2.0 with -Os -DX (for size, not for speed), with the configuration" in builds
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec import structs
+
 import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Comparison
@@ -19,7 +21,9 @@ def elsewhere(**unread: str) -> Comparison:
     (cell, *others), rest = made.steps[0].cells, made.steps[1:]
     runs = tuple(replace(one, server=replace(one.server, unread=unread)) for one in cell.runs)
     first = replace(made.steps[0], cells=(replace(cell, runs=runs), *others))
-    servers = dict(made.servers) | {"pg17": {**made.servers["pg17"], "external": "db:5432"}}
+    servers = dict(made.servers) | {
+        "pg17": structs.replace(made.servers["pg17"], external="db:5432")
+    }
     return replace(made, steps=(first, *rest), servers=servers)
 
 

@@ -167,7 +167,7 @@ def test_a_fake_takes_everything_and_says_what_is_planted():
         "lost_at_s": None,
         "cursor": {},
     }
-    assert server.facts()["engine"] == "fake"
+    assert server.facts().engine == "fake"
     server.stop()
 
 

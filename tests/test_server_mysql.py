@@ -95,15 +95,15 @@ def test_a_statement_has_a_time_limit_and_does_not_go_on_after_it(mysql_server: 
 
 def test_facts_tell_version_every_variable_and_which_were_set(mysql_server: LabServer):
     facts = mysql_server.facts()
-    assert facts["engine"] == mysql_server.engine
-    assert facts["version_text"].startswith(facts["version"])
-    assert facts["settings"]["innodb_buffer_pool_size"] == str(64 << 20)
-    assert facts["nondefault"]["innodb_buffer_pool_size"] == str(64 << 20)
-    assert "sort_buffer_size" not in facts["nondefault"]
-    assert facts["departures"] == []
-    assert facts["block_size"] == 16384
+    assert facts.engine == mysql_server.engine
+    assert facts.version_text.startswith(facts.version)
+    assert facts.settings["innodb_buffer_pool_size"] == str(64 << 20)
+    assert facts.nondefault["innodb_buffer_pool_size"] == str(64 << 20)
+    assert "sort_buffer_size" not in facts.nondefault
+    assert facts.departures == ()
+    assert facts.block_size == 16384
     owner = Path(f"/proc/{mysql_server.postmaster_pid}").stat().st_uid
-    assert owner != 0 and facts["user"] != "root"
+    assert owner != 0 and facts.user != "root"
 
 
 def test_threads_are_told_apart_and_a_connection_is_none_of_the_background(mysql_server: LabServer):
@@ -200,7 +200,7 @@ def test_a_value_that_the_server_takes_otherwise_is_said_and_logs_lie_where_the_
     place = dataclasses.replace(where, wal_root=where.data_root.parent / "wal")
     settings = {"innodb_io_capacity": "10", "sync_binlog": "0", "log_bin": "on"}
     with started(an_arm(mysql_engine, settings=settings), place) as server:
-        (sentence,) = server.facts()["departures"]
+        (sentence,) = server.facts().departures
         assert sentence == "innodb_io_capacity is 100, not 10: the server changed it"
         assert server.execute("SELECT @@log_bin") == [(1,)]
         names = {path.name for path in server.wal_dir.iterdir()}
@@ -226,7 +226,7 @@ def goes_on_from_a_golden_copy(server: LabServer, place: Place) -> None:
     assert server.execute("SELECT COUNT(*), SUM(b) FROM t") == [(500, 1494)]
     logs = server.execute("SHOW BINARY LOGS")
     assert logs[0][0] == "binlog.000001" and len(logs) > 1
-    assert server.facts()["copy_s"] > 0
+    assert server.facts().copy_s > 0
     warmed = server.client.warm_up("scan", server.execute)
     assert (warmed.relations, warmed.left_out) == (2, [])
     reads = "SELECT COUNT(*) FROM information_schema.INNODB_BUFFER_PAGE WHERE INDEX_NAME = 'by_b'"

@@ -84,8 +84,8 @@ def test_it_runs_as_an_unprivileged_account_with_checksums_on(shared: LabServer)
     facts = shared.facts()
     owner = Path(f"/proc/{shared.postmaster_pid}").stat().st_uid
     assert owner != 0
-    assert facts["user"] != "root"
-    assert facts["data_checksums"] == "on"
+    assert facts.user != "root"
+    assert facts.data_checksums == "on"
     assert shared.execute("SHOW data_checksums") == [("on",)]
 
 
@@ -93,19 +93,17 @@ def test_facts_tell_version_compiler_and_every_setting_with_its_unit(
     shared: LabServer, base_dir: Path
 ):
     facts = shared.facts()
-    assert facts["engine"] == "postgres"
-    assert facts["version"].startswith(base_dir.name.split(".")[0])
-    assert "gcc" in facts["compiler"] or "clang" in facts["compiler"]
-    assert facts["settings"]["shared_buffers"] == "184MB"
-    assert facts["nondefault"]["synchronous_commit"] == "off"
-    assert "work_mem" not in facts["nondefault"]
-    assert facts["settings"]["statement_timeout"] == "0", (
-        "our own session's is no fact of the server"
-    )
-    assert facts["preset"]["shared_buffers"] == "184MB"
-    assert any("shared_buffers" in sentence for sentence in facts["departures"])
-    assert 0 < facts["initdb_s"] < 60
-    assert 0 < facts["start_s"] < 60
+    assert facts.engine == "postgres"
+    assert facts.version.startswith(base_dir.name.split(".")[0])
+    assert "gcc" in facts.compiler or "clang" in facts.compiler
+    assert facts.settings["shared_buffers"] == "184MB"
+    assert facts.nondefault["synchronous_commit"] == "off"
+    assert "work_mem" not in facts.nondefault
+    assert facts.settings["statement_timeout"] == "0", "our own session's is no fact of the server"
+    assert facts.preset["shared_buffers"] == "184MB"
+    assert any("shared_buffers" in sentence for sentence in facts.departures)
+    assert 0 < facts.initdb_s < 60
+    assert 0 < facts.start_s < 60
 
 
 def test_processes_are_told_apart_by_what_they_are_for(shared: LabServer):

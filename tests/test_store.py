@@ -366,7 +366,8 @@ def test_a_whole_example_is_read_back(tmp_path: Path) -> None:
     assert (step.after() or {})["sizes"]
     assert step.done().window_ns > 0
     assert step.failed() is None
-    assert (block.runs()[0].server() or {})["version"] == "17.6"
+    server = block.runs()[0].server()
+    assert server is not None and server.version == "17.6"
 
 
 def test_an_arm_is_read_with_what_its_plan_says(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from dbdyno import store
 from dbdyno.analysis import compare
@@ -20,7 +21,7 @@ def found(changes: Json, plan_changes: Json | None = None) -> dict[str, Differen
     """Differences between a 17 and an 18, where pg18's server.json has `changes`."""
     plan = plan_json(make_plan("example", ARMS, 3))
     plan["arms"][1].update(plan_changes or {})
-    servers = {"pg17": server("pg17"), "pg18": {**server("pg18"), **changes}}
+    servers = {"pg17": server("pg17"), "pg18": server("pg18", **changes)}
     return {its.what: its for its in differences.differences(ARMS, servers, plan)}
 
 
@@ -28,16 +29,16 @@ def same_build(changes: Json, plan_changes: Json | None = None) -> dict[str, Dif
     """Differences between two arms of one build, where the second's server.json has `changes`."""
     plan = plan_json(make_plan("example", ARMS, 3))
     plan["arms"][1] = {**plan["arms"][0], "name": "pg18", **(plan_changes or {})}
-    servers = {"pg17": server("pg17"), "pg18": {**server("pg17"), **changes}}
+    servers = {"pg17": server("pg17"), "pg18": server("pg17", **changes)}
     return {its.what: its for its in differences.differences(ARMS, servers, plan)}
 
 
 def with_setting(name: str, value: str) -> Json:
     """pg17's settings with one changed, and said to be no default."""
-    its = server("pg17")
+    facts = server("pg17")
     return {
-        "settings": {**its["settings"], name: value},
-        "nondefault": {**its["nondefault"], name: value},
+        "settings": {**(facts.settings or {}), name: value},
+        "nondefault": {**(facts.nondefault or {}), name: value},
     }
 
 
@@ -55,7 +56,7 @@ def test_two_versions_differ_in_what_the_plan_names() -> None:
 
 
 def test_what_must_differ_is_no_difference() -> None:
-    assert same_build({"settings": {**server("pg17")["settings"], "port": "6000"}}) == {}
+    assert same_build({"settings": {**(server("pg17").settings or {}), "port": "6000"}}) == {}
 
 
 def a_build(name: str, flags: str) -> Json:
@@ -67,15 +68,14 @@ def test_two_builds_of_one_version_differ_in_what_the_plan_names() -> None:
     plan = plan_json(make_plan("example", ARMS, 3))
     one, two = plan["arms"]
     one["build_name"], two["build_name"] = "pg17_o2", "pg17_o3"
-    text = server("pg17")["version_text"]
     servers = {
-        "pg17": {**server("pg17"), "build": a_build("pg17_o2", "-O2")},
-        "pg18": {
-            **server("pg17"),
-            "build": a_build("pg17_o3", "-O3"),
-            "compiler": "clang 14",
-            "version_text": text.replace("gcc", "clang"),
-        },
+        "pg17": server("pg17", build=a_build("pg17_o2", "-O2")),
+        "pg18": server(
+            "pg17",
+            build=a_build("pg17_o3", "-O3"),
+            compiler="clang 14",
+            version_text="PostgreSQL 17.6, compiled by clang",
+        ),
     }
     its = {one.what: one for one in differences.differences(ARMS, servers, plan)}
     assert its["flags"].values == {"pg17": "-O2", "pg18": "-O3"}
@@ -84,7 +84,7 @@ def test_two_builds_of_one_version_differ_in_what_the_plan_names() -> None:
     assert its["compiler"].planned
     assert its["flags"].planned
     # With another version, flags are one more explanation, which the plan does not name.
-    servers["pg18"]["version"] = "18.0"
+    servers["pg18"] = structs.replace(servers["pg18"], version="18.0")
     its = {one.what: one for one in differences.differences(ARMS, servers, plan)}
     assert not its["flags"].planned
     assert not its["compiler"].planned
@@ -134,7 +134,7 @@ def test_how_connections_are_encrypted_stands_among_the_facts_of_an_arm(tmp_path
 
     def shown(**changes: str) -> tuple[str, ...] | None:
         here, there = comparison.arms
-        servers = {here: server(here), there: {**server(there), **changes}}
+        servers = {here: server(here), there: server(there, **changes)}
         rows = measured_on.servers(replace(comparison, servers=servers)).rows
         texts = [tuple(cell.text for cell in row.cells) for row in rows]
         return next((row for row in texts if row[0] == "connections"), None)
@@ -158,7 +158,7 @@ def test_two_builds_of_one_version_in_folders_of_their_own_are_planned() -> None
 
 def test_what_the_plan_does_not_name_comes_first() -> None:
     plan = plan_json(make_plan("example", ARMS, 3))
-    servers = {"pg17": server("pg17"), "pg18": {**server("pg18"), "compiler": "clang 17"}}
+    servers = {"pg17": server("pg17"), "pg18": server("pg18", compiler="clang 17")}
     assert not differences.differences(ARMS, servers, plan)[0].planned
 
 

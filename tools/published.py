@@ -29,6 +29,7 @@ from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.error import DynoError, ResultError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.metric.primary import cpu_of
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.report import cells, number
 from published_data import SIGNS, Key, Said, Study, Table, read
 from published_pairs import (
@@ -114,12 +115,12 @@ PRODUCTS = {"postgres": "PostgreSQL", "mysql": "MySQL", "mariadb": "MariaDB"}
 
 
 def _build(comparison: Comparison, arm: str) -> str:
-    server = comparison.servers.get(arm, {})
+    server = comparison.servers.get(arm, ServerFacts())
     planned: Json = next(one for one in comparison.plan["arms"] if one["name"] == arm)
     details = [f"`{arm}`"]
     details += [f"configuration {planned['config']}"] if planned.get("config") else []
     details += [f"sized for {planned['memory']}"] if planned.get("memory") else []
-    details += [str(server["compiler"])] if server.get("compiler") else []
+    details += [server.compiler] if server.compiler else []
     engine = str(planned.get("engine", "postgres"))
     version = version_of(comparison, arm) or "of unknown version"
     return f"{PRODUCTS.get(engine, engine)} {version} ({', '.join(details)})"

@@ -88,8 +88,8 @@ class Pair:
 
 def version_of(comparison: Comparison, arm: str) -> str | None:
     """The version that an arm ran, as its server told it; None where nothing is known."""
-    version = comparison.servers.get(arm, {}).get("version")
-    return str(version) if version else None
+    server = comparison.servers.get(arm)
+    return server.version if server else None
 
 
 def engine_of(comparison: Comparison, arm: str) -> str:

@@ -16,9 +16,12 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
+import msgspec
+
 from dbdyno.host import place
 from dbdyno.model import Json
 from dbdyno.model.error import ServerError
+from dbdyno.model.server_facts import BuildFacts
 
 FOLDER = "builds"
 LOGS = "build-logs"
@@ -27,8 +30,6 @@ FORMAT = 1
 KEY_DIGITS = 16
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 """What can be a folder's name everywhere, as names of arms are."""
-TOLD = ("name", "key", "recipe", "flags", "options", "configure", "features", "source", "compiler")
-"""What a result's server.json says of a build."""
 
 
 def root(cache: Path | None = None) -> Path:
@@ -75,10 +76,9 @@ def record(base_dir: Path) -> Json | None:
     return found
 
 
-def told(base_dir: Path) -> Json | None:
+def facts_of(base_dir: Path) -> BuildFacts | None:
     """What a result says of the build in a folder; None where dyno did not build it."""
-    found = record(base_dir)
-    return None if found is None else {key: found.get(key) for key in TOLD}
+    return msgspec.convert(record(base_dir), BuildFacts | None)
 
 
 def names(cache: Path | None = None) -> list[str]:

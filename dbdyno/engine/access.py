@@ -18,10 +18,13 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
+from msgspec import structs
+
 from dbdyno.host.account import Account, created
 from dbdyno.host.place import Access
-from dbdyno.model import Address, Arm, Json, Password
+from dbdyno.model import Address, Arm, Password
 from dbdyno.model.error import PlanError
+from dbdyno.model.server_facts import AccessFacts, ServerFacts
 
 __all__ = ["PASSWORD", "Access", "Certificate", "Entrance", "made_certificate", "make"]
 
@@ -145,16 +148,17 @@ class Entrance:
         certificate = self.certificate.text if self.certificate else None
         return Secrets(self.access.password, certificate)
 
-    def facts(self) -> Json:
-        """The part of server.json about load from other hosts; empty where it is from this one."""
+    def with_access(self, facts: ServerFacts) -> ServerFacts:
+        """The facts of its server with where and how load from other hosts reaches it, if any."""
         access = self.access
         if self.passfile is not None:
-            return {}
-        return {
-            "transport": "tcp",
-            "encryption": BY_TLS if access.tls else "not encrypted: a network of the plan's hosts",
-            "access": {"address": access.address, "clients": list(access.clients)},
-        }
+            return facts
+        return structs.replace(
+            facts,
+            transport="tcp",
+            encryption=BY_TLS if access.tls else "not encrypted: a network of the plan's hosts",
+            access=AccessFacts(access.address, tuple(access.clients)),
+        )
 
 
 def refuse_own(arm: Arm, names: Iterable[str]) -> None:

@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from dbdyno.engine import dsn
 from dbdyno.engine.interface import BY_SOCKET, OPEN, Client, Execute, Follower, HostSampler
 from dbdyno.host.observe.device import Device
@@ -20,10 +22,8 @@ from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address, Arm, Json, can, engine, version
 from dbdyno.model.engine import Capability
 from dbdyno.model.error import PlanError, ServerError
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.standby_lag import StandbyLag
-
-LOCAL_ONLY = ("data_dir", "user", "initdb_s", "copy_s", "start_s", "base_dir", "flags")
-"""Keys of server.json that a server elsewhere does not have."""
 
 
 class ExternalServer:
@@ -83,18 +83,13 @@ class ExternalServer:
         """Looks whether the server, which runs already, still answers. Raises ServerError."""
         self.check()
 
-    def facts(self) -> Json:
+    def facts(self) -> ServerFacts:
         """server.json: what SQL tells."""
-        return (
-            self.client.facts(self.execute)
-            | dict.fromkeys(LOCAL_ONLY)
-            | {
-                "config": None,
-                "preset": {},
-                "departures": [],
-                "external": f"{self._address.host}:{self._address.port}",
-                "encryption": self.encryption(),
-            }
+        return structs.replace(
+            self.client.facts(self.execute),
+            preset={},
+            external=f"{self._address.host}:{self._address.port}",
+            encryption=self.encryption(),
         )
 
     def encryption(self) -> str:

@@ -28,6 +28,7 @@ from dbdyno.model import Address, Arm, Json, Observe
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.events import AnyEvent
 from dbdyno.model.job import Job
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.size import Capacity
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import LogEvent, Warmed
@@ -187,7 +188,7 @@ class Client(Protocol):
     def told(self, execute: Execute) -> tuple[str, int, str]:
         """Engine and version that a server says it is of: as Build.version_num has it, in words."""
 
-    def facts(self, execute: Execute) -> Json:
+    def facts(self, execute: Execute) -> ServerFacts:
         """The part of server.json that a server itself knows. Raises ServerError."""
 
     def encryption(self, address: Address) -> str | None:
@@ -441,7 +442,7 @@ class Server(Protocol):
     def failure(self) -> str | None:
         """None while the server is well; else what happened, in a sentence."""
 
-    def facts(self) -> Json:
+    def facts(self) -> ServerFacts:
         """server.json of docs/results.md."""
 
     def address(self) -> Address | None:

@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
+from msgspec import structs
+
 from dbdyno.builds import VERSION_S_MAX, Build, cache, features
 from dbdyno.engine import access, golden, log
 from dbdyno.engine.access import Entrance
@@ -29,6 +31,7 @@ from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json
 from dbdyno.model.error import HostError, PlanError, ServerError
+from dbdyno.model.server_facts import ServerFacts
 
 LOOK_EVERY_S = 0.02
 """How often a server that starts is asked whether it answers."""
@@ -51,7 +54,9 @@ class Home:
         self.wal_folder = place.wal_root / arm.name if place.wal_root else None
         self.socket_dir = place.socket_dir(arm.name)
         self.process: subprocess.Popen[Any] | None = None
-        self.times: Json = {"initdb_s": None, "copy_s": None, "start_s": None}
+        self.initdb_s: float | None = None  # how long its parts took to be made
+        self.copy_s: float | None = None
+        self.start_s: float | None = None
         self._arm = arm
         self.build = build
         self._place = place
@@ -231,20 +236,23 @@ class Home:
         """The log's length in bytes."""
         return self.log_path.stat().st_size if self.log_path.exists() else 0
 
-    def facts(self, settled: Settled) -> Json:
-        """The part of server.json that all engines share, beside the servers' own words."""
-        return {
-            "base_dir": str(self.build.base_dir),
-            "build": cache.told(self.build.base_dir),
-            "flags": features.flags(self.build),
-            "data_dir": str(self.data_dir),
-            "config": self._arm.config,
-            "preset": dict(settled.preset),
-            "user": self._place.account.name,
-            "transport": settled.transport,
-            "encryption": BY_LOOPBACK if settled.transport == "tcp" else BY_SOCKET,
-            **self.times,
-        }
+    def with_home(self, facts: ServerFacts, settled: Settled) -> ServerFacts:
+        """The server's own words with the facts of how the lab made it, alike for all engines."""
+        return structs.replace(
+            facts,
+            base_dir=str(self.build.base_dir),
+            build=cache.facts_of(self.build.base_dir),
+            flags=features.flags(self.build),
+            data_dir=str(self.data_dir),
+            config=self._arm.config,
+            preset=settled.preset,
+            user=self._place.account.name,
+            transport=settled.transport,
+            encryption=BY_LOOPBACK if settled.transport == "tcp" else BY_SOCKET,
+            initdb_s=self.initdb_s,
+            copy_s=self.copy_s,
+            start_s=self.start_s,
+        )
 
 
 class LocalServer(ABC):
@@ -336,11 +344,12 @@ class LocalServer(ABC):
         """Whether a client proves its password as others may learn it, where there is no TLS."""
         return False
 
-    @property
-    def _own_facts(self) -> Json:
-        """The part of server.json that all engines share, beside the server's own words."""
-        entrance = {} if self.entrance is None else self.entrance.facts()
-        return self._home.facts(self._settled) | entrance
+    def _facts(self, *read_back: str) -> ServerFacts:
+        """server.json, as it is for all engines; `read_back`: departures that the server shows."""
+        facts = self._home.with_home(self.client.facts(self.execute), self._settled)
+        if self.entrance is not None:
+            facts = self.entrance.with_access(facts)
+        return structs.replace(facts, departures=(*self.departures, *read_back))
 
     def setting(self, name: str) -> str | None:
         """The setting of the preset, the plan or the lab; None where the server's default holds."""

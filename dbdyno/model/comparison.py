@@ -15,6 +15,7 @@ from dbdyno.model.looks import Looked
 from dbdyno.model.nodes import ByNode
 from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.ratio import Ratio
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.step_run import StepRun
 from dbdyno.model.suspects import Suspects
 from dbdyno.model.sweep import Sweep
@@ -107,7 +108,7 @@ class Comparison:
     hosts: Mapping[str, HostFacts] = field(default_factory=dict)  # facts of each that has a name
     generators: Mapping[str, Ceiling] = field(default_factory=dict)  # the ceiling on each of these
     nodes: Mapping[int, str] = field(default_factory=dict)  # by block; empty: none has a name
-    servers: Mapping[str, Json]  # arm -> server.json of its last run
+    servers: Mapping[str, ServerFacts]  # arm -> server.json of its last run
     plan: Json
     steps: tuple[StepComparison, ...]
     across: tuple[Across, ...] = ()

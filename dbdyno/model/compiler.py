@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dbdyno.model.json import Json
+from dbdyno.model.server_facts import ServerFacts
 
 OPTIMIZATION = re.compile(r"(?:^|\s)-O(\w*)")
 
@@ -18,10 +18,9 @@ def for_size(flags: str | None) -> bool:
     return bool(optimizations) and optimizations[-1] in ("s", "z")
 
 
-def flags_of(server: Json) -> str | None:
+def flags_of(server: ServerFacts) -> str | None:
     """What the compiler of an arm's server was told; None where nobody says.
 
     `flags` of server.json; older results say it of builds that dyno made alone.
     """
-    found = server.get("flags") or (server.get("build") or {}).get("flags")
-    return None if found is None else str(found)
+    return server.flags or (server.build.flags if server.build else None)

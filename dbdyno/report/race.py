@@ -125,7 +125,8 @@ def ending(comparison: Comparison) -> str:
 
 def of_builds(comparison: Comparison) -> str:
     """The sides that are compiled for size, and the remedy."""
-    small = [arm for arm in comparison.arms if for_size(flags_of(comparison.servers.get(arm, {})))]
+    flags = {arm: flags_of(server) for arm, server in comparison.servers.items()}
+    small = [arm for arm in comparison.arms if for_size(flags.get(arm))]
     if not small:
         return "builds: none says that it is compiled for size (-Os)"
     names = " and ".join(small) if len(small) < 3 else f"{len(small)} sides"

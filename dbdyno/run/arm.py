@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
+from msgspec import structs
+
 from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.engine.golden_copy import Copy
@@ -145,8 +147,10 @@ class Run:
 
     def tell(self) -> None:
         """Keeps the facts of the server, which runs. Raises ServerError."""
-        rested = {} if self.rested_s is None else {"rested_s": self.rested_s}
-        store.write_json(self.home / "server.json", self.server.facts() | rested)
+        facts = self.server.facts()
+        if self.rested_s is not None:
+            facts = structs.replace(facts, rested_s=self.rested_s)
+        store.write_json(self.home / "server.json", facts)
 
     def end(self) -> None:
         """Does the plan's actions after the last step, while the server still runs."""

@@ -18,6 +18,7 @@ from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job import Job
 from dbdyno.model.profile import NotSampled, Sampled, Stack
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import StepDone, StepFailure, StepRecord
 from dbdyno.model.wait_samples import WaitLook, WaitsBegin, WaitsEnd
@@ -177,9 +178,9 @@ class RunFolder:
     block: int
     arm: str
 
-    def server(self) -> Json | None:
+    def server(self) -> ServerFacts | None:
         """server.json: facts of the server, as it ran; None where it never did."""
-        return read_json_if_there(self.path / "server.json", schema.SERVER)
+        return read_struct_if_there(self.path / "server.json", ServerFacts)
 
     def golden(self) -> dict[str, GoldenUse]:
         """golden.json by workload, where a state is kept: whether the run began from a copy."""

@@ -8,5 +8,4 @@ from __future__ import annotations
 NAME = {"name": str}
 
 PLAN = {"name": str, "base": str, "blocks": int, "arms": [NAME], "workloads?": [NAME]}
-SERVER = {"settings?": (None, dict), "nondefault?": (None, dict), "preset?": (None, dict)}
 SNAPSHOT = {"tables?": (None, {"*": dict}), "explain?": (None, {"*": {"*": (None, str)}})}

@@ -12,6 +12,7 @@ from dbdyno.doctor import stable_facts
 from dbdyno.model import Difference, Json
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.server_facts import ServerFacts
 
 LEFT, RIGHT = "left", "right"
 """The keys of a difference's values."""
@@ -28,7 +29,7 @@ class Side:
     begun_unix_ns: int
     version: str  # in full, as the server says it; else as the plan says it
     version_num: int  # by which versions are ordered; 0: not known
-    server: Json = field(repr=False)
+    server: ServerFacts = field(repr=False)
     planned: Json = field(repr=False)  # the arm as the plan has it
     host: HostFacts = field(repr=False)
     done_by: Mapping[str, str] = field(repr=False)  # how it was measured: dyno, turns, blocks
@@ -49,8 +50,8 @@ def of(index: Index, arm: str) -> Side:
         plan=str(results.plan["name"]),
         arm=arm,
         begun_unix_ns=index.begun_unix_ns,
-        version=str(server.get("version") or planned.get("version") or MISSING),
-        version_num=int(server.get("version_num") or 0),
+        version=str(server.version or planned.get("version") or MISSING),
+        version_num=server.version_num or 0,
         server=server,
         planned=planned,
         host=index.host,
@@ -58,14 +59,14 @@ def of(index: Index, arm: str) -> Side:
     )
 
 
-def _server(index: Index, arm: str) -> Json:
-    """server.json of the arm's last run; empty where there is none."""
+def _server(index: Index, arm: str) -> ServerFacts:
+    """The facts of the server of the arm's last run; none where there is none."""
     for block in reversed(arms_and_blocks.blocks(index.results)):
         for run in block.runs():
             with contextlib.suppress(ResultError):
-                if run.arm == arm and (found := run.server()) is not None:
-                    return found
-    return {}
+                if run.arm == arm and (server := run.server()) is not None:
+                    return server
+    return ServerFacts()
 
 
 def _done_by(plan: Json) -> dict[str, str]:

@@ -45,6 +45,7 @@ from dbdyno.model import Comparison, Ending, Json, StepComparison, StepRun
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looked
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.store import BlockFolder, Results, checksums, safe_name
 from dbdyno.store.checksums import Checksums
 
@@ -237,19 +238,19 @@ def _never_run(example: StepRun, arm: str, block: int, expected: Checksums) -> S
 
 def _servers(
     judged: Sequence[BlockFolder], arms: Sequence[str], runs: Sequence[StepRun], lost: Damage
-) -> dict[str, list[Json]]:
+) -> dict[str, list[ServerFacts]]:
     """Each arm's server.json by block; says which one there should be and is not."""
-    found: dict[str, list[Json]] = {arm: [] for arm in arms}
+    servers: dict[str, list[ServerFacts]] = {arm: [] for arm in arms}
     ran = {(run.block, run.arm) for run in runs if run.ending.status == "ok"}
     for block in judged:
         for run in block.runs():
             known = len(lost.lines)
             server = lost.usable(run.server)
-            if server is not None and run.arm in found:
-                found[run.arm].append(server)
+            if server is not None and run.arm in servers:
+                servers[run.arm].append(server)
             elif len(lost.lines) == known and (run.block, run.arm) in ran:
                 lost.say(f"{run.path}/server.json: is missing; restore it from a copy")
-    return found
+    return servers
 
 
 def _blocks_damage(judged: Sequence[BlockFolder], lost: Damage) -> None:

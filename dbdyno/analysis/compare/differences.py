@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 
 from dbdyno.model import Difference, Json
 from dbdyno.model.compiler import flags_of
+from dbdyno.model.server_facts import ServerFacts
 
 NAMES_MAX = 12
 OF_SOME = "settings that not all have"
@@ -58,7 +59,7 @@ BY_INITDB = frozenset(
 
 
 def differences(
-    arms: Sequence[str], servers: Mapping[str, Json], plan: Json
+    arms: Sequence[str], servers: Mapping[str, ServerFacts], plan: Json
 ) -> tuple[Difference, ...]:
     """In what the arms' servers differ; `planned` is what the plan names.
 
@@ -70,120 +71,135 @@ def differences(
     if len(arms) < 2:
         return ()
     named = {arm["name"]: arm for arm in plan.get("arms", [])}
-    found = [*_facts(arms, servers, named)]
+    differing = [*_facts(arms, servers, named)]
     for alike in by_engine(arms, servers):
-        found += _settings(alike, servers, named)
-    return tuple(sorted(found, key=lambda difference: difference.planned))
+        differing += _settings(alike, servers, named)
+    return tuple(sorted(differing, key=lambda difference: difference.planned))
 
 
 def _facts(
-    arms: Sequence[str], servers: Mapping[str, Json], named: Mapping[str, Json]
+    arms: Sequence[str], servers: Mapping[str, ServerFacts], named: Mapping[str, Json]
 ) -> Iterable[Difference]:
     """Facts of the builds and of how they are set up."""
-    versions = _differ(arms, servers, "version")
-    named_build = _differ(arms, named, "build_name")
-    build = _differ(arms, named, "base_dir") or named_build
-    made = {arm: servers.get(arm, {}).get("build") or {} for arm in arms}
-    flags = {arm: {"flags": flags_of(servers.get(arm, {}))} for arm in arms}
-    with_build = named_build and not versions
-    # Those to servers of the lab's own are all the same, unless they come from other hosts.
-    far = any(server.get("external") or server.get("access") for server in servers.values())
-    elsewhere = servers if far else {}
+
+    def of_servers(read: Callable[[ServerFacts], object]) -> dict[str, object]:
+        return {arm: read(servers[arm]) if arm in servers else None for arm in arms}
+
+    def of_plan(key: str) -> dict[str, object]:
+        return {arm: named.get(arm, {}).get(key) for arm in arms}
+
+    version, build_name = of_servers(lambda server: server.version), of_plan("build_name")
+    named_build = _differ(build_name)
+    with_build = named_build and not _differ(version)
+    made_as = _differ(of_plan("initdb"))
     # A plan says only what is not the lab's own way; the servers' files say all of it.
-    made_as = servers if _differ(arms, named, "initdb") else {}
-    reached = servers if _differ(arms, named, "transport") else {}
+    initdb = of_servers(lambda server: asdict(server.initdb) if server.initdb else None)
+    transport = of_servers(lambda server: server.transport or None)
+    # Connections to servers of the lab's own are all alike, unless they come from other hosts.
+    far = any(server.external or server.access for server in servers.values())
+    encryption = of_servers(lambda server: server.encryption or None)
     facts = (
-        ("engine", servers, "engine", True),
-        ("version", servers, "version", True),
-        ("folder", named, "base_dir", True),
-        ("build", named, "build_name", True),
-        ("flags", flags, "flags", with_build),
-        ("features", made, "features", named_build),
-        ("preset", servers, "config", True),
-        ("memory", named, "memory", True),
-        ("fake", named, "fake", True),
-        ("compiler", servers, "compiler", with_build),
-        ("initdb", made_as, "initdb", True),
-        ("transport", reached, "transport", True),
-        ("data checksums", servers, "data_checksums", bool(made_as)),
-        ("block size", servers, "block_size", False),
-        ("account", servers, "user", False),
-        ("connections", elsewhere, "encryption", False),
+        ("engine", of_servers(lambda server: server.engine), True),
+        ("version", version, True),
+        ("folder", of_plan("base_dir"), True),
+        ("build", build_name, True),
+        ("flags", of_servers(flags_of), with_build),
+        (
+            "features",
+            of_servers(lambda server: server.build.features if server.build else None),
+            named_build,
+        ),
+        ("preset", of_servers(lambda server: server.config), True),
+        ("memory", of_plan("memory"), True),
+        ("fake", of_plan("fake"), True),
+        ("compiler", of_servers(lambda server: server.compiler), with_build),
+        ("initdb", initdb if made_as else {}, True),
+        ("transport", transport if _differ(of_plan("transport")) else {}, True),
+        ("data checksums", of_servers(lambda server: server.data_checksums), made_as),
+        ("block size", of_servers(lambda server: server.block_size), False),
+        ("account", of_servers(lambda server: server.user), False),
+        ("connections", encryption if far else {}, False),
     )
     alike = list(by_engine(arms, servers))
-    for what, source, key, planned in facts:
-        if _differ(arms, source, key):
+    for what, values, planned in facts:
+        if _differ(values):
             # In what only another engine differs, it differs by being another engine.
-            planned = planned or not any(_differ(its, source, key) for its in alike)
-            yield Difference(what=what, values=_values(arms, source, key), planned=planned)
-    same_build = not versions and not build and not _differ(arms, servers, "engine")
-    if same_build and _differ(arms, servers, "version_text"):
-        values = _values(arms, servers, "version_text")
-        yield Difference(what="build", values=values, planned=False)
+            by_itself = any(_differ({arm: values[arm] for arm in of_one}) for of_one in alike)
+            yield Difference(what=what, values=_all_words(values), planned=planned or not by_itself)
+    texts = of_servers(lambda server: server.version_text)
+    names = ("engine", "version", "folder", "build")
+    same_build = not any(_differ(values) for what, values, _ in facts if what in names)
+    if same_build and _differ(texts):
+        yield Difference(what="build", values=_all_words(texts), planned=False)
 
 
 def _settings(
-    arms: Sequence[str], servers: Mapping[str, Json], named: Mapping[str, Json]
+    arms: Sequence[str], servers: Mapping[str, ServerFacts], named: Mapping[str, Json]
 ) -> Iterable[Difference]:
     """Settings that differ, and in one line those that not every version has."""
-    settings = {arm: dict(servers.get(arm, {}).get("settings") or {}) for arm in arms}
+    settings = {arm: dict(servers[arm].settings or {}) if arm in servers else {} for arm in arms}
     if not all(settings.values()):
         return
-    new_version = any(
-        _differ(arms, source, key)
-        for source, key in ((servers, "version"), (named, "base_dir"), (named, "build_name"))
-    )
-    by_preset = _differ(arms, servers, "config") or _differ(arms, named, "memory")
-    shared = set.intersection(*(set(its) for its in settings.values())) - MUST_DIFFER
+    planned = [named.get(arm, {}) for arm in arms]
+
+    def planned_otherwise(key: str) -> bool:
+        return any(arm.get(key) != planned[0].get(key) for arm in planned)
+
+    here = [servers[arm] for arm in arms]
+    by_version = len({server.version for server in here}) > 1
+    new_version = by_version or planned_otherwise("base_dir") or planned_otherwise("build_name")
+    by_preset = len({server.config for server in here}) > 1 or planned_otherwise("memory")
+    by_plan = {name for arm in planned for name in _options(arm.get("settings"))}
+    written = by_plan.union(*(_options(server.nondefault) for server in here))
+    shared = set.intersection(*(set(names) for names in settings.values())) - MUST_DIFFER
     for name in sorted(shared):
-        if not _differ(arms, settings, name):
+        values = {arm: settings[arm][name] for arm in arms}
+        if not _differ(values):
             continue
-        written = [servers[arm].get("nondefault") for arm in arms]
-        written += [named.get(arm, {}).get("settings") for arm in arms]
-        default = not any(name in _options(its) for its in written)
-        planned = (
-            any(name in _options(named.get(arm, {}).get("settings")) for arm in arms)
-            or (by_preset and any(name in (servers[arm].get("preset") or {}) for arm in arms))
+        default = name not in written
+        is_planned = (
+            name in by_plan
+            or (by_preset and any(name in (server.preset or {}) for server in here))
             or (default and new_version)
-            or (name in BY_INITDB and _differ(arms, named, "initdb"))
+            or (name in BY_INITDB and planned_otherwise("initdb"))
         )
         what = f"setting {name}" + (" (default)" if default else "")
-        yield Difference(what=what, values=_values(arms, settings, name), planned=planned)
-    own = {arm: sorted(set(its) - shared - MUST_DIFFER) for arm, its in settings.items()}
+        yield Difference(what=what, values=_all_words(values), planned=is_planned)
+    own = {arm: sorted(set(names) - shared - MUST_DIFFER) for arm, names in settings.items()}
     if any(own.values()):
         values = {arm: names_of(names) for arm, names in own.items()}
-        yield Difference(what=OF_SOME, values=values, planned=new_version)
+        yield Difference(what=OF_SOME, values=_all_words(values), planned=new_version)
 
 
-def _options(written: Mapping[str, Any] | None) -> set[str]:
+def _options(written: Mapping[str, object] | None) -> set[str]:
     """The names of settings, by those that MySQL's options set: `skip-log-bin` sets log_bin."""
     names = (name.replace("-", "_").removeprefix("loose_") for name in written or {})
     return {plain for name in names for plain in (name, name.removeprefix("skip_"))}
 
 
-def by_engine(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[list[str]]:
+def by_engine(arms: Sequence[str], servers: Mapping[str, ServerFacts]) -> Iterable[list[str]]:
     """The arms of each engine that has several: settings of another are other settings."""
-    found: dict[str | None, list[str]] = {}
+    arms_of: dict[str | None, list[str]] = {}
     for arm in arms:
-        found.setdefault(servers.get(arm, {}).get("engine"), []).append(arm)
-    return (its for its in found.values() if len(its) > 1)
+        arms_of.setdefault(servers[arm].engine if arm in servers else None, []).append(arm)
+    return (alike for alike in arms_of.values() if len(alike) > 1)
 
 
-def _differ(arms: Sequence[str], source: Mapping[str, Json], key: str) -> bool:
-    first = source.get(arms[0], {}).get(key)
-    return any(source.get(arm, {}).get(key) != first for arm in arms[1:])
+def _differ(values: Mapping[str, object]) -> bool:
+    each = list(values.values())
+    return any(value != each[0] for value in each)
 
 
-def _values(arms: Sequence[str], source: Mapping[str, Json], key: str) -> dict[str, str]:
-    return {arm: _words(source.get(arm, {}).get(key)) for arm in arms}
+def _all_words(values: Mapping[str, object]) -> dict[str, str]:
+    return {arm: _words(value) for arm, value in values.items()}
 
 
-def _words(value: Any) -> str:
+def _words(value: object) -> str:
     if value is None or value == {}:
         return "none"
     if isinstance(value, Mapping):
         return ", ".join(f"{key}={inner}" for key, inner in sorted(value.items()))
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return " ".join(map(str, value)) or "none"
     return str(value) or "(empty)"
 

@@ -9,10 +9,11 @@ from statistics import median
 
 from dbdyno.analysis import wording
 from dbdyno.analysis.compare.differences import by_engine, names_of
-from dbdyno.model import Cell, Json, StepComparison, StepRun, metric
+from dbdyno.model import Cell, StepComparison, StepRun, metric
 from dbdyno.model.comparison import PLACES_MAX
 from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, cpu_of
+from dbdyno.model.server_facts import ServerFacts
 
 CANARY_SHARE_MAX = 0.10
 """How far the medians of two arms' canaries may lie apart."""
@@ -28,14 +29,14 @@ _CANARIES = {
 def warnings(
     arms: Sequence[str],
     runs: Sequence[StepRun],
-    servers: Mapping[str, Sequence[Json]],
+    servers: Mapping[str, Sequence[ServerFacts]],
     boot_ids: Mapping[str | None, Sequence[str]],
 ) -> tuple[str, ...]:
     """Reasons to doubt the comparison; `servers`: each arm's server.json of every block.
 
     `boot_ids`: of every block by the host that it names.
     """
-    last = {arm: its[-1] for arm, its in servers.items() if its}
+    last = {arm: by_block[-1] for arm, by_block in servers.items() if by_block}
     return (
         *_toolchains(arms, last),
         *_sizes(arms, last),
@@ -98,22 +99,21 @@ def _older(runs: Sequence[StepRun]) -> Iterable[str]:
         )
 
 
-def _toolchains(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[str]:
+def _toolchains(arms: Sequence[str], servers: Mapping[str, ServerFacts]) -> Iterable[str]:
     """Prebuilt servers of two majors come from two toolchains: then it is both that differ."""
-    for one, other in combinations([arm for arm in arms if arm in servers], 2):
-        pair = [servers[one], servers[other]]
-        versions = {server.get("version") for server in pair}
-        compilers = {server.get("compiler") for server in pair}
-        if pair[0].get("engine") != pair[1].get("engine"):
+    for arm, other in combinations([arm for arm in arms if arm in servers], 2):
+        left, right = servers[arm], servers[other]
+        if left.engine != right.engine:
             continue  # of two engines nobody asks what the compiler does
-        if len(versions) == 2 and len(compilers) == 2 and None not in compilers:
+        compilers = {left.compiler, right.compiler}
+        if left.version != right.version and len(compilers) == 2 and None not in compilers:
             yield (
-                f"build and version: {one} was compiled by {pair[0]['compiler']}, {other} by "
-                f"{pair[1]['compiler']}; differences come from build and version together"
+                f"build and version: {arm} was compiled by {left.compiler}, {other} by "
+                f"{right.compiler}; differences come from build and version together"
             )
 
 
-def _sizes(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[str]:
+def _sizes(arms: Sequence[str], servers: Mapping[str, ServerFacts]) -> Iterable[str]:
     """Servers compiled for size beside others: prebuilt ones are, nobody's own build is."""
     for alike in by_engine([arm for arm in arms if arm in servers], servers):
         flags = {arm: flags_of(servers[arm]) for arm in alike}
@@ -128,14 +128,14 @@ def _sizes(arms: Sequence[str], servers: Mapping[str, Json]) -> Iterable[str]:
             )
 
 
-def _changed_servers(servers: Mapping[str, Sequence[Json]]) -> Iterable[str]:
+def _changed_servers(servers: Mapping[str, Sequence[ServerFacts]]) -> Iterable[str]:
     """An arm whose server was another one in some blocks, such as a `17` that became newer."""
-    for arm, its in servers.items():
-        for key in ("version", "version_text"):
-            values = list(dict.fromkeys(str(server.get(key)) for server in its))
-            if len(values) > 1:
-                yield f"changed server: {arm} differed between blocks: {', '.join(values)}"
-                break
+    for arm, by_block in servers.items():
+        versions = dict.fromkeys(str(server.version) for server in by_block)
+        texts = dict.fromkeys(str(server.version_text) for server in by_block)
+        if len(versions) > 1 or len(texts) > 1:
+            changed = versions if len(versions) > 1 else texts
+            yield f"changed server: {arm} differed between blocks: {', '.join(changed)}"
 
 
 def _boots(boot_ids: Mapping[str | None, Sequence[str]]) -> Iterable[str]:

@@ -18,6 +18,7 @@ from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.error import PlanError
 from dbdyno.model.job import Job
+from dbdyno.model.server_facts import ServerFacts
 
 DEFAULTS: Json = {
     "service_us": {},
@@ -37,11 +38,6 @@ SAMPLER_KEYS = frozenset(
     | {"foreign_share"}
 )
 """The keys for the fake sampler (dbdyno.engine.fake.sampler), not for the job."""
-NOTHING_OF = (
-    *("version_text", "version_num", "compiler", "block_size", "base_dir", "data_dir"),
-    *("data_checksums", "initdb_s", "copy_s", "start_s", "user"),
-)
-"""The keys of server.json that a fake has no value for."""
 
 
 class FakeServer:
@@ -80,18 +76,17 @@ class FakeServer:
     def start(self) -> None:
         """The fake server is there at once."""
 
-    def facts(self) -> Json:
+    def facts(self) -> ServerFacts:
         """server.json: that it is a fake, and what is planted."""
-        return dict.fromkeys(NOTHING_OF) | {
-            "engine": self.engine,
-            "version": self._arm.version or "fake",
-            "config": self._arm.config,
-            "preset": {},
-            "departures": [],
-            "settings": dict(self._arm.settings),
-            "nondefault": dict(self._arm.settings),
-            "fake": dict(self._arm.fake),
-        }
+        return ServerFacts(
+            engine=self.engine,
+            version=self._arm.version or "fake",
+            config=self._arm.config,
+            preset={},
+            settings=self._arm.settings,
+            nondefault=self._arm.settings,
+            fake=self._arm.fake,
+        )
 
     def address(self) -> Address | None:
         """None: it answers only in dyno-loadgen itself."""

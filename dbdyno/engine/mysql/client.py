@@ -23,6 +23,7 @@ from dbdyno.engine.wait_sampler import WaitSampler
 from dbdyno.model import Address, Json, Observe
 from dbdyno.model.engine import Capability
 from dbdyno.model.job import Job
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.step_files import Warmed
 
 SQL = TableSql(
@@ -55,7 +56,7 @@ class MysqlClient:
         ((text,),) = execute("SELECT version()")
         return *facts.told(text), text
 
-    def facts(self, execute: Execute) -> Json:
+    def facts(self, execute: Execute) -> ServerFacts:
         """The part of server.json that the server itself knows. Raises ServerError."""
         return facts.ask(execute, self.engine, self.flavour)
 

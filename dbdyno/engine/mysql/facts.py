@@ -7,8 +7,8 @@ from typing import Any
 
 from dbdyno.engine.mysql import connection, options, settings
 from dbdyno.engine.mysql.flavour import Flavour
-from dbdyno.model import Json
 from dbdyno.model.error import ServerError
+from dbdyno.model.server_facts import ServerFacts
 
 Query = Callable[[str], list[tuple[Any, ...]]]
 
@@ -19,24 +19,24 @@ PLACES = frozenset(
 """Variables that name an arm's place, which nobody chose: `data_dir` of server.json has it."""
 
 
-def ask(query: Query, engine: str, flavour: Flavour) -> Json:
+def ask(query: Query, engine: str, flavour: Flavour) -> ServerFacts:
     """The part of server.json (docs/results.md) that the server itself knows."""
     values = {str(name): str(value) for name, value in query(VARIABLES)}
     _, number = told(values["version"])
     changed = nondefault(query, flavour, number)
-    return {
-        "engine": engine,
-        "version": values["version"].split("-")[0],
-        "version_text": f"{values['version']} {values['version_comment']}",
-        "version_num": number,
-        "compiler": compiler_of(values),
-        "block_size": int(values["innodb_page_size"]),
-        "settings": values,
-        "nondefault": {
+    return ServerFacts(
+        engine=engine,
+        version=values["version"].split("-")[0],
+        version_text=f"{values['version']} {values['version_comment']}",
+        version_num=number,
+        compiler=compiler_of(values),
+        block_size=int(values["innodb_page_size"]),
+        settings=values,
+        nondefault={
             name: values[name] for name in changed if name in values and name not in PLACES
         },
-        "data_checksums": values.get("innodb_checksum_algorithm"),
-    }
+        data_checksums=values.get("innodb_checksum_algorithm"),
+    )
 
 
 def told(version: str) -> tuple[str, int]:

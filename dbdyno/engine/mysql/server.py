@@ -26,6 +26,7 @@ from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability
 from dbdyno.model.error import ServerError
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.step_files import LogEvent
 
 USER = "dyno"
@@ -108,7 +109,7 @@ class MysqlServer(LocalServer):
         self._write_options()
         initialize.initialise(self.name, self._layout, self._place.account, self._environment())
         self._fresh = True
-        self._home.times["initdb_s"] = time.monotonic() - begun_s
+        self._home.initdb_s = time.monotonic() - begun_s
 
     def prepare_from(self, copy: Copy, *, shared_blocks: bool) -> None:
         """Makes the data directory as a copy of a golden one; an earlier one is removed.
@@ -120,7 +121,7 @@ class MysqlServer(LocalServer):
         self._home.fill(copy, shared_blocks=shared_blocks)
         self._layout.readdress_binary_log(self._place.account)
         self._fresh = False
-        self._home.times["copy_s"] = time.monotonic() - begun_s
+        self._home.copy_s = time.monotonic() - begun_s
         self._write_options()
 
     def keep(self, parts: Json, origin: Origin) -> Copy:
@@ -150,7 +151,7 @@ class MysqlServer(LocalServer):
         self._home.start(self._layout.command(first=self._fresh))
         before = self._wait_for_answer()
         self._fresh = False
-        self._home.times["start_s"] = time.monotonic() - begun_s
+        self._home.start_s = time.monotonic() - begun_s
         if self.entrance is not None:
             self._let_in(self.entrance)
         self._kinds = threads.named(self._query, before)
@@ -175,11 +176,9 @@ class MysqlServer(LocalServer):
             self._failure = f"the server of arm {self.name} {files.ending(how, why)}"
         return self._failure
 
-    def facts(self) -> Json:
+    def facts(self) -> ServerFacts:
         """The server's part of server.json in a result; it has to run."""
-        found = self.client.facts(self.execute)
-        departures = [*self.departures, *self._read_back]
-        return found | self._own_facts | {"departures": departures}
+        return self._facts(*self._read_back)
 
     def address(self) -> Address:
         """The server's unix socket, with the database that was made last."""

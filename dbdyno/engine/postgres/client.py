@@ -22,6 +22,7 @@ from dbdyno.engine.wait_sampler import WaitSampler
 from dbdyno.model import Address, Json, Observe
 from dbdyno.model.engine import Capability
 from dbdyno.model.job import Job
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.step_files import Warmed
 
 SQL = TableSql(
@@ -52,9 +53,9 @@ class PostgresClient:
         ((text,),) = execute("SHOW server_version_num")
         return self.engine, int(text), text
 
-    def facts(self, execute: Execute) -> Json:
+    def facts(self, execute: Execute) -> ServerFacts:
         """The part of server.json that the server itself knows. Raises ServerError."""
-        return facts.ask(execute) | {"engine": self.engine}
+        return facts.ask(execute, self.engine)
 
     def encryption(self, address: Address) -> str | None:
         """How a connection is encrypted; None: not at all. Raises ServerError."""

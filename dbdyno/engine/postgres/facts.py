@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from dbdyno.model import Json
+from dbdyno.model.server_facts import ServerFacts
 
 Query = Callable[[str], list[tuple[Any, ...]]]
 
@@ -18,22 +18,22 @@ COMPILER = re.compile(r"compiled by (.+?)(?:, \d+-bit)?$")
 """`PostgreSQL 17.6 on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit`."""
 
 
-def ask(query: Query) -> Json:
+def ask(query: Query, engine: str) -> ServerFacts:
     """The part of server.json (docs/results.md) that the server itself knows."""
     ((version_text,),) = query("SELECT version()")
     rows = query(SETTINGS)
     settings = {name: value for name, value, _ in rows}
-    return {
-        "engine": "postgres",
-        "version": settings["server_version"].split()[0],
-        "version_text": version_text,
-        "version_num": int(settings["server_version_num"]),
-        "compiler": compiler_of(version_text),
-        "block_size": int(settings["block_size"]),
-        "settings": settings,
-        "nondefault": {name: value for name, value, changed in rows if changed},
-        "data_checksums": settings["data_checksums"],
-    }
+    return ServerFacts(
+        engine=engine,
+        version=settings["server_version"].split()[0],
+        version_text=version_text,
+        version_num=int(settings["server_version_num"]),
+        compiler=compiler_of(version_text),
+        block_size=int(settings["block_size"]),
+        settings=settings,
+        nondefault={name: value for name, value, changed in rows if changed},
+        data_checksums=settings["data_checksums"],
+    )
 
 
 def compiler_of(version_text: str) -> str | None:

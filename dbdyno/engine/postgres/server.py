@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import signal
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from dbdyno.builds import Build
 from dbdyno.engine import golden, log
@@ -36,6 +38,7 @@ from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability
 from dbdyno.model.error import ServerError
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.step_files import LogEvent
 
 INCIDENTAL = frozenset({"port", "max_connections", "max_wal_size", "min_wal_size"})
@@ -129,7 +132,7 @@ class PostgresServer(LocalServer):
         if done.returncode != 0:
             said = " ".join((done.stderr or done.stdout).split())
             raise ServerError(f"arm {self.name}: initdb failed: {said[-500:]}")
-        self._home.times["initdb_s"] = time.monotonic() - begun_s
+        self._home.initdb_s = time.monotonic() - begun_s
         own = self._place.account
         own.append(data / "postgresql.conf", f"\ninclude '{settings.FILE}'\n")
         if self.standbys and self.build.major < 10:  # later initdb lets them in by itself
@@ -146,7 +149,7 @@ class PostgresServer(LocalServer):
         self._home.fill(copy, shared_blocks=shared_blocks)
         if wal is not None:
             golden.point_to_wal(data, wal, self._wal_name)
-        self._home.times["copy_s"] = time.monotonic() - begun_s
+        self._home.copy_s = time.monotonic() - begun_s
         self._write_settings()
 
     def keep(self, parts: Json, origin: Origin) -> Copy:
@@ -173,7 +176,7 @@ class PostgresServer(LocalServer):
         self._kinds, self._leaders = {}, {}
         self._home.start([self.build.program, "-D", self._home.data_dir])
         address = self._wait_for_answer()
-        self._home.times["start_s"] = time.monotonic() - begun_s
+        self._home.start_s = time.monotonic() - begun_s
         if self.entrance is not None:
             self._let_in(self.entrance, address)
         # Once more: now its shared memory is known, too.
@@ -206,12 +209,9 @@ class PostgresServer(LocalServer):
                 self._failure = f"the server of arm {self.name} crashed and restarted: {found}"
         return self._failure or (self.standbys.failure() if self.standbys else None)
 
-    def facts(self) -> Json:
+    def facts(self) -> ServerFacts:
         """The server's part of server.json in a result; it has to run."""
-        found = self.client.facts(self.execute)
-        departures = [*self.departures, *self._read_back()]
-        made = {"initdb": asdict(self._settled.initdb)}
-        return found | self._own_facts | made | {"departures": departures}
+        return structs.replace(self._facts(*self._read_back()), initdb=self._settled.initdb)
 
     def address(self) -> Address:
         """The server's unix socket, with the database that was made last."""

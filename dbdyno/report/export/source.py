@@ -19,6 +19,7 @@ from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import Comparison, Json, StepRun, events
 from dbdyno.model.error import ResultError
 from dbdyno.model.nodes import UNNAMED
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.step_files import StepRecord
 from dbdyno.store import BlockFolder, Results, StepFolder, safe_name
 
@@ -31,7 +32,7 @@ class Place:
 
     block: BlockFolder
     folder: StepFolder
-    server: Json  # server.json of its run; empty where there is none
+    server: ServerFacts | None  # of its run
 
 
 @dataclass
@@ -65,7 +66,7 @@ class Source:
         """Every step that has a folder, also those of void and unfinished blocks."""
         for block in self.results.blocks():
             for run in block.runs():
-                server = self.lost.usable(run.server) or {}
+                server = self.lost.usable(run.server)
                 for folder in run.steps():
                     yield Place(block=block, folder=folder, server=server)
 

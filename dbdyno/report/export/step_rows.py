@@ -8,6 +8,7 @@ from functools import partial
 
 from dbdyno.model import Across, Cell, Json, Ratio, ResponseTimes, StepComparison, StepRun, metric
 from dbdyno.model.metric import state
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.verdict import LookResult
 from dbdyno.report import known
 from dbdyno.report.export import effect_rows, function_rows, node_rows, sweep_rows
@@ -32,12 +33,12 @@ def facts(source: Source) -> Rows:
     yield "plans", source.key | _plan(source)
     comparison = source.comparison
     for arm in comparison.plan["arms"]:
-        server = comparison.servers.get(arm["name"], {})
+        server = comparison.servers.get(arm["name"])
         key = source.key | {"arm": arm["name"]}
         yield "arms", key | _arm(arm, server, comparison.base)
-        changed = server.get("nondefault") or {}
-        for name, value in (server.get("settings") or {}).items():
-            row = {"name": name, "value": str(value), "nondefault": name in changed}
+        settings, changed = (server.settings, server.nondefault) if server else (None, None)
+        for name, value in (settings or {}).items():
+            row = {"name": name, "value": str(value), "nondefault": name in (changed or {})}
             yield "settings", key | row
     for step in comparison.steps:
         for cell in step.cells:
@@ -84,15 +85,15 @@ def _plan(source: Source) -> Json:
     }
 
 
-def _arm(arm: Json, server: Json, base: str) -> Json:
+def _arm(arm: Json, server: ServerFacts | None, base: str) -> Json:
     return {
         "base": arm["name"] == base,
         "engine": arm.get("engine"),
-        "version": server.get("version", arm.get("version")),
-        "version_text": server.get("version_text"),
-        "compiler": server.get("compiler"),
+        "version": server.version if server else arm.get("version"),
+        "version_text": server.version_text if server else None,
+        "compiler": server.compiler if server else None,
         "config": arm.get("config"),
-        "data_checksums": server.get("data_checksums"),
+        "data_checksums": server.data_checksums if server else None,
     }
 
 
@@ -211,7 +212,7 @@ def _step(source: Source, run: StepRun, place: Place | None) -> Json:
         "position": run.position,
         "node": source.node(run, place),
         "end_spread": run.window.end_spread,
-        "server_version": place.server.get("version") if place else None,
+        "server_version": place.server.version if place and place.server else None,
         "warnings": "\n".join(run.warnings) or None,
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from dbdyno import doctor
 from dbdyno.doctor import render
@@ -11,6 +10,7 @@ from dbdyno.model import Comparison, Json, engine
 from dbdyno.model.ceiling import Ceiling, CeilingLoad
 from dbdyno.model.compiler import flags_of
 from dbdyno.model.host_facts import Cpu, HostFacts, Storage
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.report import cells, number
 from dbdyno.report.parts import (
     Column,
@@ -309,54 +309,35 @@ def _pages(host: HostFacts) -> str:
 # --- Servers ---------------------------------------------------------------------------------
 
 
-def _settings(server: Json) -> str:
-    chosen = part(server, "nondefault") or part(server, "preset")
+def _settings(server: ServerFacts) -> str:
+    chosen = server.nondefault or server.preset or {}
     text = ", ".join(f"{name} = {value}" for name, value in sorted(chosen.items()))
     return text if len(text) <= SETTINGS_SHOWN_MAX else text[:SETTINGS_SHOWN_MAX] + " …"
 
 
-def _departures(server: Json) -> str:
-    departures = server.get("departures")
-    return "; ".join(map(str, departures)) if isinstance(departures, list) else ""
-
-
-def _value(key: str) -> Callable[[Json], Any]:
-    return lambda server: server.get(key)
-
-
-def _of_build(key: str) -> Callable[[Json], Any]:
-    """The facts of builds that dyno made; nothing for others."""
-    return lambda server: (server.get("build") or {}).get(key, "")
-
-
-def _of_initdb(key: str) -> Callable[[Json], Any]:
-    """How a PostgreSQL of the lab was made; nothing for others, and in older results."""
-    return lambda server: (server.get("initdb") or {}).get(key, "")
-
-
-def _connections(server: Json) -> str | None:
+def _connections(server: ServerFacts) -> str | None:
     """How connections from host to host are encrypted; others do not leave theirs."""
-    if server.get("external") is None and server.get("access") is None:
+    if not server.external and not server.access:
         return ""
-    found: str | None = server.get("encryption")
-    if found is None or found.startswith("not "):
-        return found
-    return f"encrypted: {found}"
+    if not server.encryption:
+        return None
+    plain = server.encryption.startswith("not ")
+    return server.encryption if plain else f"encrypted: {server.encryption}"
 
 
-_SERVER_FACTS: tuple[tuple[str, Callable[[Json], Any]], ...] = (
-    ("engine", _value("engine")),
-    ("version", lambda server: server.get("version_text") or server.get("version")),
-    ("compiler", _value("compiler")),
-    ("build", _of_build("name")),
+_SERVER_FACTS: tuple[tuple[str, Callable[[ServerFacts], object]], ...] = (
+    ("engine", lambda server: server.engine),
+    ("version", lambda server: server.version_text or server.version),
+    ("compiler", lambda server: server.compiler),
+    ("build", lambda server: server.build.name if server.build else ""),
     ("flags", lambda server: flags_of(server) or ""),
-    ("configuration", _value("config")),
-    ("departs from it in", _departures),
+    ("configuration", lambda server: server.config),
+    ("departs from it in", lambda server: "; ".join(server.departures)),
     ("settings not at their default", _settings),
-    ("data checksums", _value("data_checksums")),
-    ("locale", _of_initdb("locale")),
-    ("WAL segments, MB", _of_initdb("wal_segment_mb")),
-    ("transport", lambda server: server.get("transport", "")),
+    ("data checksums", lambda server: server.data_checksums),
+    ("locale", lambda server: server.initdb.locale if server.initdb else ""),
+    ("WAL segments, MB", lambda server: server.initdb.wal_segment_mb if server.initdb else ""),
+    ("transport", lambda server: server.transport or ""),
     ("connections", _connections),
 )
 
@@ -366,7 +347,7 @@ def servers(comparison: Comparison) -> Table:
     arms = comparison.arms
     rows = []
     for name, read in _SERVER_FACTS:
-        values = [read(comparison.servers.get(arm, {})) for arm in arms]
+        values = [read(comparison.servers.get(arm, ServerFacts())) for arm in arms]
         if any(value not in (None, "") for value in values):
             texts = (UNKNOWN if value is None else str(value) for value in values)
             rows.append(

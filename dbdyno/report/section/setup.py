@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dbdyno.model import Comparison, Json, engine
 from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.host_facts import Cpu, HostFacts, Storage
+from dbdyno.model.server_facts import ServerFacts
 from dbdyno.report import nodes, number
 from dbdyno.report.parts import Finding, Section, Subject, Text
 from dbdyno.report.section.measured_on import rotates
@@ -18,7 +19,7 @@ SETTINGS_NAMED_MAX = 8
 def paragraphs(comparison: Comparison) -> Iterable[str]:
     """The hardware; a sentence for each arm's build; what differs; how often each ran."""
     builds = (
-        _build(arm, comparison.servers.get(arm, {}), _planned(comparison.plan, arm))
+        _build(arm, comparison.servers.get(arm), _planned(comparison.plan, arm))
         for arm in comparison.arms
     )
     parts = (
@@ -84,22 +85,22 @@ def _planned(plan: Json, arm: str) -> Json:
     return next((one for one in plan.get("arms") or [] if one.get("name") == arm), {})
 
 
-def _build(arm: str, server: Json, planned: Json) -> str:
+def _build(arm: str, server: ServerFacts | None, planned: Json) -> str:
     """An arm: what it is, who compiled it, its configuration and what the plan sets on top."""
-    if not server:
+    if server is None:
         return f"{arm} never ran, so its build is unknown."
-    its = engine.recorded(str(server.get("engine")))
-    words = [f"{arm} is {its.product} {server.get('version') or ''}".rstrip()]
-    if server.get("compiler"):
+    traits = engine.recorded(str(server.engine))
+    words = [f"{arm} is {traits.product} {server.version or ''}".rstrip()]
+    if server.compiler:
         # MySQL and MariaDB name the machine and system that they were compiled for, no compiler.
-        how = "by" if its.names_compiler else "for"
+        how = "by" if traits.names_compiler else "for"
         flags = flags_of(server)
         with_flags = f" with {flags}" if flags else ""
         with_flags += " (for size, not for speed)" if for_size(flags) else ""
-        words.append(f"compiled {how} {server['compiler']}{with_flags}")
-    if server.get("config"):
+        words.append(f"compiled {how} {server.compiler}{with_flags}")
+    if server.config:
         memory = f" sized for {planned['memory']} of memory" if planned.get("memory") else ""
-        words.append(f"with the configuration {server['config']}{memory}")
+        words.append(f"with the configuration {server.config}{memory}")
     made = planned.get("initdb") or {}
     if made:
         words.append(f"made by initdb with {_named([f'{key} = {made[key]}' for key in made])}")

@@ -13,12 +13,13 @@ HOST = "CPU, context switches, memory, log, and reads and writes of the device"
 def words(comparison: Comparison) -> Iterable[str]:
     """A sentence for each arm elsewhere, then one for each reason why parts are missing."""
     for arm in comparison.arms:
-        place = comparison.servers.get(arm, {}).get("external")
-        if place is None:
+        server = comparison.servers.get(arm)
+        if server is None or not server.external:
             continue
         yield (
-            f"{arm} runs elsewhere ({place}). Only its host knows {HOST} of the server: they have "
-            "no figures here. The machine that this report describes is the load generator's."
+            f"{arm} runs elsewhere ({server.external}). Only its host knows {HOST} of the server: "
+            "they have no figures here. The machine that this report describes is the load "
+            "generator's."
         )
         for reason, parts in _unread(comparison, arm).items():
             yield f"{arm}: the server does not tell {_listed(parts)}: {reason}."

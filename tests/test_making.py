@@ -271,7 +271,7 @@ def test_a_planned_way_is_a_planned_difference() -> None:
 
 def test_the_introduction_says_how_a_server_was_made_and_reached() -> None:
     named = {"name": "b", "initdb": {"locale": "C.UTF-8"}, "transport": "tcp"}
-    said = setup._build("b", {"engine": "postgres", "version": "17.6"}, named)
+    said = setup._build("b", ServerFacts(engine="postgres", version="17.6"), named)
     made = "made by initdb with locale = C.UTF-8, reached over TCP at 127.0.0.1"
     assert said == f"b is PostgreSQL 17.6, {made}."
 

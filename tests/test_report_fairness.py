@@ -12,6 +12,7 @@ import run_builder
 from comparison_builder import NOTICE, comparison
 from comparison_clients import DEAD_ROWS, PCT
 from dbdyno.model import Comparison, Fairness, StepComparison, StepRun
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.report import page
 from dbdyno.report.parts import Group, Page, Table, TableCell
 from dbdyno.report.section import over_time
@@ -349,6 +350,6 @@ def test_a_plan_s_scripts_are_told_with_their_weights_and_variables(three: Compa
 
 
 def test_nothing_is_made_up_where_nothing_is_known(three: Comparison) -> None:
-    bare = page.make(replace(three, host={}, servers={}, plan={}, differences=()))
+    bare = page.make(replace(three, host=HostFacts(), servers={}, plan={}, differences=()))
     text = " ".join(report_parts.texts(bare, "introduction"))
     assert "pg17 never ran" in text and "None" not in text and "CPU" not in text

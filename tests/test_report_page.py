@@ -10,6 +10,7 @@ import pytest
 import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Comparison, ResponseTimes
+from dbdyno.model.host_facts import HostFacts
 from dbdyno.report import page
 from dbdyno.report.cells import published_ratio
 from dbdyno.report.parts import Group, Page, Table, TableCell, charts
@@ -377,7 +378,7 @@ def test_what_the_plan_does_not_name_comes_first_among_the_differences(shown: Pa
 
 
 def test_facts_that_are_missing_are_said_to_be_not_known(three: Comparison) -> None:
-    facts = report_parts.pairs(page.make(replace(three, host={})), "facts")
+    facts = report_parts.pairs(page.make(replace(three, host=HostFacts())), "facts")
     assert facts["CPU"] == "not known"
     assert facts["Storage"] == "not known"
 

@@ -95,7 +95,7 @@ def program(folder: Path, script: str) -> Path:
     [
         ("echo 'no room' >&2; exit 3", "ended with status 3 before it listened: no room"),
         ("echo hullo; cat", "before it listened: it said 'hullo'"),
-        ("exec sleep 1000", "ended with status -9 before it listened: it said nothing"),
+        ("exec sleep 1000", "was killed by signal 9 before it listened: it said nothing"),
         (
             """echo '{"event":"listening","host":"/nonexistent","port":5432,"pid":1}'; cat""",
             "cannot be measured: .*/nonexistent",

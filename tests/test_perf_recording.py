@@ -193,8 +193,8 @@ def test_a_load_that_outlasts_perf_is_said_to_take_too_long(
 ) -> None:
     recording = Recording(perf, [busy], tmp_path, HERTZ, "fp", 1.0)
     recording.start()
-    begun = [told._process for told in recording._running]
-    assert within(WAIT_S_MAX, lambda: all(one.poll() is not None for one in begun))
+    begun = [running.child for running in recording._running]
+    assert within(WAIT_S_MAX, lambda: all(child.is_over() for child in begun))
     with pytest.raises(HostError, match="took longer than the 1 s foreseen"):
         recording.stop()
     assert list(tmp_path.iterdir()) == []

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-import signal
-import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from dbdyno.host import child
 from dbdyno.model.error import HostError, ServerError
 
-END_S_MAX = 2.0
-"""How long programs may take to end by themselves when a build is interrupted."""
-KILL_S_MAX = 0.3
-"""Likewise by force; what then is still there is dead, and its parent has not noticed yet."""
 ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "GIT_TERMINAL_PROMPT": "0"}
 KEPT = ("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "https_proxy", "http_proxy", "no_proxy")
 """What programs get of our environment: a CFLAGS or MAKEFLAGS of ours would change the build."""
@@ -79,53 +73,20 @@ class BuildLog:
         self.write(f"$ {' '.join(map(str, command))}\n")
         begin = self.path.stat().st_size
         try:
-            process = subprocess.Popen(
-                [str(part) for part in command],
-                cwd=folder,
-                env=environment_of(environment),
-                stdin=subprocess.DEVNULL,
-                stdout=self._file,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+            end = child.run(
+                command, self._file, folder=folder, environment=environment_of(environment)
             )
         except OSError as error:
             raise ServerError(f"`{command[0]}` cannot be run: {error.strerror}") from error
-        try:
-            status = process.wait()
-        except BaseException:
-            end_group(process)
-            raise
-        if status == 0:
+        if end.status == 0:
             return None
         with self.path.open("rb") as file:
             file.seek(begin)
-            return file.read().decode(errors="replace") or f"it ended with status {status}"
+            said = file.read().decode(errors="replace")
+        return said or f"it ended with status {end.status}"
 
 
 def environment_of(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of the programs that build, the same whatever ours is."""
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     return kept | ENVIRONMENT | dict(more or {})
-
-
-def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Ends a program and all that it started, which are of its session: in order, else by force."""
-    for number, limit_s in ((signal.SIGTERM, END_S_MAX), (signal.SIGKILL, KILL_S_MAX)):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            break
-        until = time.monotonic() + limit_s
-        while time.monotonic() < until and _is_there(process):
-            time.sleep(0.02)
-    process.wait()
-
-
-def _is_there(process: subprocess.Popen[bytes]) -> bool:
-    """Whether any process of the group lives; the first one is collected, as it counts else."""
-    process.poll()
-    try:
-        os.killpg(process.pid, 0)
-    except ProcessLookupError:
-        return False
-    return True

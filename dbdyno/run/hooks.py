@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
-import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Mapping
@@ -21,19 +18,16 @@ from typing import IO
 
 from dbdyno import store
 from dbdyno.engine import Server
-from dbdyno.host import process
+from dbdyno.host import child
 from dbdyno.host.observe.foreign_load import HOOK_MARK
 from dbdyno.model import Hook, HookMoment, Json, Plan
-from dbdyno.model.error import HostError, ServerError
+from dbdyno.model.error import ServerError
 
 HOOK_S_MAX = 3600.0
 """How long a hook may take; then it is ended, and has failed."""
 SAID_CHARACTERS_MAX = 4_000
 """The part of a command's output that is kept, from its end."""
 FILE = "hooks.jsonl"
-END_SIGNALS: process.Signals = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
-GROUP_AND_SESSION = slice(2, 4)
-"""Positions in /proc/PID/stat after the process's name (proc(5): fields 5 and 6)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,57 +126,20 @@ def command(
     # A file and no pipe, which what it leaves running could hold open.
     with tempfile.TemporaryFile() as output:
         try:
-            begun = subprocess.Popen(
-                words, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
+            end = child.run(
+                words, output, folder=folder, environment=environment, limit_s=HOOK_S_MAX
+            )
         except OSError as error:
             return f"`{words[0]}` cannot be run: {error.strerror}", ""
-        ended = False
-        try:
-            ended = ends_within(begun.pid, HOOK_S_MAX)
-        finally:
-            left = end_session(begun.pid)
-            status = begun.wait()
         said = end_of(output)
-    if not ended:
+    if end.overdue:
         return f"`{words[0]}` did not end within {HOOK_S_MAX:.0f} s", said
-    if left:
-        said += f"\nit left running, and dyno ended: {', '.join(left)}"
-    if status == 0:
+    if end.left:
+        said += f"\nit left running, and dyno ended: {', '.join(end.left)}"
+    if end.status == 0:
         return None, said
     last = (said.strip().splitlines() or ["it said nothing"])[-1]
-    return f"`{words[0]}` ended with status {status}: {last}", said
-
-
-def ends_within(pid: int, limit_s: float) -> bool:
-    """Waits for the end of a child, which stays to be waited for: its id is nobody else's yet."""
-    handle = os.pidfd_open(pid)
-    try:
-        return bool(select.select([handle], [], [], limit_s)[0])
-    finally:
-        os.close(handle)
-
-
-def end_session(pid: int) -> list[str]:
-    """Ends what runs in the session, or process group, that the child `pid` began, until there is
-    no more of it; what that was, in words.
-    """
-    ended = []
-    while found := [(one, ticks) for one in process.pids() if (ticks := ticks_within(one, pid))]:
-        for one, ticks in found:
-            title = process.command_line(one)
-            if not process.end(one, ticks, END_SIGNALS):
-                raise HostError(f"process {one} of a hook (`{title}`) does not end: see `ps {one}`")
-            ended.append(f"`{title}` (process {one})")
-    return ended
-
-
-def ticks_within(one: int, pid: int) -> int | None:
-    """When a process of the session or process group of `pid` began; None: it is none of them."""
-    fields = process.stat(one)
-    inside = fields is not None and str(pid) in fields[GROUP_AND_SESSION]
-    return process.start_ticks(one) if inside else None
+    return f"`{words[0]}` ended with status {end.status}: {last}", said
 
 
 def end_of(output: IO[bytes]) -> str:

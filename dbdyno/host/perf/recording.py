@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.host import process as processes
+from dbdyno.host.child import Child
 from dbdyno.host.observe import files
 from dbdyno.host.perf import counters, elf, script
 from dbdyno.host.perf.program import Perf, environment, first_words
@@ -65,7 +66,7 @@ class Recording:
         self._seconds_max = seconds_max  # perf ends by then, even if we are gone
         self._place = tempfile.TemporaryDirectory(prefix="perf-", dir=folder)
         self._folder = Path(self._place.name)
-        self._running: list[_Told] = []
+        self._running: list[Controlled] = []
         self._began = self._ended = 0.0
         self._cpu_us = 0.0
 
@@ -92,8 +93,8 @@ class Recording:
         if not self._running:
             self.attach()
         try:
-            for told in self._running:
-                told.say("enable")
+            for running in self._running:
+                running.say("enable")
         except HostError:
             self.discard()
             raise
@@ -103,12 +104,12 @@ class Recording:
     def stop(self) -> None:
         """Ends sampling and counting. Raises HostError where perf ended before, or hangs."""
         try:
-            for told in self._running:
-                told.say("disable")
+            for running in self._running:
+                running.say("disable")
             self._ended = time.monotonic()
             self._cpu_us += self._used_us()
-            for told in self._running:
-                told.end()
+            for running in self._running:
+                running.end()
         except HostError:
             self.discard()
             raise
@@ -158,25 +159,25 @@ class Recording:
         kept = ["-N", "-o", str(self._folder / "perf.data")]
         until = ["--", "sleep", f"{self._seconds_max:.0f}"]
         record = ["record", *sampling, *stacks, *kept, *pids, *until]
-        self._running.append(_Told(perf.program, record, self._folder, self._seconds_max))
+        self._running.append(Controlled(perf.program, record, self._folder, self._seconds_max))
         if perf.counters:
             events = ["-x", ",", "-e", counters.as_asked(perf.counters)]
             # With a command to wait for, as above, it would go on until that ends.
             until = ["--timeout", f"{self._seconds_max * 1000:.0f}"]
             output = ["-o", str(self._folder / "counters")]
             stat = ["stat", *events, *output, *pids, *until]
-            self._running.append(_Told(perf.program, stat, self._folder, self._seconds_max))
+            self._running.append(Controlled(perf.program, stat, self._folder, self._seconds_max))
         else:
             (self._folder / "counters").touch()
-        for told in self._running:
-            told.say("disable")  # its answer says that it has attached
+        for running in self._running:
+            running.say("disable")  # its answer says that it has attached
 
     def _used_us(self) -> float:
-        return sum(told.cpu_us() for told in self._running)
+        return sum(running.cpu_us() for running in self._running)
 
     def _end_all(self) -> None:
-        for told in self._running:
-            told.kill()
+        for running in self._running:
+            running.kill()
         self._running = []
 
     def _read(self, command: str, *words: str, into: Path) -> None:
@@ -205,7 +206,7 @@ class Recording:
             raise HostError(f"`perf {command}` failed: {first_words(done.stderr)}")
 
 
-class _Told:
+class Controlled:
     """A perf that begins and ends to count when it is told, by its option `--control`.
 
     It ends by itself after `lasts_s` seconds.
@@ -222,17 +223,10 @@ class _Told:
         # Open for both, so that neither side waits for the other to come.
         self._orders = os.open(orders, os.O_RDWR)
         self._answers = os.open(answers, os.O_RDWR)
-        self._complaints = folder / f"{words[0]}-complaints"
         control = ["-D", "-1", f"--control=fifo:{orders},{answers}"]
-        with self._complaints.open("w") as complaints:
-            self._process = subprocess.Popen(
-                [program, words[0], *control, *words[1:]],
-                env=environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=complaints,
-                start_new_session=True,  # Ctrl+C is for dyno, which then ends it
-            )
+        self.child = Child(
+            [program, words[0], *control, *words[1:]], name=self._name, environment=environment()
+        )
 
     def say(self, order: str) -> None:
         """Gives an order and waits for perf's word that it follows."""
@@ -242,39 +236,34 @@ class _Told:
             if select.select([self._answers], [], [], 0.02)[0]:
                 os.read(self._answers, 64)
                 return
-            if self._process.poll() is not None:
+            if self.child.is_over():
                 if time.monotonic() - self._begun_s >= self._lasts_s:
                     raise HostError(f"the load took longer than the {self._lasts_s:.0f} s foreseen")
-                complaint = first_words(self._complaints.read_text(errors="replace"))
+                self.child.wait()
+                complaint = first_words("\n".join(self.child.said))
                 raise HostError(f"`{self._name}` ended: {complaint}")
         raise HostError(f"`{self._name}` did not answer `{order}` within {ANSWER_S_MAX:.0f} s")
 
     def cpu_us(self) -> float:
         """The CPU time that this perf has used so far; 0 where the kernel does not count it."""
-        text = files.record(f"/proc/{self._process.pid}/schedstat")
+        text = files.record(f"/proc/{self.child.pid}/schedstat")
         return int(text.split()[0]) / 1000 if text else 0.0
 
     def end(self) -> None:
         """Has it write what it counted, and waits for its end."""
-        self._process.send_signal(signal.SIGINT)
-        try:
-            self._process.wait(END_S_MAX)
-        except subprocess.TimeoutExpired as error:
-            raise HostError(f"`{self._name}` did not end within {END_S_MAX:.0f} s") from error
+        self.child.send(signal.SIGINT)
+        if not self.child.wait(END_S_MAX):
+            raise HostError(f"`{self._name}` did not end within {END_S_MAX:.0f} s")
         self._close()
 
     def kill(self) -> None:
         """Ends it, whatever it has."""
-        if self._process.poll() is None:
-            self._process.terminate()  # it takes its own `sleep` along
-            try:
-                self._process.wait(1.0)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+        self.child.end(1.0, by=signal.SIGTERM)  # it takes its own `sleep` along
         self._close()
 
     def _close(self) -> None:
+        self.child.hang_up()
+        self.child.output.close()
         for end in (self._orders, self._answers):
             if end >= 0:
                 os.close(end)

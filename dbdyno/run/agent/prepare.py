@@ -16,10 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dbdyno import __version__
+from dbdyno.host.child import last_line
 from dbdyno.model import Host
 from dbdyno.model.error import HostError
 from dbdyno.run.agent import packing, wire
-from dbdyno.run.agent.session import OPTIONS, Session, last_line, ssh_words
+from dbdyno.run.agent.session import OPTIONS, Session, ssh_words
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 """The series of Python that the libraries here are compiled for."""

@@ -66,7 +66,7 @@ class Wire:
     def _write(self) -> None:
         while (message := self._queue.get()) is not None:
             try:
-                self._stream.write(wire.line(message))
+                self._stream.write(wire.line(message).encode() + b"\n")
                 self._stream.flush()
             except OSError:  # nobody reads any more: the end of the input says so, too
                 return

@@ -8,17 +8,16 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import subprocess
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import IO, Self
 
 from dbdyno import __version__
+from dbdyno.host.child import Child
 from dbdyno.model import Host
 from dbdyno.model.error import HostError
 from dbdyno.run.agent import wire
@@ -59,7 +58,6 @@ STOP_S_MAX = 120.0
 """How long an agent has to stop its servers, before the connection is closed."""
 CLOCKS_APART_S_MAX = 2.0
 """Between wall clocks: labels of times and passwords' certificates would no longer agree."""
-STDERR_LINES_MAX = 20
 ROUND_TRIPS = 20
 
 
@@ -80,19 +78,12 @@ class Session:
         self._relayed: dict[int, tuple[Session, int]] = {}  # what it asks of others, by its number
         self._last = 0
         self._lock = threading.Lock()
-        self._stderr: deque[str] = deque(maxlen=STDERR_LINES_MAX)
         self._ended = threading.Event()
         self._hello: SimpleQueue[Hello | Lost] = SimpleQueue()
-        self._process = subprocess.Popen(
-            words_of(host),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C at the terminal is for dyno, which says `stop`
-        )
+        self._child = Child(words_of(host), name=words_of(host)[0])
         self._threads = [
             threading.Thread(target=work, name=f"host {host.name}", daemon=True)
-            for work in (self._listen, self._read, self._live)
+            for work in (self._read, self._live)
         ]
         for thread in self._threads:
             thread.start()
@@ -160,22 +151,12 @@ class Session:
 
     def send(self, message: ToAgent) -> None:
         """Sends a message, unless the connection is broken: whoever waits hears of that."""
-        assert self._process.stdin is not None
-        with self._lock, contextlib.suppress(OSError, ValueError):
-            self._process.stdin.write(wire.line(message))
-            self._process.stdin.flush()
+        self._child.say(wire.line(message))
 
     def close(self) -> None:
         """Ends the agent: by the end of its input, and ssh by force where that takes too long."""
-        assert self._process.stdin is not None
         self._ended.set()
-        with self._lock, contextlib.suppress(OSError):
-            self._process.stdin.close()
-        try:
-            self._process.wait(STOP_S_MAX)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._child.end(STOP_S_MAX)
         for thread in self._threads:
             thread.join()
 
@@ -196,11 +177,11 @@ class Session:
 
     def _unreached(self) -> str:
         """Why no agent came up, and what to do, from how ssh ended."""
-        said = last_line(self._stderr)
+        said = self._child.last_line
         where = named(self.host)
-        if self._process.returncode == NO_COMMAND or "dyno: not found" in said:
+        if self._child.status == NO_COMMAND or "dyno: not found" in said:
             return f"{where} has no `dyno`: {remedy(self.host)}"
-        why = said or f"its program ended with {self._process.returncode}"
+        why = said or f"its program ended with {self._child.status}"
         if self.host.ssh is None:
             return f"no agent comes up on {where}: {why}"
         return (
@@ -230,12 +211,6 @@ class Session:
 
     # --- Its threads ---
 
-    def _listen(self) -> None:
-        assert self._process.stderr is not None
-        with self._process.stderr as stream:
-            for line in stream:
-                self._stderr.append(line.decode(errors="replace").rstrip())
-
     def _live(self) -> None:
         """Says that we are there, as long as we are."""
         while not self._ended.wait(wire.ALIVE_EVERY_S):
@@ -243,28 +218,26 @@ class Session:
 
     def _read(self) -> None:
         """Takes what the agent sends, until it ends; then everybody who waits hears of it."""
-        assert self._process.stdout is not None
-        with self._process.stdout as stream:
+        with self._child.output as stream:
             broken = self._take_all(stream)
         if broken is not None:
-            self._process.kill()
-        self._process.wait()
-        self._threads[0].join()
+            self._child.kill()
+        self._child.wait()
         self.lost = broken or self._why_lost()
         self._hello.put(Lost(self.lost))
         for hear in list(self._sinks.values()):
             hear(Lost(self.lost))
 
-    def _take_all(self, stream: IO[bytes]) -> str | None:
+    def _take_all(self, stream: IO[str]) -> str | None:
         """Takes messages to the end of the stream; else why what came is none."""
         for line in stream:
             try:
                 self._hello.put(wire.read_hello(line))
                 break
             except wire.Unreadable:  # what a login shell prints before
-                self._stderr.append(line.decode(errors="replace").rstrip())
+                self._child.said.append(line.rstrip())
         for line in stream:
-            if not line.endswith(b"\n"):  # the connection broke
+            if not line.endswith("\n"):  # the connection broke
                 break
             try:
                 self._take(wire.read_from_agent(line))
@@ -273,9 +246,9 @@ class Session:
         return None
 
     def _why_lost(self) -> str:
-        said = last_line(self._stderr)
+        said = self._child.last_line
         ending = f": {said}" if said else ""
-        return f"the connection broke (ssh ended with {self._process.returncode}{ending})"
+        return f"the connection broke (ssh ended with {self._child.status}{ending})"
 
     def _take(self, message: Reply | ForHost) -> None:
         if isinstance(message, ForHost):
@@ -298,11 +271,6 @@ class Session:
             self.send(Reply(number, answer))
 
         self._relayed[number] = (other, other.ask(message.request, back))
-
-
-def last_line(said: Sequence[str]) -> str:
-    """The last thing that a program said; empty where it said nothing."""
-    return next((line for line in reversed(said) if line.strip()), "")
 
 
 def named(host: Host) -> str:

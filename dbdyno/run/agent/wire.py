@@ -360,36 +360,36 @@ ToAgent = Ask | Command | Reply | Alive | Stop
 FromAgent = Reply | ForHost
 
 _encode = encoder().encode
-_hello: Callable[[bytes], Hello] = decoder(Hello).decode
-_to_agent: Callable[[bytes], ToAgent] = decoder(ToAgent).decode
-_from_agent: Callable[[bytes], FromAgent] = decoder(FromAgent).decode
+_hello: Callable[[str | bytes], Hello] = decoder(Hello).decode
+_to_agent: Callable[[str | bytes], ToAgent] = decoder(ToAgent).decode
+_from_agent: Callable[[str | bytes], FromAgent] = decoder(FromAgent).decode
 
 
 class Unreadable(Exception):
     """A line is no message; the text says why."""
 
 
-def line(message: Hello | ToAgent | FromAgent) -> bytes:
-    """A message as it is sent."""
-    return _encode(message) + b"\n"
+def line(message: Hello | ToAgent | FromAgent) -> str:
+    """A message as it is sent, without the end of the line."""
+    return _encode(message).decode()
 
 
-def read_hello(text: bytes) -> Hello:
+def read_hello(text: str | bytes) -> Hello:
     """An agent's first line. Raises Unreadable."""
     return _read(_hello, text)
 
 
-def read_to_agent(text: bytes) -> ToAgent:
+def read_to_agent(text: str | bytes) -> ToAgent:
     """A line for an agent. Raises Unreadable."""
     return _read(_to_agent, text)
 
 
-def read_from_agent(text: bytes) -> FromAgent:
+def read_from_agent(text: str | bytes) -> FromAgent:
     """A line of an agent after its first. Raises Unreadable."""
     return _read(_from_agent, text)
 
 
-def _read(decode: Callable[[bytes], Value], text: bytes) -> Value:
+def _read(decode: Callable[[str | bytes], Value], text: str | bytes) -> Value:
     try:
         return decode(text)
     except ValidationError as misfit:

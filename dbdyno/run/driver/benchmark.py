@@ -6,7 +6,6 @@ until dyno has read the counters, and then prints its report.
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import tempfile
 import threading
@@ -19,7 +18,7 @@ from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import PROTOCOL, AnyEvent, Connected, Event, Hello, line
 from dbdyno.model.job import Job
-from dbdyno.run.driver.child import Child
+from dbdyno.run.driver.foreign import Foreign
 from dbdyno.run.driver.lines import made
 from dbdyno.run.driver.program import environment
 
@@ -28,10 +27,11 @@ class Benchmark:
     """A benchmark at work, in a folder of its own. Use it as a context manager."""
 
     _called: str
-    _child: Child
+    _foreign: Foreign
 
     def __init__(self, job: Job, keep: Callable[[str], None]) -> None:
         self._job = job
+        self._name: str = job.program
         self._keep = keep
         (self._role,) = job.roles
         self._count = job.connections
@@ -52,9 +52,9 @@ class Benchmark:
     ) -> None:
         """Starts it, to work in a folder, else in its own. Raises GeneratorError."""
         try:
-            self._child = Child(
+            self._foreign = Foreign(
                 words,
-                name=self._job.program,
+                name=self._name,
                 folder=folder or self._folder,
                 environment=environment(self._job),
                 limit_s=self._job.limit_s,
@@ -87,13 +87,13 @@ class Benchmark:
         self._told_to_end = True
         self._began.set()
         self._read.set()
-        self._child.end()
+        self._foreign.end()
 
     kill = hang_up
 
     def _hello(self) -> AnyEvent:
         """The event that names the program and its process."""
-        own = {"version": self._job.version, "program": self._child.name, "pid": self._child.pid}
+        own = {"version": self._job.version, "program": self._name, "pid": self._foreign.child.pid}
         return self._say(Hello, protocol=PROTOCOL, **own)
 
     def _connected(self, sessions: Iterable[int]) -> Iterator[AnyEvent]:
@@ -105,20 +105,18 @@ class Benchmark:
 
     def _let_go(self, times: int = 1) -> None:
         """Writes as many empty lines as wait for one."""
-        with contextlib.suppress(BrokenPipeError):  # its end is seen elsewhere
-            self._child.input.write("\n" * times)
-            self._child.input.flush()
+        self._foreign.child.say("\n" * (times - 1))
 
     def _unfinished(self, complaint: str | None = None) -> str | None:
         """Why the run came to no report; None: it did. `complaint`: the first of its own."""
-        failure = self._refused or self._child.failure(complaint)
+        failure = self._refused or self._foreign.failure(complaint)
         if failure is None and not self._closed:
-            failure = f"`{self._child.name}` ended before its window was over"
+            failure = f"`{self._name}` ended before its window was over"
         return failure
 
     def _stopped(self) -> bool:
         """Whether it ended as it was told to, so that there is nothing to judge."""
-        return self._told_to_end and self._refused is None and self._child.overdue is None
+        return self._told_to_end and self._refused is None and self._foreign.overdue is None
 
     def _say(self, kind: type[Event], **keys: object) -> AnyEvent:
         event = made(kind, keys)
@@ -136,5 +134,5 @@ class Benchmark:
     ) -> None:
         """Ends it, and removes its folder."""
         self.hang_up()
-        self._child.__exit__(kind, error, traceback)
+        self._foreign.__exit__(kind, error, traceback)
         shutil.rmtree(self._folder)

@@ -6,14 +6,16 @@ rate near this ceiling measures the generator in place of a server. Each protoco
 
 from __future__ import annotations
 
-import json
-import subprocess
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
+import msgspec
+from msgspec import Struct
+
 from dbdyno.host import program as binary
+from dbdyno.host.child import Child
 from dbdyno.model import Address
 from dbdyno.model.ceiling import Ceiling, CeilingLoad
 from dbdyno.model.error import GeneratorError
@@ -136,41 +138,35 @@ def null_server(protocol: str, life_s: float | None = None) -> Iterator[Address]
 
     Raises GeneratorError in one line where it does not.
     """
-    program = binary.find("dyno-loadgen")
-    try:
-        process = subprocess.Popen(
-            [program, "null", f"--{protocol}"],
-            stdin=subprocess.PIPE,  # its end ends the server, also where dyno is killed
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # a Ctrl-C at the terminal is for dyno
-        )
-    except OSError as error:
-        raise GeneratorError(f"`{program}` cannot be started: {error}") from error
-    killer = threading.Timer(life_s or NULL_SERVER_S_MAX, process.kill)
+    name = f"dyno-loadgen null --{protocol}"
+    words = (binary.find("dyno-loadgen"), "null", f"--{protocol}")
+    server = Child(words, name=name, error=GeneratorError)
+    killer = threading.Timer(life_s or NULL_SERVER_S_MAX, server.kill)
     killer.daemon = True
     killer.start()
     try:
-        with process:
-            yield _listening(protocol, process)
+        yield _listening(server)
     finally:
         killer.cancel()
+        server.end(NULL_SERVER_S_MAX, rest=lambda line: None)
 
 
-def _listening(protocol: str, process: subprocess.Popen[str]) -> Address:
+class _Place(Struct):
+    host: str
+    port: int
+
+
+def _listening(server: Child) -> Address:
     """Waits until the null server says where it listens."""
-    assert process.stdout is not None
-    said = process.stdout.readline()
+    said = server.output.readline()
     try:
-        place = json.loads(said)
-        return Address(host=place["host"], port=place["port"], user="dyno", database="null")
-    except (ValueError, KeyError, TypeError):
-        _, errors = process.communicate()
-        complaint = " ".join(errors.split())
+        place = msgspec.json.decode(said, type=_Place)
+    except ValueError:
+        server.end(NULL_SERVER_S_MAX)
+        complaint = " ".join(" ".join(server.said).split())
         complaint = complaint or (f"it said {said.strip()!r}" if said else "it said nothing")
         raise GeneratorError(
             "the load generator's ceiling cannot be measured: "
-            f"`dyno-loadgen null --{protocol}` ended with status {process.returncode} "
-            f"before it listened: {complaint}"
+            f"`{server.name}` {server.death()} before it listened: {complaint}"
         ) from None
+    return Address(host=place.host, port=place.port, user="dyno", database="null")

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import subprocess
-import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Self, get_args
@@ -18,6 +14,7 @@ from msgspec.structs import replace
 from dbdyno.builds import Build
 from dbdyno.engine import Server
 from dbdyno.host import program as binary
+from dbdyno.host.child import Child
 from dbdyno.model import Plan, Step, engine, events
 from dbdyno.model.error import GeneratorError, ServerError
 from dbdyno.model.events import Told
@@ -27,7 +24,6 @@ from dbdyno.run.driver.interface import END_TIMEOUT_S, Bench, GeneratorDied
 
 DEFAULT_THREADS = 0
 """A job's word for as many threads as the generator takes by itself."""
-STDERR_LINES_MAX = 50
 
 
 class Loadgen:
@@ -115,46 +111,35 @@ class Generator:
         processors that it may use, as `0-3`; None: all. `environment`: variables beside our own,
         such as a password's.
         """
-        program = binary.find("dyno-loadgen")
         self._keep = keep
-        self._stderr: deque[str] = deque(maxlen=STDERR_LINES_MAX)
-        try:
-            self._process = subprocess.Popen(
-                [*([] if cpus is None else ["taskset", "--cpu-list", cpus]), program],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env={**os.environ, **(environment or {})},
-                # A Ctrl-C at the terminal is for dyno, which tells the generator by `stop`.
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise GeneratorError(f"`{program}` cannot be started: {error}") from error
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
-        self._say(msgspec.json.encode(job).decode())
+        self._child = Child(
+            [*placed(cpus), binary.find("dyno-loadgen")],
+            name="dyno-loadgen",
+            error=GeneratorError,
+            environment={**os.environ, **(environment or {})},
+        )
+        self._child.say(msgspec.json.encode(job).decode())
 
     @property
     def pid(self) -> int:
         """The process id of dyno-loadgen."""
-        return self._process.pid
+        return self._child.pid
 
     def go(self, at_ns: int | None = None) -> None:
         """Starts the load, after `ready`: at once, or at a time of its CLOCK_MONOTONIC."""
-        self._say('{"do":"go"}' if at_ns is None else f'{{"do":"go","at_ns":{at_ns}}}')
+        self._child.say('{"do":"go"}' if at_ns is None else f'{{"do":"go","at_ns":{at_ns}}}')
 
     def pause(self) -> None:
         """Lets operations in flight end, and begins no others until `resume`."""
-        self._say('{"do":"pause"}')
+        self._child.say('{"do":"pause"}')
 
     def resume(self) -> None:
         """Goes on after a pause, once `paused` has come."""
-        self._say('{"do":"resume"}')
+        self._child.say('{"do":"resume"}')
 
     def stop(self) -> None:
         """Ends the step early; after `window_close`: lets the generator close its connections."""
-        self._say('{"do":"stop"}')
+        self._child.say('{"do":"stop"}')
 
     def events(self) -> Iterator[events.AnyEvent]:
         """All events up to `done`, each as soon as it is written.
@@ -162,8 +147,7 @@ class Generator:
         Raises GeneratorError where the generator is of another protocol or a debug build, and
         GeneratorDied where it ends without `done`.
         """
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        for line in self._child.output:
             self._keep(line)
             if not line.endswith("\n"):
                 break  # it died while it wrote
@@ -173,7 +157,9 @@ class Generator:
             yield event
             if isinstance(event, events.Done):
                 return
-        raise GeneratorDied(self._death())
+        said = "; ".join(self._child.said)
+        died = f"dyno-loadgen {self._child.death()} before the step was done"
+        raise GeneratorDied(f"{died}: {said}" if said else died)
 
     def __enter__(self) -> Self:
         return self
@@ -185,48 +171,20 @@ class Generator:
         traceback: TracebackType | None,
     ) -> None:
         """Ends the process (by asking, then by force) and keeps what it still said."""
-        assert self._process.stdout is not None
-        self.hang_up()
-        killer = threading.Timer(END_TIMEOUT_S, self._process.kill)
-        killer.start()
-        try:
-            for line in self._process.stdout:
-                self._keep(line)
-            self._process.wait()
-        finally:
-            killer.cancel()
-            self._process.stdout.close()
-            self._listener.join(timeout=1)
+        self._child.end(END_TIMEOUT_S, rest=self._keep)
 
     def hang_up(self) -> None:
         """Tells it that nobody listens any more: it ends by itself. Doing so twice is harmless."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it may be gone already
-            self._process.stdin.close()
+        self._child.hang_up()
 
     def kill(self) -> None:
         """Ends it by force."""
-        self._process.kill()
+        self._child.kill()
 
-    def _say(self, line: str) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # its end shows in events(), with the reason
-            self._process.stdin.write(line + "\n")
-            self._process.stdin.flush()
 
-    def _listen(self) -> None:
-        assert self._process.stderr is not None
-        with self._process.stderr as stream:
-            for line in stream:
-                self._stderr.append(line.rstrip())
-
-    def _death(self) -> str:
-        """Why the generator ended without `done`."""
-        status = self._process.wait()
-        self._listener.join(timeout=1)
-        said = "; ".join(self._stderr)
-        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-        return f"dyno-loadgen {how} before the step was done" + (f": {said}" if said else "")
+def placed(cpus: str | None) -> list[str]:
+    """The words before a program's own that keep it on these processors; None: on all."""
+    return [] if cpus is None else ["taskset", "--cpu-list", cpus]
 
 
 def refuse_foreign(hello: events.Hello) -> None:

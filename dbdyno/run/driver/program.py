@@ -26,9 +26,10 @@ from dbdyno.model.events import AnyEvent, Ready, Started, Told, line
 from dbdyno.model.job import Job
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.model.job.external import FromEnvironment
-from dbdyno.run.driver.child import Child, placed
+from dbdyno.run.driver.foreign import Foreign
 from dbdyno.run.driver.interface import END_TIMEOUT_S, Bench
 from dbdyno.run.driver.lines import Lines, Reader, hello, made
+from dbdyno.run.driver.loadgen import placed
 from dbdyno.run.driver.pattern import Patterns
 
 VERSION_DIGITS = 12
@@ -156,7 +157,7 @@ class Run:
         self._cpus = cpus
         self._reader: Reader = Lines(job) if job.pattern is None else Patterns(job, job.pattern)
         self._began = threading.Event()
-        self._child: Child | None = None
+        self._foreign: Foreign | None = None
         self._told_to_end = False
 
     def go(self) -> None:
@@ -174,16 +175,16 @@ class Run:
         if not self._reader.closed:
             self.hang_up()
             return
-        assert self._child is not None
-        self._child.input.close()
-        self._child.end_within(END_TIMEOUT_S)
+        assert self._foreign is not None
+        self._foreign.child.hang_up()
+        self._foreign.end_within(END_TIMEOUT_S)
 
     def hang_up(self) -> None:
         """Ends it: nobody listens any more."""
         self._told_to_end = True
         self._began.set()
-        if self._child is not None:
-            self._child.end()
+        if self._foreign is not None:
+            self._foreign.end()
 
     kill = hang_up
 
@@ -197,10 +198,10 @@ class Run:
         yield self._said(made(Ready, {}))
         self._began.wait()
         if not self._told_to_end:
-            child = self._start()
+            foreign = self._start()
             yield self._said(made(Started, {"unix_ns": time.time_ns()}))
             yield from map(self._said, self._reader.begun())
-            for text in child.output:
+            for text in foreign.child.output:
                 yield from map(self._said, self._reader.events(text))
         if not self._reader.over:
             yield from map(self._said, self._reader.done(*self._end_of_it()))
@@ -209,11 +210,11 @@ class Run:
         self._keep(line(event))
         return event
 
-    def _start(self) -> Child:
+    def _start(self) -> Foreign:
         job = self._job
         program = found(job, os.environ.get("PATH"))
         words = [str(program.absolute()) if program else job.command[0], *job.command[1:]]
-        self._child = Child(
+        self._foreign = Foreign(
             [*placed(self._cpus), *words],
             name=job.program,
             folder=job.folder,
@@ -221,19 +222,19 @@ class Run:
             limit_s=job.limit_s,
         )
         if self._told_to_end:  # meanwhile
-            self._child.end()
-        return self._child
+            self._foreign.end()
+        return self._foreign
 
     def _end_of_it(self) -> tuple[str, str | None]:
         """How the program ended: the status of `done`, and the reason where it is not ok."""
-        child = self._child
-        if child is not None:
-            child.wait()
-        if child is None or (self._told_to_end and child.overdue is None):
+        foreign = self._foreign
+        if foreign is not None:
+            foreign.wait()
+        if foreign is None or (self._told_to_end and foreign.overdue is None):
             return "stopped", None
-        failure = child.failure()
+        failure, last_line = foreign.failure(), foreign.child.last_line
         if failure is None and (failure := self._reader.missing()) is not None:
-            failure += f": {child.last_line}" if child.last_line else ""
+            failure += f": {last_line}" if last_line else ""
         return ("ok", None) if failure is None else ("failed", failure)
 
     def __enter__(self) -> Self:
@@ -247,5 +248,5 @@ class Run:
     ) -> None:
         """Ends the program and all that it began."""
         self.hang_up()
-        if self._child is not None:
-            self._child.__exit__(kind, error, traceback)
+        if self._foreign is not None:
+            self._foreign.__exit__(kind, error, traceback)

@@ -13,7 +13,7 @@ from dbdyno.engine import installed
 from dbdyno.model.error import PlanError
 from dbdyno.model.job import Job
 from dbdyno.model.job.external import Pgbench
-from dbdyno.run.driver.child import said
+from dbdyno.run.driver.foreign import said
 from dbdyno.run.driver.pgbench import report
 
 NAME = "pgbench"

@@ -11,7 +11,8 @@ from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import AnyEvent, Done, Ready, Started, Tick, WindowClose, WindowOpen
 from dbdyno.model.job import Job
 from dbdyno.run.driver.benchmark import Benchmark
-from dbdyno.run.driver.child import cpu_ns, placed, thread_shares
+from dbdyno.run.driver.foreign import cpu_ns, thread_shares
+from dbdyno.run.driver.loadgen import placed
 from dbdyno.run.driver.pgbench import log, report
 from dbdyno.run.driver.pgbench.client import called
 from dbdyno.run.driver.pgbench.report import Report
@@ -58,15 +59,15 @@ class Run(Benchmark):
         yield from self._window()
         if self._wall_clock:
             clock_ns = self._clocks_ns[0] if self._clocks_ns else 0
-        printed = report.parse(self._child.output.read())
+        printed = report.parse(self._foreign.child.output.read())
         yield from self._outcome(printed, clock_ns)
 
     def _hear(self, line: str) -> None:
         """Takes note of a line of its standard error; ends it where a client goes on no more."""
         self._complaint = self._complaint or report.complaint([line])
         if self._refused is None and report.ABORTED.search(line):
-            self._refused = f"a client of `{self._child.name}` ended early: {line}"
-            self._child.end()
+            self._refused = f"a client of `{self._name}` ended early: {line}"
+            self._foreign.end()
 
     def _sessions(self) -> list[int]:
         """The server's processes of its sessions, as soon as all are there.
@@ -75,28 +76,28 @@ class Run(Benchmark):
         """
         # The threads' files come after the session by which it looks at the tables has ended.
         while len(list(self._folder.iterdir())) < self._job.threads:
-            if self._child.ended.wait(LOOK_EVERY_S):
+            if self._foreign.ended.wait(LOOK_EVERY_S):
                 return []
         if connects(called(self._job).options):
             return []
         until_s = time.monotonic() + CONNECT_S_MAX
         before: list[int] = []
-        for look in looks(self._job, self._child.ended):
+        for look in looks(self._job, self._foreign.ended):
             if len(look) == self._count and look == before:  # one that ends may still be seen
                 return look
             before = look
             if time.monotonic() > until_s:
                 self._refused = (
                     f"the server shows {len(look)} of {self._count} sessions of "
-                    f"`{self._child.name}` after {CONNECT_S_MAX:.0f} s: connect to it without a "
+                    f"`{self._name}` after {CONNECT_S_MAX:.0f} s: connect to it without a "
                     "pooler"
                 )
-                self._child.end()
+                self._foreign.end()
         return []
 
     def _window(self) -> Iterator[AnyEvent]:
         """Opens the window after the warm-up, and closes it before the run ends."""
-        pid = self._child.pid
+        pid = self._foreign.child.pid
         self._open_ns = time.monotonic_ns() + round(self._job.stop.warmup_s * 1e9)
         if self._ended_by(self._open_ns):
             return
@@ -113,15 +114,15 @@ class Run(Benchmark):
         self._clocks_ns.append(unix_minus_mono_ns())
         self._threads = thread_shares(before, after, passed_ns)
         self._read.wait()
-        self._child.send(signal.SIGALRM)
+        self._foreign.child.send(signal.SIGALRM)
 
     def _ended_by(self, until_ns: int) -> bool:
         """Waits until then, in ns of CLOCK_MONOTONIC; whether it has ended before."""
-        return self._child.ended.wait(max(0, until_ns - time.monotonic_ns()) / 1e9)
+        return self._foreign.ended.wait(max(0, until_ns - time.monotonic_ns()) / 1e9)
 
     def _outcome(self, printed: Report | None, clock_ns: int) -> Iterator[AnyEvent]:
         """The seconds of the window by the log, and `done`."""
-        self._child.wait()
+        self._foreign.wait()
         if self._stopped():
             yield self._say(Done, status="stopped", reason=None, totals={})
             return
@@ -132,7 +133,7 @@ class Run(Benchmark):
         tally = self._tally(printed, clock_ns)
         if tally.ended != printed.processed:
             raise GeneratorError(
-                f"the log of `{self._child.name}` has {tally.ended:,} transactions and its report "
+                f"the log of `{self._name}` has {tally.ended:,} transactions and its report "
                 f"{printed.processed:,}: check the free space of {self._folder.parent}"
             )
         for tick in tally.ticks():
@@ -144,7 +145,7 @@ class Run(Benchmark):
 
     def _failure(self, printed: Report | None) -> str | None:
         """Why the run is no measurement; None: it is one."""
-        name = f"`{self._child.name}`"
+        name = f"`{self._name}`"
         if (failure := self._unfinished(self._complaint)) is not None:
             return failure
         if printed is None:

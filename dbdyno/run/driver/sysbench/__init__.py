@@ -23,7 +23,7 @@ from dbdyno.model.error import PlanError
 from dbdyno.model.events import Told
 from dbdyno.model.job import Job, external
 from dbdyno.model.job.endpoint import Endpoint
-from dbdyno.run.driver.child import said
+from dbdyno.run.driver.foreign import said
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.driver.program import VERSION_DIGITS, of_server
 from dbdyno.run.driver.sysbench import report

@@ -11,7 +11,8 @@ from dbdyno.model import Json, engine
 from dbdyno.model.events import AnyEvent, Done, Ready, Started, Tick, WindowClose, WindowOpen
 from dbdyno.model.job import Job
 from dbdyno.run.driver.benchmark import Benchmark
-from dbdyno.run.driver.child import cpu_ns, placed, thread_shares
+from dbdyno.run.driver.foreign import cpu_ns, thread_shares
+from dbdyno.run.driver.loadgen import placed
 from dbdyno.run.driver.sessions import looks
 from dbdyno.run.driver.sysbench import report, script
 from dbdyno.run.driver.sysbench.report import Report, Second
@@ -69,7 +70,7 @@ class Run(Benchmark):
             if line.endswith(report.CHECKPOINT) if self._told.warmup_s else line == report.STARTED:
                 self._open_ns = max(begun) + self._told.warmup_s * NS_PER_S
                 yield self._say(WindowOpen, mono_ns=self._open_ns)
-                read_ns, before = time.monotonic_ns(), cpu_ns(self._child.pid)
+                read_ns, before = time.monotonic_ns(), cpu_ns(self._foreign.child.pid)
             found = report.second(line)
             if found is not None and (tick := self._told.tick(found)) is not None:
                 yield self._say(Tick, **tick)
@@ -78,7 +79,7 @@ class Run(Benchmark):
         if not self._open_ns or len(over) < self._count:
             return
         self._close_ns, self._closed = max(over), True
-        passed_ns, after = time.monotonic_ns() - read_ns, cpu_ns(self._child.pid)
+        passed_ns, after = time.monotonic_ns() - read_ns, cpu_ns(self._foreign.child.pid)
         self._threads = thread_shares(before, after, passed_ns)
         length_ns = self._close_ns - self._open_ns
         yield self._say(WindowClose, mono_ns=self._close_ns, active_ns=length_ns)
@@ -87,10 +88,10 @@ class Run(Benchmark):
 
     def _lines(self) -> Iterator[str]:
         """Its output, from here on; ends it at the first line that names a failure."""
-        for line in self._child.output:
+        for line in self._foreign.child.output:
             if self._refused is None and (fatal := report.FATAL.match(line)):
-                self._refused = f"`{self._child.name}`: {fatal[1]}"
-                self._child.end()
+                self._refused = f"`{self._name}`: {fatal[1]}"
+                self._foreign.end()
             yield line.strip()
 
     def _heard(self, word: str) -> bool:
@@ -109,7 +110,7 @@ class Run(Benchmark):
         if "pgbench" not in engine.of(self._job.engine).can:
             return []  # sessions are threads of the server, and have no process
         before: list[int] | None = None
-        for look in looks(self._job, self._child.ended):
+        for look in looks(self._job, self._foreign.ended):
             if look == before:  # one that ends may still be seen
                 return look if len(look) == self._count else []
             before = look
@@ -117,7 +118,7 @@ class Run(Benchmark):
 
     def _outcome(self, lines: list[str]) -> Iterator[AnyEvent]:
         """The window's last second, and `done`."""
-        self._child.wait()
+        self._foreign.wait()
         if self._stopped():
             yield self._say(Done, status="stopped", reason=None, totals={})
             return
@@ -144,7 +145,7 @@ class Run(Benchmark):
         """Why the run is no measurement; None: it is one."""
         failure = self._unfinished()
         if failure is None and printed is None:
-            failure = f"`{self._child.name}` printed no number of events"
+            failure = f"`{self._name}` printed no number of events"
         return failure
 
 

@@ -1,26 +1,22 @@
-"""A program that makes load, as a process: in a session of its own, of which nothing is left."""
+"""A program of others that makes load: bounded in time, and nothing of its session is left."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
-import signal
 import subprocess
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 from dbdyno.builds import VERSION_S_MAX
+from dbdyno.host.child import Child, end_session
 from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
-from dbdyno.run import hooks
 from dbdyno.run.driver.interface import GeneratorDied
-from dbdyno.run.driver.loadgen import STDERR_LINES_MAX
 
 WATCHDOG = (
     'read -r nothing; kill -s TERM -- "-$1"; sleep 5; kill -s KILL -- "-$1"; shift; rm -rf -- "$@"'
@@ -29,8 +25,8 @@ WATCHDOG = (
 removes folders."""
 
 
-class Child:
-    """A program at work. Use it as a context manager: nothing that it began goes on."""
+class Foreign:
+    """A program at work that knows nothing of dyno. Use it as a context manager."""
 
     def __init__(  # noqa: PLR0913 (how it is called, each by its name)
         self,
@@ -48,67 +44,29 @@ class Child:
         After `limit_s` seconds it is ended. `scratch` are folders that are removed where dyno is
         killed. Raises GeneratorError where it cannot be started.
         """
-        self.name = name
+        self.child = Child(
+            words,
+            name=name,
+            error=GeneratorError,
+            folder=folder,
+            environment=environment,
+            hear=hear,
+        )
         self.ended = threading.Event()  # set as soon as nothing of it is left
         self.overdue: float | None = None  # the seconds that it was given, where they passed
-        self._hear = hear
         self._limit_s = limit_s
         self._late: threading.Timer | None = None
-        self._stderr: deque[str] = deque(maxlen=STDERR_LINES_MAX)
-        try:
-            self._process = subprocess.Popen(
-                words,
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,  # a Ctrl-C at the terminal is for dyno
-            )
-        except OSError as error:
-            raise GeneratorError(f"`{name}` cannot be started: {error}") from error
-        self._handle = os.pidfd_open(self._process.pid)
+        self._handle = os.pidfd_open(self.child.pid)
         self._ending = os.eventfd(0)  # readable: the program is to end now
         self._watchdog = subprocess.Popen(
-            ["sh", "-c", WATCHDOG, "watchdog", str(self.pid), *scratch],
+            ["sh", "-c", WATCHDOG, "watchdog", str(self.child.pid), *scratch],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        self._threads = [
-            threading.Thread(target=work, daemon=True) for work in (self._listen, self._watch)
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        return self._process.pid
-
-    @property
-    def input(self) -> IO[str]:
-        """Its standard input."""
-        assert self._process.stdin is not None
-        return self._process.stdin
-
-    @property
-    def output(self) -> IO[str]:
-        """Its standard output."""
-        assert self._process.stdout is not None
-        return self._process.stdout
-
-    @property
-    def last_line(self) -> str | None:
-        """The last line of its standard error."""
-        return self._stderr[-1] if self._stderr else None
-
-    def send(self, number: signal.Signals) -> None:
-        """Sends it a signal, if it is still there."""
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._handle, number)
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
 
     def end(self) -> None:
         """Ends it with its whole session; returns at once."""
@@ -122,8 +80,7 @@ class Child:
 
     def wait(self) -> None:
         """Waits for its end, and for all that it said."""
-        for thread in self._threads:
-            thread.join()
+        self._watcher.join()
 
     def failure(self, line: str | None = None) -> str | None:
         """Waits for its end; why that is no good one, with a line that it said (None: its last).
@@ -131,15 +88,13 @@ class Child:
         None where all is well. Raises GeneratorDied where somebody else killed it.
         """
         self.wait()
-        said = f": {line or self.last_line}" if line or self.last_line else ""
-        status = self._process.returncode
+        child, line = self.child, line or self.child.last_line
+        said = f": {line}" if line else ""
         if self.overdue is not None:
-            return f"`{self.name}` did not end within {self.overdue:g} s; dyno ended it{said}"
-        if status < 0:
-            raise GeneratorDied(
-                f"`{self.name}` was killed by signal {-status} before the step was done{said}"
-            )
-        return f"`{self.name}` ended with status {status}{said}" if status else None
+            return f"`{child.name}` did not end within {self.overdue:g} s; dyno ended it{said}"
+        if child.status < 0:
+            raise GeneratorDied(f"`{child.name}` {child.death()} before the step was done{said}")
+        return f"`{child.name}` {child.death()}{said}" if child.status else None
 
     def __enter__(self) -> Self:
         return self
@@ -153,9 +108,8 @@ class Child:
         """Ends the program and all that it began."""
         self.end()
         self.wait()
-        self.output.close()
-        with contextlib.suppress(BrokenPipeError):  # what it never read
-            self.input.close()
+        self.child.output.close()
+        self.child.hang_up()
         if self._late is not None:
             self._late.cancel()
             self._late.join()
@@ -164,31 +118,19 @@ class Child:
         for descriptor in (self._ending, self._handle):
             os.close(descriptor)
 
-    def _listen(self) -> None:
-        assert self._process.stderr is not None
-        with self._process.stderr as stream:
-            for line in stream:
-                self._stderr.append(line.rstrip())
-                self._hear(line.rstrip())
-
     def _watch(self) -> None:
         """Waits for the program's end, or brings it about; then nothing is left of its session."""
         try:
             if not select.select([self._handle, self._ending], [], [], self._limit_s)[0]:
                 self.overdue = self._limit_s
-            hooks.end_session(self.pid)
+            end_session(self.child.pid)
         finally:
-            self._process.wait()
+            self.child.wait()
             self.ended.set()
 
     def _give_up(self, seconds: float) -> None:
         self.overdue = seconds
         self.end()
-
-
-def placed(cpus: str | None) -> list[str]:
-    """The words before a program's own that keep it on these processors; None: on all."""
-    return [] if cpus is None else ["taskset", "--cpu-list", cpus]
 
 
 def cpu_ns(pid: int) -> Mapping[str, int]:

@@ -1,0 +1,65 @@
+"""Child processes: what they say is kept, they end when asked, else by force, and how they died."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from dbdyno.host import child, process
+from dbdyno.host.child import STDERR_LINES_MAX, Child
+from dbdyno.model.error import GeneratorError
+
+
+def started(script: str) -> Child:
+    return Child(["sh", "-c", script], name="program")
+
+
+def test_a_program_ends_when_its_input_does_and_what_it_still_says_is_heard() -> None:
+    program, rest = started("read line; echo heard $line; cat >/dev/null; echo bye"), []
+    program.say("this")
+    program.end(60.0, rest=rest.append)
+    assert rest == ["heard this\n", "bye\n"]
+    assert program.death() == "ended with status 0"
+    program.say("to nobody")
+    program.hang_up()
+
+
+def test_a_program_that_does_not_end_when_asked_is_ended_by_force() -> None:
+    program = started("trap '' TERM; echo ready; exec sleep 1000")
+    assert program.output.readline() == "ready\n"
+    begun_s = time.monotonic()
+    program.end(0.1, by=signal.SIGTERM, rest=lambda line: None)
+    assert time.monotonic() - begun_s < 60
+    assert program.death() == "was killed by signal 9"
+
+
+def test_the_last_lines_of_standard_error_are_kept() -> None:
+    heard: list[str] = []
+    words = ["sh", "-c", f"seq {STDERR_LINES_MAX + 1} >&2; echo >&2; exit 3"]
+    program = Child(words, name="program", hear=heard.append)
+    assert program.death() == "ended with status 3"
+    assert len(heard) == STDERR_LINES_MAX + 2
+    assert program.last_line == str(STDERR_LINES_MAX + 1)
+    assert len(program.said) == STDERR_LINES_MAX
+    program.end(1.0, rest=heard.append)
+
+
+def test_a_program_that_is_not_there_is_told_as_its_caller_wants() -> None:
+    with pytest.raises(GeneratorError, match=r"`mine` cannot be started: .*No such file"):
+        Child(["/nonexistent"], name="mine", error=GeneratorError)
+
+
+def test_nothing_of_a_program_that_ran_to_its_end_goes_on(tmp_path: Path) -> None:
+    script = "sleep 1000 & echo $! > pid; echo done"
+    with (tmp_path / "output").open("w+b") as output:
+        words = ["sh", "-c", script]
+        end = child.run(words, output, folder=tmp_path, environment=dict(os.environ))
+        output.seek(0)
+        assert output.read() == b"done\n"
+    assert (end.status, end.overdue) == (0, False)
+    assert len(end.left) == 1
+    assert process.start_ticks(int((tmp_path / "pid").read_text())) is None

@@ -133,7 +133,7 @@ def test_a_step_that_an_arm_lacks_says_so(two: Comparison) -> None:
 def test_words_in_the_place_of_a_number_have_no_mark(two: Comparison) -> None:
     lacking = changed(two, "delete", runs=(), value=None, ratio=None, metrics={}, ratios={})
     first, base, _ = row(relative(page.make(lacking), WRITE), "delete").cells
-    assert (first.text, first.mark, base.mark) == ("not run", "", "")
+    assert (first.text, first.mark, base.mark) == ("not run", "", "§")
 
 
 def test_a_lone_arm_has_its_throughput_and_nothing_to_compare() -> None:
@@ -180,10 +180,10 @@ def test_a_scan_counts_rows_and_its_table_says_so(shown: Page) -> None:
 
 def test_a_throughput_of_statements_that_find_nothing_is_marked(shown: Page) -> None:
     table = relative(shown, WRITE)
-    assert [cell.mark for cell in row(table, "delete").cells] == ["", "", ""]
+    assert [cell.mark for cell in row(table, "delete").cells] == ["§", "§", ""]
     assert [cell.mark for cell in row(table, "insert").cells] == ["", "", ""]
-    assert ": under 99 % of the statements found a row." in table.note
-    told = next(one for one in report_parts.headline(shown) if one.text.startswith(""))
+    assert "§: under 99 % of the statements found a row." in table.note
+    told = next(one for one in report_parts.headline(shown) if one.text.startswith("§"))
     assert [item.text for item in told.items] == [
         "pg17: 37.0 % of the statements of delete",
         "pg18: 10.0 % of the statements of delete",
@@ -426,7 +426,7 @@ def test_a_step_of_a_group_that_was_not_judged_as_the_others_is_named(two: Compa
     made = page.make(with_words(two, words))
     writes = next(item for item in report_parts.headline(made)[0].items if item.label == "Writes")
     named = {item.label: item.text.split()[0] for item in writes.items}
-    assert named["Limited"] == "insert" and named["Failed"] == "delete"
+    assert named["Limited"] == "insert" and named["Failed"] == "delete§"
     assert "1 same" in writes.text and "update-one" not in str(writes.items)
 
 

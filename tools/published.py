@@ -66,12 +66,12 @@ def document(pairs: Sequence[Pair], whole: Comparison, studies: Sequence[Study] 
         if len(pairs) > 1:
             parts.append(f"### `{pair.arm}` against `{pair.comparison.base}`")
         for title, its in rows(pair).items():
-            level = "####" if len(pairs) > 1 else "###"
-            parts.append(f"{level} {_capital(title)}\n\n{_table(pair, its)}")
+            heading = "####" if len(pairs) > 1 else "###"
+            parts.append(f"{heading} {_capital(title)}\n\n{_table(pair, its)}")
         conditions = _conditions(pair, [row.key for its in rows(pair).values() for row in its])
         if conditions:
-            level = "####" if len(pairs) > 1 else "###"
-            parts.append(f"{level} What the steps met\n\n{conditions}")
+            heading = "####" if len(pairs) > 1 else "###"
+            parts.append(f"{heading} What the steps met\n\n{conditions}")
     for study in studies:
         for group in study.groups:
             if group.by is not None or group.values:

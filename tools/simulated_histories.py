@@ -31,7 +31,7 @@ PUBLISHED_PAGES = 50
 FOUND = 1000
 """Histories with a change, of each size."""
 SD = 0.03
-"""Of the noise of a result, as a share of its level."""
+"""Of the noise of a result, as a share of its plateau."""
 RESULTS = (8, 20, 50, 100)
 SETTLE = 50
 """Values that are drawn before the first one, so that it is as any other."""
@@ -46,7 +46,7 @@ Find = Callable[[Sequence[float]], tuple[ChangePoint, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """How the results of a history scatter about their level."""
+    """How the results of a history scatter about their plateau."""
 
     words: str
     autocorrelation: float = 0.0  # of neighbours, an AR(1) process
@@ -65,11 +65,11 @@ PROMISED = NOISES[:2]
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Where a level of 100 is another one."""
+    """Where a plateau of 100 becomes another one."""
 
     words: str
     results: int
-    first: int  # of the other level
+    first: int  # of the other plateau
     end: int  # of it
 
 
@@ -92,7 +92,7 @@ def dynos(values: Sequence[float]) -> tuple[ChangePoint, ...]:
 
 
 def drawn(noise: Noise, results: int, histories: int, draw: np.random.Generator) -> Numbers:
-    """Histories without any change, a row each, at a level of 100."""
+    """Histories without any change, a row each, on a plateau of 100."""
     size = (SETTLE + results, histories)
     fresh = draw.normal(size=size)
     if noise.tails is not None:
@@ -165,7 +165,7 @@ def _power(histories: int) -> Iterator[str]:
         "bar, at the published level:"
     )
     yield ""
-    yield f"| another level | {' | '.join(f'{size:g}' for size in SIZES)} |"
+    yield f"| another plateau | {' | '.join(f'{size:g}' for size in SIZES)} |"
     yield f"|---|{'--:|' * len(SIZES)}"
     for shape in SHAPES:
         cells = []

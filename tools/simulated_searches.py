@@ -113,8 +113,8 @@ def searched(kind: Kind, draw: np.random.Generator) -> Search:
         if index is None:
             break
         at = zip(truth, changes, strict=True)
-        level = own[index] - own[0] + sum(size for place, size in at if place <= index)
-        tests.append(_tested(kind, index, float(level), draw))
+        plateau = own[index] - own[0] + sum(size for place, size in at if place <= index)
+        tests.append(_tested(kind, index, float(plateau), draw))
         now = bisection.found(kind.commits, tests)
         standing.append((now.probability, now.first == (truth[0] if truth else None)))
     found = bisection.found(kind.commits, tests)
@@ -123,11 +123,11 @@ def searched(kind: Kind, draw: np.random.Generator) -> Search:
     )
 
 
-def _tested(kind: Kind, index: int, level: float, draw: np.random.Generator) -> Test:
-    """A test of a commit of that level."""
+def _tested(kind: Kind, index: int, plateau: float, draw: np.random.Generator) -> Test:
+    """A test of a commit of that plateau."""
     if draw.random() < kind.disturbed:
-        level += draw.normal(0, kind.off)
-    mean, sd = mean_and_sd(draw.normal(level, kind.sd, BLOCKS).tolist())
+        plateau += draw.normal(0, kind.off)
+    mean, sd = mean_and_sd(draw.normal(plateau, kind.sd, BLOCKS).tolist())
     return Test(index=index, log_ratio=mean, se=(sd or 0.0) / math.sqrt(BLOCKS), blocks=BLOCKS)
 
 

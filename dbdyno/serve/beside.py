@@ -37,7 +37,7 @@ from dbdyno.serve.serving import Serving
 PATH = "/beside"
 NS_PER_MINUTE = 60e9
 SEARCHED = "Arm, result, version …"
-OTHER_WORK = ""
+OTHER_WORK = "§"
 """Marks a step that is other work on one side."""
 
 Chosen = tuple[Index, str]

@@ -43,7 +43,7 @@ PRE = ".pre"
 SWEEP = "@"
 """In the name of a step between what it is and the parameters that are swept."""
 
-UNFOUND = ""
+UNFOUND = "§"
 
 _LAST = "_"  # between digits and letters: =1000 before =10, read-only_ before read-only-simple
 

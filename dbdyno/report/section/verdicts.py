@@ -159,8 +159,8 @@ def _told(judgement: Judgement) -> Iterable[str]:
 def _ratio(of: Judgement | LookResult) -> str:
     """Ratio 0.930 0.910–0.951 (95 % interval)."""
     ends = number.interval(of.low, of.high, 3)
-    level = " (95 % interval)" if ends else ""
-    return f"ratio {number.ratio(of.ratio, 3)} {ends}".rstrip() + level
+    interval = " (95 % interval)" if ends else ""
+    return f"ratio {number.ratio(of.ratio, 3)} {ends}".rstrip() + interval
 
 
 def _lent(judgement: Judgement) -> str:
@@ -264,7 +264,7 @@ def grouped(steps: Sequence[StepComparison]) -> dict[str, list[StepComparison]]:
 def mark(step: StepComparison, result: Cell) -> str:
     """† where a target was missed, ‡ where a block failed, ‖ where one of the two stood still.
 
-    where statements found nothing.
+    § where statements found nothing.
     """
     both = (step.cells[0], result)
     if any(cells.missed_target(cell) for cell in step.cells):

@@ -20,6 +20,7 @@ from typing import Self
 from msgspec.structs import replace
 
 from dbdyno.builds import Build
+from dbdyno.engine.connection import password
 from dbdyno.model import Address, Plan, Step
 from dbdyno.model.error import PlanError
 from dbdyno.model.events import AnyEvent, Ready, Started, Told, line
@@ -145,6 +146,9 @@ def environment(job: Job) -> dict[str, str]:
         name: value if isinstance(value, str) else os.environ.get(value.env, "")
         for name, value in job.environment.items()
     }
+    address = job.server.address if isinstance(job.server, Endpoint) else None
+    if address is not None and address.password is not None and address.password.passfile:
+        variables["MYSQL_PWD"] = password(address) or ""  # MySQL's clients read no passfile
     return {**os.environ, **variables}
 
 

@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+from dbdyno.engine.connection import password
+from dbdyno.host.account import created
 from dbdyno.model import Json, engine
 from dbdyno.model.events import AnyEvent, Done, Ready, Started, Tick, WindowClose, WindowOpen
 from dbdyno.model.job import Job
+from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.driver.benchmark import Benchmark
 from dbdyno.run.driver.foreign import cpu_ns, thread_shares
 from dbdyno.run.driver.loadgen import placed
@@ -37,7 +40,22 @@ class Run(Benchmark):
         own = is_file(name)
         wrapped.write_text(script.text(Path(job.folder, Path(name).name) if own else name))
         folder = job.folder if own else None
-        self._start([*placed(cpus), *words, str(wrapped), command], folder=folder)
+        words = [*placed(cpus), *words, *self._password()]
+        self._start([*words, str(wrapped), command], folder=folder)
+
+    def _password(self) -> Iterator[str]:
+        """The option by which MySQL's client gets a password: in a file that is ours alone.
+
+        On a command line everybody reads it; PostgreSQL's client has it from its environment.
+        Raises ServerError where the password is not there.
+        """
+        server, name = self._job.server, engine.of(self._job.engine).sysbench
+        if not isinstance(server, Endpoint) or server.password is None or name != "mysql":
+            return
+        file = self._folder / "password.cnf"
+        with created(file, 0o600) as written:
+            written.write(f"mysql-password={password(server.address)}\n")
+        yield f"--config-file={file}"
 
     def events(self) -> Iterator[AnyEvent]:
         """All events up to `done`; of the window's last second when its report is there.

@@ -73,8 +73,8 @@ def test_an_aa_arm_is_the_second_arm(tmp_path: Path) -> None:
         (('version = "18"', 'dsn = "postgresql://u@h:5432/d"'), "moves servers from core to core"),
         (("[schedule]", '[server]\ncpus = "0"\n[schedule]'), "key `server.cpus`: interleave"),
         (("[schedule]", '[generator]\ncpus = "0"\n[schedule]'), "key `generator.cpus`: interleave"),
-        (('"duet"', '"turn"\nduet = "forced"'), 'only interleave = "duet" can be forced'),
-        (('"duet"', '"duet"\nduet = "yes"'), "must be \"forced\", not 'yes'"),
+        (('"duet"', '"turn"\nduet = "forced"'), 'is for interleave = "duet"'),
+        (('"duet"', '"duet"\nduet = "yes"'), "must be 'forced', not 'yes'"),
         (
             ('"duet"', '"duet"\n[observe]\nwaits = "1s"'),
             'cannot be sampled with interleave = "duet"',

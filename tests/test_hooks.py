@@ -112,7 +112,7 @@ def test_a_hook_that_takes_too_long_is_ended_with_its_children(
 @pytest.mark.parametrize(
     ("written", "sentence"),
     [
-        ('when = "befor-run"\nsql = "x"', "hooks[1].when`: no moment `befor-run`; did you mean"),
+        ('when = "befor-run"\nsql = "x"', "not 'befor-run'; did you mean `before-run`?"),
         ('when = "before-run"', "hooks[1]`: needs one of `command`, `sql`"),
         ('when = "before-run"\ncommand = []', "hooks[1].command`: is empty"),
         ('when = "before-run"\nsql = "x"\narms = ["nwe"]', "hooks[1].arms`: no arm `nwe`"),

@@ -119,15 +119,16 @@ def test_the_prelude_ends_with_the_last_step_that_writes(
     [
         (
             ('"step"', '"stp"'),
-            "key `schedule.interleave`: no interleave `stp`; did you mean `step`?",
+            "key `schedule.interleave`: must be 'run', 'step', 'turn' or 'duet', not 'stp'; did "
+            "you mean `step`?",
         ),
         (
             ('"step"', '"step"\nturn_s = 2'),
-            'key `schedule.turn_s`: only interleave = "turn" has turns; write that, or remove it',
+            'key `schedule.turn_s`: is for interleave = "turn"; write that, or remove it',
         ),
         (
             ('"step"', '"step"\nwrites_in_turn = true'),
-            'key `schedule.writes_in_turn`: only interleave = "turn" has turns; write that, or '
+            'key `schedule.writes_in_turn`: is for interleave = "turn"; write that, or '
             "remove it",
         ),
         (

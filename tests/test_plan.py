@@ -252,7 +252,7 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
         ),
         (
             "[schedule]\nblocks = 0",
-            'key `schedule.blocks`: must be from 1 to 1000, or "until decided", not 0',
+            "key `schedule.blocks`: must be 'until decided' or from 1 to 1,000, not 0",
         ),
         (
             '[schedule]\nblocks = "3"',
@@ -269,7 +269,8 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
         ),
         (
             '[verdict]\njudge = "anytime"',
-            "key `verdict.judge`: no judge `anytime`; did you mean `any time`?",
+            "key `verdict.judge`: must be 'looks' or 'any time', not 'anytime'; did you mean "
+            "`any time`?",
         ),
         (
             '[observe]\nwaits = "50"',
@@ -297,10 +298,11 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
             "[verdict]\neffect = 0",
             "key `verdict.effect`: must be a share from 0.001 to 0.5, not 0; 0.03 is three percent",
         ),
-        ("[verdict]\npower = 1", "key `verdict.power`: must be a share from 0.5 to 0.99, not 1"),
+        ("[verdict]\npower = 1", "key `verdict.power`: must be from 0.5 to 0.99, not 1"),
         (
             '[schedule]\ninterleave = "rnu"',
-            "key `schedule.interleave`: no interleave `rnu`; did you mean `run`?",
+            "key `schedule.interleave`: must be 'run', 'step', 'turn' or 'duet', not 'rnu'; did "
+            "you mean `run`?",
         ),
         (
             '[server]\ndata_dir = "~/data"',
@@ -356,10 +358,10 @@ def test_a_wrong_schedule_server_or_use_gets_one_line(more: str, line: str) -> N
         ("arms = 3", "key `arms`: must be a table, not 3"),
         ('base = "b"\n' + SMALL, "key `base`: no arm `b`; there are `a`"),
         ('name = "a b"\n' + SMALL, None),
-        ("seed = -1\n" + SMALL, "key `seed`: must be from 0 to 9007199254740991, not -1"),
+        ("seed = -1\n" + SMALL, "key `seed`: must be from 0 to 9,007,199,254,740,991, not -1"),
         (
             SMALL + "[generator]\nthreads = 0",
-            'key `generator.threads`: must be from 1 to 1024 or "clients", not 0',
+            "key `generator.threads`: must be 'clients' or from 1 to 1,024, not 0",
         ),
         (
             SMALL + "[generator]\nthread = 2",

@@ -100,7 +100,7 @@ def test_subsystems_that_say_nothing_are_refused(observe: str, message: str) -> 
             "key `observe.profile.herz`: unknown key; did you mean `hertz`?",
         ),
         ("profile = { seconds = 0 }", "key `observe.profile.seconds`: must be from 1 to 600, not"),
-        ("profile = { hertz = 9999 }", "key `observe.profile.hertz`: must be from 1 to 4999, not"),
+        ("profile = { hertz = 9999 }", "key `observe.profile.hertz`: must be from 1 to 4,999, not"),
         ("profile = { steps = [] }", "key `observe.profile.steps`: is empty; name a step, or"),
         (
             'profile = { steps = ["qr10"] }',

@@ -170,8 +170,8 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ('[server]\ncpus = "0 to 3"', "key `server.cpus`: '0 to 3' names no processors"),
-        ('[generator]\ncpus = ""', "key `generator.cpus`: '' names no processors"),
+        ('[server]\ncpus = "0 to 3"', "key `server.cpus`: '0 to 3' is not a list of processors"),
+        ('[generator]\ncpus = ""', "key `generator.cpus`: '' is not a list of processors"),
     ],
 )
 def test_wrong_lists_of_processors_get_one_line(more: str, sentence: str):

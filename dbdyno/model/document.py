@@ -8,12 +8,14 @@ its successor in the form's `gone`.
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 
 from dbdyno.model.error import DynoError
 
@@ -73,17 +75,48 @@ def _sentence(form: type[Form], data: object, reason: ValidationError) -> str:
         return f"key `{_key(path)}`: {_unknown(list(_forms(form, path[:-1])), str(path[-1]))}"
     if error["type"] == "missing":
         return f"key `{_key((*path, str(error['loc'][-1])))}`: missing"
-    return f"key `{_key(path)}`: {_complaint(alike)}"
+    fields = [_fields(inner).get(str(path[-1])) for inner in _forms(form, path[:-1]) if path]
+    return f"key `{_key(path)}`: {_complaint(alike, next(filter(None, fields), None))}"
 
 
-def _complaint(errors: Sequence[Any]) -> str:
-    wanted = list(dict.fromkeys(WANTED[e["type"]] for e in errors if e["type"] in WANTED))
-    literal = [e["ctx"]["expected"] for e in errors if e["type"] == "literal_error"]
-    if wanted or literal:
-        return f"must be {' or '.join(literal + wanted)}, not {_shown(errors[0]['input'])}"
-    if errors[0]["type"] == "value_error":
+def _complaint(errors: Sequence[Any], field: FieldInfo | None) -> str:
+    """What a value must be: by its field's description, its words, its type or its range."""
+    kinds, shown = [error["type"] for error in errors], _shown(errors[0]["input"])
+    places = [] if field is None else [field, *_branches(field)]
+    description = next(filter(None, (place.description for place in places)), None)
+    wanted = list(dict.fromkeys(WANTED[kind] for kind in kinds if kind in WANTED))
+    if "value_error" in kinds:
         return str(errors[0]["ctx"]["error"])
-    return f"{_lower_first(errors[0]['msg'])}, not {_shown(errors[0]['input'])}"
+    if "too_short" in kinds:
+        return f"is empty; name {description or 'at least one'}"
+    if description is not None and not wanted:
+        must, _, example = description.partition("; ")
+        if "string_pattern_mismatch" in kinds:
+            return f"{shown} is not {description}"
+        return f"must be {must}, not {shown}" + (f"; {example}" if example else "")
+    words = [error["ctx"]["expected"] for error in errors if error["type"] == "literal_error"]
+    limits = [limit for place in places for limit in place.metadata]
+    ranges = [_range(limits)] if {"greater_than_equal", "less_than_equal"} & {*kinds} else []
+    if not words + wanted + ranges:
+        return f"{_lower_first(errors[0]['msg'])}, not {shown}"
+    must = " or ".join(words + wanted + ranges)
+    known = re.findall("'([^']+)'", "".join(words))
+    near = difflib.get_close_matches(str(errors[0]["input"]), known, n=1)
+    return f"must be {must}, not {shown}" + (f"; did you mean `{near[0]}`?" if near else "")
+
+
+def _branches(field: FieldInfo) -> Iterator[FieldInfo]:
+    """The fields within a field's union, such as that of the number in `int | Literal["all"]`."""
+    for branch in get_args(field.annotation):
+        yield from (
+            part for part in getattr(branch, "__metadata__", ()) if isinstance(part, FieldInfo)
+        )
+
+
+def _range(limits: Sequence[Any]) -> str:
+    low = next(limit.ge for limit in limits if hasattr(limit, "ge"))
+    high = next((limit.le for limit in limits if hasattr(limit, "le")), None)
+    return f"{low:,} or more" if high is None else f"from {low:,} to {high:,}"
 
 
 def _path(data: object, location: Sequence[int | str]) -> tuple[int | str, ...]:
@@ -121,7 +154,7 @@ def _unknown(forms: Sequence[type[BaseModel]], key: str) -> str:
     return f"unknown key; {suggestion(key, (name for form in forms for name in _fields(form)))}"
 
 
-def _fields(form: type[BaseModel]) -> Mapping[str, Any]:
+def _fields(form: type[BaseModel]) -> Mapping[str, FieldInfo]:
     """The fields of a form by their keys."""
     return {field.alias or name: field for name, field in form.model_fields.items()}
 

@@ -120,6 +120,9 @@ class Void:
     swap: bool = False  # whether any page that is swapped in or out does; else only a warning
 
 
+Interleave = Literal["run", "step", "turn", "duet"]
+"""How a block's arms follow each other: one after the other, or all up, by steps or by turns of a
+step, or both at once."""
 TURN_S = 1.0
 """How long a turn lasts where nobody says it."""
 
@@ -139,11 +142,11 @@ class Schedule:
     aa_arm: bool = False  # an A/A arm is shown
     comparison: int | None = None  # so many blocks are a comparison each (`dyno calibrate`)
     fills: int = 1  # so many golden copies of each arm, which blocks begin from by turns
-    interleave: str = "run"  # "step", "turn": all are up, and take turns; "duet": both at once
+    interleave: Interleave = "run"
     duet_forced: bool = False  # also on fewer cores than a duet needs: an estimate, and no word
     writes_in_turn: bool = False  # turns: also steps that write, all after the one of `save`
     turn_s_chosen: float | None = None  # of a turn; None: TURN_S, or as dyno chooses
-    checkpoint: str | None = None  # "before-step": a CHECKPOINT before each step's first reading
+    checkpoint: Literal["before-step"] | None = None  # before each step's first reading
     void: Void = Void()
     repeats_max: int = 2  # how often a block is done again that was disturbed, or the lab failed in
     rest_s: float = 0.0  # idle between the end of a server and the next one's making

@@ -32,10 +32,6 @@ from dbdyno.plan.schedule import SAVE
 from dbdyno.plan.schema import NAMING, PlanForm, path_of, refusal
 from dbdyno.workload.file import NAME
 
-SEED_MAX = 2**53 - 1
-"""The largest whole number that every reader of JSON keeps exactly."""
-
-WARMS = ("none", "prewarm", "scan")
 BESIDE_ARMS = ("log",)
 """Names that the result folder itself uses where arms and workloads have theirs."""
 
@@ -74,8 +70,6 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
     names = [arm.name for arm in arms]
     if base not in names:
         raise refusal(source, "base", f"no arm `{base}`; {suggestion(base, names)}")
-    if not 0 <= form.seed <= SEED_MAX:
-        raise refusal(source, "seed", f"must be from 0 to {SEED_MAX}, not {form.seed}")
     uses = workload_use.uses(form, path, arms, source)
     plan = Plan(
         name=name,
@@ -90,15 +84,15 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         wal_dir=path_of(form.server.wal_dir, path, "server.wal_dir", source),
         server_user=form.server.user,
         label=form.label,
-        threads=table.threads(form.generator, source),
+        threads=table.threads(form.generator),
         spin=form.generator.spin,
         hosts=hosts.hosts_of(form.hosts, source),
         generator_hosts=tuple(form.generator.hosts),
         tls=form.generator.tls,
         observe=table.observe(form.observe, form.schedule.interleave, source),
-        placement=table.placement(form.server, form.generator, source),
+        placement=table.placement(form.server, form.generator),
         hooks=hook.hooks_of(form.hooks, [arm.name for arm in arms], source),
-        aims=table.aims(form.verdict, source),
+        aims=table.aims(form.verdict),
         require=table.require(form.require),
         attribution=attribution.design_of(form.attribute, names, source),
     )
@@ -270,8 +264,6 @@ def _check_endpoints(arms: Iterable[Arm], steps: Iterable[Step]) -> None:
 
 def _check_save(use: WorkloadUse, names: Sequence[str], name: str, where: str) -> None:
     """Checks `save` and `warm` against the steps; `where` begins the line of a refusal."""
-    if use.warm not in (None, *WARMS):
-        raise PlanError(f"{where}.warm`: no warm-up `{use.warm}`; {suggestion(use.warm, WARMS)}")
     if use.save is None:
         if use.warm is not None:
             raise PlanError(

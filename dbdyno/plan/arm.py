@@ -12,7 +12,6 @@ from dbdyno.engine import dsn, preset
 from dbdyno.engine.preset import config_file
 from dbdyno.model import Arm, Password, engine
 from dbdyno.model.error import PlanError
-from dbdyno.plan import making
 from dbdyno.plan.schema import NAMING, ArmForm, FakeForm, PasswordForm, path_of, refusal
 from dbdyno.workload.file import NAME
 
@@ -26,8 +25,6 @@ NOT_OF_DSN = (
     "standby",
 )
 NOT_OF_FAKE = (*ORIGINS, *OF_DSN, *NOT_OF_DSN)
-VERSION = re.compile(r"\d+(\.\d+){0,2}")
-MEMORY = re.compile(r"\d+(\.\d+)?\s?(kB|MB|GB|TB)")
 SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 BESIDE_DATA = "golden"
 """The name that data folders themselves use where arms have theirs."""
@@ -69,12 +66,15 @@ def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
         memory=form.memory,
         settings={setting: _setting(value) for setting, value in form.settings.items()},
         environment=form.environment,
-        initdb=making.initdb(form, key, source),
-        transport=making.transport(form, key, source),
+        initdb={} if form.initdb is None else form.initdb.model_dump(exclude_none=True),
+        transport=form.transport,
         memory_max=form.memory_max,
         host=form.host,
         fake=_fake(form.fake) if form.fake else {},
     )
+    if form.initdb is not None and "initdb" not in engine.of(arm.engine).can:
+        sentence = f"no cluster of {arm.engine} is made by initdb; remove it"
+        raise refusal(source, f"{key}.initdb", sentence)
     if arm.standby and "standby" not in engine.of(arm.engine).can:
         sentence = f"no standby of {arm.engine} can be made here; remove it"
         raise refusal(source, f"{key}.standby", sentence)
@@ -117,15 +117,6 @@ def _check_build(form: ArmForm, key: str, source: str) -> None:
     if there == BY_RECIPE and "release" not in its.can:
         sentence = f"no version of {form.engine} can be built from source by a plan; keep one"
         raise refusal(source, key, f"`version` and `build` are there: {sentence}")
-    if form.version is not None and not VERSION.fullmatch(form.version):
-        sentence = f'{form.version!r} is not a version; write it as "17" (the newest) or "17.6"'
-        raise refusal(source, f"{key}.version", sentence)
-    if form.memory is not None and not MEMORY.fullmatch(form.memory):
-        sentence = f'{form.memory!r} is not a size; write it as "4GB" or "512MB"'
-        raise refusal(source, f"{key}.memory", sentence)
-    if form.memory_max is not None and not MEMORY.fullmatch(form.memory_max):
-        sentence = f'{form.memory_max!r} is not a size; write it as "4GB" or "512MB"'
-        raise refusal(source, f"{key}.memory_max", sentence)
     if form.memory is not None and (form.config is None or config_file.is_file(form.config)):
         raise refusal(source, f"{key}.memory", "sizes a preset, but there is none; add `config`")
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import get_args
 
 from dbdyno.model import Arm, Hook, HookMoment, Schedule
 from dbdyno.model.document import suggestion
 from dbdyno.plan.schema import HookForm, refusal
 
 DURING: HookMoment = "during-step"
-MOMENTS: tuple[HookMoment, ...] = get_args(HookMoment)
 
 
 def hooks_of(forms: Sequence[HookForm], arms: Collection[str], source: str) -> tuple[Hook, ...]:
@@ -49,11 +47,7 @@ def check_joins(hooks: Iterable[Hook], arms: Iterable[Arm], source: str) -> None
 
 
 def _hook(form: HookForm, key: str, arms: Collection[str], source: str) -> Hook:
-    moments = [moment for moment in MOMENTS if moment == form.when]
-    if not moments:
-        sentence = f"no moment `{form.when}`; {suggestion(form.when, MOMENTS)}"
-        raise refusal(source, f"{key}.when", sentence)
-    if sum(one is not None for one in (form.command, form.sql, form.standby)) != 1:
+    if sum(action is not None for action in (form.command, form.sql, form.standby)) != 1:
         raise refusal(source, key, "needs one of `command`, `sql` and `standby`")
     if (form.at_s is None) == (form.when == DURING):
         sentence = (
@@ -62,21 +56,19 @@ def _hook(form: HookForm, key: str, arms: Collection[str], source: str) -> Hook:
             else f'is for when = "{DURING}"; remove it, or change `when`'
         )
         raise refusal(source, f"{key}.at_s", sentence)
-    if form.command is not None and not form.command:
-        raise refusal(source, f"{key}.command", "is empty; name a program and its arguments")
     for arm in form.arms or ():
         if arm not in arms:
             raise refusal(source, f"{key}.arms", f"no arm `{arm}`; {suggestion(arm, arms)}")
-    if form.steps is not None and moments[0].endswith("run"):
+    if form.steps is not None and form.when.endswith("run"):
         sentence = f"`{form.when}` belongs to no step; remove it, or use before-step or after-step"
         raise refusal(source, f"{key}.steps", sentence)
     sql = [form.sql] if isinstance(form.sql, str) else form.sql or []
     return Hook(
-        when=moments[0],
+        when=form.when,
         command=None if form.command is None else tuple(form.command),
         sql=tuple(sql),
         joins=form.standby is not None,
-        at_s=None if form.at_s is None else float(form.at_s),
+        at_s=form.at_s,
         arms=None if form.arms is None else tuple(form.arms),
         steps=None if form.steps is None else tuple(form.steps),
     )

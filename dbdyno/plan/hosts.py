@@ -21,11 +21,6 @@ def _host(name: str, form: HostForm, source: str) -> Host:
     key = f"hosts.{name}"
     if not NAME.fullmatch(name):
         raise refusal(source, key, f"{name!r} cannot name a host; {NAMING}")
-    if form.ssh is not None and (not form.ssh or form.ssh[0] == "-" or " " in form.ssh):
-        sentence = (
-            f'{form.ssh!r} names no host for ssh; write it as "bench@db1", or as in ~/.ssh/config'
-        )
-        raise refusal(source, f"{key}.ssh", sentence)
     if form.address is not None:
         _check_address(form.address, f"{key}.address", source)
     return Host(name=name, ssh=form.ssh, address=form.address)

@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from dbdyno.model import Observe, ProfileWish, Schedule, Void
+from dbdyno.model import HookMoment, Observe, ProfileWish, Schedule, Transport, Void
 from dbdyno.model.attribution import DesignKind
 from dbdyno.model.document import Form
 from dbdyno.model.error import PlanError
+from dbdyno.model.looks import Judge
+from dbdyno.model.plan import Interleave
 from dbdyno.model.verdict import Aims
+from dbdyno.stats import looks
 from dbdyno.workload.schema import Load
 
 Scalar = str | bool | int | float
 """A setting's value as it is written."""
+VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
+TURN_S_MIN, TURN_S_MAX = 0.2, 60
+"""A turn's seconds: below, switching takes as long as it lasts; above, steps do as well."""
+THREADS_MAX = 1_024
+"""As dyno-loadgen has it, which starts none without a connection."""
+
+Size = Annotated[
+    str,
+    Field(
+        pattern=r"^[0-9]+(\.[0-9]+)?\s?(kB|MB|GB|TB)$",
+        description='a size; write it as "4GB" or "512MB"',
+    ),
+]
+Cpus = Annotated[
+    str,
+    Field(
+        pattern=r"^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$",
+        description='a list of processors; write it as "0-3" or "0,2,8-11"',
+    ),
+]
+Change = Annotated[
+    float, Field(ge=0.001, le=0.5, description="a share from 0.001 to 0.5; 0.03 is three percent")
+]
+VoidShare = Annotated[
+    float,
+    Field(ge=0, le=1, description="a share of all cores' time from 0 to 1; 0.05 is five percent"),
+]
 
 
 class FakeStallForm(Form):
@@ -59,15 +90,25 @@ class PasswordForm(Form):
 class InitdbForm(Form):
     """How `initdb` makes a cluster, as it is written."""
 
-    locale: str | None = None
+    locale: str | None = Field(
+        default=None,
+        pattern="^[A-Za-z0-9][A-Za-z0-9_.@-]*$",
+        description='a locale; write it as "en_US.UTF-8" or "C"',
+    )
     data_checksums: bool | None = None
-    wal_segment_mb: int | None = None
+    wal_segment_mb: Literal[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024] | None = Field(
+        default=None, description="a power of two from 1 to 1024"
+    )
 
 
 class HostForm(Form):
     """A machine for servers or generators, as it is written."""
 
-    ssh: str | None = None
+    ssh: str | None = Field(
+        default=None,
+        pattern="^[^- ][^ ]*$",
+        description='a host for ssh; write it as "bench@db1", or as in ~/.ssh/config',
+    )
     address: str | None = None
 
 
@@ -76,7 +117,11 @@ class ArmForm(Form):
 
     engine: str = "postgres"
     host: str | None = None
-    version: str | None = None
+    version: str | None = Field(
+        default=None,
+        pattern=f"^{VERSION.pattern}$",
+        description='a version; write it as "17" (the newest) or "17.6"',
+    )
     base_dir: str | None = None
     build: str | None = None
     dsn: str | None = None
@@ -85,13 +130,13 @@ class ArmForm(Form):
     standby: int = Field(default=0, ge=0, le=8)
     endpoints: dict[str, str] = Field(default_factory=dict)
     config: str | None = None
-    memory: str | None = None
+    memory: Size | None = None
     settings: dict[str, Scalar] = Field(default_factory=dict)
     matrix: dict[str, list[Scalar | list[Scalar]]] | None = None
     environment: dict[str, str] = Field(default_factory=dict)
     initdb: InitdbForm | None = None
-    transport: str | None = None
-    memory_max: str | None = None
+    transport: Transport | None = None
+    memory_max: Size | None = None
     fake: FakeForm | None = None
 
 
@@ -108,15 +153,15 @@ class WorkloadForm(Form):
     set: str | None = None
     preset: str | None = None
     save: str | None = None
-    warm: str = "none"
+    warm: Literal["none", "prewarm", "scan"] = "none"
     find: str | None = None
 
 
 class VoidForm(Form):
     """The limits that make a block void, as they are written."""
 
-    foreign: float | int = Void.foreign
-    stolen: float | int | None = None
+    foreign: VoidShare = Void.foreign
+    stolen: VoidShare | None = None
     swap: bool = False
 
 
@@ -133,20 +178,26 @@ def _todays_interleave(way: object) -> object:
 class ScheduleForm(Form):
     """The schedule as it is written."""
 
-    blocks: Annotated[int | Literal["until decided"], BeforeValidator(_todays_name)] = 1
-    minutes_max: float | int | None = None
+    blocks: Annotated[
+        Annotated[int, Field(ge=1, le=looks.BLOCKS_MAX)] | Literal["until decided"],
+        BeforeValidator(_todays_name),
+    ] = 1
+    minutes_max: float | None = Field(default=None, ge=1, le=30 * 24 * 60)
     aa_arm: bool = Field(default=False, validation_alias=AliasChoices("aa_arm", "ghost"))
     fills: int = Field(default=Schedule.fills, ge=1, le=64)
-    interleave: Annotated[str, BeforeValidator(_todays_interleave)] = "run"
-    duet: str | None = None
-    turn_s: float | int | None = Field(
-        default=None, validation_alias=AliasChoices("turn_s", "slice_s")
+    interleave: Annotated[Interleave, BeforeValidator(_todays_interleave)] = "run"
+    duet: Literal["forced"] | None = None
+    turn_s: float | None = Field(
+        default=None,
+        ge=TURN_S_MIN,
+        le=TURN_S_MAX,
+        validation_alias=AliasChoices("turn_s", "slice_s"),
     )
     writes_in_turn: bool = False
-    checkpoint: str | None = None
+    checkpoint: Literal["before-step"] | None = None
     void: VoidForm = Field(default_factory=VoidForm)
-    repeats_max: int = Schedule.repeats_max
-    rest_s: float | int = Schedule.rest_s
+    repeats_max: int = Field(default=Schedule.repeats_max, ge=0, le=100)
+    rest_s: float = Field(default=Schedule.rest_s, ge=0, le=7_200)  # twice what studies rested
 
 
 class ServerForm(Form):
@@ -156,15 +207,15 @@ class ServerForm(Form):
     data_dir: str | None = None
     wal_dir: str | None = None
     user: str | None = None
-    cpus: str | None = None
+    cpus: Cpus | None = None
     interleave_memory: bool = False
 
 
 class GeneratorForm(Form):
     """How the load generator runs, as it is written."""
 
-    threads: int | Literal["clients"] | None = None
-    cpus: str | None = None
+    threads: Annotated[int, Field(ge=1, le=THREADS_MAX)] | Literal["clients"] | None = None
+    cpus: Cpus | None = None
     spin: bool = False
     hosts: list[str] = Field(default_factory=list)
     tls: bool = True
@@ -173,11 +224,13 @@ class GeneratorForm(Form):
 class HookForm(Form):
     """A command or SQL between what is measured, as it is written."""
 
-    when: str
-    command: list[str] | None = None
+    when: HookMoment
+    command: list[str] | None = Field(
+        default=None, min_length=1, description="a program and its arguments"
+    )
     sql: str | list[str] | None = None
     standby: Literal["join"] | None = None
-    at_s: float | int | None = Field(default=None, ge=0)
+    at_s: float | None = Field(default=None, ge=0)
     arms: list[str] | None = None
     steps: list[str] | None = None
 
@@ -185,15 +238,22 @@ class HookForm(Form):
 class ProfileForm(Form):
     """The profiles of steps, as they are written."""
 
-    seconds: float | int = ProfileWish.seconds
-    hertz: int = ProfileWish.hertz
-    steps: list[str] | None = None
+    # Below a second, too few samples say where time goes; more than 4,999 each are a load.
+    seconds: float = Field(default=ProfileWish.seconds, ge=1, le=600)
+    hertz: int = Field(default=ProfileWish.hertz, ge=1, le=4_999)
+    steps: list[str] | None = Field(
+        default=None, min_length=1, description="a step, or remove the key"
+    )
 
 
 class ObserveForm(Form):
     """The samples taken of servers, as they are written."""
 
-    waits: str | None = None
+    waits: str | None = Field(
+        default=None,
+        pattern=r"^[0-9]+(\.[0-9]+)? ?(ms|s)$",
+        description='a duration; write it as "50ms" or "1s"',
+    )
     waits_sessions: bool = Observe.waits_sessions
     profile: ProfileForm | None = None
     subsystems: dict[str, list[str]] = Field(default_factory=dict)
@@ -202,10 +262,10 @@ class ObserveForm(Form):
 class VerdictForm(Form):
     """The changes that verdicts are to tell apart, as they are written."""
 
-    margin: float | int = Aims.margin
-    effect: float | int = Aims.effect
-    power: float | int = Aims.power
-    judge: str = Aims.judge
+    margin: Change = Aims.margin
+    effect: Change = Aims.effect
+    power: float = Field(default=Aims.power, ge=0.5, le=0.99)
+    judge: Judge = Aims.judge
 
 
 class RequireForm(Form):
@@ -250,7 +310,8 @@ class PlanForm(Form):
 
     name: str | None = None
     label: str | None = None
-    seed: int = 1
+    # The largest whole number that every reader of JSON keeps exactly.
+    seed: int = Field(default=1, ge=0, le=2**53 - 1)
     base: str | None = None
     hosts: dict[str, HostForm] = Field(default_factory=dict)
     arms: dict[str, ArmForm] = Field(min_length=1)

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 from scipy import stats
 
@@ -26,7 +27,7 @@ from dbdyno.engine import golden
 from dbdyno.engine.postgres import build
 from dbdyno.host import place
 from dbdyno.model import Comparison, Json, StepComparison
-from dbdyno.plan.table import INTERLEAVES
+from dbdyno.model.plan import Interleave
 from dbdyno.run import blocks
 
 MEASUREMENT = "turns"
@@ -64,7 +65,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
     """The noise of each way to interleave, a block for each pair."""
     data_dir = place.data_root() / "bench-interleave"
     try:
-        for interleave in INTERLEAVES:
+        for interleave in get_args(Interleave):
             with tempfile.TemporaryDirectory(prefix="dyno-bench-") as folder:
                 chosen = plan.parse(text(bench, interleave, data_dir), None)
                 found = compare.load(blocks.run(chosen, Path(folder), wait=True).folder)

@@ -18,7 +18,8 @@ from dbdyno.model import engine, version
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import PlanError
 from dbdyno.model.version import Version
-from dbdyno.plan.arm import SETTING, VERSION
+from dbdyno.plan.arm import SETTING
+from dbdyno.plan.schema import VERSION
 
 CONFIGS = ("x10a", "x10b", "z12a")
 """The published base configurations; an arm takes the first that is for its version."""

@@ -21,7 +21,7 @@ from dbdyno.model.plan import LENGTH
 from dbdyno.model.step import StepName
 from dbdyno.plan import schedule
 from dbdyno.plan.calibration import BLOCKS_USUAL
-from dbdyno.plan.table import TURN_S_MAX, TURN_S_MIN
+from dbdyno.plan.schema import TURN_S_MAX, TURN_S_MIN
 from dbdyno.run.check import preflight
 from dbdyno.run.check.block_time import block_s
 from dbdyno.run.prepared import Prepared

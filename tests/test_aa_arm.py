@@ -1,4 +1,4 @@
-"""Doubles of the base: which ones a plan has, and where their runs lie in a block."""
+"""A/A arms: which ones a plan has, and where their runs lie in a block."""
 
 from __future__ import annotations
 

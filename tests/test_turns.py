@@ -218,6 +218,7 @@ def test_how_arms_take_turns_belongs_to_what_was_measured() -> None:
     old = {"schedule": {"blocks": 1, "interleave": "run", "checkpoint": None}}
     assert continuation.refused(old, kept(), 1) is None, "older folders know no turns"
     half = kept(interleave="turn", turn_s_chosen=0.5)
+    assert (half["schedule"]["interleave"], half["schedule"]["slice_s"]) == ("slice", 0.5)
     assert continuation.refused(half, kept(interleave="turn", turn_s_chosen=0.5), 1) is None
     assert continuation.refused(half, kept(interleave="turn"), 1) == (
         "`schedule.slice_s` is 1.0 now and was 0.5"

@@ -161,6 +161,11 @@ class Schedule:
         return TURN_S if self.turn_s_chosen is None else self.turn_s_chosen
 
     @property
+    def interleave_written(self) -> str:
+        """`interleave` as files of a result have it: they call "turn" as older plans do."""
+        return "slice" if self.interleave == "turn" else self.interleave
+
+    @property
     def together(self) -> bool:
         """Whether all arms of a block are up at once."""
         return self.interleave != "run"

@@ -418,7 +418,7 @@ def run_block(lab: Lab, block: Block) -> Ran:
     passes = passes_of(lab, block)
     orders = {folder_of(lab, block, use): order for use, order in passes}
     lab.results.begin_block(
-        block, lab.plan.schedule.interleave, sweeps_of(lab, block), passes=orders, host=host
+        block, lab.plan.schedule.interleave_written, sweeps_of(lab, block), passes=orders, host=host
     )
     begun_s, before = time.monotonic(), len(lab.watch.forecast.took)
     went = site.measured(lab, block, passes)

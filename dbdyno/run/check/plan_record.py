@@ -100,7 +100,10 @@ def schedule_json(schedule: Schedule) -> Json:
     So older folders, which lack them, go on.
     """
     in_turns = schedule.interleave == "turn"
-    written = asdict(schedule) | {"turn_s_chosen": schedule.turn_s if in_turns else None}
+    written = asdict(schedule) | {
+        "interleave": schedule.interleave_written,
+        "turn_s_chosen": schedule.turn_s if in_turns else None,
+    }
     found = said(
         written,
         Schedule,
@@ -117,8 +120,6 @@ def schedule_json(schedule: Schedule) -> Json:
             "writes_in_turn",
         ),
     )
-    if in_turns:
-        found["interleave"] = "slice"
     return {KEYS.get(key, key): value for key, value in found.items()}
 
 

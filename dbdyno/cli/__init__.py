@@ -21,6 +21,7 @@ from dbdyno.cli import (
     server,
 )
 from dbdyno.cli.exit_status import BAD_INPUT, DONE, MEANINGS, say
+from dbdyno.host import terminal
 from dbdyno.model.error import DynoError
 
 app = typer.Typer(
@@ -77,7 +78,10 @@ def common(
 
 def main() -> int:
     """Runs `dyno`; returns the exit status, or ends the process with it (SystemExit)."""
-    signal.signal(signal.SIGTERM, interrupt)
+    terminal.guard()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` has it
+            signal.signal(number, interrupt)
     try:
         app(prog_name="dyno")
     except DynoError as error:
@@ -87,5 +91,5 @@ def main() -> int:
 
 
 def interrupt(number: int, frame: object) -> None:
-    """SIGTERM ends a run like Ctrl-C: in order."""
+    """SIGTERM, or the end of its terminal, ends a run like Ctrl-C: in order."""
     raise KeyboardInterrupt

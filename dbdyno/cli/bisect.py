@@ -294,8 +294,7 @@ def show_outlook(begun: Begun) -> None:
 
 def show(search: Bisection, folder: BisectionFolder, *, quiet: bool, as_json: bool) -> None:
     """Writes the report of a search, and prints its answer."""
-    from rich.console import Console
-
+    from dbdyno.host.terminal import VisibleConsole
     from dbdyno.report import bisection, write
     from dbdyno.report.render import html, terminal
     from dbdyno.run import bisect as runner
@@ -309,6 +308,6 @@ def show(search: Bisection, folder: BisectionFolder, *, quiet: bool, as_json: bo
     if as_json:
         print(json.dumps(document(search) | answer, indent=2))  # noqa: T201
     else:
-        terminal.print_page(view, Console())
+        terminal.print_page(view, VisibleConsole())
     if not quiet:
         say(f"wrote {folder.report}")

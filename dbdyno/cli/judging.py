@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from dbdyno.cli.exit_status import FAILED, say
 from dbdyno.cli.options import AsJson, AsList, Base, Colors, ResultDir
+from dbdyno.host.terminal import VisibleConsole
 
 
 def compare(
@@ -40,7 +40,7 @@ def compare(
     if as_json:
         print(json_document.render(comparison))  # noqa: T201
     else:
-        terminal.print_page(page.make(comparison, chosen), Console())
+        terminal.print_page(page.make(comparison, chosen), VisibleConsole())
     found = fail_on.found(comparison, words) if words is not None else None
     if found is not None:
         say(f"--fail-on {fail}: {found}")
@@ -101,7 +101,7 @@ def report(
         if path is not None:
             say(f"wrote {path}")
     if html is None and markdown is None and pictures is None:
-        terminal.print_page(view, Console(), full=True)
+        terminal.print_page(view, VisibleConsole(), full=True)
 
 
 def export(

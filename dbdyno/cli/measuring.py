@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from dbdyno.cli import exit_status
 from dbdyno.cli.exit_status import INTERRUPTED, say
 from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, PlanFile, Quiet, Wait, Yes
 from dbdyno.cli.slurm import Cancel, Choice, Nodelist, Partition, SlurmOptions, UseSlurm
+from dbdyno.host.terminal import VisibleConsole
 from dbdyno.model import Plan
 
 if TYPE_CHECKING:
@@ -331,7 +331,7 @@ def show_results(
         told = tuple(only(comparison)) if only is not None else ()
         if told:
             told += tuple(part for part in view.parts if isinstance(part, Callout))
-        terminal.print_page(replace(view, parts=told or view.parts), Console())
+        terminal.print_page(replace(view, parts=told or view.parts), VisibleConsole())
     if html is not None:
         write.publish({html: as_html.render(view, draw=flame.draw).encode()})
     if quiet:

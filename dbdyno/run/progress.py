@@ -17,6 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from dbdyno.host.terminal import VisibleConsole
 from dbdyno.model import metric
 
 STEP_OVERHEAD_S = 2.5
@@ -133,7 +134,7 @@ class Watch:
         self, legs: Sequence[Leg], console: Console | None = None, *, quiet: bool = False
     ) -> None:
         """`legs` are all steps that are still to run, in order; `quiet`: nothing is shown."""
-        self.console = console or Console(stderr=True, quiet=quiet)
+        self.console = console or VisibleConsole(stderr=True, quiet=quiet)
         self.forecast = Forecast(list(legs))
         self._plan_started_s = self._leg_started_s = self._said_s = time.monotonic()
         self._leg: Leg | None = None

@@ -45,8 +45,10 @@ from dbdyno.run.slurm.spool import (
 )
 from dbdyno.store import Results, handover
 
-COMMAND = (sys.executable, "-m", "dbdyno.run.slurm.job")
-"""The command of a job, before its submission's folder: the same Python on every node."""
+COMMAND = (sys.executable, "-P", "-m", "dbdyno.run.slurm.job")
+"""The command of a job, before its submission's folder: the same Python on every node.
+
+`-P`: no module of the folder that it is started in stands in for one of ours."""
 INTERRUPTED = 130
 
 

@@ -1,0 +1,65 @@
+"""What reaches a terminal: text of servers, plans and results shows, and never commands it.
+
+A name or a message may hold an escape sequence that clears the screen, or a mark that turns the
+direction of what follows. Such characters are replaced here, for all that dyno prints.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.segment import Segment
+
+REPLACEMENT = "\ufffd"
+PICTURES = 0x2400
+"""Unicode's pictures of control characters begin here: that of ESC is ␛."""
+DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Marks of bidirectional text (Unicode Standard Annex 9, "Directional Formatting Characters")."""
+SHOWN = {
+    **{code: chr(PICTURES + code) for code in range(0x20) if chr(code) not in "\n\t"},
+    0x7F: "\u2421",
+    **dict.fromkeys((*range(0x80, 0xA0), *DIRECTIONS), REPLACEMENT),
+}
+"""By the code of a character what is shown in its place."""
+
+
+def visible(text: str) -> str:
+    """The text with a picture for each character that would command a terminal."""
+    return text.translate(SHOWN)
+
+
+class VisibleConsole(Console):
+    """A console whose text is visible; its colours and movements are rich's own."""
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        shown = (
+            segment if segment.control else Segment(visible(segment.text), segment.style)
+            for segment in buffer
+        )
+        return super()._render_buffer(shown)
+
+
+class VisibleStream:
+    """A text stream that shows what is written to it; consoles write to the stream beneath."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.rich_proxied_file = stream  # by this name rich finds it
+
+    def write(self, text: str) -> int:
+        """Writes the text; returns its length, as streams do."""
+        self.rich_proxied_file.write(visible(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
+def guard() -> None:
+    """Lets all that this process prints from now on be visible."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if not isinstance(stream, VisibleStream):
+            setattr(sys, name, VisibleStream(stream))

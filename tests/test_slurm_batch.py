@@ -77,7 +77,7 @@ class _Fake(Cluster):
         super().__init__(say)
         self.played = played
 
-    def refuse_unfit(self, asked: Asked) -> tuple[str, ...]:
+    def refuse_unfit(self, wish: Asked) -> tuple[str, ...]:
         return self.played.nodes
 
     def submit(
@@ -85,7 +85,7 @@ class _Fake(Cluster):
         script: Path,
         name: str,
         indices: Iterable[int],
-        asked: Asked,
+        wish: Asked,
         lock: int | None = None,
         nodes: int = 1,
     ) -> None:

@@ -362,4 +362,4 @@ def knows_foreign(arm: Arm, plan: Plan) -> bool:
     One of a DSN may run on this host: in its own windows, and in turns in all, it is no other's.
     """
     in_turns = plan.schedule.interleave == "turn"
-    return not any(one.dsn is not None for one in (plan.arms if in_turns else (arm,)))
+    return not any(other.dsn is not None for other in (plan.arms if in_turns else (arm,)))

@@ -201,13 +201,13 @@ def built(question: Question, at: Searching, index: int) -> Built:
 def skip(search: Bisection, index: int, why: str, at: Searching) -> Bisection:
     """The search without a commit that cannot be tested."""
     at.say(f"skips {commit_words(search.question, index)}: {why}")
-    found = replace(
+    rest = replace(
         search,
         skipped={**search.skipped, index: why},
         tests=tuple(test for test in search.tests if test.index != index),
     )
-    keep(found, at)
-    return found
+    keep(rest, at)
+    return rest
 
 
 # --- Tests -----------------------------------------------------------------------------------
@@ -217,19 +217,19 @@ def tested(search: Bisection, at: Searching, index: int, sides: tuple[Side, Side
     """The search with more blocks of a commit. Raises ServerError where it cannot be tested."""
     question = search.question
     before = next((test for test in search.tests if test.index == index), None)
-    asked = BLOCKS_FIRST if before is None else before.asked + BLOCKS_MORE
+    wanted = BLOCKS_FIRST if before is None else before.asked + BLOCKS_MORE
     path = at.folder.plan_of(index, question.commits[index])
-    text = plans.text(question, sides, index=index, blocks=asked, at=path)
+    text = plans.text(question, sides, index=index, blocks=wanted, at=path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     began_s = time.monotonic()
     log_ratio, se, blocks = at.measure(
         parse(text, path), path.parent, plans.arm_of(question, index)
     )
-    if blocks < max(2, asked / 2):
-        raise ServerError(f"steps failed: {blocks} of {asked} blocks have a value: see `{path}`")
+    if blocks < max(2, wanted / 2):
+        raise ServerError(f"steps failed: {blocks} of {wanted} blocks have a value: see `{path}`")
     now = CommitTest(
-        index=index, log_ratio=log_ratio, se=se, blocks=blocks, asked=asked,
+        index=index, log_ratio=log_ratio, se=se, blocks=blocks, asked=wanted,
         folder=at.folder.results_of(path),
     )  # fmt: skip
     others = tuple(test for test in search.tests if test.index != index)
@@ -246,14 +246,14 @@ def keep(search: Bisection, at: Searching) -> None:
 
 def answer(search: Bisection) -> Json:
     """What follows from the tests, as bisect.json has it."""
-    found, layout = found_by(search), layout_by(search)
+    answered, layout = found_by(search), layout_by(search)
     question = search.question
     chances = stats.posterior(
         question.last, of_stats(search), search.skipped.keys(), smallest=question.smallest
     )
     return {
         "posterior": list(chances),
-        "found": None if found is None else asdict(found),
+        "found": None if answered is None else asdict(answered),
         "layout": None if layout is None else asdict(layout),
     }
 
@@ -278,15 +278,15 @@ def layout_by(search: Bisection) -> Layout | None:
 
 def standing(search: Bisection, index: int) -> str:
     """What a test said, and what is most probable now, in a line."""
-    one = next(test for test in search.tests if test.index == index)
-    found = found_by(search)
-    assert found is not None, "there is a test"
-    likely = "no change" if found.first is None else commit_words(search.question, found.first)
-    change = math.expm1(one.log_ratio)
+    test = next(test for test in search.tests if test.index == index)
+    now = found_by(search)
+    assert now is not None, "there is a test"
+    likely = "no change" if now.first is None else commit_words(search.question, now.first)
+    change = math.expm1(test.log_ratio)
     return (
         f"{commit_words(search.question, index)}: {search.question.compared} {100 * change:+.1f} % "
-        f"± {100 * one.se * (1 + change):.1f} in {one.blocks} blocks; most probable: {likely}, "
-        f"{100 * found.probability:.0f} %"
+        f"± {100 * test.se * (1 + change):.1f} in {test.blocks} blocks; most probable: {likely}, "
+        f"{100 * now.probability:.0f} %"
     )
 
 

@@ -29,33 +29,35 @@ def keep(
     if base is None:
         return
     kept = list(results.commits())
-    known = {(one.arm, one.arm_commit, one.base, one.base_commit) for one in kept}
+    known = {
+        (between.arm, between.arm_commit, between.base, between.base_commit) for between in kept
+    }
     before = len(kept)
     for arm, source in sources.items():
         folder = touched.repository(source, base)
-        its, other = touched.commit_of(source), touched.commit_of(base)
-        if folder is None or its is None or other is None or its == other:
+        commit, base_commit = touched.commit_of(source), touched.commit_of(base)
+        if folder is None or commit is None or base_commit is None or commit == base_commit:
             continue
-        if (arm, its, plan.base, other) in known:
+        if (arm, commit, plan.base, base_commit) in known:
             continue
-        found = touched.between(folder, arm=(arm, its), base=(plan.base, other))
-        found = _with_changes(found, {plan.base: base, arm: source})
-        kept.append(found)
-        count = len(found.commits)
+        between = touched.between(folder, arm=(arm, commit), base=(plan.base, base_commit))
+        between = _with_changes(between, {plan.base: base, arm: source})
+        kept.append(between)
+        count = len(between.commits)
         words = f"{count:,} commit{'s' * (count != 1)} with code"
-        missing = f" ({found.missing})" if found.missing else ""
+        missing = f" ({between.missing})" if between.missing else ""
         say(f"commits: {words} between the builds of {plan.base} and {arm}{missing}")
     if len(kept) > before:
         results.keep_commits(kept)
 
 
-def _with_changes(found: CommitsBetween, sources: Mapping[str, Source]) -> CommitsBetween:
+def _with_changes(between: CommitsBetween, sources: Mapping[str, Source]) -> CommitsBetween:
     """Says which of the builds has changes that are in no commit."""
     changed = [arm for arm, source in sources.items() if source.kind == "git with changes"]
     if not changed:
-        return found
+        return between
     words = f"{' and '.join(changed)} with changes that are in no commit"
-    return replace(found, missing=f"{found.missing}; {words}" if found.missing else words)
+    return replace(between, missing=f"{between.missing}; {words}" if between.missing else words)
 
 
 def source_of(build: Build) -> Source | None:

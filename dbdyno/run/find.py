@@ -42,9 +42,9 @@ def search(step: Step, done: StepDone, place: Place, show: Callable[[Pulse], Non
         of = window(step, probed, len(probes) + 1)
         p99_us = measured(of, place, show)
         probes.append(Probe(per_s, p99_us is not None and p99_us < step.p99_below_us))
-    found = find.highest(closed_per_s, probes)
+    highest = find.highest(closed_per_s, probes)
     limit = f"p99 < {step.p99_below_us / 1000:g} ms"
-    return f"no rate with {limit}" if found is None else f"{limit} up to {found:,.0f}/s"
+    return f"no rate with {limit}" if highest is None else f"{limit} up to {highest:,.0f}/s"
 
 
 def measured(of: Step, place: Place, show: Callable[[Pulse], None]) -> float | None:

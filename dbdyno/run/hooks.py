@@ -51,8 +51,8 @@ class Hooks:
 
     def timed(self, step: str) -> list[Hook]:
         """Those that have a time in the window of a step, the first one first."""
-        found = [hook for hook in self.hooks if hook.at_s is not None and wanted(hook.steps, step)]
-        return sorted(found, key=lambda one: one.at_s or 0.0)
+        hooks = [hook for hook in self.hooks if hook.at_s is not None and wanted(hook.steps, step)]
+        return sorted(hooks, key=lambda hook: hook.at_s or 0.0)
 
     @property
     def joins(self) -> bool:
@@ -82,8 +82,8 @@ class Hooks:
                 return None, str(server.execute(*hook.sql, limit_s=HOOK_S_MAX))
             except ServerError as error:
                 return str(error), ""
-        told = {"DYNO_STEP": step or "", HOOK_MARK: str(results.absolute())}
-        environment = {**os.environ, **self.facts, **told, **of_server(server)}
+        here = {"DYNO_STEP": step or "", HOOK_MARK: str(results.absolute())}
+        environment = {**os.environ, **self.facts, **here, **of_server(server)}
         return command(hook.command, self.folder, environment)
 
 
@@ -104,7 +104,7 @@ def wanted(names: tuple[str, ...] | None, name: str | None) -> bool:
 def of_server(server: Server) -> dict[str, str]:
     """The environment that tells a command of the server: its address, its process, its data."""
     address, made = server.address(), server.made
-    told = {
+    values = {
         "DYNO_SERVER_PID": made.postmaster_pid if made else None,
         "DYNO_STANDBY_PIDS": " ".join(map(str, made.standby_pids)) if made else None,
         "DYNO_DATA_DIR": made.data_dir if made else None,
@@ -113,7 +113,7 @@ def of_server(server: Server) -> dict[str, str]:
         "DYNO_USER": address.user if address else None,
         "DYNO_DATABASE": address.database if address else None,
     }
-    return {name: "" if value is None else str(value) for name, value in told.items()}
+    return {name: "" if value is None else str(value) for name, value in values.items()}
 
 
 def command(

@@ -102,8 +102,8 @@ def in_duet(runs: Sequence[Run], step: Step) -> None:
     played = partial(duet.play, sets=core_sets.halves(core_sets.here()))
     leg = Leg(first.use.title, step.name, step.expected_s)
     taken(both, how, leg, of=Partner, play=played)
-    for run, its in both if duet.has_solos(first.block.number) else ():
-        alone = duet.solo(its)
+    for run, of_run in both if duet.has_solos(first.block.number) else ():
+        alone = duet.solo(of_run)
         leg = Leg(run.use.title, alone.name, alone.expected_s)
         taken([(run, alone)], how, leg, of=Partner, play=played)
 
@@ -124,9 +124,9 @@ def taken(
     play(list(players.values()))
     for run, step in who:
         if run.arm.name in players:
-            found = players[run.arm.name].found
-            assert found is not None
-            ended[run.arm.name] = run.ended(step, found)
+            ending = players[run.arm.name].found
+            assert ending is not None
+            ended[run.arm.name] = run.ended(step, ending)
     said = "; ".join(f"{run.arm.name} {ended[run.arm.name][1]}" for run, _ in who)
     watch.end(said, alarm=not all(well for well, _ in ended.values()))
 
@@ -143,7 +143,7 @@ def player(run: Run, step: Step, how: Turns, of: type[OnePlayer]) -> OnePlayer:
 def step_of(run: Run, step: Step) -> Step:
     """The same step with the job of the arm's own engine and version."""
     steps = run.lab.prepared.steps[run.use.title][run.arm.name]
-    return next(one for one in steps if one.ordinal == step.ordinal)
+    return next(own for own in steps if own.ordinal == step.ordinal)
 
 
 def legs(plan: Plan, use: WorkloadUse, steps: Sequence[Step], number: int) -> Iterator[Leg]:

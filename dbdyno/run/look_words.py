@@ -52,12 +52,12 @@ def of_look(steps: Sequence[StepComparison], looked: Looked, plan: Plan) -> Iter
 
 def of_arm(arm: str, steps: Sequence[StepComparison]) -> str:
     """5 of 8 steps decided: 2 slower, 1 faster, 2 same; open: a, b, c."""
-    its = [(step, cell) for step in steps for cell in step.cells if cell.arm == arm]
-    settled = [cell for _, cell in its if not is_open(cell)]
+    own = [(step, cell) for step in steps for cell in step.cells if cell.arm == arm]
+    settled = [cell for _, cell in own if not is_open(cell)]
     words = Counter(word_of(cell) for cell in settled)
     said = ", ".join(f"{count} {word}" for word, count in words.most_common())
-    text = f"{len(settled)} of {len(its)} steps decided" + (f": {said}" if said else "")
-    still = [step.step for step, cell in its if is_open(cell)]
+    text = f"{len(settled)} of {len(own)} steps decided" + (f": {said}" if said else "")
+    still = [step.step for step, cell in own if is_open(cell)]
     return f"{text}; open: {named(still)}" if still else text
 
 

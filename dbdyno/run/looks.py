@@ -73,15 +73,15 @@ def next_blocks(lab: Lab, read: Read) -> list[Block]:
     Says what is decided where the plan stands at a look, and why it ends.
     """
     looked, complete, plan = reached(lab), lab.results.complete(), lab.plan
-    found = judged_steps(lab, read) if is_at_look(looked, complete) else ()
-    for line in words.of_look(found, looked, plan):
+    judged = judged_steps(lab, read) if is_at_look(looked, complete) else ()
+    for line in words.of_look(judged, looked, plan):
         lab.watch.say(line)
     missing = runner.missing_blocks(plan, lab.results)
     if not plan.schedule.until_decided:
         if not missing and complete and not is_at_look(looked, complete):
             lab.watch.say(words.between(looked, complete))
         return up_to(looked, missing)
-    ending = why_over(lab, looked, found)
+    ending = why_over(lab, looked, judged)
     if ending is not None:
         lab.watch.say(ending)
         return []
@@ -127,12 +127,12 @@ def up_to(looked: Looked, blocks: Sequence[Block]) -> list[Block]:
     return [block for block in blocks if coming is None or block.number <= coming.blocks]
 
 
-def why_over(lab: Lab, looked: Looked, found: Sequence[StepComparison]) -> str | None:
+def why_over(lab: Lab, looked: Looked, judged: Sequence[StepComparison]) -> str | None:
     """Why a plan that runs until it is decided ends here, in words; None where it goes on."""
     complete, most = lab.results.complete(), lab.plan.schedule.blocks
-    still = open_steps(found)
+    still = open_steps(judged)
     if is_at_look(looked, complete) and not still:
-        return words.decided(complete) if found else words.nothing_to_decide(complete)
+        return words.decided(complete) if judged else words.nothing_to_decide(complete)
     if complete >= most or (looked.coming is not None and looked.coming.blocks > most):
         return words.most_blocks(complete, still)
     minutes = lab.results.minutes()

@@ -73,11 +73,11 @@ def provide_server(plan: Plan, arm: Arm, prepared: Prepared, log_dir: Path) -> S
         wal_dir=plan.wal_dir,
         server_user=plan.server_user,
     )
-    its = engine.of(arm.engine)
+    family = engine.of(arm.engine)
     if not can(arm, "made"):
-        return its.unmade(arm)
+        return family.unmade(arm)
     where = dataclasses.replace(here, placement=plan.placement, access=access_of(plan, arm))
-    return its.server(arm, prepared.builds[arm.name], where, prepared.settled[arm.name])
+    return family.server(arm, prepared.builds[arm.name], where, prepared.settled[arm.name])
 
 
 def access_of(plan: Plan, arm: Arm) -> Access | None:

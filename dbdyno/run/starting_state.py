@@ -68,7 +68,7 @@ def points(
     """
     assert use.save is not None and server.keeper is not None
     saved = next(step for step in steps if step.name == use.save.removeprefix(SAVE))
-    its: Json = {
+    shared: Json = {
         "server": server.keeper.identity,
         "steps": [
             {
@@ -82,17 +82,17 @@ def points(
             if s.ordinal <= saved.ordinal
         ],
     }
-    arm = next(one for one in plan.arms if one.name == server.name)
+    arm = next(arm for arm in plan.arms if arm.name == server.name)
     if arm.same_as is not None and arm.shown:
-        its |= {"ghost": arm.name}
+        shared |= {"ghost": arm.name}
     writes = any(step.writes for step in steps if step.ordinal > saved.ordinal)
-    found = []
+    points = []
     for fill in range(1, plan.schedule.fills + 1):
         # Its first block has the seed that all of its blocks have in these steps.
         seed = schedule.block(plan, fill).seed
-        parts = its | {"seed": seed} | ({"fill": fill} if fill > 1 else {})
-        found.append(Point(step=saved, fill=fill, seed=seed, parts=parts, writes_after=writes))
-    return tuple(found)
+        parts = shared | {"seed": seed} | ({"fill": fill} if fill > 1 else {})
+        points.append(Point(step=saved, fill=fill, seed=seed, parts=parts, writes_after=writes))
+    return tuple(points)
 
 
 def data_root(plan: Plan) -> Path:

@@ -67,8 +67,8 @@ def take(server: Server, step: Step, events: Path, done: StepDone) -> None:
 
 def _named(source: MetricSource) -> str:
     """A metric and where its value comes from: metric `pages` by column `relpages` of `get`."""
-    kinds = {"column": source.column, "pattern": source.pattern, "query": source.query}
-    (by,) = (f"{kind} `{text}`" for kind, text in kinds.items() if text is not None)
+    ways = {"column": source.column, "pattern": source.pattern, "query": source.query}
+    (by,) = (f"{way} `{text}`" for way, text in ways.items() if text is not None)
     of = f" of statement `{source.of}`" if source.of is not None else ""
     return f"metric `{source.name}` by {by}{of}"
 
@@ -86,13 +86,13 @@ def value(source: MetricSource, server: Server, captured: Iterable[Captured]) ->
     if source.query is not None:
         first = answer(server, source.query)
         return str(first) if source.text else number(first)
-    its = [one for one in captured if source.of in (None, one.statement)]
-    found = list(_in_columns(source.column, its) if source.column else _matches(source, its))
-    if not found:
-        raise NotTold("captured nothing" if its else "no statement that could tell it ended")
+    own = [execution for execution in captured if source.of in (None, execution.statement)]
+    texts = list(_in_columns(source.column, own) if source.column else _matches(source, own))
+    if not texts:
+        raise NotTold("captured nothing" if own else "no statement that could tell it ended")
     if source.text:
-        return found[0 if source.take == "first" else -1]
-    return TAKES[source.take]([number(one) for one in found])
+        return texts[0 if source.take == "first" else -1]
+    return TAKES[source.take]([number(text) for text in texts])
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -127,8 +127,8 @@ def _matches(source: MetricSource, captured: Iterable[Captured]) -> Iterator[str
         )
         for text in (*execution.notices, *rows):
             for line in text.splitlines():
-                found = (match[1] for match in pattern.finditer(line) if match[1] is not None)
-                yield from (one or ("" if source.text else "0") for one in found)
+                groups = (match[1] for match in pattern.finditer(line) if match[1] is not None)
+                yield from (group or ("" if source.text else "0") for group in groups)
 
 
 # --- What the server answers ------------------------------------------------------------------
@@ -154,9 +154,9 @@ def number(value: object) -> float:
     """A number of a server's answer, or of its text. Raises NotTold."""
     if isinstance(value, int | float | Decimal | str) and not isinstance(value, bool):
         try:
-            found = float(value)
+            figure = float(value)
         except ValueError:
-            found = math.nan
-        if math.isfinite(found):
-            return found
+            figure = math.nan
+        if math.isfinite(figure):
+            return figure
     raise NotTold(f"{str(value)!r} is not a number")

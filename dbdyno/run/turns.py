@@ -165,13 +165,13 @@ class Player:
                 return
             self._take(event)
 
-    def _wait_for(self, kind: type[EventOf]) -> EventOf | None:
+    def _wait_for(self, form: type[EventOf]) -> EventOf | None:
         """Takes the events up to this one; None where the generator ends before it."""
         while not self._load.over:
             event = self._inbox.next()
             assert event is not None
             self._take(event)
-            if isinstance(event, kind):
+            if isinstance(event, form):
                 return event
         return None
 
@@ -185,8 +185,8 @@ class Player:
         if isinstance(event, WindowClose):
             self._open = False
 
-    def _read(self, kind: str, event_mono_ns: int | None) -> None:
-        self._measurement.sampler.read(kind, event_mono_ns)
+    def _read(self, edge: str, event_mono_ns: int | None) -> None:
+        self._measurement.sampler.read(edge, event_mono_ns)
 
 
 def play(

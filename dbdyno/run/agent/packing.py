@@ -30,17 +30,19 @@ Content = tuple[str, bytes, bool]
 
 def wheels(folder: Path) -> list[Path]:
     """Writes the wheels into a folder. Raises HostError where a library's files are not known."""
-    found = []
-    for one in needed():
-        name = f"{normal(one.name).replace('-', '_')}-{one.version}"
-        content = own(one, name) if normal(one.name) == PACKAGE else installed(one, name)
-        found.append(write(folder / f"{name}-{tag(one)}.whl", name, content))
-    return found
+    paths = []
+    for library in needed():
+        name = f"{normal(library.name).replace('-', '_')}-{library.version}"
+        content = (
+            own(library, name) if normal(library.name) == PACKAGE else installed(library, name)
+        )
+        paths.append(write(folder / f"{name}-{tag(library)}.whl", name, content))
+    return paths
 
 
 def needed() -> list[metadata.Distribution]:
     """dbdyno, and all that it needs, as far as it is installed here."""
-    found: dict[str, metadata.Distribution] = {}
+    known: dict[str, metadata.Distribution] = {}
     left, done = [(PACKAGE, "")], set()  # with each extra by itself
     while left:
         name, extra = left.pop()
@@ -48,11 +50,13 @@ def needed() -> list[metadata.Distribution]:
             continue
         done.add((name, extra))
         try:
-            found[name] = metadata.distribution(name)
+            known[name] = metadata.distribution(name)
         except metadata.PackageNotFoundError:  # of another system
             continue
-        left += [one for line in found[name].requires or () for one in required(line, extra)]
-    return list(found.values())
+        left += [
+            project for line in known[name].requires or () for project in required(line, extra)
+        ]
+    return list(known.values())
 
 
 def required(line: str, extra: str) -> Iterator[tuple[str, str]]:
@@ -63,8 +67,8 @@ def required(line: str, extra: str) -> Iterator[tuple[str, str]]:
     match, of_extra = REQUIREMENT.match(line), EXTRA.search(line)
     if match is None or (of_extra is not None and of_extra[1] != extra):
         return
-    for one in ("", *filter(None, re.split(r"\s*,\s*", match["extras"] or ""))):
-        yield normal(match["name"]), one
+    for wanted in ("", *filter(None, re.split(r"\s*,\s*", match["extras"] or ""))):
+        yield normal(match["name"]), wanted
 
 
 def normal(name: str) -> str:
@@ -72,23 +76,23 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def tag(one: metadata.Distribution) -> str:
+def tag(library: metadata.Distribution) -> str:
     """The tags of a wheel's name, such as `cp311-cp311-manylinux_2_17_x86_64`."""
-    tags = re.findall(r"(?m)^Tag: (\S+)$", one.read_text("WHEEL") or "")
+    tags = re.findall(r"(?m)^Tag: (\S+)$", library.read_text("WHEEL") or "")
     if not tags:
-        raise HostError(f"`{one.name}` is not installed from a wheel: install it by pip or uv")
+        raise HostError(f"`{library.name}` is not installed from a wheel: install it by pip or uv")
     python, abi, _ = tags[0].split("-")
     platforms = dict.fromkeys(each.rsplit("-", 1)[1] for each in tags)
     pythons = dict.fromkeys(each.split("-", 1)[0] for each in tags)
     return f"{'.'.join(pythons) or python}-{abi}-{'.'.join(platforms)}"
 
 
-def installed(one: metadata.Distribution, name: str) -> Iterator[Content]:
+def installed(library: metadata.Distribution, name: str) -> Iterator[Content]:
     """The files of a library, as its wheel had them."""
-    if one.files is None:
-        raise HostError(f"`{one.name}` does not say its files: install it by pip or uv")
-    scripts = {entry.name for entry in one.entry_points if entry.group == "console_scripts"}
-    for file in one.files:
+    if library.files is None:
+        raise HostError(f"`{library.name}` does not say its files: install it by pip or uv")
+    scripts = {entry.name for entry in library.entry_points if entry.group == "console_scripts"}
+    for file in library.files:
         path = Path(str(file.locate()))
         if path.suffix == ".pyc" or file.name in LEFT_OUT or not path.is_file():
             continue
@@ -98,17 +102,17 @@ def installed(one: metadata.Distribution, name: str) -> Iterator[Content]:
             yield f"{name}.data/scripts/{file.name}", path.read_bytes(), True
 
 
-def own(one: metadata.Distribution, name: str) -> Iterator[Content]:
+def own(library: metadata.Distribution, name: str) -> Iterator[Content]:
     """The files of dbdyno, whether it is installed or a checkout."""
     package = Path(str(resources.files(PACKAGE)))
     for path in sorted(package.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             yield f"{PACKAGE}/{path.relative_to(package)}", path.read_bytes(), False
-    for its in program.ERRORS:
-        yield f"{name}.data/scripts/{its}", program.find(its).read_bytes(), True
+    for program_name in program.ERRORS:
+        yield f"{name}.data/scripts/{program_name}", program.find(program_name).read_bytes(), True
     yield f"{name}.data/scripts/dyno", SCRIPT, True
     for file in ("METADATA", "WHEEL"):
-        yield f"{name}.dist-info/{file}", (one.read_text(file) or "").encode(), False
+        yield f"{name}.dist-info/{file}", (library.read_text(file) or "").encode(), False
 
 
 def write(path: Path, name: str, content: Iterator[Content]) -> Path:

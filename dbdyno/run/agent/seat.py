@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from queue import Empty
-from types import TracebackType
 from typing import Self
 
 from dbdyno.engine import Server
@@ -152,12 +151,7 @@ class RelayedGenerator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ends it, by asking and then by force, and keeps what it still said."""
         self.hang_up()
         until_s = time.monotonic() + END_TIMEOUT_S

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Mapping
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import IO, Self
 
 from dbdyno import __version__
@@ -96,12 +95,7 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # --- What is asked ---

@@ -58,9 +58,9 @@ class OverHosts:
             prepared, facts = opened(plan, parts, sites, pinned, watch)
             stack.enter_context(FolderLock(parent / plan.name, leftovers.boot_id()))
             results = runner.begun(parent, plan, prepared, facts[base_host(plan)])
-            for name, its in facts.items():
+            for name, host in facts.items():
                 if name is not None:
-                    runner.keep_host_of(results, self._names.get(name, name), its)
+                    runner.keep_host_of(results, self._names.get(name, name), host)
             local = {arm.name for arm in plan.arms if arm.host is None}
             builds = {arm: build for arm, build in prepared.builds.items() if arm in local}
             commits.keep(plan, builds, results, watch.say)
@@ -82,7 +82,7 @@ def sites_of(plan: Plan, stack: ExitStack, *, wait: bool) -> dict[str, There]:
     hosts.connect()
     parts = part_plans(plan)
     nothing = replace(plan, arms=())
-    found = {
+    sites = {
         name: There(
             hosts=hosts,
             name=name,
@@ -92,9 +92,9 @@ def sites_of(plan: Plan, stack: ExitStack, *, wait: bool) -> dict[str, There]:
         )
         for name in used
     }
-    for site in found.values():
-        site.generators = [found[name] for name in plan.generator_hosts if name != site.name]
-    return found
+    for site in sites.values():
+        site.generators = [sites[name] for name in plan.generator_hosts if name != site.name]
+    return sites
 
 
 def checked(plan: Plan) -> tuple[Prepared, list[str]]:
@@ -108,12 +108,12 @@ def checked(plan: Plan) -> tuple[Prepared, list[str]]:
 
         def look(part: Plan, host: str | None, pinned: Json | None) -> Prepared:
             if host is None:
-                its = preflight.prepare(part, pinned)
-                lines.extend(dry_run.of_resources(part, its))
+                prepared = preflight.prepare(part, pinned)
+                lines.extend(dry_run.of_resources(part, prepared))
             else:
-                its, found = sites[host].check(pinned)
-                lines.extend(found)
-            return its
+                prepared, resources = sites[host].check(pinned)
+                lines.extend(resources)
+            return prepared
 
         return merged(plan, part_plans(plan), None, look), lines
 
@@ -139,12 +139,12 @@ def opened(
         if host is None:
             leftovers.end_leftovers()
             golden.sweep(starting_state.data_root(part), part.wal_dir)
-            found = runner.ready(part, pinned, watch.say)
-            facts[None] = runner.host_facts(part, found)
-            return found
-        its, facts[host] = sites[host].open(pinned, watch)
-        assert its is not None, "a part has arms"
-        return its
+            prepared = runner.ready(part, pinned, watch.say)
+            facts[None] = runner.host_facts(part, prepared)
+            return prepared
+        checked, facts[host] = sites[host].open(pinned, watch)
+        assert checked is not None, "a part has arms"
+        return checked
 
     prepared = merged(plan, parts, pinned, look)
     for name, site in sites.items():
@@ -164,12 +164,12 @@ def part_plans(plan: Plan) -> dict[str | None, Plan]:
     Where the base is elsewhere, the first arm stands for it: what a base decides is decided here.
     """
     hosts = dict.fromkeys([base_host(plan), *(arm.host for arm in plan.arms)])
-    found: dict[str | None, Plan] = {}
+    parts: dict[str | None, Plan] = {}
     for host in hosts:
         arms = tuple(arm for arm in plan.arms if arm.host == host)
         base = plan.base if plan.base in [arm.name for arm in arms] else arms[0].name
-        found[host] = replace(plan, arms=arms, base=base)
-    return found
+        parts[host] = replace(plan, arms=arms, base=base)
+    return parts
 
 
 def merged(
@@ -184,8 +184,8 @@ def merged(
     """
     whole: Prepared | None = None
     for host, part in parts.items():
-        its = look(part, host, pinned or (sized(whole) if whole is not None else None))
-        whole = its if whole is None else joined(whole, its)
+        prepared = look(part, host, pinned or (sized(whole) if whole is not None else None))
+        whole = prepared if whole is None else joined(whole, prepared)
     assert whole is not None, "a plan has arms"
     return whole
 

@@ -48,7 +48,7 @@ def describe(plan: Plan, prepared: Prepared, resources: Iterable[str] | None = N
         *(of_resources(plan, prepared) if resources is None else resources),
         *notices.notices(plan, prepared),
     ]
-    return [line for one in written for line in folded(one)]
+    return [line for text in written for line in folded(text)]
 
 
 def of_resources(plan: Plan, prepared: Prepared) -> list[str]:
@@ -159,8 +159,8 @@ def of_config(arm: Arm, server: Server) -> Iterator[str]:
 
 def of_making(settled: Settled) -> Iterator[str]:
     """How an arm's cluster is made and reached, as far as that is not the lab's own way."""
-    if its := study.chosen(settled.initdb):
-        yield f"  initdb {', '.join(study.listed(its))}"
+    if chosen := study.chosen(settled.initdb):
+        yield f"  initdb {', '.join(study.listed(chosen))}"
     if settled.transport != Settled.transport:
         yield f"  transport {settled.transport}"
 
@@ -175,13 +175,13 @@ def of_group(plan: Plan, arms: Sequence[Arm], prepared: Prepared) -> Iterator[st
         [departure for departure in departures(server) if not departure.endswith(BY_PLAN)]
         for server in servers
     ]
-    shared = [one for one in said[0] if all(one in others for others in said)]
+    shared = [departure for departure in said[0] if all(departure in others for others in said)]
     yield f"{len(arms)} arms: {what_runs(prepared.builds[arms[0].name])}"
     same_config = len({arm.config for arm in arms}) == 1
     if same_config:
         yield from of_config(arms[0], servers[0])
     yield from of_making(prepared.settled[arms[0].name])
-    yield from (f"  {one}" for one in shared)
+    yield from (f"  {departure}" for departure in shared)
     for arm, sentences in zip(arms, said, strict=True):
         base = " (base)" if arm.name == plan.base else ""
         own = [] if same_config or arm.config is None else [arm.config]
@@ -210,8 +210,8 @@ def of_observing(plan: Plan, prepared: Prepared) -> Iterator[str]:
 
 def of_profiles(plan: Plan, prepared: Prepared) -> Iterator[str]:
     """Which steps are profiled in a further window, and which in an extra run."""
-    its = [step for use in plan.workloads for step in prepared.steps[use.title][plan.base]]
-    chosen = [step for step in its if profile.wanted(plan, step)]
+    steps = [step for use in plan.workloads for step in prepared.steps[use.title][plan.base]]
+    chosen = [step for step in steps if profile.wanted(plan, step)]
     if plan.observe.profile is None:
         return
     on = ", ".join(step.name for step in chosen if profile.goes_on(step))
@@ -248,8 +248,8 @@ def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[st
         kept = f" (kept{fills})" if at is not None and at.step.ordinal == step.ordinal else ""
         turn = f" {how_interleaved(plan)}" if step in turns else ""
         load = " (the load, which `steps` needs)" if step.name in brought else ""
-        found = "" if step.p99_below_us is None else ", with the search of the highest rate"
-        yield f"  {step.ordinal:02d} {step.name:<{width}} about {guess}{found}{turn}{kept}{load}"
+        search = "" if step.p99_below_us is None else ", with the search of the highest rate"
+        yield f"  {step.ordinal:02d} {step.name:<{width}} about {guess}{search}{turn}{kept}{load}"
     if use.warm is not None:
         yield f"  after a start from a copy caches are warmed ({use.warm})"
     if at is not None and starting_state.not_vacuumed(at.before(steps)):
@@ -293,8 +293,8 @@ def of_sweeps(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
     """The order in which a block goes through each sweep."""
     for use in plan.workloads:
         of = f" of {use.title}" * (len(plan.workloads) > 1)
-        for name, its in schedule.sweeps(of_base(plan, prepared, block, use)).items():
-            yield f"{name}{of}: {' '.join(one.removeprefix(f'{name}@') for one in its)}"
+        for name, names in schedule.sweeps(of_base(plan, prepared, block, use)).items():
+            yield f"{name}{of}: {' '.join(step.removeprefix(f'{name}@') for step in names)}"
 
 
 def of_base(plan: Plan, prepared: Prepared, block: Block, use: WorkloadUse) -> Sequence[Step]:
@@ -364,8 +364,8 @@ def of_memory(plan: Plan, prepared: Prepared) -> Iterator[str]:
         ending = f"; the plan's first blocks were sized to {gb(prepared.sizing.memory_bytes)}"
     up = "one server is up at a time"
     if plan.schedule.together:
-        asked = preflight.shares(plan)
-        each = ", ".join(f"{name} {gb(size)}" for name, size in asked.items())
-        shares = f" ({each}, together {gb(sum(asked.values()))})" if asked else ""
+        sizes = preflight.shares(plan)
+        each = ", ".join(f"{name} {gb(size)}" for name, size in sizes.items())
+        shares = f" ({each}, together {gb(sum(sizes.values()))})" if sizes else ""
         up = f"all servers are up at once{shares}"
     yield f"memory: {gb(capacity.memory_bytes())}; {up}{ending}"

@@ -41,9 +41,9 @@ def check_up(
     needs = [*asked_for(shared_buffers), *(needs_of(plan) if plan is not None else ())]
     path = data_dir or (plan.data_dir if plan is not None else None) or place.data_root()
     wal_path = plan.wal_dir if plan is not None else None
-    found = facts.collect(path, wal_path=wal_path, look_s=LOOK_S)
+    host = facts.collect(path, wal_path=wal_path, look_s=LOOK_S)
     required = plan.require if plan is not None else None
-    return Checkup(facts=found, findings=doctor.findings(found, needs, lock.holder(), required))
+    return Checkup(facts=host, findings=doctor.findings(host, needs, lock.holder(), required))
 
 
 def asked_for(shared_buffers: str | None) -> Iterable[Need]:
@@ -70,9 +70,9 @@ def need_of(plan: Plan, arm: Arm) -> Iterable[Need]:
     if not can(arm, "made"):
         return
     values = {**preset(plan, arm), **arm.settings}
-    its = engine.of(arm.engine).footprint(values.get)
-    if its.huge_bytes:
-        yield Need(who=arm.name, bytes=its.huge_bytes, locks=its.huge_locked)
+    footprint = engine.of(arm.engine).footprint(values.get)
+    if footprint.huge_bytes:
+        yield Need(who=arm.name, bytes=footprint.huge_bytes, locks=footprint.huge_locked)
 
 
 def preset(plan: Plan, arm: Arm) -> Mapping[str, str]:

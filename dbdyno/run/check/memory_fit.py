@@ -49,7 +49,7 @@ def tables_bytes(plan: Plan, use: WorkloadUse, arm: str, prepared: Prepared) -> 
 
 def shared_bytes(plan: Plan, name: str, prepared: Prepared) -> int:
     """The cache that an arm's server has of its own: its shared_buffers, its buffer pool."""
-    (arm,) = (one for one in plan.arms if one.name == name)
+    (arm,) = (arm for arm in plan.arms if arm.name == name)
     server = provide_server(plan, arm, prepared, NO_LOG)
     return engine.of(arm.engine).footprint(server.setting).cache_bytes
 

@@ -62,12 +62,12 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
 
 def generator_json(plan: Plan) -> Json:
     """How the load is made; on which hosts only where it is not made beside the servers."""
-    found: Json = {"threads": plan.threads}
+    written: Json = {"threads": plan.threads}
     if plan.spin:
-        found |= {"spin": True}
+        written |= {"spin": True}
     if plan.generator_hosts:
-        found |= {"hosts": list(plan.generator_hosts), "tls": plan.tls}
-    return found
+        written |= {"hosts": list(plan.generator_hosts), "tls": plan.tls}
+    return written
 
 
 def observe_json(observe: Observe) -> Json:
@@ -80,18 +80,18 @@ def between(plan: Plan) -> Json:
 
     So older folders, which lack these keys, go on.
     """
-    found: Json = {}
+    written: Json = {}
     if plan.placement != Placement():
-        found["placement"] = asdict(plan.placement)
+        written["placement"] = asdict(plan.placement)
     if plan.lengths is not None:
-        found["lengths"] = asdict(plan.lengths)
+        written["lengths"] = asdict(plan.lengths)
     if plan.require:
-        found["require"] = dict(plan.require)
+        written["require"] = dict(plan.require)
     if plan.attribution is not None:
-        found["attribute"] = plan.attribution.written
+        written["attribute"] = plan.attribution.written
     if plan.hooks:
-        found["hooks"] = [said(asdict(hook), Hook, ("joins", "at_s")) for hook in plan.hooks]
-    return found
+        written["hooks"] = [said(asdict(hook), Hook, ("joins", "at_s")) for hook in plan.hooks]
+    return written
 
 
 def schedule_json(schedule: Schedule) -> Json:
@@ -104,7 +104,7 @@ def schedule_json(schedule: Schedule) -> Json:
         "interleave": schedule.interleave_written,
         "turn_s_chosen": schedule.turn_s if in_turns else None,
     }
-    found = said(
+    kept = said(
         written,
         Schedule,
         (
@@ -120,7 +120,7 @@ def schedule_json(schedule: Schedule) -> Json:
             "writes_in_turn",
         ),
     )
-    return {KEYS.get(key, key): value for key, value in found.items()}
+    return {KEYS.get(key, key): value for key, value in kept.items()}
 
 
 def arm_json(arm: Arm, of: Build | None) -> Json:
@@ -155,10 +155,11 @@ def in_force(settled: Settled | None) -> Json:
     """
     if settled is None:
         return {}
-    found: Json = {"initdb": its} if (its := study.chosen(settled.initdb)) else {}
+    initdb = study.chosen(settled.initdb)
+    written: Json = {"initdb": initdb} if initdb else {}
     if settled.transport != Settled.transport:
-        found["transport"] = settled.transport
-    return found
+        written["transport"] = settled.transport
+    return written
 
 
 def left_out(arm: Arm, prepared: Prepared) -> Json:

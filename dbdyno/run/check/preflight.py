@@ -69,8 +69,8 @@ def look(plan: Plan, pinned: Json | None, foreseen: Mapping[str, Build]) -> Prep
     sizing = size(plan, pinned)
     ours = [as_before(arm, pinned) for arm in made(plan) if arm.name not in foreseen]
     arms = compile.settled(ours, engine.recipes)
-    found = {arm.name: compile.missing(arm, engine.recipes) for arm in arms}
-    wishes = {name: wish for name, wish in found.items() if wish is not None}
+    missing = {arm.name: compile.missing(arm, engine.recipes) for arm in arms}
+    wishes = {name: wish for name, wish in missing.items() if wish is not None}
     builds = {**foreseen, **{name: compile.foreseen(wish) for name, wish in wishes.items()}}
     builds |= {arm.name: installed.locate(arm) for arm in arms if arm.name not in wishes}
     releases = {arm.name: release(arm, builds) for arm in plan.arms}
@@ -131,7 +131,7 @@ def size(plan: Plan, pinned: Json | None) -> Capacity:
 
 def as_before(arm: Arm, pinned: Json | None) -> Arm:
     """The arm with the very version of the earlier blocks where the plan goes on."""
-    known = {one["name"]: one for one in (pinned or {}).get("arms", [])}
+    known = {before["name"]: before for before in (pinned or {}).get("arms", [])}
     if arm.name in known and arm.version is not None:
         return dataclasses.replace(arm, version=known[arm.name]["build"]["version"])
     return arm
@@ -202,7 +202,7 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
     server.check()
     reached.refuse_unreached(server)
     uses = [(load(plan, use), prepared.steps[use.title][arm.name]) for use in plan.workloads]
-    steps = [step for _, its in uses for step in its]
+    steps = [step for _, of_use in uses for step in of_use]
     rights.refuse_unmet(server, uses, checkpoint=plan.schedule.checkpoint is not None)
     rights.refuse_lacking(server, steps)
     if not server.drops_any:
@@ -269,12 +269,12 @@ def shares(plan: Plan) -> Mapping[str, int]:
 
 def refuse_short_memory(plan: Plan) -> None:
     """Raises PlanError where servers that are up at once have no room in memory together."""
-    there, asked = capacity.memory_bytes(), shares(plan)
-    if plan.schedule.together and sum(asked.values()) > there:
-        each = ", ".join(f"{disk_space.gb(size)} for {name}" for name, size in asked.items())
+    there, sizes = capacity.memory_bytes(), shares(plan)
+    if plan.schedule.together and sum(sizes.values()) > there:
+        each = ", ".join(f"{disk_space.gb(size)} for {name}" for name, size in sizes.items())
         raise PlanError(
             f'with interleave = "{plan.schedule.interleave}" all servers run at once: '
-            f"{each} need {disk_space.gb(sum(asked.values()))}, and the host has "
+            f"{each} need {disk_space.gb(sum(sizes.values()))}, and the host has "
             f"{disk_space.gb(there)}: lower `memory` of the arms"
         )
 
@@ -285,7 +285,7 @@ def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
     copies: dict[str, Copy] = {}
     sizes: dict[str, int] = {}
     for arm in plan.arms:
-        for use in filter(lambda one: one.save is not None, plan.workloads):
+        for use in filter(lambda use: use.save is not None, plan.workloads):
             server = provide_server(plan, arm, prepared, NO_LOG)
             steps = prepared.steps[use.title][arm.name]
             of_fills = starting_state.points(plan, use, steps, server)

@@ -19,8 +19,8 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
         if build.made:
             programs.setdefault(build.image or build.program, []).append(arm)
     for program, arms in programs.items():
-        told = elf.read(program)
-        if told is not None and not told.symbols:
+        binary = elf.read(program)
+        if binary is not None and not binary.symbols:
             yield (
                 f"profile: {program} ({', '.join(arms)}) has no symbols: only functions that it "
                 "exports have names, all others are `?`; install its debug symbols, or build it "

@@ -29,11 +29,11 @@ def refuse_lacking(server: Server, steps: Iterable[Step]) -> None:
     """
     if not server.remote:
         return
-    asked: set[str] = set()
+    queries: set[str] = set()
     for step in steps:
         for right in step.rights:
-            if right.query not in asked:
-                asked.add(right.query)
+            if right.query not in queries:
+                queries.add(right.query)
                 _refuse(server, step, right)
 
 
@@ -87,11 +87,11 @@ def refuse_unmet(
 
 def _first_of_each(client: Client, steps: Iterable[Step]) -> dict[Need, Step]:
     """Each need of these steps, with the first of them that has it."""
-    found: dict[Need, Step] = {}
+    first: dict[Need, Step] = {}
     for step in steps:
         for need in _needs(client, step):
-            found.setdefault(need, step)
-    return found
+            first.setdefault(need, step)
+    return first
 
 
 def _needs(client: Client, step: Step) -> Iterator[Need]:

@@ -106,13 +106,13 @@ def choose(plan: Plan, parent: Path, find: Find) -> Lengths | None:
         return None
     fits_s = fitting_s(lasts_s, plan.schedule.minutes_max)
     host = facts.collect(prepared.data_path, measure=False)
-    found = find(parent, host, plan, measured(plan, prepared))
-    if found is None:
+    calibrated = find(parent, host, plan, measured(plan, prepared))
+    if calibrated is None:
         return Lengths(seconds=whole(min(fits_s, SECONDS_MAX)), turn_s=plan.schedule.turn_s)
     return Lengths(
-        seconds=whole(min(fits_s, best_seconds(found.budgets))),
-        turn_s=best_turn_s(plan.schedule, found.budgets),
-        calibration=found.folder,
+        seconds=whole(min(fits_s, best_seconds(calibrated.budgets))),
+        turn_s=best_turn_s(plan.schedule, calibrated.budgets),
+        calibration=calibrated.folder,
     )
 
 
@@ -158,7 +158,7 @@ def best_turn_s(of: Schedule, budgets: Sequence[NoiseBudget]) -> float:
 
     The plan's own where it names one, or where the calibration's turns were too short to tell.
     """
-    left = {way: its for way in TURNS if (its := left_of(budgets, way)) is not None}
+    left = {way: share for way in TURNS if (share := left_of(budgets, way)) is not None}
     best = min(left, key=lambda way: left[way], default=None)
     lengths = [
         prospect.turn_s

@@ -11,7 +11,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from dbdyno.model import Json
@@ -118,21 +117,16 @@ class Benchmark:
         """Whether it ended as it was told to, so that there is nothing to judge."""
         return self._told_to_end and self._refused is None and self._foreign.overdue is None
 
-    def _say(self, kind: type[Event], **keys: object) -> AnyEvent:
-        event = made(kind, keys)
+    def _say(self, form: type[Event], **keys: object) -> AnyEvent:
+        event = made(form, keys)
         self._keep(line(event))
         return event
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ends it, and removes its folder."""
         self.hang_up()
-        self._foreign.__exit__(kind, error, traceback)
+        self._foreign.close()
         shutil.rmtree(self._folder)

@@ -41,15 +41,15 @@ class Inbox:
         """
         try:
             if until_ns is None:
-                found = self._queue.get()
+                event = self._queue.get()
             else:
                 left_s = (until_ns - time.monotonic_ns()) / 1e9
-                found = self._queue.get(timeout=max(0.0, left_s))
+                event = self._queue.get(timeout=max(0.0, left_s))
         except Empty:
             return None
-        if isinstance(found, Exception):
-            raise found
-        return found
+        if isinstance(event, Exception):
+            raise event
+        return event
 
     def _receive(self) -> None:
         try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 from msgspec import Struct
@@ -91,12 +90,7 @@ class Running(Protocol):
     def __enter__(self) -> Self:
         """A load that runs already."""
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ends it, by asking and then by force."""
 
     def events(self) -> Iterator[AnyEvent]:

@@ -113,20 +113,20 @@ class Lines:
         name = str(keys.get("event"))
         if name not in EVENTS:
             raise self._refused(line, "is not an event; send other output to standard error")
-        kind = EVENTS[name]
-        if kind in OWN_EVENTS:
+        form = EVENTS[name]
+        if form in OWN_EVENTS:
             raise self._refused(
                 line, f"`{name}` is written by dyno alone; begin with `window_open`"
             )
-        if kind in (Tick, Connected):
+        if form in (Tick, Connected):
             keys = {"role": self._role} | keys
-        if kind is Done:
+        if form is Done:
             keys = {"reason": None, "totals": {}} | keys
-        if novel := unknown(kind, keys):
+        if novel := unknown(form, keys):
             words = " and ".join(f"the key `{key}` of `{name}`" for key in novel)
             raise self._refused(line, f"has {words}, which dyno does not know")
         try:
-            event = made(kind, keys)
+            event = made(form, keys)
         except msgspec.ValidationError as error:
             raise self._refused(line, misfit_words(error)) from error
         role = getattr(event, "role", self._role)
@@ -183,12 +183,12 @@ def _object(line: str) -> Json:
         return {}
 
 
-def made(kind: type[Event], keys: Mapping[str, object]) -> AnyEvent:
+def made(form: type[Event], keys: Mapping[str, object]) -> AnyEvent:
     """An event of a load that does not tell all: now, and null where `keys` say nothing.
 
     Raises msgspec.ValidationError where a key is missing that every load tells, or does not fit.
     """
-    whole = {"event": name_of(kind), "mono_ns": time.monotonic_ns(), **_untold(kind), **keys}
+    whole = {"event": name_of(form), "mono_ns": time.monotonic_ns(), **_untold(form), **keys}
     parts = whole.get("operations")
     if isinstance(parts, dict):
         whole["operations"] = {
@@ -200,6 +200,6 @@ def made(kind: type[Event], keys: Mapping[str, object]) -> AnyEvent:
 
 
 @cache
-def _untold(kind: type[Struct]) -> Mapping[str, None]:
+def _untold(form: type[Struct]) -> Mapping[str, None]:
     """Null for each key that may be null; made once, as it reads the annotations."""
-    return {field.name: None for field in fields(kind) if NoneType in get_args(field.type)}
+    return {field.name: None for field in fields(form) if NoneType in get_args(field.type)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from types import TracebackType
 from typing import Self, get_args
 
 import msgspec
@@ -164,12 +163,7 @@ class Generator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ends the process (by asking, then by force) and keeps what it still said."""
         self._child.end(END_TIMEOUT_S, rest=self._keep)
 

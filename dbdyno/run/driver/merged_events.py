@@ -49,10 +49,10 @@ class Share:
     ticks: dict[int | None, list[Tick]] = field(default_factory=dict)  # not merged yet, by number
     drained: list[Tick] = field(default_factory=list)  # what was in flight as its window closed
 
-    def last(self, kind: type[EventOf]) -> EventOf | None:
+    def last(self, form: type[EventOf]) -> EventOf | None:
         """The last event of a kind; None where there is none."""
-        event = self.said.get(kind)
-        return event if isinstance(event, kind) else None
+        event = self.said.get(form)
+        return event if isinstance(event, form) else None
 
     @property
     def over(self) -> bool:
@@ -125,9 +125,9 @@ class Merge:
             case Started() | WindowOpen():
                 return
             case Error():
-                kind = event.role, event.code
-                self._written[kind] += 1
-                if event.fatal or self._written[kind] <= ERRORS_WRITTEN_MAX:
+                place = event.role, event.code
+                self._written[place] += 1
+                if event.fatal or self._written[place] <= ERRORS_WRITTEN_MAX:
                     yield event
             case Tick():
                 yield from self._tick(event, self.shares[number])
@@ -261,9 +261,9 @@ class Merge:
             ],
         )
 
-    def _of_all(self, kind: type[EventOf]) -> list[EventOf] | None:
+    def _of_all(self, form: type[EventOf]) -> list[EventOf] | None:
         """The event of this kind of each generator; None while one is missing."""
-        events = [event for share in self.shares if (event := share.last(kind)) is not None]
+        events = [event for share in self.shares if (event := share.last(form)) is not None]
         return events if len(events) == len(self.shares) else None
 
 

@@ -124,9 +124,9 @@ def _histograms(parts: Sequence[Tick], whole: Tick) -> Iterator[tuple[Tick | Par
         texts.append((operation, "response", [part.response for part in own]))
         texts.append((operation, "service", [part.service for part in own]))
     for place, key, each in texts:
-        told = [text for text in each if text is not None]
-        if len(told) == len(each):
-            yield place, key, told
+        written = [text for text in each if text is not None]
+        if len(written) == len(each):
+            yield place, key, written
 
 
 def _counts(parts: Iterable[Mapping[str, int] | None]) -> dict[str, int]:

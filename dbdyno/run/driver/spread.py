@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from queue import SimpleQueue
-from types import TracebackType
 from typing import NoReturn, Self
 
 from msgspec.structs import replace
@@ -122,13 +121,13 @@ class Spread:
             thread.start()
         stopped = False
         while not self._merge.over:
-            number, found = self._queue.get()
-            if isinstance(found, Exception):
-                self._raise(self._seats[number].name, found)
-            for event in self._merge.take(number, found):
+            number, incoming = self._queue.get()
+            if isinstance(incoming, Exception):
+                self._raise(self._seats[number].name, incoming)
+            for event in self._merge.take(number, incoming):
                 self._keep(line(event) + "\n")
                 yield event
-            if isinstance(found, Started):
+            if isinstance(incoming, Started):
                 self._refuse_late()
             if self._merge.broken and not stopped:
                 stopped = True
@@ -137,18 +136,13 @@ class Spread:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ends all, by asking and then by force."""
         try:
             self.hang_up()
             self._join()
         finally:
-            self._stack.__exit__(kind, error, traceback)
+            self._stack.close()
 
     def _join(self) -> None:
         """Waits until nothing more is read of them, by force where that takes too long."""

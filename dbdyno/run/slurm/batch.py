@@ -37,7 +37,7 @@ class Jobs:
     """A plan's jobs, as one process submits and follows them."""
 
     cluster: Cluster
-    asked: Asked
+    wish: Asked
     spool: Spool
     lock: int  # held by this process
     command: Sequence[str]  # of a job, before its folder
@@ -57,7 +57,7 @@ class Jobs:
         try:
             indices = [part.index for part in parts]
             nodes = len(hosts.names(plan))
-            self.cluster.submit(made.script, made.name, indices, self.asked, self.lock, nodes)
+            self.cluster.submit(made.script, made.name, indices, self.wish, self.lock, nodes)
         except HostError:
             self.drop(parts)  # nobody may find them and wait
             raise

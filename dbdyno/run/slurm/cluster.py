@@ -87,18 +87,18 @@ class Cluster:
 
     # --- Before anything starts ---
 
-    def refuse_unfit(self, asked: Asked) -> tuple[str, ...]:
+    def refuse_unfit(self, wish: Asked) -> tuple[str, ...]:
         """The nodes that jobs may run on. Raises HostError in one line where there are none."""
         hello()
-        partition = chosen(partitions(run("scontrol", "show", "partition", "--oneliner")), asked)
-        if asked.nodelist is None:
+        partition = chosen(partitions(run("scontrol", "show", "partition", "--oneliner")), wish)
+        if wish.nodelist is None:
             return partition.nodes
-        wanted = expanded(asked.nodelist)
+        wanted = expanded(wish.nodelist)
         unknown = [node for node in wanted if node not in partition.nodes]
         if unknown or not wanted:
             raise HostError(
                 f"--nodelist: partition `{partition.name}` has no node "
-                f"`{', '.join(unknown) or asked.nodelist}`; it has {', '.join(partition.nodes)}"
+                f"`{', '.join(unknown) or wish.nodelist}`; it has {', '.join(partition.nodes)}"
             )
         return wanted
 
@@ -109,7 +109,7 @@ class Cluster:
         script: Path,
         name: str,
         indices: Iterable[int],
-        asked: Asked,
+        wish: Asked,
         lock: int | None = None,
         nodes: int = 1,
     ) -> None:
@@ -130,10 +130,10 @@ class Cluster:
             f"--output={script.parent}/log.%a",
             "--open-mode=append",
             f"--chdir={Path.cwd()}",
-            *self._where(asked),
+            *self._where(wish),
             *(
                 f"--{key}" + ("" if value is None else f"={value}")
-                for key, value in asked.options.items()
+                for key, value in wish.options.items()
             ),
             str(script),
         ]
@@ -144,16 +144,16 @@ class Cluster:
             if is_last:
                 raise HostError(f"Slurm does not take the jobs: {last_line(answer)}")
 
-    def _where(self, asked: Asked) -> list[str]:
+    def _where(self, wish: Asked) -> list[str]:
         """Where jobs may run. With several names in `--nodelist` a job would get all of them."""
-        where = [] if asked.partition is None else [f"--partition={asked.partition}"]
-        if asked.nodelist is None:
+        where = [] if wish.partition is None else [f"--partition={wish.partition}"]
+        if wish.nodelist is None:
             return where
-        wanted = expanded(asked.nodelist)
+        wanted = expanded(wish.nodelist)
         if len(wanted) == 1:
             return [*where, f"--nodelist={wanted[0]}"]
         shown = self._patiently("scontrol", "show", "partition", "--oneliner")
-        others = [node for node in chosen(partitions(shown), asked).nodes if node not in wanted]
+        others = [node for node in chosen(partitions(shown), wish).nodes if node not in wanted]
         return [*where, *([f"--exclude={','.join(others)}"] if others else [])]
 
     def states(self, names: Collection[str]) -> dict[tuple[str, int], JobState]:
@@ -220,13 +220,13 @@ def hello() -> None:
 
 def partitions(said: str) -> list[Partition]:
     """The partitions that `scontrol show partition --oneliner` lists."""
-    found = []
+    known = []
     for line in said.splitlines():
         words = dict(word.split("=", 1) for word in line.split() if "=" in word)
         if "PartitionName" not in words:
             continue
         nodes = words.get("Nodes", "(null)")
-        found.append(
+        known.append(
             Partition(
                 name=words["PartitionName"],
                 nodes=() if nodes == "(null)" else expanded(nodes),
@@ -234,28 +234,28 @@ def partitions(said: str) -> list[Partition]:
                 state=words.get("State", "UP"),
             )
         )
-    return found
+    return known
 
 
-def chosen(there: Sequence[Partition], asked: Asked) -> Partition:
+def chosen(there: Sequence[Partition], wish: Asked) -> Partition:
     """The partition that jobs go to. Raises HostError where it is unknown, empty or down."""
-    names = ", ".join(one.name for one in there)
-    found = [
-        one
-        for one in there
-        if (one.is_default if asked.partition is None else one.name == asked.partition)
+    names = ", ".join(partition.name for partition in there)
+    known = [
+        partition
+        for partition in there
+        if (partition.is_default if wish.partition is None else partition.name == wish.partition)
     ]
-    if not found and asked.partition is None:
+    if not known and wish.partition is None:
         raise HostError(f"--partition: the cluster has no default: name one of {names}")
-    if not found:
-        raise HostError(f"--partition: there is no `{asked.partition}`; there are {names}")
-    if not found[0].nodes:
-        raise HostError(f"--partition: `{found[0].name}` has no nodes: name another of {names}")
-    if found[0].state != "UP":
+    if not known:
+        raise HostError(f"--partition: there is no `{wish.partition}`; there are {names}")
+    if not known[0].nodes:
+        raise HostError(f"--partition: `{known[0].name}` has no nodes: name another of {names}")
+    if known[0].state != "UP":
         raise HostError(
-            f"--partition: `{found[0].name}` is {found[0].state.lower()}: name another of {names}"
+            f"--partition: `{known[0].name}` is {known[0].state.lower()}: name another of {names}"
         )
-    return found[0]
+    return known[0]
 
 
 def expanded(nodes: str) -> tuple[str, ...]:

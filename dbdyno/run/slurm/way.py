@@ -45,14 +45,14 @@ class Slurm:
 
     def __init__(
         self,
-        asked: Asked,
+        wish: Asked,
         *,
         command: Sequence[str] = job.COMMAND,
         times: Times | None = None,
         cluster: Callable[..., Cluster] = Cluster,
     ) -> None:
         """`command`: what a job runs, before the folder of its submission."""
-        self._asked = asked
+        self._wish = wish
         self._command = command
         self._times = times or Times()
         self._cluster = cluster
@@ -65,12 +65,12 @@ class Slurm:
         spool = Spool.of(parent, plan)
         with Watch([], quiet=quiet) as watch:
             cluster = self._cluster(watch.say, patience_s=self._times.patience_s)
-            nodes = cluster.refuse_unfit(self._asked)
+            nodes = cluster.refuse_unfit(self._wish)
             folder = FolderLock(parent.absolute() / plan.name, leftovers.boot_id())
             with spool.locked() as lock, folder:
                 self._jobs = Jobs(
                     cluster=cluster,
-                    asked=self._asked,
+                    wish=self._wish,
                     spool=spool,
                     lock=lock,
                     command=self._command,

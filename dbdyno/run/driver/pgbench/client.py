@@ -78,8 +78,8 @@ def called(job: Job) -> Pgbench:
 
 def newest() -> Client | None:
     """The newest on this host: of its builds, or in the folders of PATH."""
-    here = [found for path in _paths() if (found := of_file(path)) is not None]
-    return max(here, key=lambda one: report.order(one.version), default=None)
+    here = [client for path in _paths() if (client := of_file(path)) is not None]
+    return max(here, key=lambda client: report.order(client.version), default=None)
 
 
 def _paths() -> Iterator[Path]:
@@ -96,7 +96,7 @@ def in_build(folder: Path) -> Path:
 
 def of_file(path: Path) -> Client | None:
     """The pgbench in a file; None where there is none, it does not run, or is older than 10."""
-    found = report.version(said(path, "--version"))
-    if found is None or found[0] < report.MAJOR_MIN:
+    version = report.version(said(path, "--version"))
+    if version is None or version[0] < report.MAJOR_MIN:
         return None
-    return Client(path=path.absolute(), major=found[0], version=found[1])
+    return Client(path=path.absolute(), major=version[0], version=version[1])

@@ -165,7 +165,7 @@ class Tally:
     def _operation(
         self, tick: int, script: int, responses: Sequence[str], services: Sequence[str]
     ) -> Json:
-        count, _, longest = (int(one[tick, script]) for one in self._scripts)
+        count, _, longest = (int(counts[tick, script]) for counts in self._scripts)
         place = tick * len(self._shape.scripts) + script
         skipped, *others = self._why[tick, script].tolist()
         why = zip(WHY[1:], others, strict=True)
@@ -223,9 +223,9 @@ def table(text: bytes, shape: Shape, name: str) -> Table:
         text = text.replace(b" " + word + b" ", b" %d " % (-1 - number))
     count = text.count(b"\n")
     strange = text.translate(None, b"0123456789- \n")
-    found = np.fromstring(b"" if strange else text, dtype=np.int64, sep=" ")
-    whole = count > 0 and found.size == count * shape.columns
-    lines = found.reshape(count, -1) if whole else None
+    numbers = np.fromstring(b"" if strange else text, dtype=np.int64, sep=" ")
+    whole = count > 0 and numbers.size == count * shape.columns
+    lines = numbers.reshape(count, -1) if whole else None
     if lines is None or not _known(lines, shape):
         raise GeneratorError(
             f"`pgbench` wrote a log that cannot be read (`{name}`): not each of {count:,} lines is "

@@ -42,11 +42,11 @@ def version(line: str) -> tuple[int, str] | None:
 
     Versions before 10 are (9, …).
     """
-    found = VERSION.match(line)
-    if found is None:
+    match = VERSION.match(line)
+    if match is None:
         return None
-    minor = "" if found[2] is None else f".{found[2]}"
-    return int(found[1]), f"{found[1]}{minor}{found[3]}"
+    minor = "" if match[2] is None else f".{match[2]}"
+    return int(match[1]), f"{match[1]}{minor}{match[3]}"
 
 
 def order(text: str) -> tuple[int, ...]:
@@ -57,41 +57,47 @@ def order(text: str) -> tuple[int, ...]:
 
 def parse(text: str) -> Report | None:
     """The report; None where the text has none, or not the number of transactions."""
-    found: dict[str, str] = {}
-    for line in text.splitlines():
-        if told := LINE.match(line):  # of single scripts and statements lines are indented
-            # Before 14 two lines have the rate, of which the later one leaves the connections out.
-            found[told[1]] = told[2]
-    processed = number(found.get("number of transactions actually processed"))
+    printed = Printed(text)
+    processed = printed.whole("number of transactions actually processed")
     if processed is None:
         return None
-    stddev = number(found.get("latency stddev"))
+    stddev = printed.number("latency stddev")
+    first_connections_ms = printed.number("initial connection time")
     return Report(
-        processed=int(processed),
-        tps=number(found.get("tps")),
-        failed=whole(found.get("number of failed transactions")),
-        skipped=whole(found.get("number of transactions skipped")),
-        retries=whole(found.get("total number of retries")),
-        latency_ms=number(found.get("latency average")),
+        processed=processed,
+        tps=printed.number("tps"),
+        failed=printed.whole("number of failed transactions"),
+        skipped=printed.whole("number of transactions skipped"),
+        retries=printed.whole("total number of retries"),
+        latency_ms=printed.number("latency average"),
         latency_derived=stddev is None,
         latency_stddev_ms=stddev,
-        lag_ms=number(found.get("rate limit schedule lag")),
-        connecting_ms=number(
-            found.get("initial connection time") or found.get("average connection time")
-        ),
+        lag_ms=printed.number("rate limit schedule lag"),
+        connecting_ms=printed.number("average connection time")
+        if first_connections_ms is None
+        else first_connections_ms,
     )
 
 
-def number(text: str | None) -> float | None:
-    """The first number of a value; None where there is none."""
-    found = NUMBER.search(text or "")
-    return None if found is None else float(found[0])
+class Printed:
+    """The lines of a report, by their words. Those of single scripts and statements are indented.
 
+    Before 14 two lines have the rate, of which the later one leaves the connections out.
+    """
 
-def whole(text: str | None) -> int | None:
-    """The same as a whole number."""
-    found = number(text)
-    return None if found is None else int(found)
+    def __init__(self, text: str) -> None:
+        matches = filter(None, map(LINE.match, text.splitlines()))
+        self._values = {match[1]: match[2] for match in matches}
+
+    def number(self, words: str) -> float | None:
+        """The first number of a line; None where there is none."""
+        match = NUMBER.search(self._values.get(words, ""))
+        return None if match is None else float(match[0])
+
+    def whole(self, words: str) -> int | None:
+        """The same as a whole number."""
+        number = self.number(words)
+        return None if number is None else int(number)
 
 
 def complaint(lines: Iterable[str]) -> str | None:

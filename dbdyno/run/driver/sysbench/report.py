@@ -70,16 +70,16 @@ class Report:
 
 def version(text: str) -> str | None:
     """The version, "1.0.20", in what `sysbench --version` says; None: it does not."""
-    found = VERSION.search(text)
-    return None if found is None else ".".join(found.groups())
+    match = VERSION.search(text)
+    return None if match is None else ".".join(match.groups())
 
 
 def second(line: str) -> Second | None:
     """The counts of a line of dyno's hook; None: it is none."""
-    found = SECOND.match(line)
-    if found is None:
+    match = SECOND.match(line)
+    if match is None:
         return None
-    passed, seconds, *counts = found[1].split()
+    passed, seconds, *counts = match[1].split()
     threads, events, reads, writes, others, errors, reconnects = map(int, counts)
     return Second(
         since_start_s=float(passed),
@@ -96,38 +96,67 @@ def second(line: str) -> Second | None:
 
 def moment(line: str, word: str) -> list[int]:
     """When a thread said this word, in nanoseconds of the monotonic clock; empty: it did not."""
-    found = MOMENT.match(line)
-    return [int(found[2] + found[3])] if found is not None and found[1] == word else []
+    match = MOMENT.match(line)
+    return [int(match[2] + match[3])] if match is not None and match[1] == word else []
 
 
 def parse(lines: Iterable[str]) -> Report | None:
     """The report in the lines after the last event; None where the number of events is missing."""
-    found = {told[1]: told[2] for line in lines if (told := LINE.match(line))}
-    events = _number(found.get("total number of events"))
+    printed = Printed(lines)
+    events = printed.whole("total number of events")
     if events is None:
         return None
-    percentile = next((told for key in found if (told := PERCENTILE.fullmatch(key))), None)
-    share = _pair(found.get("events (avg/stddev)"))
-    times = _pair(found.get("execution time (avg/stddev)"))
+    percentile = printed.percentile()
+    events_avg, events_stddev = printed.pair("events (avg/stddev)")
+    seconds_avg, seconds_stddev = printed.pair("execution time (avg/stddev)")
     return Report(
-        events=int(events),
-        reads=_whole(found.get("read")),
-        writes=_whole(found.get("write")),
-        others=_whole(found.get("other")),
-        queries=_whole(found.get("queries")),
-        errors=_whole(found.get("ignored errors")),
-        reconnects=_whole(found.get("reconnects")),
-        latency_min_ms=_number(found.get("min")),
-        latency_ms=_number(found.get("avg")),
-        latency_max_ms=_number(found.get("max")),
-        latency_sum_ms=_number(found.get("sum")),
-        percentile=None if percentile is None else int(percentile[1]),
-        latency_percentile_ms=None if percentile is None else _number(found[percentile[0]]),
-        thread_events_avg=share[0],
-        thread_events_stddev=share[1],
-        thread_seconds_avg=times[0],
-        thread_seconds_stddev=times[1],
+        events=events,
+        reads=printed.whole("read"),
+        writes=printed.whole("write"),
+        others=printed.whole("other"),
+        queries=printed.whole("queries"),
+        errors=printed.whole("ignored errors"),
+        reconnects=printed.whole("reconnects"),
+        latency_min_ms=printed.number("min"),
+        latency_ms=printed.number("avg"),
+        latency_max_ms=printed.number("max"),
+        latency_sum_ms=printed.number("sum"),
+        percentile=percentile,
+        latency_percentile_ms=None
+        if percentile is None
+        else printed.number(f"{percentile}th percentile"),
+        thread_events_avg=events_avg,
+        thread_events_stddev=events_stddev,
+        thread_seconds_avg=seconds_avg,
+        thread_seconds_stddev=seconds_stddev,
     )
+
+
+class Printed:
+    """The lines of a report, by their words."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        matches = filter(None, map(LINE.match, lines))
+        self._values = {match[1]: match[2] for match in matches}
+
+    def number(self, words: str) -> float | None:
+        """The number of a line; None where there is none."""
+        return _number(self._values.get(words))
+
+    def whole(self, words: str) -> int | None:
+        """The same as a whole number."""
+        number = self.number(words)
+        return None if number is None else int(number)
+
+    def pair(self, words: str) -> tuple[float | None, float | None]:
+        """The two numbers of a line with a slash between them."""
+        first, _, other = self._values.get(words, "").partition("/")
+        return _number(first), _number(other)
+
+    def percentile(self) -> int | None:
+        """The percentile of response times that is printed."""
+        matches = filter(None, map(PERCENTILE.fullmatch, self._values))
+        return next((int(match[1]) for match in matches), None)
 
 
 def histogram(lines: Iterable[str]) -> str | None:
@@ -135,7 +164,8 @@ def histogram(lines: Iterable[str]) -> str | None:
 
     sysbench tells a bucket's middle, of 1024 between 1 µs and 100 s, each 1.8 % above the last.
     """
-    buckets = [(told[1], told[2]) for line in lines if (told := BUCKET.fullmatch(line))]
+    matches = filter(None, map(BUCKET.fullmatch, lines))
+    buckets = [(match[1], match[2]) for match in matches]
     if not buckets:
         return None
     times_us = np.array([max(1, round(float(ms) * 1e3)) for ms, _ in buckets], dtype=np.int64)
@@ -150,11 +180,11 @@ def times(lines: list[str], printed: Report, *, queued: bool) -> Json | None:
 
     None where nothing ended in it.
     """
-    found = histogram(lines)
-    if found is None:
+    text = histogram(lines)
+    if text is None:
         return None
     longest_us = None if printed.latency_max_ms is None else round(printed.latency_max_ms * 1e3)
-    return {"response": found, "service": None if queued else found, "max_us": longest_us}
+    return {"response": text, "service": None if queued else text, "max_us": longest_us}
 
 
 def _number(text: str | None) -> float | None:
@@ -162,13 +192,3 @@ def _number(text: str | None) -> float | None:
         return None if text is None else float(text)
     except ValueError:
         return None
-
-
-def _whole(text: str | None) -> int | None:
-    found = _number(text)
-    return None if found is None else int(found)
-
-
-def _pair(text: str | None) -> tuple[float | None, float | None]:
-    first, _, other = (text or "").partition("/")
-    return _number(first), _number(other)

@@ -238,7 +238,7 @@ def test_a_run_takes_all_arms_through_the_order_that_it_notes(tmp_path: Path) ->
             for name, its in noted.items():
                 swept = [step for step in (run.path / name).iterdir() if "select" in step.name]
                 swept.sort(key=lambda step: (step / "done.json").stat().st_mtime_ns)
-                assert [step.name.split("-", 1)[1] for step in swept] == its["select-only"]
+                assert [step.name.split("-", 1)[1] for step in swept] == [*its["select-only"]]
 
 
 def test_workloads_of_a_block_are_taken_in_the_order_that_it_notes_with_their_arms(

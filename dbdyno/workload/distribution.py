@@ -30,8 +30,8 @@ KINDS = ("zipf", "pareto", "special", "bates", "gaussian", "exponential")
 
 def of(maker: Numbers) -> Zipf | Pareto | Special | Bates | Gaussian | Exponential | None:
     """The distribution of a maker, if it has one."""
-    given = (getattr(maker, kind) for kind in KINDS)
-    return next((one for one in given if one is not None), None)
+    given = (getattr(maker, maker_name) for maker_name in KINDS)
+    return next((distribution for distribution in given if distribution is not None), None)
 
 
 def made(

@@ -27,21 +27,21 @@ class Estimate:
 
 def estimate(workload: Workload, parameters: Mapping[str, Any], steps: Sequence[Step]) -> Estimate:
     """The needs of these steps of the workload with these parameters. Raises WorkloadError."""
-    its = engine.of(steps[0].job.engine if steps else "fake")
-    given = sweep.beside(parameters, sweep.lists(workload, parameters, its))
-    values = parameter.of(workload, given, its)
-    scope = Scope(source=workload.source, names=values, engine=its)
+    traits = engine.of(steps[0].job.engine if steps else "fake")
+    given = sweep.beside(parameters, sweep.lists(workload, parameters, traits))
+    values = parameter.of(workload, given, traits)
+    scope = Scope(source=workload.source, names=values, engine=traits)
     rows, disk_bytes = 0, 0
     names = tables.names(workload.file, scope)
-    for kind, table in workload.file.tables.items():
-        place = scope.root("tables", kind)
+    for base, table in workload.file.tables.items():
+        place = scope.root("tables", base)
         written = table.fill.rows if table.fill and table.rows is None else table.rows
         each = place.at("rows").integer(0 if written is None else written, low=0)
-        rows += each * len(names[kind])
+        rows += each * len(names[base])
         per_row = _bytes_per_row(table, {step.name for step in steps}, place.at("bytes_per_row"))
-        disk_bytes += round(each * len(names[kind]) * per_row)
+        disk_bytes += round(each * len(names[base]) * per_row)
     known = [step.expected_s for step in steps]
-    seconds = None if None in known else sum(one for one in known if one is not None)
+    seconds = None if None in known else sum(step_s for step_s in known if step_s is not None)
     return Estimate(rows=rows, disk_bytes=disk_bytes, seconds=seconds)
 
 
@@ -52,5 +52,5 @@ def _bytes_per_row(table: schema.Table, steps: set[str], scope: Scope) -> float:
         return 0.0
     if not isinstance(written, dict):
         return float(scope.number(written, low=0))
-    sizes = {name: float(scope.at(name).number(one, low=0)) for name, one in written.items()}
+    sizes = {name: float(scope.at(name).number(size, low=0)) for name, size in written.items()}
     return max((size for name, size in sizes.items() if name in steps), default=0.0)

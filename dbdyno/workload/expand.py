@@ -51,12 +51,13 @@ def expand(  # noqa: PLR0913 (which steps, each choice by its name)
     """
     drafts, taken, swept = _drafts(workload, parameters, engine, version, (steps, groups))
     # What is left out may be what these parameters rule out.
-    made = [(one, *_step(one, workload)) for one in taken]
+    made = [(draft, *_step(draft, workload)) for draft in taken]
     load = _load(drafts, made, workload) if steps is not None else []
-    made = [*((one, *_step(one, workload)) for one in load), *made]
+    made = [*((draft, *_step(draft, workload)) for draft in load), *made]
     _check_tables(drafts, made, workload)
     does = (
-        (one.base, one.values, (replace(step.job, step=""), step.setup)) for one, step, _ in made
+        (draft.base, draft.values, (replace(step.job, step=""), step.setup))
+        for draft, step, _ in made
     )
     sweep.refuse_idle(workload, swept, does)
     return tuple(step for _, step, _ in made)
@@ -76,14 +77,14 @@ def load_of(
     steps in which each of them does something. Raises WorkloadError.
     """
     drafts, taken, _ = _drafts(workload, parameters, engine, None, (steps, groups))
-    found: list[object] = []
-    for one in drafts if steps is not None else taken:
-        if one.loads and not one.timed:
-            step, _ = _step(one, workload)
+    loads: list[object] = []
+    for draft in drafts if steps is not None else taken:
+        if draft.loads and not draft.timed:
+            step, _ = _step(draft, workload)
             by_client = any(role.per == "client" for role in step.job.roles)
             does = step.job if by_client else replace(step.job, clients=0)
-            found.append((step.name, step.setup, does))
-    return found
+            loads.append((step.name, step.setup, does))
+    return loads
 
 
 def _drafts(
@@ -95,15 +96,15 @@ def _drafts(
 ) -> tuple[list[Draft], list[Draft], sweep.Lists]:
     """All drafts, those that are taken, and what is swept; `wanted`: steps and groups."""
     try:
-        its = engines.of(engine)
+        traits = engines.of(engine)
     except PlanError as error:
         raise WorkloadError(str(error)) from None
-    swept = sweep.lists(workload, parameters, its)
+    swept = sweep.lists(workload, parameters, traits)
     given = Given(values=sweep.beside(parameters, swept), swept=swept)
     scope = Scope(
         source=workload.source,
-        names=parameter.of(workload, given.values, its),
-        engine=its,
+        names=parameter.of(workload, given.values, traits),
+        engine=traits,
         version=version,
         statements=workload.file.statements,
         folder=workload.folder,
@@ -120,14 +121,15 @@ def brought(use: WorkloadUse, steps: Sequence[Step]) -> tuple[str, ...]:
     )
 
 
-def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
+def _step(draft: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
     """One step, and the kinds of table that it uses."""
-    file, step, name, scope = workload.file, one.form, one.name, one.place
+    file, step, name, scope = workload.file, draft.form, draft.name, draft.place
     tables = names(file, scope)
     made = job.make(name, step, file, scope) if step else job.fill(file, scope)
     written = step or schema.Step(name=name, measured=False, expected_s=_fill_s(made.job))
     pad_to_s = _optional(written.pad_to_s, scope.at("pad_to_s"))
-    expected_s = _optional(written.expected_s, scope.at("expected_s"))
+    expected_s = _optional(written.expected_s, scope.at("expected_s")) or made.nominal_s
+    lasts_s = [seconds for seconds in (expected_s, pad_to_s) if seconds is not None]
     makes = _makes(written, tables, scope.at("makes"))
     setup = [
         *_first(file, scope),
@@ -136,7 +138,7 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         *(_own("setup", written.setup, tables, scope) if step else _before(file, tables, scope)),
     ]
     return Step(
-        ordinal=one.ordinal,
+        ordinal=draft.ordinal,
         name=name,
         workload=workload.name,
         measured=written.measured,
@@ -151,12 +153,12 @@ def _step(one: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         roles=made.kinds,
         tables=tuple(itertools.chain.from_iterable(tables.values())),
         explain=made.explain,
-        expected_s=_longest(expected_s or made.nominal_s, pad_to_s),
+        expected_s=max(lasts_s, default=None),
         nominal_s=made.nominal_s,
         group=_group(written, file, scope.at("group")),
         invariants=tuple(_own("invariants", written.invariants, tables, scope)),
         device_gb=float(scope.at("device_gb").number(written.device_gb, low=0, high=DEVICE_GB_MAX)),
-        sweep=one.base if one.values else None,
+        sweep=draft.base if draft.values else None,
         makes=makes,
         metrics=tuple(asked.metrics(written, made, tables, scope.at("metrics"))),
         rights=tuple(asked.rights(written, tables, scope.at("rights"))),
@@ -185,7 +187,7 @@ def _warm(written: list[str] | Literal["none"], scope: Scope) -> tuple[str, ...]
     """The relations in their order; those that parameters leave empty are none."""
     if isinstance(written, str):
         return written
-    return tuple(name for one in written if (name := scope.text(one))) or "none"
+    return tuple(name for relation in written if (name := scope.text(relation))) or "none"
 
 
 def _fill_s(made: Job) -> float:
@@ -196,7 +198,7 @@ def _fill_s(made: Job) -> float:
 
 def _creates(step: schema.Step | None, file: schema.WorkloadFile) -> list[str]:
     if step is None:
-        return [kind for kind, table in file.tables.items() if table.fill]
+        return [base for base, table in file.tables.items() if table.fill]
     return step.creates
 
 
@@ -207,12 +209,12 @@ def _brings(step: schema.Step | None, file: schema.WorkloadFile) -> list[str]:
 
 def _makes(step: schema.Step, tables: Mapping[str, Sequence[str]], scope: Scope) -> tuple[str, ...]:
     """The tables that the step's own statements create."""
-    for kind in step.makes:
-        if kind not in tables:
-            raise scope.error(f"no table `{kind}`; {suggestion(kind, tables)}")
-        if kind in step.creates:
-            raise scope.error(f"`{kind}` is in `creates`, too; remove it from one")
-    return tuple(table for kind in step.makes for table in tables[kind])
+    for base in step.makes:
+        if base not in tables:
+            raise scope.error(f"no table `{base}`; {suggestion(base, tables)}")
+        if base in step.creates:
+            raise scope.error(f"`{base}` is in `creates`, too; remove it from one")
+    return tuple(table for base in step.makes for table in tables[base])
 
 
 def _first(file: schema.WorkloadFile, scope: Scope) -> list[str]:
@@ -232,27 +234,27 @@ def _creation(
     scope: Scope,
 ) -> Iterator[str]:
     """The SQL that drops and creates tables."""
-    for kind in kinds:
-        if kind not in file.tables:
-            raise scope.at("creates").error(f"no table `{kind}`; {suggestion(kind, file.tables)}")
-        place, written = scope.root("tables", kind, "create"), file.tables[kind].create
+    for base in kinds:
+        if base not in file.tables:
+            raise scope.at("creates").error(f"no table `{base}`; {suggestion(base, file.tables)}")
+        place, written = scope.root("tables", base, "create"), file.tables[base].create
         if written is None:
             raise place.error("missing: only a table that a step `makes` has none")
         create = place.sql(written)
-        for table in tables[kind]:
+        for table in tables[base]:
             yield f"{DROP}{table}"
-            yield from (for_table(sql, table, table.removeprefix(kind)) for sql in create)
+            yield from (for_table(sql, table, table.removeprefix(base)) for sql in create)
 
 
 def _before(
     file: schema.WorkloadFile, tables: Mapping[str, Sequence[str]], scope: Scope
 ) -> Iterator[str]:
     """The SQL that makes empty tables ready for their rows, such as without keys."""
-    for kind, written in file.tables.items():
+    for base, written in file.tables.items():
         if written.fill and written.fill.before:
-            before = scope.root("tables", kind, "fill", "before").sql(written.fill.before)
-            for table in tables[kind]:
-                yield from (for_table(sql, table, table.removeprefix(kind)) for sql in before)
+            before = scope.root("tables", base, "fill", "before").sql(written.fill.before)
+            for table in tables[base]:
+                yield from (for_table(sql, table, table.removeprefix(base)) for sql in before)
 
 
 def _own(
@@ -266,34 +268,34 @@ def _own(
             continue
         if len(tables) != 1:
             raise place.error("`{t}` needs exactly one kind of table under [tables]")
-        ((kind, names),) = tables.items()
-        yield from (for_table(sql, table, table.removeprefix(kind)) for table in names)
+        ((base, names),) = tables.items()
+        yield from (for_table(sql, table, table.removeprefix(base)) for table in names)
 
 
 def _load(drafts: Sequence[Draft], made: Sequence[_Made], workload: Workload) -> list[Draft]:
     """The steps of the load before the first taken one; none where the taken bring their tables."""
-    created = {kind for one, _, _ in made for kind in _brings(one.form, workload.file)}
-    missing = {kind for _, _, uses in made for kind in uses} - created
+    created = {base for draft, _, _ in made for base in _brings(draft.form, workload.file)}
+    missing = {base for _, _, uses in made for base in uses} - created
     if workload.fill == KEEP or not missing:
         return []
-    taken = {one.ordinal for one, _, _ in made}
+    taken = {draft.ordinal for draft, _, _ in made}
     return [draft for draft in drafts if draft.loads and draft.ordinal < min(taken)]
 
 
 def _check_tables(drafts: Sequence[Draft], made: Sequence[_Made], workload: Workload) -> None:
     """A step cannot run where no step before it creates its tables."""
     created = set(workload.file.tables) if workload.fill == KEEP else set()
-    for one, _, uses in made:
-        created |= set(_brings(one.form, workload.file))
-        for kind in sorted(uses - created):
-            makers = [each.name for each in drafts if kind in _brings(each.form, workload.file)]
+    for draft, _, uses in made:
+        created |= set(_brings(draft.form, workload.file))
+        for base in sorted(uses - created):
+            makers = [each.name for each in drafts if base in _brings(each.form, workload.file)]
             remedy = (
                 f'which step `{makers[0]}` creates; add "{makers[0]}" before it'
                 if makers
                 else "which no step creates; give a step the key `creates` or `makes`"
             )
             raise WorkloadError(
-                f"{workload.source}: step `{one.name}` uses table `{kind}`, {remedy}"
+                f"{workload.source}: step `{draft.name}` uses table `{base}`, {remedy}"
             )
 
 
@@ -364,7 +366,3 @@ def _check_role(name: str, made: job.Made, scope: Scope) -> None:
 
 def _optional(written: maker_schema.Number | None, scope: Scope) -> float | None:
     return None if written is None else float(scope.number(written, low=0))
-
-
-def _longest(*seconds: float | None) -> float | None:
-    return max((second for second in seconds if second is not None), default=None)

@@ -73,8 +73,8 @@ def evaluate(text: str, names: Mapping[str, Value]) -> Value:
         tree = ast.parse(bare, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ExpressionError(f"`{{{text}}}` is not arithmetic") from None
-    found = _any(tree.body, names, text)
-    return found if isinstance(found, str) else _plain(found)
+    result = _any(tree.body, names, text)
+    return result if isinstance(result, str) else _plain(result)
 
 
 def fill_in(text: str, names: Mapping[str, Value]) -> str:
@@ -108,8 +108,8 @@ def resolve(value: Value, names: Mapping[str, Value]) -> Value:
 
 def names_of(text: str) -> set[str]:
     """The names that a text's expressions use."""
-    found = (TEXT.sub("", match[1]) for match in TOKEN.finditer(text) if match[1])
-    words = {word for part in found for word in re.findall(r"(?<![\w.])[A-Za-z_]\w*", part)}
+    expressions = (TEXT.sub("", match[1]) for match in TOKEN.finditer(text) if match[1])
+    words = {word for part in expressions for word in re.findall(r"(?<![\w.])[A-Za-z_]\w*", part)}
     return words - set(WORDS)
 
 
@@ -138,8 +138,8 @@ def _any(node: ast.expr, names: Mapping[str, Value], text: str) -> Fraction | st
     match node:
         case ast.Constant(value=str() as value):
             return value
-        case ast.Name(id=name) if isinstance(found := names.get(name), str):
-            return found
+        case ast.Name(id=name) if isinstance(known := names.get(name), str):
+            return known
         case ast.IfExp(test=test, body=body, orelse=other):
             return _any(body if _number(test, names, text) else other, names, text)
     return _number(node, names, text)

@@ -45,8 +45,8 @@ class Workload:
 
 def names() -> list[str]:
     """The names of the shipped workloads."""
-    found = (entry.name for entry in shipped().iterdir())
-    return sorted(name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX))
+    entries = (entry.name for entry in shipped().iterdir())
+    return sorted(name.removesuffix(SUFFIX) for name in entries if name.endswith(SUFFIX))
 
 
 def shipped() -> Traversable:
@@ -77,7 +77,7 @@ def text(name_or_path: str, relative_to: Path | None = None) -> str:
 
 def used(use: WorkloadUse, plan: Path | None) -> Workload:
     """The workload as a plan uses it, by the name of its load. Raises WorkloadError as `load`."""
-    found = load(
+    workload = load(
         use.name,
         plan,
         fill=use.fill,
@@ -86,7 +86,7 @@ def used(use: WorkloadUse, plan: Path | None) -> Workload:
         scripts=use.scripts,
         variables=use.variables,
     )
-    return replace(found, name=named(found.name, use.load))
+    return replace(workload, name=named(workload.name, use.load))
 
 
 def load(  # noqa: PLR0913 (each choice of a plan by its name)
@@ -137,7 +137,7 @@ def load(  # noqa: PLR0913 (each choice of a plan by its name)
     )
 
 
-def _set(file: WorkloadFile, asked: str | None, source: str) -> str | None:
+def _set(file: WorkloadFile, wanted: str | None, source: str) -> str | None:
     """The set of steps: as asked, or as the file says."""
     there = {*file.sets, *(name for step in file.steps for name in step.sets)}
     for number, step in enumerate(file.steps, start=1):
@@ -147,7 +147,7 @@ def _set(file: WorkloadFile, asked: str | None, source: str) -> str | None:
                 raise WorkloadError(
                     f"{source}: key `steps[{number}].sets`: no set `{name}`; {remedy}"
                 )
-    chosen = asked if asked is not None else file.set
+    chosen = wanted if wanted is not None else file.set
     if chosen is None and there:
         raise WorkloadError(f"{source}: key `set`: missing; the steps have sets: name one of them")
     if chosen is not None and chosen not in there:
@@ -155,21 +155,21 @@ def _set(file: WorkloadFile, asked: str | None, source: str) -> str | None:
     return chosen
 
 
-def _fill(file: WorkloadFile, asked: str | None, source: str) -> str:
+def _fill(file: WorkloadFile, wanted: str | None, source: str) -> str:
     """How the tables are loaded: as asked, as the file says, or the fast way where there is one."""
     there = {str(step.fill) for step in file.steps if step.fill == "published"}
     if any(table.fill for table in file.tables.values()):
         there.add("fast")
-    if asked == KEEP:
+    if wanted == KEEP:
         if "fast" not in there:
             raise WorkloadError(
                 f'{source}: key `fill`: "{KEEP}" needs a table with a `fill`, which defines its '
                 "rows are; there is none"
             )
         return KEEP
-    chosen = asked or file.fill
+    chosen = wanted or file.fill
     if chosen is not None and chosen not in there:
-        ways = " or ".join(f'"{one}"' for one in sorted(there))
+        ways = " or ".join(f'"{way}"' for way in sorted(there))
         remedy = f"write {ways}" if ways else "remove `fill`"
         raise WorkloadError(f'{source}: key `fill`: no load is "{chosen}"; {remedy}')
     return chosen or ("fast" if "fast" in there else "published")
@@ -197,8 +197,8 @@ def own_files(use: WorkloadUse, plan: Path | None) -> list[Path]:
         *scripts_sha256(loaded),
         *(word for step in loaded.file.steps for word in _words(step)),
     ]
-    found = (loaded.folder / word for word in dict.fromkeys(named) if not word.startswith("/"))
-    return [*own, *(path for path in found if path.is_file())]
+    paths = (loaded.folder / word for word in dict.fromkeys(named) if not word.startswith("/"))
+    return [*own, *(path for path in paths if path.is_file())]
 
 
 def _words(step: Step) -> list[str]:

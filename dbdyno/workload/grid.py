@@ -33,12 +33,15 @@ def of_loads(
     lists = sweep.lists(workload, given, engines.of(engine))
 
     def load(key: str, value: Value) -> object:
-        its = {**sweep.beside(given, lists), key: value}
-        return load_of(workload, its, engine, steps=steps, groups=groups)
+        values = {**sweep.beside(given, lists), key: value}
+        return load_of(workload, values, engine, steps=steps, groups=groups)
 
-    names = [key for key, values in lists.items() if _differ([load(key, one) for one in values])]
+    loads = {key: [load(key, value) for value in values] for key, values in lists.items()}
+    names = [
+        key for key, steps_of in loads.items() if any(each != steps_of[0] for each in steps_of)
+    ]
     for key in names:
-        if any(isinstance(one, str) and "{" in one for one in given[key]):
+        if any(isinstance(value, str) and "{" in value for value in given[key]):
             raise WorkloadError(
                 f"{workload.source}: key `parameters.{key}`: is computed, but each of its values "
                 "names a load of its own; write the values"
@@ -46,8 +49,4 @@ def of_loads(
     if not names:
         return ({},)
     values = itertools.product(*(lists[key] for key in names))
-    return tuple(dict(zip(names, one, strict=True)) for one in values)
-
-
-def _differ(loads: Sequence[object]) -> bool:
-    return any(load != loads[0] for load in loads)
+    return tuple(dict(zip(names, combination, strict=True)) for combination in values)

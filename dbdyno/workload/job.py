@@ -110,14 +110,14 @@ def _check_queued(roles: Sequence[Role], content: Content, scope: Scope) -> None
 
 def _of_program(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> Made:
     """The job of a step whose load a program makes; it may use all tables of the file."""
-    role, kind = program.only_role(step, scope)
+    role, work = program.only_role(step, scope)
     seconds, warmup_s = _seconds(step, scope)
     if warmup_s and not seconds:
         raise scope.at("warmup_s").error("a program warms up only before its `seconds`")
     frame = replace(_frame(name, file, scope), roles=(role,), stop=_timed(seconds, warmup_s))
     return Made(
         job=program.called(frame, step, scope),
-        kinds={role.name: kind},
+        kinds={role.name: work},
         explain={},
         uses=frozenset(file.tables),
         nominal_s=seconds + warmup_s if seconds else None,
@@ -133,17 +133,17 @@ def _of_fills(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Sc
         step.headline.metric == "scan" or step.headline.each is not None
     ):
         raise scope.at("headline").error("a bulk load counts its rows: no scan, and no `each`")
-    filled = {kind: table for kind, table in file.tables.items() if table.fill}
-    for kind in step.fills:
-        if kind not in filled:
-            remedy = suggestion(kind, filled)
-            raise scope.at("fills").error(f"no table `{kind}` that has a `fill`; {remedy}")
+    filled = {base: table for base, table in file.tables.items() if table.fill}
+    for base in step.fills:
+        if base not in filled:
+            remedy = suggestion(base, filled)
+            raise scope.at("fills").error(f"no table `{base}` that has a `fill`; {remedy}")
     return _filled(name, step.fills, file, scope, finished=False)
 
 
 def fill(file: schema.WorkloadFile, scope: Scope) -> Made:
     """The job that loads every table that has a fill."""
-    kinds = [kind for kind, table in file.tables.items() if table.fill]
+    kinds = [base for base, table in file.tables.items() if table.fill]
     return _filled("fill", kinds, file, scope, finished=True)
 
 
@@ -154,8 +154,8 @@ def _filled(
     content = Content(file, scope)
     fills = [
         made
-        for kind in kinds
-        if (made := _fill(kind, file, content, scope.root("tables", kind, "fill")))
+        for base in kinds
+        if (made := _fill(base, file, content, scope.root("tables", base, "fill")))
     ]
     if not fills:
         raise scope.error("fills no rows")
@@ -262,9 +262,9 @@ def _nominal_s(job: Job) -> float | None:
     return longest + float(job.stop.warmup_s)
 
 
-def _fill(kind: str, file: schema.WorkloadFile, content: Content, scope: Scope) -> Fill | None:
+def _fill(base: str, file: schema.WorkloadFile, content: Content, scope: Scope) -> Fill | None:
     """The fill of a kind of table; None where it has no rows."""
-    written = file.tables[kind].fill
+    written = file.tables[base].fill
     assert written is not None, "the caller looked"
     rows = scope.at("rows").integer(written.rows, low=0)
     if not rows:
@@ -274,7 +274,7 @@ def _fill(kind: str, file: schema.WorkloadFile, content: Content, scope: Scope) 
         raise scope.at("streams").error(f"at most {STREAMS_MAX}, not {streams}")
     after = scope.at("after").sql(written.after) if written.after else ()
     return Fill(
-        table=kind,
+        table=base,
         streams=streams,
         rows=rows,
         columns=tuple(

@@ -79,7 +79,7 @@ class Content:
         maker = self.file.values[name]
         if maker.value is None:
             return name, maker
-        others = [kind for kind in MAKERS if getattr(maker, kind) is not None]
+        others = [maker_name for maker_name in MAKERS if getattr(maker, maker_name) is not None]
         if others:
             raise scope.error(f"has the maker of another value; remove `{others[0]}` or `value`")
         if name in above:
@@ -161,7 +161,7 @@ class Content:
 
     def _add_text(self, name: str, text: str, form: Statement, scope: Scope) -> int:
         """Enters a statement whose braces are filled in."""
-        self.named |= {kind for kind in self._unnumbered() if sql.has_word(text, kind)}
+        self.named |= {base for base in self._unnumbered() if sql.has_word(text, base)}
         pieces = sql.cut(text, scope)
         protocol = sending.protocol(form, self.file, scope)
         number = len(self.statements)
@@ -181,7 +181,8 @@ class Content:
         self._tables[name] = next(iter(tables), None)
         types = sending.types(form, protocol, pieces, scope)
         if sending.as_sysbench(self.file, protocol, scope):
-            types = sending.sysbench_types(pieces, self._format_of, scope)
+            formats = {value.name: value.format for value in self.values}
+            types = sending.sysbench_types(pieces, formats, scope)
         rows = sql.nominal_rows(text, pieces)
         if form.rows is not None:
             rows = scope.at("rows").integer(form.rows, low=0)
@@ -220,10 +221,6 @@ class Content:
             case str():
                 return piece
 
-    def _format_of(self, name: str) -> values.Format:
-        """The form of a value's literal."""
-        return self.values[self.value(name)].format
-
     def _explained(self, pieces: tuple[sql.Piece, ...], table: str, types: Sequence[str]) -> str:
         """The statement as its engine's EXPLAIN takes it."""
         if self.scope.engine.placeholders:
@@ -242,18 +239,18 @@ class Content:
 
     def _numbered(self, scope: Scope) -> str:
         """The kind of table that `{number}` means; it must be numbered."""
-        kind = self.table(scope)
-        if kind in self._unnumbered():
-            raise scope.error(f"`{{number}}`: tables of `{kind}` have none")
-        return kind
+        base = self.table(scope)
+        if base in self._unnumbered():
+            raise scope.error(f"`{{number}}`: tables of `{base}` have none")
+        return base
 
     def _unnumbered(self) -> frozenset[str]:
         return frozenset(k for k, table in self.file.tables.items() if not table.numbered)
 
     def _first_table(self, statement: str) -> str:
         """The name of the first table that a statement goes to."""
-        kind = self._tables[statement]
-        return names(self.file, self.scope)[kind][0] if kind else ""
+        base = self._tables[statement]
+        return names(self.file, self.scope)[base][0] if base else ""
 
     def add_part(self, name: str, texts: Sequence[str], scope: Scope) -> int:
         """Enters SQL that stands in a step itself, and the program that sends one by one."""
@@ -306,7 +303,7 @@ class Content:
         code = self.scripts.program(name, self.statements)
         for statement in self.statements[begin:]:
             texts = " ".join(statement.texts)
-            self.named |= {kind for kind in self.file.tables if sql.has_word(texts, kind)}
+            self.named |= {base for base in self.file.tables if sql.has_word(texts, base)}
             self._tables[statement.name] = None
         self.programs.append(Program(name, tuple(code)))
         return len(self.programs) - 1
@@ -398,7 +395,7 @@ class Content:
 
     def _check_repeated(self, pieces: tuple[sql.Piece, ...], scope: Scope) -> None:
         """A sequence counts operations, so it is of no use where each item needs its own."""
-        items = [one for piece in pieces if isinstance(piece, sql.Repeat) for one in piece.pieces]
+        items = [part for piece in pieces if isinstance(piece, sql.Repeat) for part in piece.pieces]
         names = [item.name for item in items if isinstance(item, sql.ValueHere)]
         for name in names:
             self._check_item(self.value(name), scope)
@@ -412,17 +409,17 @@ class Content:
                     'give it the key per = "statement" if that is meant'
                 )
 
-    def _once(self, kind: str, name: str, enter: Callable[[Scope], int]) -> int:
+    def _once(self, section: str, name: str, enter: Callable[[Scope], int]) -> int:
         """The number under which something is entered; enters it when it is new."""
-        if (kind, name) not in self._numbers:
-            place = f"{kind} {name}"
-            scope = self.scope.root(f"{kind}s", name)
+        if (section, name) not in self._numbers:
+            place = f"{section} {name}"
+            scope = self.scope.root(f"{section}s", name)
             if place in self._entering:
                 raise scope.error("is computed from itself")
             self._entering.append(place)
-            self._numbers[kind, name] = enter(scope)
+            self._numbers[section, name] = enter(scope)
             self._entering.pop()
-        return self._numbers[kind, name]
+        return self._numbers[section, name]
 
 
 def _resync_every(cursor: Cursor, scope: Scope) -> int | None:
@@ -448,16 +445,16 @@ def _parts(transaction: Transaction, scope: Scope) -> list[Part]:
         wrong = "protocol" if transaction.do else "do"
         raise scope.at(wrong).error("a transaction has a `do`, or a `script` and its `protocol`")
     parts: list[Part] = []
-    for number, one in enumerate(transaction.do, start=1):
+    for number, item in enumerate(transaction.do, start=1):
         place = scope.at("do", number)
-        if isinstance(one, str):
-            parts.append(Part(does=[place.text(one)], scope=place))
-        elif isinstance(one, Sleep):
-            parts.append(Part(does=[_sleep_us(one, place.at("sleep_s"))], scope=place))
+        if isinstance(item, str):
+            parts.append(Part(does=[place.text(item)], scope=place))
+        elif isinstance(item, Sleep):
+            parts.append(Part(does=[_sleep_us(item, place.at("sleep_s"))], scope=place))
         else:
-            times = place.at("repeat").integer(one.repeat, low=0)
-            does = [place.text(name) for name in one.do]
-            parts.append(Part(does=does, times=times, draw=one.draw, scope=place))
+            times = place.at("repeat").integer(item.repeat, low=0)
+            does = [place.text(name) for name in item.do]
+            parts.append(Part(does=does, times=times, draw=item.draw, scope=place))
             sends = sum(part.times * len(part.does) for part in parts)
             if sends > SENDS_MAX:
                 sentence = f"at most {SENDS_MAX} statements in all, not {times} times"

@@ -90,11 +90,12 @@ def _read(name: str, scripts: Sequence[str], file: schema.WorkloadFile, folder: 
         raise WorkloadError(f'`{name}` has no script; write ["mine.sql"] or ["{BUILTIN[0]}"]')
     weights: dict[str, int] = {}
     texts: dict[str, str] = {}
-    for one in scripts:
-        found = script_and_weight(one)
-        if found is None:
-            raise WorkloadError(f"`{one}` is not a script with a weight; write it as `mine.sql@3`")
-        script, weight = found
+    for entry in scripts:
+        weighted = script_and_weight(entry)
+        if weighted is None:
+            sentence = "is not a script with a weight; write it as `mine.sql@3`"
+            raise WorkloadError(f"`{entry}` {sentence}")
+        script, weight = weighted
         if script in weights:
             raise WorkloadError(f"`{script}` is listed twice; give it the sum of the weights")
         weights[script] = weight

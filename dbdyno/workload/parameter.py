@@ -61,8 +61,9 @@ def _check(sentence: str, written: Value, names: Mapping[str, Value], source: st
     except ExpressionError as reason:
         raise _error(source, "checks", str(reason)) from None
     if not holds:
-        found = " and ".join(f"`{one}` is {names[one]!r}" for one in sorted(names_of(str(written))))
-        raise _error(source, "checks", f"{sentence}, but {found}")
+        used = sorted(names_of(str(written)))
+        values = " and ".join(f"`{name}` is {names[name]!r}" for name in used)
+        raise _error(source, "checks", f"{sentence}, but {values}")
 
 
 def values(
@@ -120,9 +121,9 @@ def _compute(
         done[name] = resolve(value, done)
     except ExpressionError as reason:
         raise _error(source, f"parameters.{name}", str(reason)) from None
-    found = done[name]
-    if name == CLIENTS and isinstance(found, (int, float)) and found < 1:
-        sentence = f"must be at least 1, but is {found}: write how many work at once"
+    computed = done[name]
+    if name == CLIENTS and isinstance(computed, (int, float)) and computed < 1:
+        sentence = f"must be at least 1, but is {computed}: write how many work at once"
         raise _error(source, f"parameters.{name}", sentence)
 
 

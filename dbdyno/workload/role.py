@@ -51,20 +51,23 @@ def from_roles(
         name: _weights(role, content, scope.at("roles", name)) for name, role in roles.items()
     }
     content.scripts.read(program for weights in chosen.values() for program, *_ in weights)
-    made = [
-        _made(name, role, _programs(chosen[name], content), content, scope.at("roles", name))
-        for name, role in roles.items()
-    ]
+    made = []
+    for name, role in roles.items():
+        choose = tuple(
+            Choice(content.program(program, place), weight)
+            for program, weight, place in chosen[name]
+        )
+        made.append(_made(name, role, choose, content, scope.at("roles", name)))
     # A role that `when` leaves out is waited for by none.
     left_out = written.keys() - roles.keys()
     made = [
         replace(role, after=tuple(name for name in role.after if name not in left_out))
         for role in made
     ]
-    for role in made:
-        place = scope.at("roles", role.name)
-        _check_tie(role, made, place.at("pace"))
-        _check_after(role, made, place.at("after"))
+    for ready in made:
+        place = scope.at("roles", ready.name)
+        _check_tie(ready, made, place.at("pace"))
+        _check_after(ready, made, place.at("after"))
     kinds: dict[str, str] = {
         name: role.kind or (name if name in KINDS else "other") for name, role in roles.items()
     }
@@ -118,10 +121,6 @@ def _part_name(sql: str, taken: Sequence[str]) -> str:
 
 _Chosen = tuple[str, int, Scope]
 """A statement or transaction, its weight, and where it is named."""
-
-
-def _programs(chosen: Sequence[_Chosen], content: Content) -> tuple[Choice, ...]:
-    return tuple(Choice(content.program(name, place), weight) for name, weight, place in chosen)
 
 
 def _weights(role: schema.Role, content: Content, scope: Scope) -> list[_Chosen]:
@@ -218,7 +217,7 @@ def _codes(written: list[str] | schema.Codes, engine: Traits) -> tuple[str, ...]
 
 
 def _table(role: schema.Role, choose: Sequence[Choice], content: Content) -> TableUse | None:
-    kinds = [kind for choice in choose if (kind := content.table_of(choice.program))]
+    kinds = [base for choice in choose if (base := content.table_of(choice.program))]
     if not kinds:
         return None
     by_default: TableBy = "own" if role.per == "client" else "by_connection"

@@ -12,7 +12,7 @@ from dbdyno.model.engine import TRAITS
 from dbdyno.workload.maker_schema import Maker, Number, Numbers
 
 BEFORE = re.compile(
-    rf"({'|'.join({key: 0 for its in TRAITS.values() for key in its.sql})})_before_(\d+(?:_\d+)*)"
+    rf"({'|'.join({key: 0 for each in TRAITS.values() for key in each.sql})})_before_(\d+(?:_\d+)*)"
 )
 """The key of SQL for releases below one: `postgres_before_12`, `mysql_before_8_4`."""
 
@@ -56,10 +56,6 @@ class PerEngine(Form):
 
 def _same_for_all(data: Any) -> Any:
     return {"any": data} if isinstance(data, (str, list)) else data
-
-
-def _listed(data: Any) -> Any:
-    return [data] if isinstance(data, str) else data
 
 
 Sql = Annotated[PerEngine, BeforeValidator(_same_for_all)]
@@ -113,7 +109,9 @@ class Cursor(Form):
     scope: Literal["client"] = "client"
     start: str
     advance: Number = 0
-    on: Annotated[list[str], BeforeValidator(_listed)] = Field(default_factory=list)
+    on: Annotated[
+        list[str], BeforeValidator(lambda data: [data] if isinstance(data, str) else data)
+    ] = Field(default_factory=list)
     resync_every: Number = 1000
     queued: bool | Number = False
 

@@ -130,8 +130,8 @@ class Scope:
             raise self.error(f"no SQL for engine {self.spoken}; add the key `{self.spoken}`")
         inner = self.knowing({"t": TABLE_MARK, "number": NUMBER_MARK})
         texts: list[str] = []
-        for one in [chosen] if isinstance(chosen, str) else chosen:
-            texts += [inner._filled(one)] if isinstance(one, str) else inner._repeated(one)
+        for text in [chosen] if isinstance(chosen, str) else chosen:
+            texts += [inner._filled(text)] if isinstance(text, str) else inner._repeated(text)
         return texts
 
     def _filled(self, text: str) -> str:

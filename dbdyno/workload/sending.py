@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import get_args
 
 from msgspec.structs import replace
@@ -46,8 +46,8 @@ def as_sysbench(file: schema.WorkloadFile, protocol: str, scope: Scope) -> bool:
 
     MySQL's protocol has a type for each parameter, which is sysbench's without being asked.
     """
-    asked = scope.root("sysbench_types").number(file.sysbench_types)
-    return bool(asked) and _binds(protocol, scope.engine)
+    wanted = scope.root("sysbench_types").number(file.sysbench_types)
+    return bool(wanted) and _binds(protocol, scope.engine)
 
 
 def formed(statement: Statement, file: schema.WorkloadFile, scope: Scope) -> Statement:
@@ -81,9 +81,9 @@ def _binds(protocol: str, engine: Traits) -> bool:
 
 
 def sysbench_types(
-    pieces: tuple[sql.Piece, ...], format_of: Callable[[str], Format], scope: Scope
+    pieces: tuple[sql.Piece, ...], formats: Mapping[str, Format], scope: Scope
 ) -> list[str]:
-    """The type that sysbench has for each value; `format_of` has a value's format by its name.
+    """The type that sysbench has for each value; `formats` are by the values' names.
 
     Raises WorkloadError for a time, which sysbench cannot bind.
     """
@@ -92,7 +92,7 @@ def sysbench_types(
         if isinstance(piece, sql.CursorHere):
             named.append(SYSBENCH["integer"])
         elif isinstance(piece, sql.ValueHere):
-            form = format_of(piece.name)
+            form = formats[piece.name]
             if form not in SYSBENCH:
                 raise scope.error(
                     f"sysbench binds no {form}, which `{piece.name}` is; write "
@@ -117,7 +117,7 @@ def types(
     if form.types is None:
         raise scope.at("types").error('missing; protocol = "execute" needs the values\' SQL types')
     written = [form.types] * count if isinstance(form.types, str) else form.types
-    named = [scope.at("types").text(one) for one in written]
+    named = [scope.at("types").text(name) for name in written]
     if len(named) != count:
         raise scope.at("types").error(f"has {len(named)} types for {count} values")
     return named
@@ -145,7 +145,7 @@ def _checked(written: str, scope: Scope) -> Protocol:
     if protocol is None:
         raise scope.error(f"no protocol `{written}`; {suggestion(written, PROTOCOLS)}")
     if protocol not in scope.engine.sends:
-        theirs = " or ".join(f"`{one}`" for one in PROTOCOLS if one in scope.engine.sends)
+        theirs = " or ".join(f"`{known}`" for known in PROTOCOLS if known in scope.engine.sends)
         raise scope.error(
             f"`{protocol}` is PostgreSQL's alone; on {scope.spoken} statements are {theirs}"
         )

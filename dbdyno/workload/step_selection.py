@@ -77,7 +77,7 @@ def taken(
     if len(every) > STEPS_MAX:
         raise scope.root("steps").error(f"more than {STEPS_MAX} steps")
     ordered = _with_foreign(_own(every, workload, scope, listed), every, steps, given, workload)
-    numbered = [replace(one, ordinal=n) for n, one in enumerate(ordered, start=1)]
+    numbered = [replace(draft, ordinal=n) for n, draft in enumerate(ordered, start=1)]
     if groups is not None:
         return numbered, _of_groups(numbered, groups, workload)
     return numbered, _named(numbered, every, steps, workload)
@@ -113,8 +113,8 @@ def _swept(plain: Draft, lists: sweep.Lists, given: Given, workload: Workload) -
         return
     for items in itertools.product(*lists.values()):
         values = dict(zip(lists, items, strict=True))
-        its = parameter.of(workload, {**given.values, **values}, plain.place.engine)
-        draft = _draft(plain.form, plain.place.knowing(its), {}, workload)
+        names = parameter.of(workload, {**given.values, **values}, plain.place.engine)
+        draft = _draft(plain.form, plain.place.knowing(names), {}, workload)
         yield replace(draft, name=named(plain.base, values), values=values)
 
 
@@ -135,7 +135,7 @@ def _draft(
     step: schema.Step, place: Scope, names: Mapping[str, Value], workload: Workload
 ) -> Draft:
     """A step with its name and its parameters; `names` are those of its `for`."""
-    known = [one for one in place.names if one != parameter.ENGINE]
+    known = [name for name in place.names if name != parameter.ENGINE]
     here = place.knowing(names)
     own = {
         name: here.at("parameters", name).value(value) for name, value in step.parameters.items()
@@ -166,7 +166,7 @@ def _sweep(draft: Draft, workload: Workload, scope: Scope, own: sweep.Lists) -> 
             remedy = suggestion(key, workload.file.parameters)
             raise place.at(key).error(f"no such parameter; {remedy}")
     return {
-        **{key: _list(one, place.at(key)) for key, one in written.items() if key not in own},
+        **{key: _list(value, place.at(key)) for key, value in written.items() if key not in own},
         **own,
     }
 
@@ -198,33 +198,33 @@ def _listed(
         raise place.at("like").error("is like itself: " + " → ".join((*above, chosen.like)))
     base = _listed(chosen.like, workload, scope, (*above, chosen.like))
     if base is None:
-        lists = [key for key, one in workload.file.sets.items() if one.steps is not None]
+        lists = [key for key, steps in workload.file.sets.items() if steps.steps is not None]
         raise place.at("like").error(
             f"no set `{chosen.like}` that has a list of steps; {suggestion(chosen.like, lists)}"
         )
     for key, names in (("without", chosen.without), ("instead", list(chosen.instead))):
-        for one in names:
-            if one not in base:
-                raise place.at(key).error(f"no step `{one}` in it; {suggestion(one, base)}")
-    return [chosen.instead.get(one, one) for one in base if one not in chosen.without]
+        for name in names:
+            if name not in base:
+                raise place.at(key).error(f"no step `{name}` in it; {suggestion(name, base)}")
+    return [chosen.instead.get(name, name) for name in base if name not in chosen.without]
 
 
 def _own(
     every: Sequence[Draft], workload: Workload, scope: Scope, listed: Sequence[str] | None
 ) -> list[Draft]:
     """The steps of the workload's set in its order: its own list's, or else the file's."""
-    own = [one for one in every if one.there and _in_set(one, workload, listed)]
+    own = [draft for draft in every if draft.there and _in_set(draft, workload, listed)]
     if listed is None:
         return own
     place = scope.root("sets", str(workload.set), "steps")
     for number, name in enumerate(listed, start=1):
-        if name not in {one.base for one in every}:
-            remedy = suggestion(name, [one.base for one in every])
+        if name not in {draft.base for draft in every}:
+            remedy = suggestion(name, [draft.base for draft in every])
             raise place.at(number).error(f"no step `{name}`; {remedy}")
         if name in listed[: number - 1]:
             raise place.at(number).error(f"`{name}` is listed twice; a run has each step once")
     order = {name: number for number, name in enumerate(listed)}
-    return sorted(own, key=lambda one: -1 if one.form is None else order[one.base])
+    return sorted(own, key=lambda draft: -1 if draft.form is None else order[draft.base])
 
 
 def _with_foreign(
@@ -239,26 +239,28 @@ def _with_foreign(
     Each of these comes behind the step of the set that the file has before it, once for each value
     of the plan's own lists where it is timed.
     """
-    names = {name for one in own for name in (one.name, one.base)}
+    names = {name for draft in own for name in (draft.name, draft.base)}
     missing = {name for name in wanted or () if name not in names}
-    foreign = [one for one in every if one.there and _is_among(one, missing)]
-    for name in (one.name for one in foreign):
-        alike = [one for one in foreign if one.name == name]
+    foreign = [draft for draft in every if draft.there and _is_among(draft, missing)]
+    for name in (draft.name for draft in foreign):
+        alike = [draft for draft in foreign if draft.name == name]
         if len(alike) > 1:
-            sets = sorted({each for one in alike if one.form for each in one.form.sets})
+            sets = sorted(
+                {f"`{each}`" for draft in alike if draft.form for each in draft.form.sets}
+            )
             raise WorkloadError(
                 f"{workload.source}: step `{name}` is in the sets "
-                f"{' and '.join(f'`{one}`' for one in sets)}; choose one with the key `set`"
+                f"{' and '.join(sets)}; choose one with the key `set`"
             )
     ordered = list(own)
-    for one in foreign:
-        before = [each for each in every[: every.index(one)] if each in ordered]
-        ordered.insert(ordered.index(before[-1]) + 1 if before else 0, one)
+    for draft in foreign:
+        before = [each for each in every[: every.index(draft)] if each in ordered]
+        ordered.insert(ordered.index(before[-1]) + 1 if before else 0, draft)
     return [
         each
-        for one in ordered
+        for draft in ordered
         for each in _swept(
-            one, given.swept if one.timed and one in foreign else {}, given, workload
+            draft, given.swept if draft.timed and draft in foreign else {}, given, workload
         )
     ]
 
@@ -286,7 +288,8 @@ def _named(
     for name in wanted:
         if name in there:
             continue
-        loads = {_load(one) for one in every if one.name == name} - {None, workload.fill}
+        forms = [draft.form for draft in every if draft.name == name]
+        loads = {"fast" if form is None else form.fill for form in forms} - {None, workload.fill}
         if loads:
             raise WorkloadError(
                 f'{workload.source}: step `{name}` is part of fill = "{loads.pop()}" only, and '
@@ -294,14 +297,9 @@ def _named(
             )
         raise WorkloadError(
             f"{workload.source}: no step `{name}` with these parameters; "
-            f"{suggestion(name, [one.name for one in every if one.there])}"
+            f"{suggestion(name, [draft.name for draft in every if draft.there])}"
         )
     return [draft for draft in drafts if draft.name in wanted or draft.base in wanted]
-
-
-def _load(draft: Draft) -> str | None:
-    """The load that a step is part of."""
-    return "fast" if draft.form is None else draft.form.fill
 
 
 def _of_groups(drafts: Sequence[Draft], wanted: Sequence[str], workload: Workload) -> list[Draft]:

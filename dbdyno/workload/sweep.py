@@ -35,16 +35,16 @@ def lists(workload: Workload, given: Mapping[str, Any], engine: Traits) -> dict[
         if not items:
             raise _error(workload, key, "an empty list; write the values that are swept")
     first = {**given, **{key: items[0] for key, items in written.items()}}
-    found: dict[str, list[Value]] = {}
+    lists: dict[str, list[Value]] = {}
     for key, items in written.items():
-        found[key] = [parameter.of(workload, {**first, key: item}, engine)[key] for item in items]
-        for one in found[key]:
-            if found[key].count(one) > 1:
-                raise _error(workload, key, f"{one} is listed twice; a sweep has each value once")
-            if not NAMED.fullmatch(str(one)):
+        lists[key] = [parameter.of(workload, {**first, key: item}, engine)[key] for item in items]
+        for value in lists[key]:
+            if lists[key].count(value) > 1:
+                raise _error(workload, key, f"{value} is listed twice; a sweep has each value once")
+            if not NAMED.fullmatch(str(value)):
                 sentence = "cannot stand in a step's name, which has letters, digits and . _ + -"
-                raise _error(workload, key, f"{one!r} {sentence}")
-    return found
+                raise _error(workload, key, f"{value!r} {sentence}")
+    return lists
 
 
 def beside(given: Mapping[str, Any], swept: Lists) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def refuse_idle(
         for base, own, what in taken:
             others = tuple((other, value) for other, value in own.items() if other != key)
             done.setdefault((base, *others), []).append(what)
-        if all(one == alike[0] for alike in done.values() for one in alike):
+        if all(done_by_step == alike[0] for alike in done.values() for done_by_step in alike):
             raise _error(
                 workload,
                 key,

@@ -13,8 +13,8 @@ DIGITS_MAX = 9
 def counts(file: WorkloadFile, scope: Scope) -> dict[str, int]:
     """How many tables there are of each kind; 0: one without a number. Raises WorkloadError."""
     return {
-        kind: _count(table, scope.root("tables", kind, "count"))
-        for kind, table in file.tables.items()
+        base: _count(table, scope.root("tables", base, "count"))
+        for base, table in file.tables.items()
     }
 
 
@@ -24,9 +24,9 @@ def digits(file: WorkloadFile, scope: Scope) -> dict[str, int]:
     Raises WorkloadError.
     """
     return {
-        kind: number
-        for kind, table in file.tables.items()
-        if (number := _digits(table, scope.root("tables", kind, "digits"))) > 1
+        base: number
+        for base, table in file.tables.items()
+        if (number := _digits(table, scope.root("tables", base, "digits"))) > 1
     }
 
 
@@ -34,8 +34,8 @@ def names(file: WorkloadFile, scope: Scope) -> dict[str, tuple[str, ...]]:
     """The tables of each kind: pi1, pi2 …; raises WorkloadError."""
     least = digits(file, scope)
     return {
-        kind: table_names(kind, count, least.get(kind, 1))
-        for kind, count in counts(file, scope).items()
+        base: table_names(base, count, least.get(base, 1))
+        for base, count in counts(file, scope).items()
     }
 
 

@@ -55,11 +55,11 @@ def base_names(maker: Maker, scope: Scope) -> list[str]:
 
 def made(name: str, maker: Maker, scope: Scope, numbers: Mapping[str, int]) -> values.Value:
     """A value as a job has it; `numbers` are those of the values and cursors that it needs."""
-    given = [kind for kind in MAKERS if getattr(maker, kind) is not None]
+    given = [maker_name for maker_name in MAKERS if getattr(maker, maker_name) is not None]
     if len(given) != 1:
         raise scope.error(f"needs exactly one of {', '.join(MAKERS)}, not {len(given)}")
-    kind = given[0]
-    place = scope.at(kind)
+    given_maker = given[0]
+    place = scope.at(given_maker)
     skewed = distribution.of(maker)
     if maker.uniform is not None:
         content: object = uniform(maker.uniform, place, numbers)
@@ -85,11 +85,11 @@ def made(name: str, maker: Maker, scope: Scope, numbers: Mapping[str, int]) -> v
     elif maker.constant is not None:
         content = place.integer(maker.constant)
     else:
-        content = getattr(maker, kind)
+        content = getattr(maker, given_maker)
     value = values.Value(
-        name=name, per=maker.per, format=maker.format or FORMATS.get(kind, "integer")
+        name=name, per=maker.per, format=maker.format or FORMATS.get(given_maker, "integer")
     )
-    return replace(value, **{kind: content})
+    return replace(value, **{given_maker: content})
 
 
 def uniform(

@@ -81,13 +81,9 @@ def document() -> str:
         ]
         better = {"higher": "more", "lower": "less", "neutral": ""}
         lines += [
-            f"| `{m.name}` | {m.unit} | {better[m.direction]} | {_of(m)} | {m.title} | {m.how} |"
+            f"| `{m.name}` | {m.unit} | {better[m.direction]} | {servers} | {m.title} | {m.how} |"
             for m in METRICS
+            for servers in ["" if m.servers == "all" else m.servers]
             if m.published is published
         ]
     return "\n".join(lines) + "\n"
-
-
-def _of(metric: Metric) -> str:
-    """Whose a metric is; nothing where all servers can have it."""
-    return "" if metric.servers == "all" else metric.servers

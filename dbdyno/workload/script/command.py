@@ -146,22 +146,22 @@ def _after(pattern: re.Pattern[str], source: Source, start: int) -> int:
 
 def _command(name: Word, words: _Words) -> Command:
     """The command that begins with this word."""
-    kind, source = name.text.lower(), words.source
-    if kind == "set":
+    word, source = name.text.lower(), words.source
+    if word == "set":
         return _set(name, words)
-    if kind in ("if", "elif"):
+    if word in ("if", "elif"):
         value, words.end = expression.parse(source, words.end)
-        return Condition("if" if kind == "if" else "elif", value, words.offset)
-    if kind == "sleep":
+        return Condition("if" if word == "if" else "elif", value, words.offset)
+    if word == "sleep":
         return _sleep(name, words)
-    if kind in REFUSED:
-        raise source.error(words.offset, f"\\{kind} is not run here: {REFUSED[kind]}")
-    if kind not in PLAIN:
-        remedy = suggestion(kind, COMMANDS)
+    if word in REFUSED:
+        raise source.error(words.offset, f"\\{word} is not run here: {REFUSED[word]}")
+    if word not in PLAIN:
+        remedy = suggestion(word, COMMANDS)
         raise source.error(words.offset, f"no command `\\{name.text}`; {remedy}")
     if extra := words.next():
-        raise source.error(extra.offset, f"\\{kind} takes no argument")
-    return Plain(kind, words.offset)
+        raise source.error(extra.offset, f"\\{word} takes no argument")
+    return Plain(word, words.offset)
 
 
 def _set(name: Word, words: _Words) -> Assign:
@@ -206,15 +206,15 @@ def _unit_us(unit: Word | None, source: Source) -> int:
 
 def _keep(name: Word, words: _Words, commands: list[Command]) -> None:
     """Has the SQL command before \\gset or \\aset keep its result."""
-    kind, source = name.text.lower(), words.source
+    word, source = name.text.lower(), words.source
     arguments = words.rest()
     if len(arguments) > 1:
-        raise source.error(arguments[1].offset, f"\\{kind} takes one prefix, and no more")
+        raise source.error(arguments[1].offset, f"\\{word} takes one prefix, and no more")
     before = commands[-1] if commands else None
     if not isinstance(before, Send) or before.into is not None:
-        raise source.error(words.offset, f"\\{kind} has to follow an SQL command")
+        raise source.error(words.offset, f"\\{word} has to follow an SQL command")
     prefix = arguments[0].text if arguments else ""
-    commands[-1] = replace(before, into=Into(prefix, kind == "aset"))
+    commands[-1] = replace(before, into=Into(prefix, word == "aset"))
 
 
 def names_in(commands: tuple[Command, ...]) -> Iterator[str]:

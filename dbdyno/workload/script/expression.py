@@ -256,9 +256,9 @@ class _Parser:
             self.now = next(self._stream)
         return token
 
-    def _take(self, kind: str) -> Token:
-        if self.now.kind != kind:
-            raise self.unexpected(f"`{kind}`")
+    def _take(self, expected: str) -> Token:
+        if self.now.kind != expected:
+            raise self.unexpected(f"`{expected}`")
         return self._step()
 
     def _leaf(self, token: Token) -> Node:

@@ -81,12 +81,12 @@ def _behind(command: Plain | Send, states: frozenset[State]) -> frozenset[State]
     """The states behind a command of pipelines, or of SQL; none of those in which it fails."""
     if isinstance(command, Send):
         going = (state for state in states if command.into is None or state.pipeline is None)
-        return frozenset(after for one in going for after in _after(one, command.sql))
+        return frozenset(after for state in going for after in _after(state, command.sql))
     begins = command.word == "startpipeline"
     going = (state for state in states if (state.pipeline is None) == begins)
     if command.word == "syncpipeline":
         return frozenset(going)
-    return frozenset(State(command.offset if begins else None, one.block) for one in going)
+    return frozenset(State(command.offset if begins else None, state.block) for state in going)
 
 
 def _wrong(command: Plain | Send) -> str:
@@ -107,25 +107,24 @@ def _after(state: State, sql: Sql) -> Iterator[State]:
         first = words[0]
         if first in ("BEGIN", "START"):
             block = sql.offset
-        elif words[:2] == ("PREPARE", "TRANSACTION") or (first in ENDS and not _goes_on(words)):
+        elif words[:2] == ("PREPARE", "TRANSACTION"):
             block = None
+        elif first in ENDS:
+            # ROLLBACK TO a savepoint, or AND CHAIN, leaves a block open.
+            if "TO" not in words and ("CHAIN" not in words or "NO" in words):
+                block = None
         elif first == ":":
             yield State(state.pipeline, None)
     yield State(state.pipeline, block)
-
-
-def _goes_on(words: tuple[str, ...]) -> bool:
-    """Whether ROLLBACK TO a savepoint, or AND CHAIN, leaves a block open."""
-    return "TO" in words or ("CHAIN" in words and "NO" not in words)
 
 
 def _check_end(source: Source, states: frozenset[State]) -> None:
     """Refuses a script that no path leaves with all closed; none may be left at all."""
     if any(state.pipeline is None and state.block is None for state in states):
         return
-    for one in states:
-        if one.pipeline is not None:
-            raise source.error(one.pipeline, "a pipeline that the script does not end")
+    for state in states:
+        if state.pipeline is not None:
+            raise source.error(state.pipeline, "a pipeline that the script does not end")
     for offset in sorted(state.block for state in states if state.block is not None):
         sentence = "a transaction that the script does not end; add COMMIT or ROLLBACK"
         raise source.error(offset, sentence)

@@ -111,18 +111,18 @@ class Lexer:
             start = self.position
             match = TOKEN.match(text, start)
             assert match is not None, "every character is some token"
-            self.position, kind = match.end(), match.lastgroup
-            if kind == "backslash":
+            self.position, token = match.end(), match.lastgroup
+            if token == "backslash":
                 return Backslash(start)
-            if kind == "open":
+            if token == "open":
                 raise self.source.error(start, f"the quote {match[0]} is never closed")
-            if kind == "comment":
+            if token == "comment":
                 self.position = self._comment_end(start)
                 command.add(text[start : self.position], start, quoted=True)
-            elif kind == "space":
+            elif token == "space":
                 comment = match[0].startswith("--")
                 command.add_space(match[0], start, quoted=comment)
-            elif kind == "escaped":
+            elif token == "escaped":
                 command.add(match[0][1], start + 1, cut=match[0] == r"\;")
             else:
                 ends = match[0] == ";" and not self._brackets and not self._begins

@@ -54,29 +54,29 @@ def tokens(source: Source, start: int) -> Iterator[Token]:
         if match is None:
             raise source.error(position, f"unexpected character `{source.text[position]}`")
         position = match.end()
-        kind = str(match.lastgroup)
-        if kind == "end":
+        form = str(match.lastgroup)
+        if form == "end":
             yield Token(END, "", match.start())
             return
-        if kind == "blank":
+        if form == "blank":
             continue
         text = match["variable"] or match[0]
-        if kind == "word":
-            kind = text.lower() if text.lower() in KEYWORDS else "name"
-        elif kind == "sign":
-            kind = text
-        _check_number(kind, text, match.start(), source)
-        yield Token(kind, text, match.start())
+        if form == "word":
+            form = text.lower() if text.lower() in KEYWORDS else "name"
+        elif form == "sign":
+            form = text
+        _check_number(form, text, match.start(), source)
+        yield Token(form, text, match.start())
 
 
-def _check_number(kind: str, text: str, offset: int, source: Source) -> None:
+def _check_number(form: str, text: str, offset: int, source: Source) -> None:
     """Refuses integers of more than 64 bits, and doubles that strtod finds too large or small.
 
     The largest integer plus one stays, as a minus in front makes it the smallest.
     """
-    if kind == "integer" and int(text) > INTEGER_MAX + 1:
+    if form == "integer" and int(text) > INTEGER_MAX + 1:
         raise source.error(offset, f"the integer {text} does not fit into 64 bits")
-    if kind == "double":
+    if form == "double":
         value, digits = float(text), re.split("[eE]", text)[0]
         small = value < sys.float_info.min and re.search("[1-9]", digits)
         if value > sys.float_info.max or small:

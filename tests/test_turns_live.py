@@ -130,7 +130,7 @@ def test_arms_take_turns_of_which_each_has_its_own_costs(tmp_path: Path, data: P
     assert all(first[1] <= second[0] for first, second in pairwise(all_turns)), "one at a time"
     for arm, step in steps.items():
         assert_costs(step, step.done().turns)
-        assert len(turns[arm]) == step.done().turns.rounds
+        assert len(turns[arm]) == step.done().turns.turns
         assert step.done().window_ns == 2_000_000_000
         opened = connections(results, arm)
         first_ns, last_ns = all_turns[0][0], all_turns[-1][1]
@@ -152,7 +152,7 @@ def assert_costs(step: StepFolder, turns: Turns) -> None:
     moments = [reading.moment for reading in every]
     assert moments[0] == "open" and moments[-1] == "close"
     assert moments[1:-1] == ["pause", "resume", "settled"] * ((len(moments) - 2) // 3)
-    assert turns.slice_s == 0.5
+    assert turns.turn_s == 0.5
     readings = [reading for reading in every if reading.moment != "resume"]
     pairs = list(zip(readings[::2], readings[1::2], strict=True))
     run = assemble.step_run(step)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from dbdyno.model.events import PROTOCOL, Totals
 from dbdyno.model.find import Probed
@@ -141,9 +141,10 @@ class Halves(Struct, frozen=True, kw_only=True):
 class Turns(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a step was interleaved with the same step of other arms."""
 
-    order: Sequence[str]  # of the arms, in the first round
-    slice_s: float | None = None  # the length of a turn; None: one turn was the whole step
-    rounds: int | None = None  # in which this arm took part
+    order: Sequence[str]  # of the arms, for their first turns
+    # The length of a turn; None: one turn was the whole step.
+    turn_s: float | None = field(default=None, name="slice_s")
+    turns: int | None = field(default=None, name="rounds")  # that this arm took
     duet: Halves | None = None
 
 

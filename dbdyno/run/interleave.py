@@ -86,7 +86,7 @@ def by_turn(runs: Sequence[Run], step: Step) -> None:
     """The arms take the step in turns of some seconds."""
     plan, number = runs[0].lab.plan, runs[0].block.number
     order = partial(schedule.of_turn, plan, number, step)
-    how = Turns(order=order(1), slice_s=plan.schedule.turn_s)
+    how = Turns(order=order(1), turn_s=plan.schedule.turn_s)
     leg = turns_leg(plan, runs[0].use, step)
     played = partial(turns.play, turn_s=plan.schedule.turn_s, order=order)
     taken([(run, step_of(run, step)) for run in runs], how, leg, of=Player, play=played)
@@ -135,8 +135,8 @@ def player(run: Run, step: Step, how: Turns, of: type[OnePlayer]) -> OnePlayer:
     """An arm that shares a step with others."""
     run.bench = replace(run.bench, turns=how)
     folder, bench = run.place(step)
-    if how.slice_s is not None:
-        step = replace(step, job=step.job.in_turns(how.slice_s))
+    if how.turn_s is not None:
+        step = replace(step, job=step.job.in_turns(how.turn_s))
     return of(Measurement(step, bench, folder), run.lab.watch.rate)
 
 

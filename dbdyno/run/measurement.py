@@ -142,7 +142,7 @@ class Measurement:
     def took_turns(self, turns: int) -> None:
         """Says how many turns the arm took."""
         assert self.bench.turns is not None
-        self.bench = replace(self.bench, turns=structs.replace(self.bench.turns, rounds=turns))
+        self.bench = replace(self.bench, turns=structs.replace(self.bench.turns, turns=turns))
 
     def failed(self, error: Exception) -> StepFailed:
         """Writes failed.json; the failure with its reason, which may be the server's own."""

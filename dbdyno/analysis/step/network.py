@@ -14,7 +14,7 @@ def network(found: Evidence) -> Network | None:
     links = {} if found.done is None else found.done.network
     if not links:
         return None
-    shared = found.turns is not None and found.turns.slice_s is not None
+    shared = found.turns is not None and found.turns.turn_s is not None
     return Network(
         links={host: _link(link, shared=shared) for host, link in links.items()},
         seconds=found.load.lasted_s,

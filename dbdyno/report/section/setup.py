@@ -191,10 +191,10 @@ def _rested(plan: Json) -> Iterable[str]:
 def _interleaved(plan: Json) -> Iterable[str]:
     """How arms took turns, and what memory each had, where all were up at once."""
     schedule = plan.get("schedule") or {}
-    slice_s = schedule.get("slice_s") or 0
+    turn_s = schedule.get("slice_s") or 0
     how = {
         "step": "one directly after the other, in an order drawn from the seed",
-        "slice": f"in turns of {slice_s:g} s, in orders drawn from the seed",
+        "slice": f"in turns of {turn_s:g} s, in orders drawn from the seed",
         "duet": "both at once, on cores of their own that they swap at half time",
     }.get(str(schedule.get("interleave")))
     if how is None:

@@ -22,17 +22,17 @@ VACUUM = [
 def test_a_checkpoint_is_an_event_with_its_time_and_duration():
     (event,) = log.events([CHECKPOINT])
     assert event.unix_ms == 1795170688549
-    assert event.kind == "checkpoint complete"
+    assert event.name == "checkpoint complete"
     assert event.duration_s == 0.518
     assert event.text.startswith("checkpoint complete: wrote 1365 buffers")
 
 
 def test_lines_without_a_prefix_belong_to_the_message_before():
     first, second = log.events([*VACUUM, CHECKPOINT])
-    assert first.kind == "automatic vacuum"
+    assert first.name == "automatic vacuum"
     assert first.duration_s == 12.34
     assert "pages: 0 removed" in first.text
-    assert second.kind == "checkpoint complete"
+    assert second.name == "checkpoint complete"
 
 
 def test_a_vacuum_of_9_6_has_its_duration_too():
@@ -49,7 +49,7 @@ def test_a_vacuum_against_wraparound_is_a_vacuum():
     (event,) = log.events(
         ['1.000 [7] LOG:  automatic aggressive vacuum to prevent wraparound of table "t": 0']
     )
-    assert event.kind == "automatic vacuum"
+    assert event.name == "automatic vacuum"
 
 
 def test_errors_keep_their_detail_but_not_the_statement():
@@ -61,7 +61,7 @@ def test_errors_keep_their_detail_but_not_the_statement():
             "5.002 [8] LOG:  something that nobody keeps",
         ]
     )
-    assert event.kind == "error"
+    assert event.name == "error"
     assert event.text.endswith("Key (a)=(1) already exists.")
     assert event.duration_s is None
 
@@ -71,7 +71,7 @@ def test_of_very_many_errors_the_number_is_kept():
     events = log.events([*lines, CHECKPOINT])
     assert len(events) == log.ERRORS_MAX + 1
     assert events[-2].text.endswith("(and 23 more errors)")
-    assert events[-1].kind == "checkpoint complete"
+    assert events[-1].name == "checkpoint complete"
 
 
 @pytest.mark.parametrize(
@@ -149,10 +149,10 @@ def test_a_checkpoint_that_runs_as_a_step_begins_is_its_first_event(tmp_path: Pa
     path = tmp_path / "log"
     path.write_text(f"{CHECKPOINT}\n{STARTING}\n5.001 [8] ERROR:  no\n")
     since = path.stat().st_size
-    assert [event.kind for event in log.step_events(path, since)] == ["checkpoint starting"]
+    assert [event.name for event in log.step_events(path, since)] == ["checkpoint starting"]
     with path.open("a") as file:
         file.write("\n".join([*VACUUM, CHECKPOINT, ""]))
-    kinds = [event.kind for event in log.step_events(path, since)]
+    kinds = [event.name for event in log.step_events(path, since)]
     assert kinds == ["checkpoint starting", "automatic vacuum", "checkpoint complete"]
 
 

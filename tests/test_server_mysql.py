@@ -154,7 +154,7 @@ def test_it_shuts_down_crashes_recovers_says_why_it_cannot_start_and_is_gone(
         server.start()
         assert server.failure() is None
         assert server.execute("SELECT a FROM t ORDER BY a") == [(1,), (2,)]
-        assert "crash recovery" in [event.kind for event in server.log_events(since)]
+        assert "crash recovery" in [event.name for event in server.log_events(since)]
         server.stop()
         (server.data_dir / "ibdata1").write_bytes(b"no tablespace" * 1_000_000)
         with pytest.raises(ServerError, match=r"the server does not start: .*[Ss]pace"):

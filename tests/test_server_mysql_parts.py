@@ -55,7 +55,7 @@ def settled(engine: str = "mysql", version_num: int = 90704, **options: str) -> 
 @pytest.mark.parametrize("line", LOGS.values(), ids=LOGS)
 def test_a_line_of_each_version_is_an_event_at_its_time(line: str):
     (event,) = log.events([line, "and goes on"])
-    assert event.kind == "error" and event.text == "it is late.\nand goes on"
+    assert event.name == "error" and event.text == "it is late.\nand goes on"
     assert event.unix_ms // 1000 == 1_795_333_016
 
 

@@ -186,7 +186,7 @@ def test_a_shutdown_writes_a_checkpoint_and_another_start_finds_the_data(own: La
     assert own.postmaster_pid is None
     said = "\n".join(own.log_tail())
     assert "database system is shut down" in said
-    assert [event.kind for event in own.log_events(before)][-1] == "checkpoint complete"
+    assert [event.name for event in own.log_events(before)][-1] == "checkpoint complete"
     own.start()
     assert own.execute("TABLE t") == [(1,)]
     assert own.failure() is None
@@ -199,7 +199,7 @@ def test_the_log_gives_events_with_times_and_durations(shared: LabServer):
     with pytest.raises(ServerError):
         shared.execute("SELECT nothing")
     shared.execute("CHECKPOINT")
-    events = {event.kind: event for event in shared.log_events(since)}
+    events = {event.name: event for event in shared.log_events(since)}
     by_itself = {"automatic vacuum", "automatic analyze"}
     assert set(events) - by_itself == {"error", "checkpoint starting", "checkpoint complete"}
     assert begun_ms - 1000 < events["error"].unix_ms < time.time() * 1000 + 1000
@@ -216,7 +216,7 @@ def test_an_autovacuum_is_an_event_with_its_duration(shared: LabServer):
 
 
 def vacuums_of(server: LabServer, table: str) -> list[LogEvent]:
-    events = [one for one in server.log_events(0) if one.kind == "automatic vacuum"]
+    events = [one for one in server.log_events(0) if one.name == "automatic vacuum"]
     return [one for one in events if f'"{table}"' in one.text]
 
 

@@ -179,7 +179,7 @@ class Tables:
     name = "theirs"
 
     def __init__(self, tables: dict[str, str], *, remote: bool) -> None:
-        self.sql, self.tables, self.remote = engines.of("postgres").client.sql, tables, remote
+        self.client, self.tables, self.remote = engines.of("postgres").client, tables, remote
         self.said: list[str] = []
 
     def address(self) -> Address:

@@ -151,8 +151,8 @@ def test_a_checkpoint_counts_as_far_as_it_lies_in_the_arms_own_turns(
 ) -> None:
     load = raw_files.load(map(typed, events()))
     log = [
-        LogEvent(unix_ms=begun_s * 1e3, kind="checkpoint starting", text="time"),
-        LogEvent(unix_ms=ended_s * 1e3, kind="checkpoint complete", text=""),
+        LogEvent(unix_ms=begun_s * 1e3, name="checkpoint starting", text="time"),
+        LogEvent(unix_ms=ended_s * 1e3, name="checkpoint complete", text=""),
     ]
     found = background_spans.spans(of(load, *log))
     if wanted is None:

@@ -114,7 +114,7 @@ def running_checkpoint(path: Path, since: int) -> list[LogEvent]:
     """The start of the checkpoint that was running where the log was `since` bytes long, if any."""
     lines = read(path, max(0, since - LOOK_BACK_BYTES_MAX), since)
     last = events([line for line in lines if CHECKPOINT in line])[-1:]
-    return [event for event in last if event.kind == "checkpoint starting"]
+    return [event for event in last if event.name == "checkpoint starting"]
 
 
 def events(lines: list[str]) -> list[LogEvent]:
@@ -131,13 +131,13 @@ def events(lines: list[str]) -> list[LogEvent]:
         duration = DURATION.search(message.text) if kind != "error" else None
         event = LogEvent(
             unix_ms=message.unix_ms,
-            kind=kind,
+            name=kind,
             text=message.text[:TEXT_LENGTH_MAX],
             duration_s=float(duration[1]) if duration else None,
         )
         kept.append(event)
     if errors > ERRORS_MAX:
-        last = max(place for place, event in enumerate(kept) if event.kind == "error")
+        last = max(place for place, event in enumerate(kept) if event.name == "error")
         more = f"\n(and {errors - ERRORS_MAX} more errors)"
         kept[last] = replace(kept[last], text=kept[last].text + more)
     return kept

@@ -70,7 +70,7 @@ class LogEvent(Struct, frozen=True, kw_only=True):
     """A message of the server's log."""
 
     unix_ms: float
-    kind: str  # as docs/results.md names them
+    name: str = field(name="kind")  # as docs/results.md has it
     text: str
     duration_s: float | None = None  # how long what has ended took
 

@@ -55,9 +55,9 @@ def _active(span: Span, load: Load) -> Span | None:
 def _checkpoints(events: Iterable[tuple[float, LogEvent]], end_s: float) -> Iterable[Span]:
     begun: tuple[float, LogEvent] | None = None
     for at_s, event in events:
-        if event.kind == "checkpoint starting":
+        if event.name == "checkpoint starting":
             begun = at_s, event
-        elif event.kind == "checkpoint complete":
+        elif event.name == "checkpoint complete":
             duration_s = event.duration_s
             start_s = at_s - duration_s if duration_s is not None else begun[0] if begun else at_s
             label = begun[1].text if begun else event.text
@@ -70,7 +70,7 @@ def _checkpoints(events: Iterable[tuple[float, LogEvent]], end_s: float) -> Iter
 
 def _autovacuums(events: Iterable[tuple[float, LogEvent]]) -> Iterable[Span]:
     for at_s, event in events:
-        what = AUTOVACUUM.get(event.kind)
+        what = AUTOVACUUM.get(event.name)
         if what is None:
             continue
         table = re.search(r'table "([^"]+)"', event.text)

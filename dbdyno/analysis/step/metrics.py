@@ -396,7 +396,7 @@ def checkpoint_overlap_s(
     Servers before PostgreSQL 15 do not log checkpoints unless told to. The log of a server
     elsewhere is not seen: one that was running all the time is in no counter.
     """
-    logged = any(event.kind.startswith("checkpoint") for event in evidence.log_events)
+    logged = any(event.name.startswith("checkpoint") for event in evidence.log_events)
     if evidence.load.seconds is None or evidence.remote or (counted != 0 and not logged):
         return None
     return overlap_s(spans, "checkpoint", evidence.load.seconds)

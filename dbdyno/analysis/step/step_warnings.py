@@ -260,7 +260,7 @@ def _errors(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable
         retried = metrics.get("retried")
         of = f", of {retried:,.0f} operations" if retried else ""
         yield f"retries: {retries:,.0f} statements were sent again{of}"
-    logged = [event for event in evidence.log_events if event.kind == "error"]
+    logged = [event for event in evidence.log_events if event.name == "error"]
     if logged:
         count = f"{len(logged)} errors, the first" if len(logged) > 1 else "an error"
         yield f"the server's log has {count}: {logged[0].text}"

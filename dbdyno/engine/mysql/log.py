@@ -116,7 +116,7 @@ def events(lines: Iterable[str]) -> list[LogEvent]:
             more += 1
             continue
         text = message.text[:TEXT_LENGTH_MAX]
-        kept.append(LogEvent(unix_ms=message.unix_ms, kind=kind, text=text))
+        kept.append(LogEvent(unix_ms=message.unix_ms, name=kind, text=text))
     if more:
         kept[-1] = replace(kept[-1], text=f"{kept[-1].text}\n(and {more} more messages)")
     return kept

@@ -282,7 +282,7 @@ def test_a_second_block_and_another_plan_begin_with_what_the_first_block_left(
     }
     for arm in ("old", "new"):
         steps = [step_of(results, block, arm, "qr100") for block in ("001", "002")]
-        before = [step.before()["tables"] for step in steps]
+        before = [step.before().tables for step in steps]
         for table in ("pi1", "pi2"):
             # l.x adds a statement of 100 rows to each table
             assert [its[table]["n_live_tup"] for its in before] == [10_100, 10_100]

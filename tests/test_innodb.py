@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -18,6 +19,7 @@ from dbdyno.analysis.step.state import state
 from dbdyno.model import Cell, Json, StepRun, engine
 from dbdyno.model.metric import METRICS
 from dbdyno.model.server_facts import ServerFacts
+from dbdyno.model.snapshot import Binlog, Snapshot
 from dbdyno.store import Results
 from result_builder import build
 from result_planted import plant
@@ -30,7 +32,7 @@ NAMED = {"page cleaner": 4_000.0, "purge": 1_000.0}
 """CPU of a background whose threads have names, in microseconds a second."""
 
 
-def a_snapshot(after: bool, **changes: Any) -> Json:
+def a_snapshot(after: bool, **changes: Any) -> Snapshot:
     """A before.json or after.json as the probe of MySQL takes it."""
     done = OPERATIONS if after else 0
     found: Json = {
@@ -72,7 +74,7 @@ def a_snapshot(after: bool, **changes: Any) -> Json:
         },
         "unavailable": {},
     }
-    return found | changes
+    return msgspec.convert(found | changes, Snapshot)
 
 
 def a_run(
@@ -167,16 +169,13 @@ def test_the_state_of_innodb_is_told_in_the_same_rows() -> None:
 # --- The binary log --------------------------------------------------------------------------
 
 
-def log(files: dict[str, int], at: int | None = None) -> Json:
-    """A snapshot with these binary logs, the last of which is written to, to its end or `at`."""
+def log(files: dict[str, int]) -> Binlog:
+    """These binary logs, the last of which is written to, to its end."""
     last = max(files)
-    position = files[last] if at is None else at
-    return {
-        "binlog": {"enabled": True, "file": last, "position_bytes": position, "files": files},
-    }
+    return Binlog(enabled=True, file=last, position_bytes=files[last], files=files)
 
 
-OFF: Json = {"binlog": {"enabled": False, "file": None, "position_bytes": None, "files": {}}}
+OFF = Binlog(enabled=False, file=None, position_bytes=None, files={})
 
 
 @pytest.mark.parametrize(
@@ -190,7 +189,7 @@ OFF: Json = {"binlog": {"enabled": False, "file": None, "position_bytes": None, 
     ],
 )
 def test_what_the_binary_logs_took_up_is_counted_over_their_files(
-    before: Json, after: Json, expected: int
+    before: Binlog, after: Binlog, expected: int
 ) -> None:
     assert binlog_bytes(before, after) == expected
 
@@ -202,11 +201,11 @@ def test_what_the_binary_logs_took_up_is_counted_over_their_files(
         (log({"b.02": 50}), log({"b.01": 80})),  # began anew
         (log({"b.01": 500}), log({"b.01": 80})),  # the same, and by chance the same name
         (OFF, log({"b.01": 80})),
-        ({}, log({"b.01": 80})),
+        (None, log({"b.01": 80})),
         (None, None),
     ],
 )
-def test_what_was_purged_is_not_guessed(before: Json | None, after: Json | None) -> None:
+def test_what_was_purged_is_not_guessed(before: Binlog | None, after: Binlog | None) -> None:
     assert binlog_bytes(before, after) is None
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import psycopg
 import pytest
 
@@ -15,8 +16,9 @@ from dbdyno.engine.postgres import probe
 from dbdyno.engine.snapshot import Subject
 from dbdyno.host.observe import device
 from dbdyno.host.observe.sampler import Sampler
-from dbdyno.model import Address, Arm, Json
+from dbdyno.model import Address, Arm
 from dbdyno.model.error import ServerError
+from dbdyno.model.snapshot import Snapshot, StatementPlan
 from server_place import a_place, address, builds, started
 
 pytestmark = pytest.mark.live
@@ -70,12 +72,12 @@ def subject(server: LabServer, tables: tuple[str, ...]) -> Subject:
     return Subject(address(server), tables, EXPLAIN, server.data_dir, server.wal_dir)
 
 
-def snapshot(server: LabServer, tables: tuple[str, ...] = TABLES) -> Json:
+def snapshot(server: LabServer, tables: tuple[str, ...] = TABLES) -> Snapshot:
     """A snapshot as the runner takes it before a step."""
     return probe.before(subject(server, tables))
 
 
-def snapshot_after(server: LabServer, tables: tuple[str, ...] = TABLES) -> Json:
+def snapshot_after(server: LabServer, tables: tuple[str, ...] = TABLES) -> Snapshot:
     """A snapshot as the runner takes it after a step."""
     return probe.after(subject(server, tables))
 
@@ -87,35 +89,41 @@ def rows(server: LabServer, sql: str) -> list[tuple[object, ...]]:
         return asked.execute(sql.encode()).fetchall()
 
 
+PARTS = {
+    *("mono_ns", "unix_ns", "version_num", "wal", "checkpoints", "background_writer"),
+    *("database", "io", "tables", "indexes", "sizes", "autovacuum_runs", "buffers"),
+    *("visibility", "bloat", "leaves", "vacuum", "running", "horizon"),
+    *("explain", "unavailable", "took_us"),
+}
+"""Of PostgreSQL."""
+
+
 def test_a_snapshot_is_json_and_has_every_documented_part(server: LabServer) -> None:
     found = snapshot(server)
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert found.keys() == {
-        *("mono_ns", "unix_ns", "version_num", "wal", "checkpoints", "background_writer"),
-        *("database", "io", "tables", "indexes", "sizes", "autovacuum_runs", "buffers"),
-        *("visibility", "bloat", "leaves", "vacuum", "running", "horizon"),
-        *("explain", "unavailable", "took_us"),
-    }
-    assert found["wal"].keys() == {
+    written = json.dumps(msgspec.to_builtins(found), allow_nan=False)
+    assert msgspec.json.decode(written, type=Snapshot) == found
+    assert json.loads(written).keys() | found.unavailable.keys() >= PARTS
+    assert found.wal.keys() == {
         *("position_bytes", "since_checkpoint_bytes", "since_checkpoint_s"),
         *("records", "full_page_images", "bytes", "buffers_full"),
     }
-    assert {"timed", "requested", "write_ms", "sync_ms", "buffers"} <= found["checkpoints"].keys()
+    assert {"timed", "requested", "write_ms", "sync_ms", "buffers"} <= found.checkpoints.keys()
     version = server.facts().version_num
-    assert found["version_num"] == version
-    assert (found["io"] is None) == (version < 160000)
-    assert (found["wal"]["records"] is None) == (version < 140000)
-    assert None not in found["buffers"].values()
+    assert found.version_num == version
+    assert (found.io is None) == (version < 160000)
+    assert (found.wal["records"] is None) == (version < 140000)
+    assert None not in found.buffers.values()
 
 
 def test_whatever_is_null_is_named_with_its_reason(server: LabServer) -> None:
     found = snapshot(server)
-    missing = {name for name, part in found.items() if part is None}
+    missing = {name for name in PARTS if getattr(found, name) is None}
     for name in ("wal", "checkpoints", "background_writer", "sizes"):
-        missing |= {f"{name}.{key}" for key, value in found[name].items() if value is None}
-    assert missing <= found["unavailable"].keys()
+        part = getattr(found, name)
+        missing |= {f"{name}.{key}" for key, value in part.items() if value is None}
+    assert missing <= found.unavailable.keys()
     assert not missing & {"wal.position_bytes", "checkpoints", "database", "tables", "indexes"}
-    assert all("\n" not in reason for reason in found["unavailable"].values())
+    assert all("\n" not in reason for reason in found.unavailable.values())
 
 
 def test_what_the_server_did_is_the_difference_of_two_snapshots(server: LabServer) -> None:
@@ -129,13 +137,13 @@ def test_what_the_server_did_is_the_difference_of_two_snapshots(server: LabServe
     time.sleep(1.5)  # statistics are flushed late
     after = snapshot_after(server)
     grown = {
-        key: after["tables"]["pi3"][key] - before["tables"]["pi3"][key]
+        key: after.tables["pi3"][key] - before.tables["pi3"][key]
         for key in ("n_tup_ins", "n_tup_del", "n_dead_tup")
     }
     assert grown == {"n_tup_ins": 500, "n_tup_del": 200, "n_dead_tup": 200}
-    assert after["wal"]["position_bytes"] - before["wal"]["position_bytes"] > 500 * 50
-    assert after["checkpoints"]["requested"] == before["checkpoints"]["requested"] + 1
-    assert after["database"]["tup_inserted"] >= before["database"]["tup_inserted"] + 500
+    assert after.wal["position_bytes"] - before.wal["position_bytes"] > 500 * 50
+    assert after.checkpoints["requested"] == before.checkpoints["requested"] + 1
+    assert after.database["tup_inserted"] >= before.database["tup_inserted"] + 500
 
 
 def test_looking_leaves_no_traces_in_the_tables_counters(server: LabServer) -> None:
@@ -147,11 +155,11 @@ def test_looking_leaves_no_traces_in_the_tables_counters(server: LabServer) -> N
     time.sleep(1.5)
     after = snapshot_after(server)
     for name in ("n_tup_ins", "n_tup_upd", "n_tup_del", "seq_scan", "n_dead_tup"):
-        assert after["tables"]["pi1"][name] == before["tables"]["pi1"][name]
-    assert before["bloat"]["pi4"]["scanned_percent"] > 0  # pages were read, but not counted
+        assert after.tables["pi1"][name] == before.tables["pi1"][name]
+    assert before.bloat["pi4"]["scanned_percent"] > 0  # pages were read, but not counted
     for name in ("heap_blks_hit", "heap_blks_read"):
-        assert after["tables"]["pi4"][name] == before["tables"]["pi4"][name]
-    assert after["wal"]["position_bytes"] - before["wal"]["position_bytes"] < 4096
+        assert after.tables["pi4"][name] == before.tables["pi4"][name]
+    assert after.wal["position_bytes"] - before.wal["position_bytes"] < 4096
 
 
 def test_sizes_are_the_servers_own_and_those_of_the_files(server: LabServer) -> None:
@@ -161,11 +169,11 @@ def test_sizes_are_the_servers_own_and_those_of_the_files(server: LabServer) -> 
         "SELECT pg_relation_size('pi1'), pg_indexes_size('pi1'), pg_total_relation_size('pi1'), "
         "pg_database_size('ib')",
     )
-    table = found["tables"]["pi1"]
+    table = found.tables["pi1"]
     assert (table["heap_bytes"], table["index_bytes"], table["total_bytes"]) == (heap, index, total)
-    assert sum(found["indexes"][name]["bytes"] for name in ("pi1_pkey", "pi1_k")) == index
-    assert found["indexes"]["pi1_k"]["table"] == "pi1"
-    sizes = found["sizes"]
+    assert sum(found.indexes[name]["bytes"] for name in ("pi1_pkey", "pi1_k")) == index
+    assert found.indexes["pi1_k"]["table"] == "pi1"
+    sizes = found.sizes
     assert sizes["database_bytes"] == pytest.approx(database, rel=0.01)
     assert sizes["data_dir_bytes"] > sizes["wal_dir_bytes"] + sizes["database_bytes"]
     assert sizes["wal_dir_bytes"] >= sizes["wal_files"] * (1 << 24) > 0
@@ -173,35 +181,35 @@ def test_sizes_are_the_servers_own_and_those_of_the_files(server: LabServer) -> 
 
 def test_the_log_is_measured_over_sql_where_the_folder_is_not_known(server: LabServer) -> None:
     found = probe.before(Subject(address(server)))
-    assert found["sizes"]["data_dir_bytes"] is None
-    assert "sizes.data_dir_bytes" in found["unavailable"]
-    known = snapshot(server)["sizes"]["wal_files"]
-    if found["version_num"] >= 100000:
-        assert found["sizes"]["wal_files"] == known
+    assert found.sizes["data_dir_bytes"] is None
+    assert "sizes.data_dir_bytes" in found.unavailable
+    known = snapshot(server).sizes["wal_files"]
+    if found.version_num >= 100000:
+        assert found.sizes["wal_files"] == known
     else:
-        assert "9.6" in found["unavailable"]["sizes.wal_dir_bytes"]
+        assert "9.6" in found.unavailable["sizes.wal_dir_bytes"]
 
 
 def test_a_table_that_is_not_there_is_left_out_and_named(server: LabServer) -> None:
     found = snapshot(server, ("pi1", "nowhere"))
-    assert found["tables"].keys() == {"pi1"}
-    assert found["unavailable"]["tables.nowhere"] == "there is no such table"
-    assert found["indexes"].keys() == {"pi1_pkey", "pi1_k"}
+    assert found.tables.keys() == {"pi1"}
+    assert found.unavailable["tables.nowhere"] == "there is no such table"
+    assert found.indexes.keys() == {"pi1_pkey", "pi1_k"}
 
 
 def test_every_statement_has_its_plans_and_none_is_run(server: LabServer) -> None:
     before = rows(server, "SELECT count(*), min(id) FROM pi1")
     found = snapshot(server)
     for name in EXPLAIN:
-        assert "cost=" in found["explain"][name]["custom"]
-    assert found["explain"]["insert"]["custom"].startswith("Insert on pi1")
-    assert "Delete on pi1" in found["explain"]["delete"]["custom"]
-    if found["version_num"] >= 120000:
-        assert "$1" in found["explain"]["query"]["generic"]
-        assert "$1" not in found["explain"]["query"]["custom"]
+        assert "cost=" in found.explain[name].custom
+    assert found.explain["insert"].custom.startswith("Insert on pi1")
+    assert "Delete on pi1" in found.explain["delete"].custom
+    if found.version_num >= 120000:
+        assert "$1" in found.explain["query"].generic
+        assert "$1" not in found.explain["query"].custom
     else:
-        assert found["explain"]["query"]["generic"] is None
-        assert "explain.generic" in found["unavailable"]
+        assert found.explain["query"].generic is None
+        assert "explain.generic" in found.unavailable
     assert rows(server, "SELECT count(*), min(id) FROM pi1") == before
 
 
@@ -212,14 +220,14 @@ def test_a_statement_without_a_plan_does_not_hinder_the_others(server: LabServer
         "query": EXPLAIN["query"],
     }
     found = probe.before(Subject(address(server), TABLES, statements))
-    assert found["explain"]["vacuum"] == {"custom": None, "generic": None}
-    assert found["explain"]["query"]["custom"] is not None
-    assert "nowhere" in found["unavailable"]["explain.gone"]
-    assert found["database"]["numbackends"] >= 1
+    assert found.explain["vacuum"] == StatementPlan()
+    assert found.explain["query"].custom is not None
+    assert "nowhere" in found.unavailable["explain.gone"]
+    assert found.database["numbackends"] >= 1
 
 
 def test_a_snapshot_is_quick(server: LabServer) -> None:
-    took_s = sorted(snapshot(server)["took_us"] / 1e6 for _ in range(3))
+    took_s = sorted(snapshot(server).took_us / 1e6 for _ in range(3))
     assert took_s[0] < SNAPSHOT_S_MAX
 
 

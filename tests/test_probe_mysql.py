@@ -10,6 +10,7 @@ import pytest
 from dbdyno.engine.mysql.probe import counters, objects, query_plans
 from dbdyno.engine.mysql.probe.reader import Reader, version
 from dbdyno.engine.snapshot import Unavailable
+from dbdyno.model.snapshot import Binlog, StatementPlan
 
 MONITOR = """
 ---
@@ -143,12 +144,9 @@ def test_the_history_list_is_read_wherever_the_version_has_it() -> None:
 
 def test_a_binary_log_that_is_off_is_known_to_be() -> None:
     reader = a_reader("8.4.6", {"log_bin": [{"yes": 0}]})
-    assert counters.binlog(reader) == {
-        "enabled": False,
-        "file": None,
-        "position_bytes": None,
-        "files": {},
-    }
+    assert counters.binlog(reader) == Binlog(
+        enabled=False, file=None, position_bytes=None, files={}
+    )
 
 
 @pytest.mark.parametrize(
@@ -172,8 +170,8 @@ def test_the_binary_log_is_asked_for_in_the_words_of_the_version(
         ],
     }
     found = counters.binlog(a_reader(version, planted))
-    assert (found["file"], found["position_bytes"]) == ("binlog.000002", 700)
-    assert found["files"] == {"binlog.000001": 900, "binlog.000002": 700}
+    assert (found.file, found.position_bytes) == ("binlog.000002", 700)
+    assert found.files == {"binlog.000001": 900, "binlog.000002": 700}
 
 
 @pytest.mark.parametrize(
@@ -224,6 +222,6 @@ def test_a_statement_without_a_plan_does_not_take_the_others_with_it() -> None:
     row = {"select_type": "SIMPLE", "table": "pi1", "type": "const", "key": "PRIMARY", "rows": 1}
     reader = a_reader("10.11.19-MariaDB", {"SELECT c": [row]})
     found = query_plans.plans(reader, {"point": "SELECT c FROM pi1", "alter": "ALTER TABLE pi1"})
-    assert found["point"]["custom"] == "const on pi1 by PRIMARY  (rows=1)"
-    assert found["alter"] == {"custom": None, "generic": None, "tree": None}
+    assert found["point"].custom == "const on pi1 by PRIMARY  (rows=1)"
+    assert found["alter"] == StatementPlan()
     assert list(reader.unavailable) == ["explain.alter"]

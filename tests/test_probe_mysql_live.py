@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pymysql
 import pytest
 from pymysql.cursors import Cursor
@@ -19,9 +20,10 @@ from dbdyno.engine.mysql import probe
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.engine.snapshot import Subject
 from dbdyno.host.observe.sampler import Sampler
-from dbdyno.model import Address, Json
+from dbdyno.model import Address
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import Connected
+from dbdyno.model.snapshot import Snapshot
 from server_place import address
 
 pytestmark = pytest.mark.live
@@ -65,7 +67,7 @@ def filled() -> list[str]:
     return statements
 
 
-def snapshot(server: LabServer, *, after: bool = False) -> Json:
+def snapshot(server: LabServer, *, after: bool = False) -> Snapshot:
     """A snapshot as the runner takes it."""
     tables = ("pi1", "parts", "missing")
     subject = Subject(address(server), tables, EXPLAIN, server.data_dir, server.wal_dir)
@@ -74,16 +76,16 @@ def snapshot(server: LabServer, *, after: bool = False) -> Json:
 
 def test_a_snapshot_has_every_part_or_the_reason(server: LabServer) -> None:
     found = snapshot(server)
-    json.dumps(found, allow_nan=False)
-    missing = {name for name, part in found.items() if part is None}
+    json.dumps(msgspec.to_builtins(found), allow_nan=False)
+    missing = {name for name in found.__struct_fields__ if getattr(found, name) is None}
     assert missing == {
         *("checkpoints", "background_writer", "database", "io", "autovacuum_runs", "vacuum"),
         *("visibility", "bloat", "leaves"),
     }
-    assert missing < found["unavailable"].keys()
-    assert "tables.missing" in found["unavailable"]
-    assert found["engine"] == server.engine
-    assert len(found["status"]) > 200
+    assert missing < found.unavailable.keys()
+    assert "tables.missing" in found.unavailable
+    assert found.engine == server.engine
+    assert len(found.status) > 200
     known = state(found)
     assert known["live_rows"] == pytest.approx(ROWS, rel=0.3)
     for name in ("table_bytes", "index_bytes", "database_bytes", "wal_dir_bytes"):
@@ -94,10 +96,10 @@ def test_a_snapshot_has_every_part_or_the_reason(server: LabServer) -> None:
 
 
 def test_plans_are_read_in_one_form_of_both_engines(server: LabServer) -> None:
-    found = snapshot(server)["explain"]
-    assert found["market"]["custom"].startswith("range on pi1 by pi1_market: ")
-    assert found["delete"]["custom"].startswith("range on pi1 by PRIMARY: Using where")
-    assert found["alter"]["custom"] is None
+    found = snapshot(server).explain
+    assert found["market"].custom.startswith("range on pi1 by pi1_market: ")
+    assert found["delete"].custom.startswith("range on pi1 by PRIMARY: Using where")
+    assert found["alter"].custom is None
 
 
 def test_what_is_written_between_two_snapshots_is_their_difference(server: LabServer) -> None:
@@ -105,14 +107,14 @@ def test_what_is_written_between_two_snapshots_is_their_difference(server: LabSe
     again = snapshot(server, after=True)
     assert innodb.binlog_bytes(first, again) == 0
     rows = "innodb_rows_read" if server.engine == "mysql" else "rows_read"
-    assert again["status"][rows] - first["status"][rows] < 100  # nothing of the probe's own
+    assert again.status[rows] - first.status[rows] < 100  # nothing of the probe's own
     before = snapshot(server)
     server.execute(*filled(), "FLUSH NO_WRITE_TO_BINLOG ENGINE LOGS")
     after = snapshot(server, after=True)
-    redo = after["wal"]["position_bytes"] - before["wal"]["position_bytes"]
+    redo = after.wal["position_bytes"] - before.wal["position_bytes"]
     assert redo > ROWS * BINLOG_BYTES_PER_ROW
     written = innodb.binlog_bytes(before, after)
-    enabled = after["binlog"]["enabled"]
+    enabled = after.binlog.enabled
     assert written == 0 if not enabled else written and written > 20 * ROWS
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dbdyno.analysis.step import query_plans
 from dbdyno.model import StepRun
+from dbdyno.model.snapshot import Snapshot, StatementPlan
 from run_builder import step_run
 
 INDEX = """Aggregate  (cost=8.45..8.46 rows=1 width=8)
@@ -22,7 +23,9 @@ def run(arm: str, block: int, **shapes: str) -> StepRun:
 
 
 def shape(custom: str | None, generic: str | None) -> str | None:
-    return query_plans.plans({"explain": {"q": {"custom": custom, "generic": generic}}}).get("q")
+    return query_plans.plans(
+        Snapshot(explain={"q": StatementPlan(custom=custom, generic=generic)})
+    ).get("q")
 
 
 def test_costs_rows_and_values_are_no_part_of_a_plan() -> None:

@@ -212,7 +212,7 @@ def test_an_autovacuum_is_an_event_with_its_duration(shared: LabServer):
     shared.execute("CREATE TABLE t AS SELECT * FROM generate_series(1, 2000) a", "DELETE FROM t")
     assert until(lambda: vacuums_of(shared, "ib.public.t"))
     (event, *_) = vacuums_of(shared, "ib.public.t")
-    assert event["duration_s"] is not None
+    assert event.duration_s is not None
 
 
 def vacuums_of(server: LabServer, table: str) -> list[LogEvent]:

@@ -157,7 +157,7 @@ def test_every_step_ends_well_and_affects_the_rows_that_it_should(
     for name, step in steps.items():
         assert step.failed() is None, name
         assert all(check.ok for check in step.done().checks), name
-    state = steps["qp100"].after()["tables"]
+    state = steps["qp100"].after().tables
     assert {state[table]["n_tup_ins"] - state[table]["n_tup_del"] for table in ("pi1", "pi2")} == {
         20_000 + 100
     }
@@ -182,9 +182,9 @@ def test_the_generator_is_small_and_lean(logged: Results) -> None:
 
 
 def test_tables_are_explained_as_custom_and_generic_plan(logged: Results) -> None:
-    plans = steps_of(logged, "new")["qr100"].before()["explain"]
+    plans = steps_of(logged, "new")["qr100"].before().explain
     assert {"insert", "delete", "market", "register", "pdc"} <= set(plans)
-    assert "pi1_marketsegment" in plans["market"]["custom"]
+    assert "pi1_marketsegment" in plans["market"].custom
 
 
 FAKE_ARM = """

@@ -232,7 +232,7 @@ def test_what_the_deletes_found_is_what_the_server_says_it_deleted(
     folder = live["delete"]
     run, before, after = assemble.step_run(folder), folder.before(), folder.after()
     assert before is not None and after is not None
-    deleted = after["tables"]["t1"]["n_tup_del"] - before["tables"]["t1"]["n_tup_del"]
+    deleted = after.tables["t1"]["n_tup_del"] - before.tables["t1"]["n_tup_del"]
     (delete,) = run.roles.statements
     assert delete.found is not None and delete.found < 0.99
     found = delete.found * delete.per_s * (run.window.seconds or 0.0)

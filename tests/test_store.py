@@ -362,8 +362,8 @@ def test_a_whole_example_is_read_back(tmp_path: Path) -> None:
     assert (step.job() or NO_JOB).step == "qr100"
     assert isinstance(next(step.events()), events.Hello)
     assert next(step.host()).moment == "start"
-    assert (step.before() or {})["sizes"]
-    assert (step.after() or {})["sizes"]
+    assert step.before().sizes
+    assert step.after().sizes
     assert step.done().window_ns > 0
     assert step.failed() is None
     server = block.runs()[0].server()

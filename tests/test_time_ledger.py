@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from dbdyno.analysis.step import evidence, time_ledger
 from dbdyno.analysis.step.evidence import Evidence
@@ -113,7 +114,9 @@ def test_older_results_have_no_run_delay(tmp_path: Path) -> None:
 
 
 def test_a_step_without_a_headline_has_no_ledger(tmp_path: Path) -> None:
-    parts = time_ledger.ledger(replace(found(tmp_path), step={}), waits(idle=1.0))
+    evidence = found(tmp_path)
+    evidence = replace(evidence, step=structs.replace(evidence.step, headline=None))
+    parts = time_ledger.ledger(evidence, waits(idle=1.0))
     assert set(parts.values()) == {None}
 
 

@@ -280,12 +280,12 @@ def test_pages_are_the_counters_differences_by_second(results: Results, name: st
     assert before is not None
     assert after is not None
     assert run.window.seconds is not None
-    assert len(after["tables"]) == 4
+    assert len(after.tables) == 4
     for how, metric in (("hit", "blocks_hit_ps"), ("read", "blocks_read_ps")):
         moved = sum(
             (now.get(f"{part}_{how}") or 0)
-            - (before["tables"].get(table, {}).get(f"{part}_{how}") or 0)
-            for table, now in after["tables"].items()
+            - (before.tables.get(table, {}).get(f"{part}_{how}") or 0)
+            for table, now in after.tables.items()
             for part in COUNTERS
         )
         assert run.metrics[metric] == pytest.approx(moved / run.window.seconds)

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.analysis.step import assemble, raw_files
-from dbdyno.model import Json, StepRun
+from dbdyno.model import StepRun
 from dbdyno.model.error import DynoError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.host_reading import OwnerCounters
+from dbdyno.model.snapshot import Snapshot, number
 from dbdyno.store import Results, StepFolder
 
 BEGIN = "<!-- made by tools/m5_metal.py: begin -->"
@@ -94,11 +95,11 @@ def checkpoints(metrics: Mapping[str, float | None]) -> Iterator[Gate]:
     yield f"wal-bound: {asked:.0f} requested checkpoints", asked == 0
 
 
-def free_space(after: Json | None, host: HostFacts) -> Gate:
+def free_space(after: Snapshot | None, host: HostFacts) -> Gate:
     """What was left of the log's device at the end of the step, by what lay there before it all."""
     storage = host.wal or host.data
     keys = ("wal_dir_bytes",) if host.wal else ("data_dir_bytes", "wal_dir_bytes")
-    taken = raw_files.plus_all(raw_files.number(after, "sizes", key) for key in keys)
+    taken = raw_files.plus_all(number(after.sizes if after else None, key) for key in keys)
     free, total = storage.free_bytes, storage.total_bytes
     if free is None or not total or taken is None:
         return "the room on the log's device", None

@@ -30,6 +30,7 @@ from dbdyno.model.events import AnyEvent
 from dbdyno.model.job import Job
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.size import Capacity
+from dbdyno.model.snapshot import Snapshot
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import LogEvent, Warmed
 from dbdyno.model.wait_samples import WaitLook, WaitsBegin, WaitsEnd
@@ -203,7 +204,7 @@ class Client(Protocol):
     def checkpoint(self, execute: Execute) -> None:
         """Writes what is dirty in the server's cache to its files. Raises ServerError."""
 
-    def snapshot(self, when: Moment, subject: Subject) -> Json:
+    def snapshot(self, when: Moment, subject: Subject) -> Snapshot:
         """before.json or after.json. Raises ServerError only where it cannot connect."""
 
     def needed(self, sql: str) -> Need | None:

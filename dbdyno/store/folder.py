@@ -19,10 +19,11 @@ from dbdyno.model.host_reading import Reading
 from dbdyno.model.job import Job
 from dbdyno.model.profile import NotSampled, Sampled, Stack
 from dbdyno.model.server_facts import ServerFacts
+from dbdyno.model.snapshot import Snapshot
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import StepDone, StepFailure, StepRecord
 from dbdyno.model.wait_samples import WaitLook, WaitsBegin, WaitsEnd
-from dbdyno.store import checksums, profile, schema, void_blocks
+from dbdyno.store import checksums, profile, void_blocks
 from dbdyno.store.checksums import Checksums
 from dbdyno.store.derived_cache import Files, files
 from dbdyno.store.file import (
@@ -122,13 +123,13 @@ class StepFolder:
         """lag.jsonl, line by line: how far standbys were behind; none without standbys."""
         return read_structs(self.path / "lag.jsonl", StandbyLag)
 
-    def before(self) -> Json | None:
+    def before(self) -> Snapshot | None:
         """before.json: the database's counters and state before the step."""
-        return read_json_if_there(self.path / "before.json", schema.SNAPSHOT)
+        return read_struct_if_there(self.path / "before.json", Snapshot)
 
-    def after(self) -> Json | None:
+    def after(self) -> Snapshot | None:
         """after.json: the same after the step."""
-        return read_json_if_there(self.path / "after.json", schema.SNAPSHOT)
+        return read_struct_if_there(self.path / "after.json", Snapshot)
 
     def done(self) -> StepDone | None:
         """done.json; None where the step did not end well."""

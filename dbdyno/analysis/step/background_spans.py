@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import Load
-from dbdyno.model import Json, Span
+from dbdyno.model import Span
+from dbdyno.model.snapshot import Autovacuum
 from dbdyno.model.step_files import LogEvent
 
 AUTOVACUUM = {"automatic vacuum": "vacuum", "automatic analyze": "analyze"}
@@ -35,8 +36,8 @@ def spans(evidence: Evidence) -> tuple[Span, ...]:
     timed = [(event.unix_ms / 1e3 - open_unix_s, event) for event in events]
     logged = list(_autovacuums(timed))
     running = [
-        (float(run["since_unix_ms"]) / 1e3 - open_unix_s, run)
-        for run in (evidence.after or {}).get("running") or []
+        (run.since_unix_ms / 1e3 - open_unix_s, run)
+        for run in (() if evidence.after is None else evidence.after.running or ())
     ]
     found = [*_checkpoints(timed, end_s), *logged, *_running(running, logged, end_s)]
     touching = [span for span in found if span.end_s >= 0 and span.start_s <= end_s]
@@ -80,14 +81,14 @@ def _autovacuums(events: Iterable[tuple[float, LogEvent]]) -> Iterable[Span]:
 
 
 def _running(
-    runs: Iterable[tuple[float, Json]], logged: Sequence[Span], end_s: float
+    runs: Iterable[tuple[float, Autovacuum]], logged: Sequence[Span], end_s: float
 ) -> Iterable[Span]:
     """Runs of autovacuum that the log did not know yet when it was read."""
     for start_s, run in runs:
-        what = AUTOVACUUM.get(run["kind"])
+        what = AUTOVACUUM.get(run.name)
         ended = any(abs(span.start_s - start_s) < SAME_S_MAX for span in logged)
         if what is not None and not ended and start_s <= end_s:
-            label = f"{what} {run['table']} (still running)"
+            label = f"{what} {run.table} (still running)"
             yield Span(kind="autovacuum", label=label, start_s=start_s, end_s=end_s)
 
 

@@ -9,13 +9,14 @@ from functools import cached_property
 
 from dbdyno.analysis.step import load_events, raw_files
 from dbdyno.analysis.step.damaged_files import Damage
-from dbdyno.model import Json, OwnerCost, engine, metric
+from dbdyno.model import OwnerCost, engine, metric
 from dbdyno.model.error import ResultError
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.host_reading import OwnerCounters, growth
 from dbdyno.model.job import Job
 from dbdyno.model.job.role import Closed
 from dbdyno.model.processor import BUSY
+from dbdyno.model.snapshot import Snapshot
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import LogEvent, StepDone, StepFailure, StepRecord, Turns
 from dbdyno.model.step_run import SERVER_OWNERS
@@ -49,8 +50,8 @@ class Evidence:
     job: Job
     load: raw_files.Load
     host: raw_files.Host
-    before: Json | None
-    after: Json | None
+    before: Snapshot | None
+    after: Snapshot | None
     done: StepDone | None  # of a step that ended well
     failure: StepFailure | None  # of one that did not
     owners: Mapping[str, OwnerCost]

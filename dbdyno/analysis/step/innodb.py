@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 from dbdyno.analysis.step import raw_files
 from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.analysis.step.raw_files import number, per, scaled
-from dbdyno.model import Json
+from dbdyno.analysis.step.raw_files import per, scaled
+from dbdyno.model.snapshot import Binlog, Snapshot, number
 
 How = Literal["hit", "read"]
 """Found in the server's own cache, or taken from outside of it."""
@@ -27,13 +26,14 @@ BY_OPERATION = {
 def metrics(evidence: Evidence) -> dict[str, float | None]:
     """The metrics of InnoDB's own counters; None where the server does not have one."""
     operations = evidence.operations
+    before, after = evidence.before or Snapshot(), evidence.after or Snapshot()
     lock_us = scaled(_moved(evidence, "innodb_row_lock_time"), US_PER_MS)
     return {
         **{name: per(_moved(evidence, *keys), operations) for name, keys in BY_OPERATION.items()},
         "pool_hit_per_op": per(pages(evidence, "hit"), operations),
         "row_lock_us_per_op": per(lock_us, operations),
-        "binlog_bytes_per_op": per(binlog_bytes(evidence.before, evidence.after), operations),
-        "history_after": number(evidence.after, "purge", "history"),
+        "binlog_bytes_per_op": per(binlog_bytes(before.binlog, after.binlog), operations),
+        "history_after": number(after.purge, "history"),
     }
 
 
@@ -48,35 +48,32 @@ def pages(evidence: Evidence, how: How) -> float | None:
 
 def _moved(evidence: Evidence, *names: str) -> float | None:
     """How far a counter of the status moved; None where the server has none of these names."""
-    found = (
-        raw_files.difference(evidence.before, evidence.after, "status", name)
+    before, after = evidence.before or Snapshot(), evidence.after or Snapshot()
+    moved = (
+        raw_files.moved(number(before.status, name), number(after.status, name))
         for name in names
-        if number(evidence.after, "status", name) is not None
+        if number(after.status, name) is not None
     )
-    return next(found, None)
+    return next(moved, None)
 
 
-def binlog_bytes(before: Json | None, after: Json | None) -> float | None:
+def binlog_bytes(first: Binlog | None, last: Binlog | None) -> float | None:
     """Bytes that the binary logs took up between two snapshots; 0 where they are off.
 
     What was written: the rest of the file that was written to at first, and all of the files that
     came after it. None where one of these was purged, or the log began anew.
     """
-    first, last = _binlog(before), _binlog(after)
-    if first is None or last is None or first["enabled"] != last["enabled"]:
+    if first is None or last is None or first.enabled != last.enabled:
         return None
-    if not last["enabled"]:
+    if not last.enabled:
         return 0.0
-    files: Mapping[str, float] = last["files"]
-    begun, began_at, ended_at = first["file"], first["position_bytes"], last["position_bytes"]
-    if begun == last["file"]:
-        return None if ended_at < began_at else float(ended_at - began_at)
-    if begun not in files or files[begun] < began_at or last["file"] < begun:
+    begun, ended, files = first.file, last.file, last.files
+    began_at, ended_at = first.position_bytes, last.position_bytes
+    if begun is None or ended is None or began_at is None or ended_at is None:
         return None
-    whole = (size for name, size in files.items() if begun < name < last["file"])
+    if begun == ended:
+        return None if ended_at < began_at else float(ended_at - began_at)
+    if begun not in files or files[begun] < began_at or ended < begun:
+        return None
+    whole = (size for name, size in files.items() if begun < name < ended)
     return float(files[begun] - began_at + sum(whole) + ended_at)
-
-
-def _binlog(snapshot: Json | None) -> Json | None:
-    found = (snapshot or {}).get("binlog")
-    return found if isinstance(found, dict) else None

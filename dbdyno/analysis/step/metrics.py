@@ -27,6 +27,7 @@ from dbdyno.analysis.step.raw_files import per, scaled
 from dbdyno.model import Headline, RoleFigures, ServerSide, Span, StatementUse, metric
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job.role import Rate
+from dbdyno.model.snapshot import Figures, Snapshot, number
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats import amounts, interval
 from dbdyno.stats.response_times import Histogram
@@ -356,35 +357,35 @@ def _cpu_per_row(evidence: Evidence, kind: str) -> float | None:
 
 def sizes(evidence: Evidence) -> Metrics:
     """Sizes and debt after the step."""
-    after = evidence.after
-    tables = (after or {}).get("tables") or {}
+    after = Snapshot() if evidence.after is None else evidence.after
     return {
-        "dbgb1": scaled(raw_files.number(after, "sizes", "database_bytes"), 1 / GIB),
-        "dbgb2": scaled(raw_files.number(after, "sizes", "data_dir_bytes"), 1 / GIB),
+        "dbgb1": scaled(number(after.sizes, "database_bytes"), 1 / GIB),
+        "dbgb2": scaled(number(after.sizes, "data_dir_bytes"), 1 / GIB),
         "dead_rows_after": raw_files.plus(
-            raw_files.number(table, "n_dead_tup") for table in tables.values()
+            number(table, "n_dead_tup") for table in (after.tables or {}).values()
         ),
     }
 
 
 def writes(evidence: Evidence, spans: tuple[Span, ...]) -> Metrics:
     """WAL, checkpoints and autovacuum, from before the step to after it."""
+    before, after = evidence.before or Snapshot(), evidence.after or Snapshot()
 
-    def moved(*path: str) -> float | None:
-        return raw_files.difference(evidence.before, evidence.after, *path)
+    def moved(first: Figures | None, last: Figures | None, name: str) -> float | None:
+        return raw_files.moved(number(first, name), number(last, name))
 
-    timed, requested = moved("checkpoints", "timed"), moved("checkpoints", "requested")
+    timed = moved(before.checkpoints, after.checkpoints, "timed")
+    requested = moved(before.checkpoints, after.checkpoints, "requested")
+    position_bytes = moved(before.wal, after.wal, "position_bytes")
     checkpoints = None if timed is None or requested is None else timed + requested
     return {
-        "wal_bytes_per_op": per(moved("wal", "position_bytes"), evidence.operations),
-        "wal_mib_per_min": scaled(
-            per(moved("wal", "position_bytes"), evidence.load.seconds), 60 / MIB
-        ),
-        "fpi_per_op": per(moved("wal", "full_page_images"), evidence.operations),
+        "wal_bytes_per_op": per(position_bytes, evidence.operations),
+        "wal_mib_per_min": scaled(per(position_bytes, evidence.load.seconds), 60 / MIB),
+        "fpi_per_op": per(moved(before.wal, after.wal, "full_page_images"), evidence.operations),
         "checkpoints": checkpoints,
         "checkpoints_requested": requested,
         "checkpoint_overlap_s": checkpoint_overlap_s(evidence, spans, checkpoints),
-        "autovacuum_runs": moved("autovacuum_runs"),
+        "autovacuum_runs": raw_files.moved(before.autovacuum_runs, after.autovacuum_runs),
     }
 
 

@@ -8,6 +8,7 @@ from dbdyno.analysis.step import innodb, raw_files
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.innodb import How
 from dbdyno.analysis.step.raw_files import per
+from dbdyno.model.snapshot import number
 
 PARTS = ("heap_blks", "idx_blks", "toast_blks", "tidx_blks")
 """The columns of pg_statio_all_tables: a table, its indexes, its TOAST, the index of that."""
@@ -31,12 +32,13 @@ def of_tables(evidence: Evidence, how: How) -> float | None:
     A table that the step made had no counters before it.
     """
     before, after = evidence.before, evidence.after
-    if before is None or after is None or before.get("tables") is None:
+    if before is None or after is None or before.tables is None:
         return None
     return raw_files.plus(
-        raw_files.difference(
-            before["tables"].get(name, dict.fromkeys(now, 0)), now, f"{part}_{how}"
+        raw_files.moved(
+            number(before.tables[name], column) if name in before.tables else 0.0,
+            number(now, column),
         )
-        for name, now in (after.get("tables") or {}).items()
-        for part in PARTS
+        for name, now in (after.tables or {}).items()
+        for column in (f"{part}_{how}" for part in PARTS)
     )

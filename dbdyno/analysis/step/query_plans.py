@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dbdyno.model import Json, StepRun
+from dbdyno.model import StepRun
+from dbdyno.model.snapshot import Snapshot, StatementPlan
 
 GENERIC = "as a generic plan:"
 """The line above the plan for any values, where it is not that for sample values."""
@@ -27,19 +28,19 @@ class PlanChange:
     of: int  # that have both
 
 
-def plans(before: Json | None) -> dict[str, str]:
+def plans(before: Snapshot | None) -> dict[str, str]:
     """The plan of each statement as before.json has it, as the lines of its nodes.
 
     Costs, rows, widths and conditions are left out: they change with the statistics, the sample
     values and the version's way of writing. A generic plan stands beside where it is another.
     """
-    found = (before or {}).get("explain") or {}
-    made = {name: _both(kinds) for name, kinds in found.items()}
+    explained = {} if before is None else before.explain or {}
+    made = {name: _both(plan) for name, plan in explained.items()}
     return {name: text for name, text in made.items() if text}
 
 
-def _both(kinds: Mapping[str, str | None]) -> str:
-    custom, generic = (_nodes(kinds.get(kind) or "") for kind in ("custom", "generic"))
+def _both(plan: StatementPlan) -> str:
+    custom, generic = _nodes(plan.custom or ""), _nodes(plan.generic or "")
     if not custom or not generic or custom == generic:
         return custom or generic
     return f"{custom}\n{GENERIC}\n{generic}"

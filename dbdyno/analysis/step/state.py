@@ -8,75 +8,74 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.analysis.step.raw_files import number, per, scaled
-from dbdyno.model import Json
+from dbdyno.analysis.step.raw_files import per, scaled
+from dbdyno.model.snapshot import Binlog, Figures, FiguresOf, Snapshot, number
 
 PERCENT = 100.0
 
 
-def state(snapshot: Json | None) -> dict[str, float | None]:
+def state(snapshot: Snapshot | None) -> dict[str, float | None]:
     """All values by name of a before.json or after.json; empty where there is none."""
     if snapshot is None:
         return {}
-    tables = _objects(snapshot, "tables")
+    tables = snapshot.tables or {}
     live = _sum(_live(table) for table in tables.values())
     dead = _sum(number(table, "n_dead_tup") for table in tables.values())
     index_bytes = _sum(number(table, "index_bytes") for table in tables.values())
     total_bytes = _sum(number(table, "total_bytes") for table in tables.values())
     return {
-        "database_bytes": number(snapshot, "sizes", "database_bytes"),
-        "data_dir_bytes": number(snapshot, "sizes", "data_dir_bytes"),
-        "wal_dir_bytes": number(snapshot, "sizes", "wal_dir_bytes"),
-        "binlog_bytes": _binlog_bytes(snapshot),
+        "database_bytes": number(snapshot.sizes, "database_bytes"),
+        "data_dir_bytes": number(snapshot.sizes, "data_dir_bytes"),
+        "wal_dir_bytes": number(snapshot.sizes, "wal_dir_bytes"),
+        "binlog_bytes": _binlog_bytes(snapshot.binlog),
         "table_bytes": _less(total_bytes, index_bytes),
         "index_bytes": index_bytes,
         "live_rows": live,
         "dead_rows": dead,
         "dead_share": _percent(dead, _sum([live, dead])),
-        "free_share": _share(_objects(snapshot, "bloat"), "free_bytes", "bytes"),
-        "dirty_bytes": number(snapshot, "buffers", "dirty_bytes"),
-        "dirty_share": _percent(number(snapshot, "buffers", "dirty"), _buffers(snapshot)),
-        "wal_since_checkpoint_bytes": number(snapshot, "wal", "since_checkpoint_bytes"),
-        "history": number(snapshot, "purge", "history"),
-        **_vacuum(tables, _objects(snapshot, "vacuum")),
-        "all_visible_share": _share(_objects(snapshot, "visibility"), "all_visible_pages", "pages"),
+        "free_share": _share(snapshot.bloat or {}, "free_bytes", "bytes"),
+        "dirty_bytes": number(snapshot.buffers, "dirty_bytes"),
+        "dirty_share": _percent(number(snapshot.buffers, "dirty"), _pages(snapshot.buffers)),
+        "wal_since_checkpoint_bytes": number(snapshot.wal, "since_checkpoint_bytes"),
+        "history": number(snapshot.purge, "history"),
+        **_vacuum(tables, snapshot.vacuum or {}),
+        "all_visible_share": _share(snapshot.visibility or {}, "all_visible_pages", "pages"),
     }
 
 
-def unread(snapshot: Json | None) -> dict[str, str]:
+def unread(snapshot: Snapshot | None) -> dict[str, str]:
     """The parts of a snapshot that the server did not tell, with the reason of each."""
-    return dict((snapshot or {}).get("unavailable") or {})
+    return {} if snapshot is None else dict(snapshot.unavailable)
 
 
-def _live(table: Json) -> float | None:
+def _live(table: Figures) -> float | None:
     """Live rows by PostgreSQL's statistics, or by InnoDB's."""
     rows = number(table, "n_live_tup")
     return number(table, "live_rows") if rows is None else rows
 
 
-def _buffers(snapshot: Json) -> float | None:
+def _pages(buffers: Figures | None) -> float | None:
     """All pages of the buffers; PostgreSQL tells those in use and the others."""
-    total = number(snapshot, "buffers", "total")
-    parts = (number(snapshot, "buffers", key) for key in ("used", "unused"))
+    total = number(buffers, "total")
+    parts = (number(buffers, key) for key in ("used", "unused"))
     return _sum(parts) if total is None else total
 
 
-def _binlog_bytes(snapshot: Json) -> float | None:
+def _binlog_bytes(binlog: Binlog | None) -> float | None:
     """Sizes of all binary logs; None of a server that has no such thing."""
-    files = _objects(snapshot, "binlog").get("files")
-    return float(sum(files.values())) if isinstance(files, dict) else None
+    return None if binlog is None else float(sum(binlog.files.values()))
 
 
-def _vacuum(tables: dict[str, Json], thresholds: dict[str, Json]) -> dict[str, float | None]:
+def _vacuum(tables: FiguresOf, thresholds: FiguresOf) -> dict[str, float | None]:
     """How many tables autovacuum should come to, and by how many rows they are beyond."""
-    beyond = [_beyond(tables.get(name, {}), its) for name, its in thresholds.items()]
+    beyond = [_beyond(tables.get(name, {}), limits) for name, limits in thresholds.items()]
     due = [None if rows is None else float(rows > 0) for rows in beyond]
     return {"vacuum_due_tables": _sum(due), "vacuum_backlog_rows": _sum(beyond)}
 
 
-def _beyond(table: Json, thresholds: Json) -> float | None:
+def _beyond(table: Figures, thresholds: Figures) -> float | None:
     """Rows over the thresholds; one that a version does not have, or that is off, allows all."""
-    found = 0.0
+    excess = 0.0
     for count, limit in (
         ("n_dead_tup", "dead_rows_max"),
         ("n_ins_since_vacuum", "inserted_rows_max"),
@@ -87,21 +86,15 @@ def _beyond(table: Json, thresholds: Json) -> float | None:
         rows = number(table, count)
         if rows is None:
             return None
-        found += max(rows - rows_max, 0.0)
-    return found
+        excess += max(rows - rows_max, 0.0)
+    return excess
 
 
-def _objects(snapshot: Json, part: str) -> dict[str, Json]:
-    """A part's objects by name; empty where the part is missing or was unavailable."""
-    found = snapshot.get(part)
-    return found if isinstance(found, dict) else {}
-
-
-def _share(objects: dict[str, Json], amount: str, whole: str) -> float | None:
+def _share(objects: FiguresOf, amount: str, whole: str) -> float | None:
     """One key's sum by another's, of all tables, in percent."""
     return _percent(
-        _sum(number(its, amount) for its in objects.values()),
-        _sum(number(its, whole) for its in objects.values()),
+        _sum(number(figures, amount) for figures in objects.values()),
+        _sum(number(figures, whole) for figures in objects.values()),
     )
 
 
@@ -115,6 +108,6 @@ def _percent(amount: float | None, whole: float | None) -> float | None:
 
 def _sum(amounts: Iterable[float | None]) -> float | None:
     """The sum of all; None where there is none or one is missing: a part is not the whole."""
-    found = list(amounts)
-    known = [amount for amount in found if amount is not None]
-    return sum(known) if known and len(known) == len(found) else None
+    parts = list(amounts)
+    known = [amount for amount in parts if amount is not None]
+    return sum(known) if known and len(known) == len(parts) else None

@@ -20,10 +20,11 @@ from dbdyno.engine.mysql.wait_connection import WaitConnection
 from dbdyno.engine.rights import Lack, Need, needed
 from dbdyno.engine.snapshot import Subject
 from dbdyno.engine.wait_sampler import WaitSampler
-from dbdyno.model import Address, Json, Observe
+from dbdyno.model import Address, Observe
 from dbdyno.model.engine import Capability
 from dbdyno.model.job import Job
 from dbdyno.model.server_facts import ServerFacts
+from dbdyno.model.snapshot import Snapshot
 from dbdyno.model.step_files import Warmed
 
 SQL = TableSql(
@@ -76,7 +77,7 @@ class MysqlClient:
         """Writes what is dirty in the buffer pool to the files. Raises ServerError."""
         buffer_pool.write_all(execute, CHECKPOINT_S_MAX)
 
-    def snapshot(self, when: Moment, subject: Subject) -> Json:
+    def snapshot(self, when: Moment, subject: Subject) -> Snapshot:
         """before.json or after.json. Raises ServerError only where it cannot connect."""
         return probe.before(subject) if when == "before" else probe.after(subject)
 

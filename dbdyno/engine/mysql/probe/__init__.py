@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from dbdyno.engine.snapshot import Subject
 from dbdyno.model import Json
+from dbdyno.model.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from dbdyno.engine.mysql.probe.reader import Reader
@@ -33,7 +34,7 @@ LACKING = {
 """Parts that PostgreSQL has, and why there is no counterpart."""
 
 
-def before(subject: Subject) -> Json:
+def before(subject: Subject) -> Snapshot:
     """The state and the counters of the server, as a step is about to begin.
 
     The counters are asked for last, so that no step's difference has the traces of the rest.
@@ -49,7 +50,7 @@ def before(subject: Subject) -> Json:
         return _together(reader, counters, state, begun_ns)
 
 
-def after(subject: Subject) -> Json:
+def after(subject: Subject) -> Snapshot:
     """The same when a step has ended: the counters first."""
     from dbdyno.engine.mysql.probe.reader import connected
 
@@ -60,16 +61,15 @@ def after(subject: Subject) -> Json:
         return _together(reader, counters, state, begun_ns)
 
 
-def _together(reader: Reader, counters: Json, state: Json, begun_ns: int) -> Json:
+def _together(reader: Reader, counters: Json, state: Json, begun_ns: int) -> Snapshot:
     """One snapshot of both parts, with what the server does not have and the time it took."""
-    return {
+    return Snapshot(
         **counters,
         **state,
-        **dict.fromkeys(LACKING),
-        "running": [],
-        "unavailable": LACKING | reader.unavailable,
-        "took_us": (time.monotonic_ns() - begun_ns) // 1000,
-    }
+        running=[],
+        unavailable=LACKING | reader.unavailable,
+        took_us=(time.monotonic_ns() - begun_ns) // 1000,
+    )
 
 
 def _counters(reader: Reader) -> Json:

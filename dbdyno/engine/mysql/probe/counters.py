@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dbdyno.engine.mysql.probe.reader import Reader
 from dbdyno.engine.snapshot import Unavailable
 from dbdyno.model import Json
+from dbdyno.model.snapshot import Binlog
 
 Status = Mapping[str, float]
 
@@ -121,20 +122,20 @@ def buffers(status: Status) -> Json:
     }
 
 
-def binlog(reader: Reader) -> Json:
+def binlog(reader: Reader) -> Binlog:
     """The binary log: whether it is on, its files with their sizes, and where the next event goes.
 
     A position counts within its file, so what was written between two snapshots is found from the
     files of the second one (dbdyno/analysis/step/innodb.py).
     """
     if int(reader.row("SELECT @@global.log_bin AS yes")["yes"]) == 0:
-        return {"enabled": False, "file": None, "position_bytes": None, "files": {}}
+        return Binlog(enabled=False, file=None, position_bytes=None, files={})
     new = not reader.is_mariadb and reader.version_num >= 80200
     now = reader.row("SHOW BINARY LOG STATUS" if new else "SHOW MASTER STATUS")
     files = reader.rows("SHOW BINARY LOGS")
-    return {
-        "enabled": True,
-        "file": now["file"],
-        "position_bytes": now["position"],
-        "files": {row["log_name"]: row["file_size"] for row in files},
-    }
+    return Binlog(
+        enabled=True,
+        file=now["file"],
+        position_bytes=now["position"],
+        files={row["log_name"]: row["file_size"] for row in files},
+    )

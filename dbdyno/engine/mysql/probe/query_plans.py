@@ -11,7 +11,7 @@ from functools import partial
 
 from dbdyno.engine.mysql.probe.reader import Reader
 from dbdyno.engine.snapshot import Row, Unavailable
-from dbdyno.model import Json
+from dbdyno.model.snapshot import StatementPlan
 
 TREE_VERSION_NUM = 80016
 NO_TREE = "<not executable by iterator executor>"
@@ -21,7 +21,7 @@ INSERTS = ("INSERT", "REPLACE")
 """Of these a line says ALL, though nothing is read."""
 
 
-def plans(reader: Reader, statements: Mapping[str, str]) -> Json:
+def plans(reader: Reader, statements: Mapping[str, str]) -> dict[str, StatementPlan]:
     """The plans of each statement (SQL with literals) by name: `custom`, and MySQL's own `tree`.
 
     There is no `generic` plan: each execution of a prepared statement is planned for its values. A
@@ -30,12 +30,12 @@ def plans(reader: Reader, statements: Mapping[str, str]) -> Json:
     return {name: both(reader, name, sql) for name, sql in statements.items()}
 
 
-def both(reader: Reader, name: str, sql: str) -> Json:
+def both(reader: Reader, name: str, sql: str) -> StatementPlan:
     """The table of a statement's plan as lines, and its tree where the version has one."""
     custom = reader.part(f"explain.{name}", partial(table, reader, sql))
     has_tree = not reader.is_mariadb and reader.version_num >= TREE_VERSION_NUM
     tree = reader.part(f"explain.{name}.tree", partial(tree_of, reader, sql)) if has_tree else None
-    return {"custom": custom, "generic": None, "tree": tree}
+    return StatementPlan(custom=custom, tree=tree)
 
 
 def table(reader: Reader, sql: str) -> str:

@@ -8,14 +8,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from dbdyno.engine.snapshot import Subject
-from dbdyno.model import Json
+from msgspec.structs import replace
 
+from dbdyno.engine.snapshot import Subject
+from dbdyno.model.snapshot import FiguresOf, Snapshot
+
+Pages = Mapping[str, FiguresOf | None]
+"""The parts `visibility`, `bloat` and `leaves`."""
 SETTLE_S = 1.5
 """Backends flush their statistics late; after this long they are complete."""
 
 
-def before(subject: Subject) -> Json:
+def before(subject: Subject) -> Snapshot:
     """The state and the counters of the database, as a step is about to begin.
 
     Statements have `$1` … in place of values. Raises ServerError only where it cannot connect.
@@ -25,28 +29,29 @@ def before(subject: Subject) -> Json:
 
     begun_ns = time.monotonic_ns()
     seen, unavailable = pages.look(subject.address, subject.tables)
-    found = counted(subject)
-    return together(found, seen, unavailable, begun_ns)
+    return together(counted(subject), seen, unavailable, begun_ns)
 
 
-def after(subject: Subject) -> Json:
+def after(subject: Subject) -> Snapshot:
     """The same when a step has ended: the counters first, as a look into pages changes them."""
     from dbdyno.engine.postgres.probe import pages
 
     begun_ns = time.monotonic_ns()
-    found = counted(subject)
+    counts = counted(subject)
     seen, unavailable = pages.look(subject.address, subject.tables)
-    return together(found, seen, unavailable, begun_ns)
+    return together(counts, seen, unavailable, begun_ns)
 
 
-def together(found: Json, seen: Json, unavailable: Mapping[str, str], begun_ns: int) -> Json:
+def together(
+    counted: Snapshot, seen: Pages, unavailable: Mapping[str, str], begun_ns: int
+) -> Snapshot:
     """One snapshot of both parts, with the time that they took."""
     took_us = (time.monotonic_ns() - begun_ns) // 1000
-    unavailable = {**unavailable, **found["unavailable"]}
-    return found | seen | {"unavailable": unavailable, "took_us": took_us}
+    unavailable = {**unavailable, **counted.unavailable}
+    return replace(counted, **seen, unavailable=unavailable, took_us=took_us)
 
 
-def counted(subject: Subject) -> Json:
+def counted(subject: Subject) -> Snapshot:
     """The parts that need no look into the tables' pages."""
     from dbdyno.engine.postgres.probe import debt, query_plans, sizes, statistics
     from dbdyno.engine.postgres.probe.reader import connected, relations
@@ -57,18 +62,18 @@ def counted(subject: Subject) -> Json:
         buffers = reader.part("buffers", statistics.buffers) or {"dirty": None, "dirty_bytes": None}
         reader.part("flush", statistics.flush)
         names = reader.part("relations", lambda _: relations(reader, subject.tables)) or []
-        return {
-            "mono_ns": time.monotonic_ns(),
-            "unix_ns": time.time_ns(),
-            "version_num": reader.version_num,
+        return Snapshot(
+            mono_ns=time.monotonic_ns(),
+            unix_ns=time.time_ns(),
+            version_num=reader.version_num,
             **statistics.counters(reader),
-            "tables": reader.part("tables", lambda _: statistics.tables(reader, names)),
-            "indexes": reader.part("indexes", lambda _: statistics.indexes(reader, names)),
-            "sizes": sizes.sizes(reader, subject.data_dir, subject.wal_dir),
-            "buffers": buffers,
-            "vacuum": reader.part("vacuum", lambda _: debt.vacuum(reader, names)),
-            "running": reader.part("running", debt.running),
-            "horizon": reader.part("horizon", debt.horizon),
-            "explain": plans,
-            "unavailable": reader.unavailable,
-        }
+            tables=reader.part("tables", lambda _: statistics.tables(reader, names)),
+            indexes=reader.part("indexes", lambda _: statistics.indexes(reader, names)),
+            sizes=sizes.sizes(reader, subject.data_dir, subject.wal_dir),
+            buffers=buffers,
+            vacuum=reader.part("vacuum", lambda _: debt.vacuum(reader, names)),
+            running=reader.part("running", debt.running),
+            horizon=reader.part("horizon", debt.horizon),
+            explain=plans,
+            unavailable=reader.unavailable,
+        )

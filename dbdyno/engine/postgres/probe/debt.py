@@ -10,6 +10,7 @@ from dbdyno.engine.postgres.activity import NOT_SHOWN
 from dbdyno.engine.postgres.probe.reader import Reader
 from dbdyno.engine.snapshot import Unavailable
 from dbdyno.model import Json
+from dbdyno.model.snapshot import Autovacuum
 
 Options = Mapping[str, str]
 """Settings by name: all of autovacuum's, or a table's own."""
@@ -80,7 +81,7 @@ def chosen(settings: Options, options: Options, name: str) -> float | None:
     return None if value is None else float(value)
 
 
-def running(reader: Reader) -> list[Json]:
+def running(reader: Reader) -> list[Autovacuum]:
     """Autovacuum's runs of this moment: their kind, table and since when they run.
 
     Raises Unavailable where one of the database's sessions may be such a run and is not shown.
@@ -98,11 +99,11 @@ def running(reader: Reader) -> list[Json]:
     return [run(row["query"], row["since_unix_ms"]) for row in rows]
 
 
-def run(query: str, since_unix_ms: int) -> Json:
+def run(query: str, since_unix_ms: int) -> Autovacuum:
     """A run from what pg_stat_activity shows of it: `autovacuum: VACUUM ANALYZE public.pi1`."""
     words = query.removeprefix("autovacuum: ").partition(" (")[0].split()
-    kind = "automatic vacuum" if words[0] == "VACUUM" else "automatic analyze"
-    return {"kind": kind, "table": words[-1], "since_unix_ms": since_unix_ms}
+    name = "automatic vacuum" if words[0] == "VACUUM" else "automatic analyze"
+    return Autovacuum(name=name, table=words[-1], since_unix_ms=since_unix_ms)
 
 
 # --- What keeps vacuum from its work ---------------------------------------------------------

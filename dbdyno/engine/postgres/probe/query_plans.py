@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from dbdyno.engine.postgres.probe.reader import Reader
-from dbdyno.model import Json
+from dbdyno.model.snapshot import StatementPlan
 
 GENERIC_VERSION_NUM = 120000
 """plan_cache_mode, by which a generic plan can be asked for, came with PostgreSQL 12."""
@@ -15,7 +15,7 @@ SAMPLES = {"date": "2000-01-01", "boolean": "true"}
 TIMESTAMP = "timestamp"
 
 
-def plans(reader: Reader, statements: Mapping[str, str]) -> Json:
+def plans(reader: Reader, statements: Mapping[str, str]) -> dict[str, StatementPlan]:
     """The plans of each statement (`$1` … in its SQL) by name: `custom` and `generic`, as text.
 
     A custom plan is made for sample values (1, 2, …), a generic one for any. A statement without a
@@ -30,13 +30,21 @@ def plans(reader: Reader, statements: Mapping[str, str]) -> Json:
         for name, prepared in names.items()
         if prepared in types
     }
-    found: Json = {name: {"custom": None, "generic": None} for name in statements}
-    for kind in ("custom", "generic"):
-        if choose(reader, kind):
-            for name, text in calls.items():
-                part = f"explain.{name}.{kind}"
-                found[name][kind] = reader.part(part, partial(explained, text=text))
-    return found
+    custom, generic = (plans_of(reader, kind, calls) for kind in ("custom", "generic"))
+    return {
+        name: StatementPlan(custom=custom.get(name), generic=generic.get(name))
+        for name in statements
+    }
+
+
+def plans_of(reader: Reader, kind: str, calls: Mapping[str, str]) -> dict[str, str | None]:
+    """The `custom` or the `generic` plans of these calls; none where the server has none such."""
+    if not choose(reader, kind):
+        return {}
+    return {
+        name: reader.part(f"explain.{name}.{kind}", partial(explained, text=text))
+        for name, text in calls.items()
+    }
 
 
 def prepare(reader: Reader, prepared: str, sql: str) -> None:

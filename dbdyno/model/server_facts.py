@@ -6,6 +6,7 @@ None is a fact that nobody tells; a field that may be UNSET is one that only som
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -25,7 +26,7 @@ class BuildFacts(Struct, frozen=True, kw_only=True):
     options: tuple[str, ...] | None = None
     configure: tuple[str, ...] | None = None
     features: tuple[str, ...] | None = None
-    source: Mapping[str, object] | None = None
+    source: Mapping[str, Any] | None = None
     compiler: str | None = None
 
 
@@ -64,5 +65,5 @@ class ServerFacts(Struct, frozen=True, kw_only=True):
     initdb: Initdb | UnsetType = UNSET
     departures: tuple[str, ...] = ()  # from the configuration, a sentence each
     external: str | UnsetType = UNSET  # host and port of a server elsewhere
-    fake: Mapping[str, object] | UnsetType = UNSET  # what a plan plants
+    fake: Mapping[str, Any] | UnsetType = UNSET  # what a plan plants
     rested_s: float | UnsetType = UNSET  # how long no server had run before

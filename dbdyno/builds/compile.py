@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -104,16 +104,17 @@ def settled(arms: Sequence[Arm], recipes_of: RecipesOf, cache: Path | None = Non
             flags_of(arm, recipes_of)  # refused offline, too
             by_version.setdefault(arm.version, []).append(arm)
     meant = {version: _release_of(version, its, cache) for version, its in by_version.items()}
-    return [arm if arm.build is None else _of(arm, meant) for arm in arms]
+    return [
+        arm
+        if arm.build is None or arm.version is None
+        else replace(arm, version=meant[arm.version])
+        for arm in arms
+    ]
 
 
 def flags_of(arm: Arm, recipes_of: RecipesOf) -> Flags:
     """The flags of an arm's recipe. Raises ServerError where its engine has none of that name."""
     return recipe.named(recipes_of(arm.engine), str(arm.build), f"arms.{arm.name}.build")
-
-
-def _of(arm: Arm, meant: Mapping[str, str]) -> Arm:
-    return arm if arm.version is None else replace(arm, version=meant[arm.version])
 
 
 def _release_of(version: str, arms: Sequence[Arm], cache: Path | None) -> str:

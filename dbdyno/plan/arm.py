@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from dbdyno.engine import dsn, preset
 from dbdyno.engine.preset import config_file
 from dbdyno.model import Arm, Password, engine
 from dbdyno.model.error import PlanError
-from dbdyno.plan.schema import NAMING, ArmForm, FakeForm, PasswordForm, path_of, refusal
+from dbdyno.plan.schema import NAMING, ArmForm, PasswordForm, path_of, refusal
 from dbdyno.workload.file import NAME
 
 ORIGINS = ("version", "base_dir", "build", "dsn")
@@ -70,7 +69,9 @@ def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
         transport=form.transport,
         memory_max=form.memory_max,
         host=form.host,
-        fake=_fake(form.fake) if form.fake else {},
+        fake={"default_us": form.fake.default_us, **form.fake.model_dump(exclude_unset=True)}
+        if form.fake
+        else {},
     )
     if form.initdb is not None and "initdb" not in engine.of(arm.engine).can:
         sentence = f"no cluster of {arm.engine} is made by initdb; remove it"
@@ -86,11 +87,6 @@ def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
             except PlanError as reason:
                 raise refusal(source, f"{key}.{where}", str(reason)) from None
     return arm
-
-
-def _fake(form: FakeForm) -> dict[str, Any]:
-    """The keys as written, and the one that the generator needs."""
-    return {"default_us": form.default_us, **form.model_dump(exclude_unset=True)}
 
 
 def _check_build(form: ArmForm, key: str, source: str) -> None:

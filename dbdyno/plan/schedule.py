@@ -124,7 +124,7 @@ def swept(plan: Plan, number: int, steps: Sequence[Step], *, through: int = 0) -
     for (name, drawn), its in groupby(steps, lambda step: (step.sweep, step.ordinal > through)):
         some = tuple(its)
         if name is not None and drawn:
-            some = _mirrored(_sweep(plan, _odd(number), some), number)
+            some = _mirrored(_sweep(plan, number - 1 + number % 2, some), number)  # two mirror one
         found += some
     return tuple(found)
 
@@ -216,11 +216,6 @@ def of_turn(plan: Plan, number: int, step: Step, turn: int) -> tuple[str, ...]:
     Linked with that of the turn before it, and with that of this turn in the block before.
     """
     return _linked(plan, number + turn - 1, "slice", step.workload, step.name)
-
-
-def _odd(number: int) -> int:
-    """The first of two blocks that mirror each other."""
-    return number - 1 + number % 2
 
 
 def _mirrored(order: tuple[OneOrdered, ...], number: int) -> tuple[OneOrdered, ...]:

@@ -165,27 +165,21 @@ class VoidForm(Form):
     swap: bool = False
 
 
-def _todays_name(blocks: object) -> object:
-    """The value of `blocks`, where a plan has the older name of "until decided"."""
-    return "until decided" if blocks == "auto" else blocks
-
-
-def _todays_interleave(way: object) -> object:
-    """The value of `interleave`, where a plan has the older name of "turn"."""
-    return "turn" if way == "slice" else way
-
-
 class ScheduleForm(Form):
     """The schedule as it is written."""
 
     blocks: Annotated[
         Annotated[int, Field(ge=1, le=looks.BLOCKS_MAX)] | Literal["until decided"],
-        BeforeValidator(_todays_name),
+        # The older name of "until decided".
+        BeforeValidator(lambda blocks: "until decided" if blocks == "auto" else blocks),
     ] = 1
     minutes_max: float | None = Field(default=None, ge=1, le=30 * 24 * 60)
     aa_arm: bool = Field(default=False, validation_alias=AliasChoices("aa_arm", "ghost"))
     fills: int = Field(default=Schedule.fills, ge=1, le=64)
-    interleave: Annotated[Interleave, BeforeValidator(_todays_interleave)] = "run"
+    interleave: Annotated[
+        # The older name of "turn".
+        Interleave, BeforeValidator(lambda way: "turn" if way == "slice" else way)
+    ] = "run"
     duet: Literal["forced"] | None = None
     turn_s: float | None = Field(
         default=None,

@@ -241,13 +241,13 @@ def absolute_cell(result: Cell, tone: Tone) -> TableCell:
     return TableCell(
         text=signed(number.number(result.value), result.value_bound),
         mark=_mark(result),
-        tone=justified(tone, result.value_bound, less=_less(result)),
+        tone=justified(
+            tone,
+            result.value_bound,
+            less=any(metric.less_is_better(run.facts.headline) for run in result.runs),
+        ),
         title=". ".join(text for text in titles if text),
     )
-
-
-def _less(result: Cell) -> bool:
-    return any(metric.less_is_better(run.facts.headline) for run in result.runs)
 
 
 def _held(result: Cell) -> str:

@@ -101,10 +101,8 @@ def _sampled(arm: str, stacks: Mapping[Stack, float], places: dict[str, int]) ->
         "unit": "microseconds",
         "startValue": 0,
         "endValue": math.fsum(cost for _, cost in ordered),
-        "samples": [_numbers(stack, places) for stack, _ in ordered],
+        "samples": [
+            [places.setdefault(frame, len(places)) for frame in stack] for stack, _ in ordered
+        ],
         "weights": [cost for _, cost in ordered],
     }
-
-
-def _numbers(stack: Iterable[str], places: dict[str, int]) -> list[int]:
-    return [places.setdefault(frame, len(places)) for frame in stack]

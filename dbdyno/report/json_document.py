@@ -107,7 +107,17 @@ def _step(step: StepComparison) -> Json:
         "headline": step.headline,
         "base_values": {name: _value(base, step, name) for name in _known(step, [base])},
         "arms": [_arm(step, cell, base) for cell in others],
-        "limited": {cell.arm: reasons for cell in step.cells if (reasons := _limits(cell))},
+        "limited": {
+            cell.arm: reasons
+            for cell in step.cells
+            if (
+                reasons := list(
+                    dict.fromkeys(
+                        reason for run in cell.runs for reason in run.window.limited or ()
+                    )
+                )
+            )
+        },
         "notices": step.notices,
         "duet": asdict(step.duet) if step.duet else None,
         "attributions": [_attribution(attribution) for attribution in step.attributions],
@@ -188,11 +198,6 @@ def _link(found: Sequence[Network], one: network.LinkFigures) -> Json:
             for way in network.WAYS
         },
     }
-
-
-def _limits(cell: Cell) -> list[str]:
-    """Why the arm's rate is "at least", each reason once."""
-    return list(dict.fromkeys(reason for run in cell.runs for reason in run.window.limited or ()))
 
 
 def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:

@@ -144,7 +144,11 @@ def _rows(found: History) -> Iterable[dict[str, object]]:
 
 def choose(found: Sequence[Steps], query: str) -> View:
     """All steps, each with how often it was measured, as far as they have the query's words."""
-    its = [one for one in found if has_words(_searched(one), query)]
+    its = [
+        one
+        for one in found
+        if has_words(" ".join((one.work.step, described(one.work), *one.arms)).lower(), query)
+    ]
     rows = tuple(
         Row(
             cells=(
@@ -181,10 +185,6 @@ def choose(found: Sequence[Steps], query: str) -> View:
     search = Search(query=query, words="Step, workload, parameter, arm, host …")
     parts = (table if rows else nothing,)
     return View(title="History", at="history", search=search, parts=parts)
-
-
-def _searched(one: Steps) -> str:
-    return " ".join((one.work.step, described(one.work), *one.arms)).lower()
 
 
 def described(work: Work) -> str:

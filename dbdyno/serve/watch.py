@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -101,7 +100,11 @@ class Watch:
         blocks: list[BlockFolder],
     ) -> Rates | None:
         """The rates of the step that runs, else of the last one that was begun."""
-        shown = _latest([one for one in its if not one.is_over()] or its)
+        shown = max(
+            ([one for one in its if not one.is_over()] or its),
+            key=StepFolder.begun_ns,
+            default=None,
+        )
         if shown is None:
             return None
         same = [one for one in its if _name(one) == _name(shown)]
@@ -149,11 +152,6 @@ def _folders(block: BlockFolder | None) -> list[StepFolder]:
 
 def _name(folder: StepFolder) -> Name:
     return folder.workload, folder.ordinal, folder.name
-
-
-def _latest(folders: Iterable[StepFolder]) -> StepFolder | None:
-    """The step that was begun last."""
-    return max(folders, key=StepFolder.begun_ns, default=None)
 
 
 def _steps(result: Result, its: list[StepFolder], blocks: list[BlockFolder]) -> tuple[Step, ...]:

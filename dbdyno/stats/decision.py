@@ -147,17 +147,15 @@ def _mean_e(logs: Sequence[float]) -> float:
 def _at_looks(family: Sequence[Unit], aims: Aims) -> list[list[_AtLook]]:
     """What each look saw of each unit, where there was a test."""
     found: list[list[_AtLook]] = [[] for _ in family]
-    for look in sorted({look for unit in family for look, _ in unit.looks}, key=_blocks):
+    for look in sorted(
+        {look for unit in family for look, _ in unit.looks}, key=lambda look: look.blocks
+    ):
         its = [dict(unit.looks).get(look, ()) for unit in family]
         for place, metrics in enumerate(_tested(its, family, aims)):
             if any(metric.p is not None for metric in metrics.values()):
                 seen = _AtLook(look=look, metrics=metrics, any_time=aims.judge == "any time")
                 found[place].append(seen)
     return found
-
-
-def _blocks(look: Look) -> int:
-    return look.blocks
 
 
 def _tested(

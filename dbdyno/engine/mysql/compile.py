@@ -63,7 +63,7 @@ def version(tree: Path, origin: str, engine: str) -> str:
             f"`{origin}` is not a source of {engines.of(engine).product}: no MYSQL_VERSION in it"
         )
     # MariaDB's first version of its own was 10.
-    its = "mariadb" if numbers[0] >= 10 and _is_mariadb(tree) else "mysql"
+    its = "mariadb" if numbers[0] >= 10 and (tree / "storage" / "maria").is_dir() else "mysql"
     said = ".".join(map(str, numbers))
     if its != engines.of(engine).job:
         raise ServerError(
@@ -88,10 +88,6 @@ def release(tree: Path) -> tuple[int, ...] | None:
             parts = ("MAJOR", "MINOR", "PATCH")
             return tuple(int(found.get(f"MYSQL_VERSION_{part}") or 0) for part in parts)
     return None
-
-
-def _is_mariadb(tree: Path) -> bool:
-    return (tree / "storage" / "maria").is_dir()
 
 
 def steps(

@@ -69,7 +69,7 @@ def find() -> Perf:
             version=version,
             event=event,
             kernel=kernel,
-            lbr=event == "cycles" and _records(program, trial, "cycles:u", "lbr"),
+            lbr=event == "cycles" and _record(program, trial, "cycles:u", "lbr").returncode == 0,
             counters=tuple(name for name, value in counted.items() if value is not None),
             no_counters=counters.why_none(counted),
         )
@@ -179,10 +179,6 @@ def paranoid() -> int | None:
         return int(PARANOID.read_text())
     except (OSError, ValueError):
         return None
-
-
-def _records(program: Path, trial: Path, event: str, call_graph: str) -> bool:
-    return _record(program, trial, event, call_graph).returncode == 0
 
 
 def _record(

@@ -138,7 +138,12 @@ class Recording:
             stacks=found.stacks(),
             samples=found.samples,
             lost=max(found.lost, lost),
-            binaries=tuple(_binary(path, count, found) for path, count in _most_first(found)),
+            binaries=tuple(
+                _binary(path, count, found)
+                for path, count in sorted(
+                    found.leaves.items(), key=lambda item: (-item[1], item[0])
+                )
+            ),
             counters={name: value for name, value in counted.items() if value is not None},
             cpu_us=self._cpu_us,
         )
@@ -268,10 +273,6 @@ class Controlled:
             if end >= 0:
                 os.close(end)
         self._orders = self._answers = -1
-
-
-def _most_first(found: script.Sampled) -> list[tuple[str, int]]:
-    return sorted(found.leaves.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _binary(path: str, samples: int, found: script.Sampled) -> SampledBinary:

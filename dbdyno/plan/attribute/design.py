@@ -32,7 +32,11 @@ def designed(
     Raises PlanError where there is none.
     """
     kind = _kind(len(_with_bound(found)), wanted)
-    factors = _in_order(found) if kind == "one at a time" else _with_bound(found)
+    factors = (
+        sorted(found, key=lambda one: (one.bound, is_origin(one)))
+        if kind == "one at a time"
+        else _with_bound(found)
+    )
     _refuse(kind, factors, sides)
     rows = _rows(kind, len(factors))
     names: dict[str, tuple[int, ...]] = {}
@@ -77,11 +81,6 @@ def _refuse(kind: DesignKind, factors: Sequence[Exchange], sides: Sides) -> None
             f"{where}: differ in {len(factors)} factors, and this design takes {limit} at most; "
             "join some by --together NAME,NAME"
         )
-
-
-def _in_order(found: Sequence[Exchange]) -> list[Exchange]:
-    """Bound settings before or after the version that does not know them; the version last."""
-    return sorted(found, key=lambda one: (one.bound, is_origin(one)))
 
 
 def _with_bound(found: Sequence[Exchange]) -> list[Exchange]:

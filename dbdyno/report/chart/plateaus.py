@@ -28,7 +28,13 @@ def spec(chart: Plateaus, arms: Sequence[str]) -> Json:
     x, y = _x(chart), _y(chart)
     own = color(arms) | {"legend": legend}
     return {
-        "data": {"values": [*_dots(chart), *_plateaus(chart), *_changes(chart)]},
+        "data": {
+            "values": [
+                *[_dot(dot, chart.scale) for dot in chart.dots],
+                *[_plateau(plateau, chart.scale) for plateau in chart.plateaus],
+                *[{"what": "change", "x": x} for x in chart.changes],
+            ]
+        },
         "width": PANEL_WIDTH,
         "height": HEIGHT,
         "layer": [
@@ -48,7 +54,12 @@ def spec(chart: Plateaus, arms: Sequence[str]) -> Json:
                 "transform": _only("dot"),
                 "mark": {"type": "circle", "size": 46, "opacity": 1, "clip": True},
                 "encoding": {"x": x, "y": {**y, "field": "y"}, "color": own}
-                | {"tooltip": [{"field": name} for name in _names(chart)]},
+                | {
+                    "tooltip": [
+                        {"field": name}
+                        for name in dict.fromkeys(name for dot in chart.dots for name in dot.shown)
+                    ]
+                },
             },
         ],
         "usermeta": {"kind": "curves", "columns": 1},
@@ -130,27 +141,11 @@ def _y(chart: Plateaus) -> Json:
     }
 
 
-def _names(chart: Plateaus) -> list[str]:
-    return list(dict.fromkeys(name for dot in chart.dots for name in dot.shown))
-
-
-def _dots(chart: Plateaus) -> list[Json]:
-    return [_dot(dot, chart.scale) for dot in chart.dots]
-
-
 def _dot(dot: Dot, scale: float) -> Json:
     figures = {name: short(scale * getattr(dot, name)) for name in ("y", "low", "high")}
     return {"what": "dot", "arm": dot.arm, "x": dot.x, **figures, **dot.shown}
 
 
-def _plateaus(chart: Plateaus) -> list[Json]:
-    return [_plateau(plateau, chart.scale) for plateau in chart.plateaus]
-
-
 def _plateau(one: PlateauLine, scale: float) -> Json:
     own = {} if one.arm is None else {"arm": one.arm}
     return {"what": "plateau", **own, "x": one.x, "x2": one.x2, "y": short(scale * one.y)}
-
-
-def _changes(chart: Plateaus) -> list[Json]:
-    return [{"what": "change", "x": x} for x in chart.changes]

@@ -30,7 +30,12 @@ def files(
         within = to if len(folders) == 1 else to / name
         for step in compare.load(folder, base=base).steps:
             for profile in step.profiles:
-                place = within / safe_name(step.workload) / _step_name(step) / _pair(profile)
+                place = (
+                    within
+                    / safe_name(step.workload)
+                    / _step_name(step)
+                    / "-beside-".join(map(safe_name, dict.fromkeys((profile.arm, profile.base))))
+                )
                 found |= {place / file: text for file, text in _files(step, profile, draw).items()}
     if not found:
         raise ExportError(
@@ -42,10 +47,6 @@ def files(
 
 def _step_name(step: StepComparison) -> str:
     return f"{step.ordinal:02}-{safe_name(step.step)}"
-
-
-def _pair(profile: ProfileComparison) -> str:
-    return "-beside-".join(map(safe_name, dict.fromkeys((profile.arm, profile.base))))
 
 
 def _files(step: StepComparison, profile: ProfileComparison, draw: Draw) -> Mapping[str, bytes]:

@@ -86,7 +86,9 @@ def _item(finding: Finding, indent: str) -> Iterable[str]:
 
 def _together(parts: Iterable[AnyPart], pictures: Pictures, heading: int) -> Iterable[str]:
     """Parts that are read together: details under their folds' words, the others openly."""
-    for words, some in groupby(parts, _fold):
+    for words, some in groupby(
+        parts, lambda part: part.fold if isinstance(part, Group) and part.depth == "detail" else ""
+    ):
         lines = [line for part in some for line in _part(part, pictures, heading)]
         yield from _folded(words, lines) if words else lines
 
@@ -122,15 +124,6 @@ def _group(group: Group, pictures: Pictures, heading: int) -> Iterable[str]:
     yield from note if folded else ()
 
 
-def _fold(part: AnyPart) -> str:
-    """The words that a part is folded under; none where it is open."""
-    return part.fold if isinstance(part, Group) and part.depth == "detail" else ""
-
-
-def _tables(tables: Iterable[Table]) -> Iterable[str]:
-    return (line for table in tables for line in _table(table, 4))
-
-
 # --- Steps -----------------------------------------------------------------------------------
 
 
@@ -155,7 +148,12 @@ def _summary(group: Group) -> str:
     """A group that is folded, in a line: its title, and the bars."""
     data = (part.data for part in group.parts if isinstance(part, Chart))
     bars = (bar for one in data if isinstance(one, Bars) for bar in one.bars)
-    return " · ".join((group.title, *map(_plain_bar, bars)))
+    return " · ".join(
+        (
+            group.title,
+            *(" ".join(filter(None, (bar.arm, bar.text, bar.detail))) for bar in bars),
+        )
+    )
 
 
 def _step(group: Group, pictures: Pictures) -> Iterable[str]:
@@ -192,7 +190,10 @@ def _folds(
     # What goes on with something above comes first, what stands beside something else last.
     rest.sort(key=lambda one: 2 if one[0].joins else one[1] not in begun)
     titles = ", ".join(leaf.title[:1].lower() + leaf.title[1:] for leaf, _ in rest)
-    yield from _folded(f"{group.title}: {titles}", _tables(leaf for leaf, _ in rest))
+    yield from _folded(
+        f"{group.title}: {titles}",
+        (line for leaf, _ in rest for line in _table(leaf, 4)),
+    )
 
 
 def _is_bars(leaf: AnyPart) -> bool:
@@ -276,10 +277,6 @@ def _folded(title: str, lines: Iterable[str]) -> Iterable[str]:
 def _picture(name: str, describe: str, pictures: Pictures) -> Iterable[str]:
     if name in pictures:
         yield f"\n![{escape(describe)}]({quote(pictures[name])})"
-
-
-def _plain_bar(bar: Bar) -> str:
-    return " ".join(word for word in (bar.arm, bar.text, bar.detail) if word)
 
 
 def _bar(bar: Bar) -> str:

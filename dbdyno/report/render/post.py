@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from dbdyno.model import Json
 from dbdyno.model.error import DynoError
 from dbdyno.report import chart
-from dbdyno.report.parts import Group, Page, scoped
+from dbdyno.report.parts import Page, scoped
 from dbdyno.report.render import markdown, picture
 
 
@@ -23,16 +22,16 @@ def files(page: Page, path: Path) -> dict[Path, bytes]:
             f"{path}: a Markdown file needs an ending, as in `{path.name}.md`: its pictures go to "
             f"the folder `{path.name}`"
         )
-    left_out = {name for group in _folded(page) for name in markdown.not_shown(group)}
+    left_out = {
+        name
+        for group in scoped(page.parts, "step")
+        if group.depth == "detail"
+        for name in markdown.not_shown(group)
+    }
     specs = {name: spec for name, spec in chart.specs(page).items() if name not in left_out}
     pictures = {folder / f"{name}.png": _png(spec, page) for name, spec in specs.items()}
     places = {name: f"{folder.name}/{name}.png" for name in specs}
     return {**pictures, path: markdown.render(page, places).encode()}
-
-
-def _folded(page: Page) -> Iterable[Group]:
-    """The steps that are many."""
-    return (group for group in scoped(page.parts, "step") if group.depth == "detail")
 
 
 def pictures(page: Page, folder: Path) -> dict[Path, bytes]:

@@ -129,7 +129,7 @@ def _group(group: Group, console: Console, *, full: bool) -> None:
     parts = group.parts if group.of else sorted(group.parts, key=lambda part: not _drawn(part))
     tables = [part for part in parts if isinstance(part, Table)]
     if group.alike:
-        on_its_side = _on_its_side(tables, console.width)
+        on_its_side = any(total(table) > console.width for table in tables)
         for table in tables:
             _table(table, console, on_its_side=on_its_side)
         return
@@ -227,11 +227,6 @@ def _bars(bars: Sequence[Bar], console: Console) -> None:
 
 
 # --- Tables ----------------------------------------------------------------------------------
-
-
-def _on_its_side(tables: Sequence[Table], room: int) -> bool:
-    """Tables that are read together are turned together."""
-    return any(total(table) > room for table in tables)
 
 
 def _table(table: Table, console: Console, *, on_its_side: bool = False) -> None:

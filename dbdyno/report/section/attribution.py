@@ -15,7 +15,6 @@ from dbdyno.report.parts import (
     Finding,
     Row,
     Section,
-    Subject,
     Table,
     TableCell,
     Text,
@@ -55,7 +54,9 @@ def sentence(step: StepComparison, told: Attribution) -> str:
 def _shares(told: Attribution) -> str:
     """The effects in words: `a has +0.1 % […], b the rest, −12.1 % […]`."""
     known = sorted(
-        (effect for effect in told.effects if effect.change is not None), key=_size, reverse=True
+        (effect for effect in told.effects if effect.change is not None),
+        key=lambda one: abs(math.log(one.change.value)) if one.change is not None else 0.0,
+        reverse=True,
     )
     found = [one for one in known if one.found]
     others = [one for one in known if not one.found]
@@ -83,10 +84,6 @@ def _amount(one: Effect) -> str:
 
 def _change(ratio: Ratio) -> str:
     return number.unbroken(number.changes(ratio.value, ratio.low, ratio.high))
-
-
-def _size(one: Effect) -> float:
-    return abs(math.log(one.change.value)) if one.change is not None else 0.0
 
 
 def _name(one: Effect) -> str:
@@ -240,8 +237,4 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
     yield values(design)
 
 
-def _parts(subject: Subject) -> Iterable[AnyPart]:
-    return parts(subject.comparison)
-
-
-SECTION = Section("page", _parts)
+SECTION = Section("page", lambda subject: parts(subject.comparison))

@@ -79,12 +79,13 @@ def ordered(steps: Iterable[StepComparison]) -> dict[str, list[StepComparison]]:
     for step in steps:
         if listed(step):
             found.setdefault(step.group or "", []).append(step)
-    return {title: sorted(some, key=_place) for title, some in found.items() if some}
-
-
-def _place(step: StepComparison) -> tuple[str, int]:
-    """Steps of one sweep stay in the order in which they run."""
-    return collation(step.step.partition(SWEEP)[0]), step.ordinal
+    return {
+        title: sorted(
+            some, key=lambda step: (collation(step.step.partition(SWEEP)[0]), step.ordinal)
+        )
+        for title, some in found.items()
+        if some
+    }
 
 
 def collation(name: str) -> str:

@@ -222,7 +222,9 @@ def _cannot_tell(comparison: Comparison, told: Sequence[_Told]) -> Iterable[Find
         yield Finding(label="No word", text=f"{one.words}: {one.cell.verdict.outcome}")
     by_way: dict[str, list[_Told]] = {}
     for one in its:
-        by_way.setdefault(_way(one), []).append(one)
+        verdict = one.cell.verdict
+        way = known.NOWHERE if verdict is None else known.of_step(verdict)
+        by_way.setdefault(way, []).append(one)
     for way in sorted(by_way, key=_WAYS.index):
         some = sorted(by_way[way], key=lambda one: -one.size)
         more = len(some) - NAMES_MAX
@@ -240,10 +242,6 @@ def _cannot_tell(comparison: Comparison, told: Sequence[_Told]) -> Iterable[Find
 
 _WAYS = ("leans slower", "leans faster", "leans both ways", known.NOWHERE)
 """Which way steps lean, in the order in which they are told."""
-
-
-def _way(one: _Told) -> str:
-    return known.of_step(one.cell.verdict) if one.cell.verdict is not None else known.NOWHERE
 
 
 def _known(one: _Told) -> str:
@@ -335,7 +333,12 @@ def _explained(items: Sequence[Finding], told: Sequence[_Told]) -> Iterable[Find
     """The items with the reasons of the largest changes after them, the slower ones first."""
     yield from items
     reasons = [one for one in told if one.cell.explanation is not None]
-    reasons.sort(key=lambda one: (_rank(one.word), -one.size))
+    reasons.sort(
+        key=lambda one: (
+            (verdicts.ORDER.index(one.word) if one.word is not None else len(verdicts.ORDER)),
+            -one.size,
+        )
+    )
     if reasons:
         rest = len(reasons) - EXPLAINED_MAX
         more = f"and {rest} more, in the steps' sections" if rest > 0 else ""
@@ -348,10 +351,6 @@ def _explained(items: Sequence[Finding], told: Sequence[_Told]) -> Iterable[Find
                 if reason.cell.explanation is not None
             ),
         )
-
-
-def _rank(word: Word | None) -> int:
-    return verdicts.ORDER.index(word) if word is not None else len(verdicts.ORDER)
 
 
 # --- What went wrong -------------------------------------------------------------------------

@@ -175,11 +175,17 @@ def _uncounted(step: StepComparison) -> str:
 
 
 def _group(name: str) -> str:
-    return next((group for group, starts in _GROUPS if _fits(name, starts)), "Other")
-
-
-def _fits(name: str, starts: tuple[str, ...]) -> bool:
-    return name.startswith(starts) or ("cpu" in starts and "cpu" in name and "canary" not in name)
+    return next(
+        (
+            group
+            for group, starts in _GROUPS
+            if (
+                name.startswith(starts)
+                or ("cpu" in starts and "cpu" in name and "canary" not in name)
+            )
+        ),
+        "Other",
+    )
 
 
 def _detailed_ratio(step: StepComparison, result: Cell, name: str) -> TableCell:

@@ -19,7 +19,11 @@ SETTINGS_NAMED_MAX = 8
 def paragraphs(comparison: Comparison) -> Iterable[str]:
     """The hardware; a sentence for each arm's build; what differs; how often each ran."""
     builds = (
-        _build(arm, comparison.servers.get(arm), _planned(comparison.plan, arm))
+        _build(
+            arm,
+            comparison.servers.get(arm),
+            next((one for one in comparison.plan.get("arms") or [] if one.get("name") == arm), {}),
+        )
         for arm in comparison.arms
     )
     parts = (
@@ -79,10 +83,6 @@ def _storage(data: Storage) -> str:
 
 
 # --- Builds ----------------------------------------------------------------------------------
-
-
-def _planned(plan: Json, arm: str) -> Json:
-    return next((one for one in plan.get("arms") or [] if one.get("name") == arm), {})
 
 
 def _build(arm: str, server: ServerFacts | None, planned: Json) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dbdyno.model import Cell, StepComparison, StepRun
+from dbdyno.model import Cell, StepComparison
 from dbdyno.model.metric.state import STATES, State, by_name
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
@@ -106,8 +106,9 @@ def _known(step: StepComparison, name: str) -> bool:
 
 
 def _cells(result: Cell, name: str) -> Iterable[TableCell]:
-    for of in (_before, _after):
-        values = [value for run in result.runs if (value := of(run).get(name)) is not None]
+    servers = [run.server for run in result.runs]
+    for states in ([server.before for server in servers], [server.after for server in servers]):
+        values = [value for state in states if (value := state.get(name)) is not None]
         yield TableCell(
             text=words(name, cells.mean(values) if values else None),
             title=f"by block: {', '.join(words(name, value) for value in values)}"
@@ -119,14 +120,6 @@ def _cells(result: Cell, name: str) -> Iterable[TableCell]:
 def _mean(result: Cell, name: str) -> float | None:
     values = [value for run in result.runs if (value := run.server.after.get(name)) is not None]
     return cells.mean(values) if values else None
-
-
-def _before(run: StepRun) -> Mapping[str, float | None]:
-    return run.server.before
-
-
-def _after(run: StepRun) -> Mapping[str, float | None]:
-    return run.server.after
 
 
 def _parts(subject: Subject) -> Iterable[Group]:

@@ -94,8 +94,9 @@ def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[TableCell]
     yield TableCell(text=number.number(clients, 0))
     yield TableCell(text=number.number(extent.connections if extent else None, 0))
     yield TableCell(text=number.number(extent.tables if extent else None, 0))
+    inserted = [(run.metrics.get("ips") or 0.0) * (run.window.seconds or 0.0) for run in well]
     yield TableCell(
-        text=_range([_rows(run) / clients for run in well]) if clients else number.MISSING
+        text=_range([rows / clients for rows in inserted]) if clients else number.MISSING
     )
     asked = next((run.facts.sla_target for run in runs if run.facts.sla_target is not None), None)
     yield TableCell(text=number.number(asked / clients) if asked and clients else "")
@@ -105,11 +106,6 @@ def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[TableCell]
     yield _reads(well)
     if with_runs:
         yield TableCell(text=str(len(well)))
-
-
-def _rows(run: StepRun) -> float:
-    """Rows that all clients inserted (in l.x: indexed) in the window."""
-    return (run.metrics.get("ips") or 0.0) * (run.window.seconds or 0.0)
 
 
 def _range(values: Sequence[float]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.model import Ratio
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, P99, Peak, Sweep
 from dbdyno.report import cells, number
@@ -114,7 +113,9 @@ def _row(peak: Peak, sweep: Sweep, beside: bool) -> Row:
             *by_base[0],
             TableCell(
                 text=number.ratio(peak.drop.value) if peak.drop is not None else number.MISSING,
-                detail=_interval(peak.drop),
+                detail=(
+                    "" if peak.drop is None else number.interval(peak.drop.low, peak.drop.high)
+                ),
                 mark=cells.STOOD_STILL if peak.stood_still else "",
             ),
             *by_base[1],
@@ -139,10 +140,6 @@ def _range(peak: Peak) -> str:
     if peak.fewest == peak.most:
         return ""
     return f"{peak.fewest:,}{number.EN_DASH}{peak.most:,}"
-
-
-def _interval(ratio: Ratio | None) -> str:
-    return "" if ratio is None else number.interval(ratio.low, ratio.high)
 
 
 # --- Curves ----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.model import Cell, StepComparison, Target
+from dbdyno.model import Cell, StepComparison
 from dbdyno.report import cells, number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Column, Group, Section, Subject, Table, TableCell
@@ -49,14 +49,12 @@ def _cells(result: Cell, role: str) -> Iterable[TableCell]:
     return (
         TableCell(text=number.number(found[0].rows_per_s)),
         cells.over_blocks((target.achieved for target in found), tone=tone),
-        TableCell(text=percent(cells.mean(map(_percent, found)))),
+        TableCell(
+            text=percent(cells.mean(100 * target.achieved / target.rows_per_s for target in found))
+        ),
         TableCell(text=f"{held} of {len(found)}", tone=tone),
         TableCell(text=f"{missed:,}", detail=f"of {seconds:,}"),
     )
-
-
-def _percent(target: Target) -> float:
-    return 100 * target.achieved / target.rows_per_s
 
 
 def percent(value: float | None) -> str:

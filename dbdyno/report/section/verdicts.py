@@ -424,7 +424,9 @@ def _change_cell(result: Cell, judgement: Judgement | None, verdict: Verdict) ->
         text=cells.signed(number.change(judgement.told[0]).removesuffix(" %"), of),
         detail=cells.BOTH if of == "unknown" else _interval(judgement),
         tone="notice" if judgement.metric in verdict.by and verdict.word in CHANGED else "",
-        title=details(judgement) if of == "exact" else _both(result, judgement),
+        title=details(judgement)
+        if of == "exact"
+        else ". ".join(text for text in (details(judgement), cells.limits(result)) if text),
     )
 
 
@@ -432,11 +434,6 @@ def _interval(judgement: Judgement) -> str:
     _, low, high = judgement.told
     ends = number.change_interval(low, high)
     return f"[{ends}]{known.lent_mark(judgement.lent)}" if ends else ""
-
-
-def _both(result: Cell, judgement: Judgement) -> str:
-    """The figures of a judgement, and what limited the generator."""
-    return ". ".join(text for text in (details(judgement), cells.limits(result)) if text)
 
 
 def _visible(verdict: Verdict) -> str:

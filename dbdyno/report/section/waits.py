@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from dbdyno.model import Cell, StepComparison, WaitLoad, Waits
+from dbdyno.model import Cell, StepComparison, Waits
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Chart, Column, Group, Layers, Row, Stack, Table, TableCell
@@ -125,7 +125,12 @@ def _waits(result: Cell) -> list[Waits]:
 
 def _mean_load(result: Cell) -> dict[_Key, float]:
     """Mean sessions over the blocks that were sampled."""
-    return _means(result, lambda waits: {_key(one): one.sessions for one in waits.load})
+    return _means(
+        result,
+        lambda waits: {
+            (one.kind, one.event, one.statement, one.owner): one.sessions for one in waits.load
+        },
+    )
 
 
 def _mean_idle(result: Cell) -> dict[_Key, float]:
@@ -138,10 +143,6 @@ def _means(result: Cell, of: Callable[[Waits], Mapping[_Key, float]]) -> dict[_K
     found = [of(waits) for waits in _waits(result)]
     keys = dict.fromkeys(key for one in found for key in one)
     return {key: math.fsum(one.get(key, 0.0) for one in found) / len(found) for key in keys}
-
-
-def _key(one: WaitLoad) -> _Key:
-    return (one.kind, one.event, one.statement, one.owner)
 
 
 def _rows(step: StepComparison) -> Iterable[Row]:

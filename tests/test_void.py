@@ -15,6 +15,7 @@ from dbdyno.analysis import compare
 from dbdyno.engine.fake import FakeServer
 from dbdyno.engine.fake.sampler import FakeSampler
 from dbdyno.host import quiesce
+from dbdyno.host.observe.sampler import host_counters
 from dbdyno.model import Plan, Void
 from dbdyno.model.error import DynoError, HostError, LabDied, PlanError, ServerError
 from dbdyno.model.host_reading import (
@@ -124,6 +125,19 @@ def test_stolen_time_and_swapping_void_only_where_the_plan_says_so() -> None:
     assert found(Void(), **its) == []
     assert found(Void(stolen=0.1, swap=True), **its) == ["stolen", "swap"]
     assert found(Void(stolen=0.3), **its) == []
+
+
+def test_a_machine_that_slept_in_a_window_voids_the_block() -> None:
+    closed = reading(seconds=10, foreign_s=0)
+    awake = structs.replace(ZERO.host, slept_ns=5_000_000_000)
+    opened = structs.replace(ZERO, host=awake)
+    for slept_s, causes in ((0, []), (0.002, []), (3600, ["slept"])):
+        host = structs.replace(closed.host, slept_ns=5e9 + slept_s * 1e9)
+        ended = structs.replace(closed, host=host)
+        told = list(void.of_window(opened, ended, Void(), "l.i0 of new"))
+        assert [one.cause for one in told] == causes
+    assert void.lines(told) == {"slept": "the machine was suspended: for 3,600.0 s in l.i0 of new"}
+    assert host_counters().slept_ns == pytest.approx(host_counters().slept_ns, abs=1e6)
 
 
 def test_it_is_said_which_window_and_who() -> None:

@@ -6,6 +6,7 @@ and the remedy, and comes before anything is made.
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,16 @@ SPARE_CONNECTIONS = 10
 """Connections beside the load's: the probe's, autovacuum's, those kept for the superuser."""
 CONNECTIONS = "max_connections"
 """The setting that the lab raises where the steps need more than by default."""
+LEFT_OUT = "not kept: it may hold a secret"
+SECRETS = frozenset(
+    {"primary_conninfo", "archive_command", "restore_command", "archive_cleanup_command"}
+    | {"recovery_end_command", "ssl_passphrase_command"}
+    | {"wsrep_sst_auth", "hashicorp_key_management_token"}
+    | {"init_connect", "init_slave", "init_replica"}
+)
+"""Settings of PostgreSQL, MySQL and MariaDB whose values are commands, SQL or credentials."""
+SECRET_WORDS = re.compile(r"password|passphrase|secret|token|api_key|credential", re.IGNORECASE)
+"""In names of settings that extensions and applications define."""
 FOR_STEPS = " for the steps' connections"
 
 
@@ -113,6 +124,20 @@ def to_read(name: str, text: str, folder: Path) -> Iterator[Path]:
         yield file
     finally:
         shutil.rmtree(place)
+
+
+def without_secrets(values: Mapping[str, str]) -> dict[str, str]:
+    """A server's settings for server.json, in which those that may hold a secret say so instead."""
+    return {
+        name: LEFT_OUT if value and may_hold_secret(name) else value
+        for name, value in values.items()
+    }
+
+
+def may_hold_secret(name: str) -> bool:
+    """Whether a setting's value may have a password or a key in it: by its name alone."""
+    own, _, of_extension = name.partition(".")
+    return own in SECRETS or bool(of_extension and SECRET_WORDS.search(of_extension))
 
 
 def setter(arm: Arm, name: str) -> str:

@@ -51,6 +51,7 @@ class HostCounters(Struct, kw_only=True, frozen=True, omit_defaults=True):
     running: Counter = None  # tasks that run or could run
     memory_bytes: MemoryBytes = MemoryBytes()
     swap_pages: SwapPages = SwapPages()
+    slept_ns: Counter = None  # while the machine was suspended, which its clocks of time leave out
 
 
 class DeviceCounters(Struct, kw_only=True, frozen=True, omit_defaults=True):

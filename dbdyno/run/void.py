@@ -16,15 +16,18 @@ from dbdyno.model.host_reading import ForeignProcess, Reading, growth
 from dbdyno.model.processor import BUSY
 from dbdyno.store import BlockFolder, StepFolder
 
-Cause = Literal["foreign", "stolen", "swap", "lab", "node"]
+Cause = Literal["foreign", "stolen", "swap", "slept", "lab", "node"]
 CAUSES: Mapping[Cause, str] = {
     "foreign": "foreign load",
     "stolen": "CPU taken by other machines",
     "swap": "swapping",
+    "slept": "the machine was suspended",
     "lab": "the lab itself",
     "node": "a node of Slurm's that failed",
 }
 """Why a block is done again by itself, in words. A block that was broken off has no cause."""
+SLEPT_NS_MIN = 10_000_000
+"""Two clocks are read one after the other, so a preemption between them looks like sleep."""
 FOREIGN_US_MIN = 100_000
 """Foreign CPU is read in clock ticks, of several processes: in a short window less is no share."""
 PERCENT = 100.0
@@ -35,7 +38,7 @@ class Disturbance:
     """A disturbance of one window, with its amount."""
 
     cause: Cause
-    amount: float  # a share of all cores' time; of swapping, pages
+    amount: float  # a share of all cores' time; of swapping, pages; of sleep, seconds
     limit: float
     where: str  # "point-query of pg18"
     who: str = ""  # the processes that spent most, where they are known
@@ -44,6 +47,8 @@ class Disturbance:
         """`41.0 % of all cores' time in point-query of pg18 (limit 5 %): cc1 (process 7) …`."""
         if self.cause == "swap":
             return f"{self.amount:,.0f} pages in {self.where}"
+        if self.cause == "slept":
+            return f"for {self.amount:,.1f} s in {self.where}"
         much = f"{PERCENT * self.amount:.1f} % of all cores' time in {self.where}"
         ending = f": {self.who}" if self.who else ""
         return f"{much} (limit {PERCENT * self.limit:g} %){ending}"
@@ -88,6 +93,9 @@ def of_window(opened: Reading, closed: Reading, limits: Void, where: str) -> Ite
     stolen = spent_us["steal"] / all_us
     if limits.stolen is not None and stolen > limits.stolen:
         yield Disturbance(cause="stolen", amount=stolen, limit=limits.stolen, where=where)
+    slept_ns = grown.host.slept_ns or 0.0
+    if slept_ns > SLEPT_NS_MIN:
+        yield Disturbance(cause="slept", amount=slept_ns / 1e9, limit=0, where=where)
     swapped = grown.host.swap_pages
     pages = (swapped.into or 0) + (swapped.out or 0)
     if limits.swap and pages > 0:

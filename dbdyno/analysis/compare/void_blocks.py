@@ -15,7 +15,7 @@ from dbdyno.model import StepComparison, StepRun
 from dbdyno.model.metric import less_is_better
 from dbdyno.store import BlockFolder, Results
 
-WHOLE = ("foreign", "stolen", "swap")
+WHOLE = ("foreign", "stolen", "swap", "slept")
 """Causes for which a block is void that was complete, so that it has something to say."""
 NAMED_MAX = 3
 """So many disturbed blocks are told in full, the others counted."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from dbdyno.engine.mysql import connection, options, settings
 from dbdyno.engine.mysql.flavour import Flavour
+from dbdyno.engine.settings import without_secrets
 from dbdyno.model.error import ServerError
 from dbdyno.model.server_facts import ServerFacts
 
@@ -21,7 +22,7 @@ PLACES = frozenset(
 
 def ask(query: Query, engine: str, flavour: Flavour) -> ServerFacts:
     """The part of server.json (docs/results.md) that the server itself knows."""
-    values = {str(name): str(value) for name, value in query(VARIABLES)}
+    values = without_secrets({str(name): str(value) for name, value in query(VARIABLES)})
     _, number = told(values["version"])
     changed = nondefault(query, flavour, number)
     return ServerFacts(

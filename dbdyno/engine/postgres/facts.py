@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from dbdyno.engine.settings import without_secrets
 from dbdyno.model.server_facts import ServerFacts
 
 Query = Callable[[str], list[tuple[Any, ...]]]
@@ -22,7 +23,7 @@ def ask(query: Query, engine: str) -> ServerFacts:
     """The part of server.json (docs/results.md) that the server itself knows."""
     ((version_text,),) = query("SELECT version()")
     rows = query(SETTINGS)
-    settings = {name: value for name, value, _ in rows}
+    settings = without_secrets({name: value for name, value, _ in rows})
     return ServerFacts(
         engine=engine,
         version=settings["server_version"].split()[0],
@@ -31,7 +32,7 @@ def ask(query: Query, engine: str) -> ServerFacts:
         compiler=compiler_of(version_text),
         block_size=int(settings["block_size"]),
         settings=settings,
-        nondefault={name: value for name, value, changed in rows if changed},
+        nondefault={name: settings[name] for name, _, changed in rows if changed},
         data_checksums=settings["data_checksums"],
     )
 

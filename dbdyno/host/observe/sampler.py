@@ -185,6 +185,7 @@ def host_counters() -> HostCounters:
             writeback=memory["Writeback"],
         ),
         swap_pages=SwapPages(*procfs.swap_pages(files.text("/proc/vmstat") or "")),
+        slept_ns=time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns(),
     )
 
 

@@ -121,7 +121,7 @@ def test_what_is_kept_of_a_step_tells_the_same_as_its_raw_files(
     load(index.results)
     shelf = index.results.shelf()
     assert shelf is not None
-    assert list(shelf.folder.rglob("*.json"))
+    assert list(shelf.folder.rglob("*.msgpack"))
     assert values.read(trace, shelf) == derived
 
 

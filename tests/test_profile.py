@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -13,11 +12,11 @@ import pytest
 
 import result_builder
 from dbdyno import plan
-from dbdyno.analysis.step import assemble, collect
-from dbdyno.analysis.step.json_codec import from_plain, to_plain
-from dbdyno.model import Plan, ProfileWish, StepRun
+from dbdyno.analysis.step import assemble
+from dbdyno.analysis.step.collect import Kept
+from dbdyno.model import Plan, ProfileWish
 from dbdyno.model.error import PlanError, ResultError
-from dbdyno.model.profile import Sampled, Stack
+from dbdyno.model.profile import NotSampled, Sampled, Stack
 from dbdyno.run.check.plan_record import observe_json
 from dbdyno.store import Results, StepFolder, profile
 
@@ -171,15 +170,14 @@ def test_a_step_has_its_profile(step: StepFolder) -> None:
 
 
 def test_a_profile_is_kept_packed(step: StepFolder) -> None:
-    run = collect.packed(assemble.step_run(step))
-    plain = json.loads(json.dumps(to_plain(run)))
-    assert isinstance(plain["profile"]["stacks"], str)
-    again = from_plain(StepRun, plain)
+    kept = Kept.of(assemble.step_run(step))
+    assert isinstance(kept.stacks, bytes)
+    again = kept.step_run()
     assert again.profile is not None and again.profile.stacks == STACKS
 
 
 def test_a_profile_that_failed_is_a_warning(step: StepFolder) -> None:
-    profile.write(step.path / profile.FOLDER, {"failure": "perf ended"}, {})
+    profile.write(step.path / profile.FOLDER, NotSampled("perf ended"), {})
     run = assemble.step_run(step)
     assert run.ending.status == "ok" and run.profile is None
     assert run.warnings[-1] == "not profiled: perf ended"

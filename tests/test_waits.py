@@ -6,11 +6,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec import convert, structs
 
-from dbdyno.analysis.step import assemble, collect, evidence, metrics, waits
-from dbdyno.analysis.step.json_codec import from_plain, to_plain
+from dbdyno.analysis.step import assemble, evidence, metrics, waits
+from dbdyno.analysis.step.collect import Kept
 from dbdyno.engine import activity
 from dbdyno.engine.activity import Look, Names, look
 from dbdyno.engine.postgres.activity import NOT_SHOWN, Row, session
@@ -253,7 +254,8 @@ def test_a_sample_of_another_form_is_named(tmp_path: Path) -> None:
 
 def test_waits_survive_being_kept(tmp_path: Path) -> None:
     run = derived(tmp_path, sample(1.0, READ), sample(2.0, RUNS))
-    again = from_plain(StepRun, json.loads(json.dumps(to_plain(collect.packed(run)))))
+    entry = msgspec.msgpack.encode(Kept.of(run))
+    again = msgspec.msgpack.decode(entry, type=Kept).step_run()
     assert again.server.waits is not None
     assert run.server.waits is not None
     assert again.server.waits.load == run.server.waits.load

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import shutil
 import time
@@ -18,15 +17,16 @@ from collections.abc import Iterator
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from dbdyno.host import place
 from dbdyno.model.error import HostError
 from dbdyno.store.file import write_atomically
 
-FORMAT = 2
+FORMAT = 3
 FOLDER = "derived"
 OF_RESULT = "result"
 """The file of a shelf that holds the real path of its result."""
@@ -36,6 +36,16 @@ CODE = ("analysis/step", "analysis/wording.py", "model", "stats", "store")
 """The parts of the package by which an entry is derived."""
 
 Files = dict[str, tuple[int, int]]
+Value = TypeVar("Value")
+
+
+class Entry(Struct, Generic[Value], frozen=True):
+    """What is kept of a step."""
+
+    format: int
+    code: str
+    files: Files
+    derived: Value
 
 
 class Shelf:
@@ -46,34 +56,29 @@ class Shelf:
         self._blocks = results / "blocks"
         self._code = code
 
-    def read(self, step: Path) -> Any | None:
+    def read(self, step: Path, form: type[Value]) -> Value | None:
         """The kept values of the step in this folder; None if missing or no longer valid."""
         try:
-            entry = msgspec.json.decode(self._path(step).read_bytes())
-            valid = entry["code"] == self._code and entry["files"] == _plain(files(step))
-            return entry["derived"] if valid and entry["format"] == FORMAT else None
-        except (OSError, HostError, ValueError, KeyError, TypeError):
+            content = self._path(step).read_bytes()
+            entry: Entry[Value] = msgspec.msgpack.decode(content, type=Entry[form])  # type: ignore[valid-type]
+            valid = entry.code == self._code and entry.files == files(step)
+            return entry.derived if valid and entry.format == FORMAT else None
+        except (OSError, HostError, ValueError):
             return None
 
-    def keep(self, step: Path, before: Files, derived: Any) -> None:
+    def keep(self, step: Path, before: Files, derived: object) -> None:
         """Keeps what was derived; `before`: the step's files before they were read.
 
         Does nothing where they have changed since, or may have, or where it cannot be written.
         """
         settled = time.time_ns() - SETTLED_NS
-        with contextlib.suppress(OSError, HostError, ValueError):  # ValueError: NaN in a number
+        with contextlib.suppress(OSError, HostError):
             if files(step) != before or any(changed > settled for _, changed in before.values()):
                 return
-            entry = {
-                "format": FORMAT,
-                "code": self._code,
-                "files": _plain(before),
-                "derived": derived,
-            }
-            text = json.dumps(entry, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+            entry = msgspec.msgpack.encode(Entry(FORMAT, self._code, before, derived))
             path = self._path(step)
             self._make(path.parent)
-            write_atomically(path, text.encode(), synced=False)  # if lost, it is derived again
+            write_atomically(path, entry, synced=False)  # if lost, it is derived again
 
     @cached_property
     def folder(self) -> Path:
@@ -84,7 +89,7 @@ class Shelf:
 
     def _path(self, step: Path) -> Path:
         name = step.relative_to(self._blocks)
-        return self.folder / name.with_name(f"{name.name}.json")
+        return self.folder / name.with_name(f"{name.name}.msgpack")
 
     def _make(self, folder: Path) -> None:
         """Makes a folder for entries; with a result's first one, those of results that went go."""
@@ -108,11 +113,6 @@ def _sweep(shelves: Path) -> None:
 def files(step: Path) -> Files:
     """The files of a step's folder and its profile's: name, then size and time of change in ns."""
     return {name: (stat.st_size, stat.st_ctime_ns) for name, stat in sorted(_stats(step))}
-
-
-def _plain(of: Files) -> dict[str, list[int]]:
-    """Files as JSON has them."""
-    return {name: list(facts) for name, facts in of.items()}
 
 
 def _stats(folder: Path, prefix: str = "") -> Iterator[tuple[str, os.stat_result]]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
+
+from msgspec import Struct
 
 from dbdyno.analysis.across import side
 from dbdyno.analysis.across.side import Side
 from dbdyno.analysis.across.work import Index, Trace
 from dbdyno.analysis.step import collect
-from dbdyno.analysis.step.collect import packed
-from dbdyno.analysis.step.json_codec import to_plain
-from dbdyno.model import Bound, metric
+from dbdyno.model import Bound, Ending, Window, metric
 from dbdyno.model.error import ResultError
 from dbdyno.model.metric.primary import CONNECTIONS_CPU, CPU, SESSIONS_CPU
 from dbdyno.model.sweep import P99
 from dbdyno.stats import interval
-from dbdyno.store import Shelf, code_version
+from dbdyno.store import Shelf, StepFolder, code_version
 
 COST = "cpu"
 """CPU by operation, whichever of its metrics a result has."""
@@ -78,23 +78,23 @@ class Files:
 
 def read(trace: Trace, shelf: Shelf | None) -> Values:
     """The metrics of a trace. Raises ResultError where files are damaged."""
-    runs = [_plain(trace, place, shelf) for place in range(len(trace.folders))]
-    well = [run for run in runs if run["ending"]["status"] == "ok"]
-    found = {
-        name: [value for run in well if (value := _value(run["metrics"], name)) is not None]
+    runs = [_excerpt(folder, shelf) for folder in trace.folders]
+    well = [run for run in runs if run.ending.status == "ok"]
+    by_name = {
+        name: [value for run in well if (value := _value(run.metrics, name)) is not None]
         for name in (trace.work.headline, COST, RESPONSE)
     }
     return Values(
-        figures={name: _figure(values) for name, values in found.items() if values},
+        figures={name: _figure(values) for name, values in by_name.items() if values},
         failed=len(runs) - len(well),
-        bound=_bound(trace.work.headline, any(run["window"]["limited"] for run in well)),
+        bound=_bound(trace.work.headline, any(run.window.limited for run in well)),
     )
 
 
 def title(name: str) -> str:
     """A metric of `Values` in words, with its unit."""
-    its = metric.by_name(CPU if name == COST else name)
-    return f"{its.title} ({its.unit})"
+    shown = metric.by_name(CPU if name == COST else name)
+    return f"{shown.title} ({shown.unit})"
 
 
 def _bound(headline: str, limited: bool) -> Bound:
@@ -104,22 +104,32 @@ def _bound(headline: str, limited: bool) -> Bound:
     return "at most" if metric.less_is_better(headline) else "at least"
 
 
-def _plain(trace: Trace, place: int, shelf: Shelf | None) -> Any:
-    """A run as the shelf has it; derived where it has not.
+class Excerpt(Struct, frozen=True):
+    """What a history needs of a step, which is a hundredth of it."""
 
-    What a history needs of it is a hundredth: a whole `StepRun` would take ten times as long.
-    """
-    folder = trace.folders[place]
-    kept = shelf.read(folder.path) if shelf is not None else None
-    if isinstance(kept, dict) and {"ending", "metrics", "window"} <= kept.keys():
-        return kept
+    ending: Ending
+    window: Window
+    metrics: Mapping[str, float | None]
+
+
+class KeptExcerpt(Struct, frozen=True):
+    """The same of a step that is kept (step.collect.Kept)."""
+
+    run: Excerpt
+
+
+def _excerpt(folder: StepFolder, shelf: Shelf | None) -> Excerpt:
+    """A run as the shelf has it; derived where it has not."""
+    kept = shelf.read(folder.path, KeptExcerpt) if shelf is not None else None
+    if kept is not None:
+        return kept.run
     (run,) = collect.step_runs([folder], shelf)
-    return to_plain(packed(run))
+    return Excerpt(run.ending, run.window, run.metrics)
 
 
 def _value(metrics: Mapping[str, float | None], name: str) -> float | None:
     names = COSTS if name == COST else (name,)
-    return next((value for one in names if (value := metrics.get(one)) is not None), None)
+    return next((value for name in names if (value := metrics.get(name)) is not None), None)
 
 
 def _figure(values: list[float]) -> Figure:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from dbdyno.analysis.step import assemble, damaged_files, parallel
-from dbdyno.analysis.step.compact_series import PackedSeries
+from dbdyno.analysis.step.compact_series import PackedSeries, SeriesBytes
 from dbdyno.analysis.step.compact_stacks import PackedStacks
-from dbdyno.analysis.step.json_codec import from_plain, to_plain
-from dbdyno.model import StepRun
+from dbdyno.model import Series, StepRun
 from dbdyno.model.error import ResultError
+from dbdyno.model.profile import Stack
 from dbdyno.store import Files, Shelf, StepFolder, checksums
 from dbdyno.store.checksums import Checksums
 
@@ -59,26 +61,55 @@ def _uncollected() -> Iterator[None]:
 
 def _kept(folder: StepFolder, shelf: Shelf | None) -> StepRun | None:
     """The shelf's entry of a step; an entry that dyno did not make counts as none."""
-    plain = shelf.read(folder.path) if shelf is not None else None
-    if plain is None:
+    kept = shelf.read(folder.path, Kept) if shelf is not None else None
+    if kept is None or (kept.run.arm, kept.run.block) != (folder.arm, folder.block):
         return None
-    try:
-        run = from_plain(StepRun, plain)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
-    return run if (run.arm, run.block) == (folder.arm, folder.block) else None
+    return kept.step_run()
 
 
-def packed(run: StepRun) -> StepRun:
-    """The same step with all series and call stacks in their packed forms."""
-    server, waits = run.server, run.server.waits
-    if waits is not None:
-        packed_waits = replace(waits, over_time=PackedSeries.of(waits.over_time))
-        server = replace(server, waits=packed_waits)
-    profile = run.profile
+class Kept(Struct, frozen=True):
+    """A step as it is kept: its series and call stacks are packed and lie beside it."""
+
+    run: StepRun  # without them
+    series: SeriesBytes
+    waits_over_time: SeriesBytes | None
+    stacks: bytes | None
+
+    @classmethod
+    def of(cls, run: StepRun) -> Kept:
+        """A step to be kept."""
+        waits, profile = run.server.waits, run.profile
+        return cls(
+            run=_with_large_parts(run, series={}, waits_over_time={}, stacks={}),
+            series=PackedSeries.of(run.series).content,
+            waits_over_time=None if waits is None else PackedSeries.of(waits.over_time).content,
+            stacks=None if profile is None else PackedStacks.of(profile.stacks).content,
+        )
+
+    def step_run(self) -> StepRun:
+        """The step, with its series and call stacks packed."""
+        over_time, stacks = self.waits_over_time, self.stacks
+        return _with_large_parts(
+            self.run,
+            series=PackedSeries(self.series),
+            waits_over_time={} if over_time is None else PackedSeries(over_time),
+            stacks={} if stacks is None else PackedStacks(stacks),
+        )
+
+
+def _with_large_parts(
+    run: StepRun,
+    *,
+    series: Mapping[str, Series],
+    waits_over_time: Mapping[str, Series],
+    stacks: Mapping[Stack, int],
+) -> StepRun:
+    server, profile = run.server, run.profile
+    if server.waits is not None:
+        server = replace(server, waits=replace(server.waits, over_time=waits_over_time))
     if profile is not None:
-        profile = replace(profile, stacks=PackedStacks.of(profile.stacks))
-    return replace(run, series=PackedSeries.of(run.series), server=server, profile=profile)
+        profile = replace(profile, stacks=stacks)
+    return replace(run, series=series, server=server, profile=profile)
 
 
 class _Task(NamedTuple):
@@ -105,10 +136,10 @@ def _of_steps(folders: Sequence[StepFolder]) -> list[Checksums | None]:
 
 def _derived(task: _Task) -> StepRun:
     """A step derived anew, which is kept on the shelf."""
-    run = packed(_intact(task))
+    kept = Kept.of(_intact(task))
     if task.shelf is not None:
-        task.shelf.keep(task.folder.path, task.files, to_plain(run))
-    return run
+        task.shelf.keep(task.folder.path, task.files, kept)
+    return kept.step_run()
 
 
 def _intact(task: _Task) -> StepRun:

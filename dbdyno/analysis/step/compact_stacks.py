@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
 import zlib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -13,23 +12,20 @@ _COMPRESSION = 1  # of deflate: the higher ones take longer and save little
 
 
 class PackedStacks(Mapping[Stack, int]):
-    """Samples by call stack; `plain` is all of it: lines `owner;function COUNT`, deflated, in
-    base64.
-    """
+    """Samples by call stack; `content` is all of it: lines `owner;function COUNT`, deflated."""
 
-    def __init__(self, plain: str) -> None:
-        self.plain = plain
+    def __init__(self, content: bytes) -> None:
+        self.content = content
 
     @classmethod
     def of(cls, stacks: Mapping[Stack, int]) -> PackedStacks:
         """The same stacks, packed."""
         lines = "\n".join(f"{';'.join(stack)} {count}" for stack, count in stacks.items())
-        packed = zlib.compress(lines.encode(), _COMPRESSION)
-        return cls(binascii.b2a_base64(packed, newline=False).decode())
+        return cls(zlib.compress(lines.encode(), _COMPRESSION))
 
     @cached_property
     def _all(self) -> dict[Stack, int]:
-        text = zlib.decompress(binascii.a2b_base64(self.plain)).decode()
+        text = zlib.decompress(self.content).decode()
         lines = (line.rpartition(" ") for line in text.split("\n") if line)
         return {tuple(stack.split(";")): int(count) for stack, _, count in lines}
 

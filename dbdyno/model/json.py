@@ -39,9 +39,11 @@ def _path_text(value: object) -> str:
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-def _path(form: type[object], text: str) -> Path:
+def _path(form: type[object], value: Any) -> Any:
+    if form is object:
+        return value
     if form is Path:
-        return Path(text)
+        return Path(value)
     raise TypeError(f"{form.__name__} cannot be read from JSON")
 
 

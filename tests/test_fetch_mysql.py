@@ -51,7 +51,7 @@ def _cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def fetched(engine: str, version: str) -> tuple[str, list[str]]:
     """Where a fetch put its server, below the cache, and what it said."""
     said: list[str] = []
-    folder = fetch.fetch(engine, version, said.append)
+    folder = fetch.fetch(engine, version, said.append, md5=True)
     return str(folder.relative_to(place.cache_root())), said
 
 
@@ -186,6 +186,13 @@ def test_a_site_out_of_reach_is_one_line_with_the_setting(
 
 
 # --- Verified ----------------------------------------------------------------------------------
+
+
+def test_an_md5_alone_is_refused_before_anything_comes_unless_asked_for(site: Site, cache: Path):
+    site.put("mysql", "9.7.2")
+    with pytest.raises(ServerError, match=r"nothing but an MD5 would .*--recv-keys BCA43.*--md5"):
+        fetch.fetch("mysql", "9.7", lambda line: None)
+    assert left(cache) == []
 
 
 def test_a_server_that_is_brought_is_open_to_all_and_without_its_tests(site: Site, cache: Path):
@@ -369,7 +376,7 @@ def test_what_a_killed_fetch_left_is_swept_up(site: Site, cache: Path):
 def test_two_fetches_at_once_bring_it_once(site: Site, cache: Path):
     site.put("mysql", "9.7.2")
     (cache / "mysql").mkdir()
-    twice_at_once(lambda say: fetch.fetch("mysql", "9.7.2", say), cache / "mysql")
+    twice_at_once(lambda say: fetch.fetch("mysql", "9.7.2", say, md5=True), cache / "mysql")
     assert site.asked.count(MINIMAL) == 1
     assert left(cache) == ["9.7.2"]
 

@@ -61,6 +61,14 @@ def server_fetch(
             "9.7"
         ),
     ],
+    md5: Annotated[
+        bool,
+        typer.Option(
+            "--md5",
+            help="Take an archive of MySQL that nothing but an MD5 verifies, as the key of its "
+            "signature is not in your keyring.",
+        ),
+    ] = False,
 ) -> None:
     """Download a prebuilt server into the cache, verified by its checksum or signature.
 
@@ -73,7 +81,7 @@ def server_fetch(
     if engine not in (there := having("made")):
         raise DynoError(f"no engine `{engine}` can be fetched: there are {named(there)}")
     try:
-        print(engines.of(engine).fetch(version, say))  # noqa: T201
+        print(engines.of(engine).fetch(version, say, md5=md5))  # noqa: T201
     except KeyboardInterrupt:
         say("interrupted; nothing of the download is kept")
         raise typer.Exit(INTERRUPTED) from None

@@ -263,10 +263,11 @@ class Engine(Protocol):
     def bring(self, version: str, where: str, cache: Path | None, account: Account) -> Build:
         """The build of a version: found here, or fetched. Raises ServerError."""
 
-    def fetch(self, version: str, say: Callable[[str], None]) -> Path:
+    def fetch(self, version: str, say: Callable[[str], None], *, md5: bool = False) -> Path:
         """The folder of a prebuilt version, brought into the cache; of a series the newest.
 
-        `say` takes lines for the person. Raises ServerError.
+        `say` takes lines for the person. `md5`: an MD5 will do, where nothing better can verify the
+        archive here. Raises ServerError.
         """
 
     def folders(self, cache: Path, root: Path) -> Iterator[Path]:

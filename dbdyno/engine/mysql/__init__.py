@@ -74,9 +74,9 @@ class MysqlEngine:
         """The newest build of a version that is here, fetched or installed. Raises ServerError."""
         return build.installed(self.traits.name, version, where, cache, account)
 
-    def fetch(self, version: str, say: Callable[[str], None]) -> Path:
+    def fetch(self, version: str, say: Callable[[str], None], *, md5: bool = False) -> Path:
         """Brings a build from the official archive. Raises ServerError."""
-        return fetch.fetch(self.traits.name, version, say)
+        return fetch.fetch(self.traits.name, version, say, md5=md5)
 
     def folders(self, cache: Path, root: Path) -> Iterator[Path]:
         """The usual paths."""

@@ -17,13 +17,14 @@ LEFT_OUT = ("mysql-test", "mariadb-test")
 """Folders of an archive that no server needs: the tests, most of MariaDB's gigabyte."""
 
 
-def fetch(engine: str, version: str, say: Callable[[str], None], cache: Path | None = None) -> Path:
+def fetch(engine: str, version: str, say: Callable[[str], None], *, md5: bool = False) -> Path:
     """The folder of a server of a version, brought into the cache where it is not there yet.
 
-    `9.7` is the newest 9.7, which the archive is asked for. Raises ServerError where it cannot be
-    brought, or does not run here; of what was brought in part nothing stays.
+    `9.7` is the newest 9.7, which the archive is asked for. `md5`: an MD5 alone will do. Raises
+    ServerError where it cannot be brought, or does not run here; of what was brought in part
+    nothing stays.
     """
-    cache = cache or place.cache_root()
+    cache = place.cache_root()
     archive.check(engine, version)
     folder = cache / engine / version
     if version.count(".") < 2 or not folder.is_dir():
@@ -31,6 +32,8 @@ def fetch(engine: str, version: str, say: Callable[[str], None], cache: Path | N
         folder = cache / engine / release.version
         with prebuilt.locked(folder.parent, say):
             if not folder.is_dir():
+                if not md5:
+                    verify.refuse_md5(release)
                 bring(release, folder, say)
     runs(folder, engine)
     return folder

@@ -1,7 +1,8 @@
 """Whether a downloaded build is the one that its maker published.
 
 MariaDB publishes SHA-256. MySQL publishes GnuPG signatures and MD5: the signature decides where the
-user's keyring has the key that signed this version, else MD5, and the caller is told so.
+user's keyring has the key that signed this version. MD5 decides only for who asks for it, as a
+forger can match it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,21 @@ KEY_SERVER = "hkps://keyserver.ubuntu.com"
 GPG_S_MAX = 120.0
 
 
+def refuse_md5(release: Release) -> None:
+    """Raises ServerError where MD5 alone would verify an archive."""
+    if release.engine == "mysql" and not has_key(key_of(release.version)):
+        raise ServerError(
+            f"mysql {release.version}: nothing but an MD5 would verify it, which a forger can "
+            f"match: {advice(release)}, then fetch again; or add --md5"
+        )
+
+
+def advice(release: Release) -> str:
+    """How a signature of MySQL's can be checked."""
+    key = key_of(release.version)
+    return f"for its signature import MySQL's key (gpg --keyserver {KEY_SERVER} --recv-keys {key})"
+
+
 def verify(release: Release, tarball: Path, sums: Mapping[str, str]) -> str:
     """Says by what the tarball was verified; `sums`: its checksums by name of HASHES.
 
@@ -40,16 +56,13 @@ def verify(release: Release, tarball: Path, sums: Mapping[str, str]) -> str:
         url = release.url.rsplit("/", 1)[0] + "/sha256sums.txt"
         _compare(release, url, "sha256", sums)
         return "verified by its SHA-256"
-    key = key_of(release.version)
-    if has_key(key):
+    if has_key(key_of(release.version)):
         _check_signature(release, tarball)
         return "verified by the signature of MySQL's release key"
-    advice = (
-        f"for its signature import MySQL's key (gpg --keyserver {KEY_SERVER} --recv-keys {key})"
-    )
-    _compare(release, f"{release.url}.md5", "md5", sums, f"{advice}, then fetch again")
+    how = advice(release)
+    _compare(release, f"{release.url}.md5", "md5", sums, f"{how}, then fetch again")
     over = "over TLS" if release.url.startswith("https:") else "and the address has no TLS"
-    return f"verified by its MD5 alone, {over}: {advice}, remove the folder and fetch again"
+    return f"verified by its MD5 alone, {over}: {how}, remove the folder and fetch again"
 
 
 def _compare(

@@ -68,8 +68,8 @@ class PostgresEngine:
         folder = fetch.fetch(self.traits.name, version, lambda line: None, cache)
         return self.inspect(folder, where, account)
 
-    def fetch(self, version: str, say: Callable[[str], None]) -> Path:
-        """A prebuilt version; of a major alone the newest. Raises ServerError."""
+    def fetch(self, version: str, say: Callable[[str], None], *, md5: bool = False) -> Path:
+        """A prebuilt version, of a major alone the newest; all have SHA-512. Raises ServerError."""
         return fetch.fetch(self.traits.name, version, say, newest=True)
 
     def folders(self, cache: Path, root: Path) -> Iterator[Path]:

@@ -199,7 +199,7 @@ def test_a_step_s_scripts_weights_and_options_are_in_its_job(tmp_path: Path) -> 
         *("-M", "simple", "--random-seed=7", "-R", "500", "-b", "select-only@9"),
         *("-f", f"{tmp_path}/a@b.sql@0", "-f", f"{tmp_path}/c.sql@1"),
     ]
-    assert "--random-seed=7" not in pgbench.words(job, 10, 2, 7)
+    assert "--random-seed=7" not in pgbench.words(step.job, 10, 2, 7)
 
 
 @pytest.mark.parametrize(

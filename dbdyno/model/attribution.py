@@ -36,7 +36,7 @@ class Design:
     @property
     def written(self) -> Json:
         """As plan.json and `dyno compare --json` have it: there the values are `levels`."""
-        return {"levels" if key == "values" else key: its for key, its in asdict(self).items()}
+        return {"levels" if key == "values" else key: value for key, value in asdict(self).items()}
 
     @property
     def fitted(self) -> dict[str, tuple[int, ...]]:

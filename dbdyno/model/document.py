@@ -68,9 +68,9 @@ def suggestion(wrong: str, known: Iterable[str]) -> str:
 
 def _sentence(form: type[Form], data: object, reason: ValidationError) -> str:
     """The most telling of pydantic's errors: the deepest one, as a union reports each branch."""
-    found = [(_path(data, error["loc"]), error) for error in reason.errors()]
-    path, error = max(found, key=lambda pair: (len(pair[0]), pair[1]["type"] != "extra_forbidden"))
-    alike = [other for where, other in found if where == path]
+    errors = [(_path(data, error["loc"]), error) for error in reason.errors()]
+    path, error = max(errors, key=lambda pair: (len(pair[0]), pair[1]["type"] != "extra_forbidden"))
+    alike = [other for where, other in errors if where == path]
     if any(other["type"] == "extra_forbidden" for other in alike):
         return f"key `{_key(path)}`: {_unknown(list(_forms(form, path[:-1])), str(path[-1]))}"
     if error["type"] == "missing":
@@ -84,7 +84,7 @@ def _complaint(errors: Sequence[Any], field: FieldInfo | None) -> str:
     kinds, shown = [error["type"] for error in errors], _shown(errors[0]["input"])
     places = [] if field is None else [field, *_branches(field)]
     description = next(filter(None, (place.description for place in places)), None)
-    wanted = list(dict.fromkeys(WANTED[kind] for kind in kinds if kind in WANTED))
+    wanted = list(dict.fromkeys(WANTED[error_type] for error_type in kinds if error_type in WANTED))
     if "value_error" in kinds:
         return str(errors[0]["ctx"]["error"])
     if "too_short" in kinds:
@@ -159,21 +159,21 @@ def _fields(form: type[BaseModel]) -> Mapping[str, FieldInfo]:
     return {field.alias or name: field for name, field in form.model_fields.items()}
 
 
-def _forms(kind: Any, path: Sequence[int | str]) -> Iterator[type[BaseModel]]:
+def _forms(form: Any, path: Sequence[int | str]) -> Iterator[type[BaseModel]]:
     """The forms that a document of this kind can have at `path`."""
-    if get_origin(kind) is Annotated:
-        yield from _forms(get_args(kind)[0], path)
-    elif get_origin(kind) in (Union, types.UnionType):
-        for branch in get_args(kind):
+    if get_origin(form) is Annotated:
+        yield from _forms(get_args(form)[0], path)
+    elif get_origin(form) in (Union, types.UnionType):
+        for branch in get_args(form):
             yield from _forms(branch, path)
-    elif isinstance(kind, type) and issubclass(kind, BaseModel):
-        inner = _fields(kind).get(str(path[0])) if path else None
+    elif isinstance(form, type) and issubclass(form, BaseModel):
+        inner = _fields(form).get(str(path[0])) if path else None
         if not path:
-            yield kind
+            yield form
         elif inner:
             yield from _forms(inner.annotation, path[1:])
-    elif get_origin(kind) in (dict, list, tuple) and path:
-        yield from _forms(get_args(kind)[1 if get_origin(kind) is dict else 0], path[1:])
+    elif get_origin(form) in (dict, list, tuple) and path:
+        yield from _forms(get_args(form)[1 if get_origin(form) is dict else 0], path[1:])
 
 
 def _shown(value: object) -> str:

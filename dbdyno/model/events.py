@@ -327,11 +327,11 @@ def read(line: bytes) -> tuple[AnyEvent | Newer, ...]:
         return (_DECODER.decode(line),)
     except msgspec.ValidationError:
         keys = msgspec.json.decode(line, type=dict[str, Any])
-        kind = EVENTS.get(str(keys.get("event")))
-        if kind is None:
+        form = EVENTS.get(str(keys.get("event")))
+        if form is None:
             return (Newer((f"the event `{keys.get('event')}`",)),)
-        novel = unknown(kind, keys)
-        of = "ticks" if kind is Tick else f"`{name_of(kind)}`"
+        novel = unknown(form, keys)
+        of = "ticks" if form is Tick else f"`{name_of(form)}`"
         newer = Newer(tuple(f"the key `{key}` of {of}" for key in novel))
         known = {key: value for key, value in keys.items() if key not in novel}
         event: AnyEvent = msgspec.convert(known, AnyEvent)

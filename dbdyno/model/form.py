@@ -26,10 +26,10 @@ class Natural(metaclass=_Natural):
 
 def misfit(value: Any, form: Form) -> str | None:
     """Where a value is not of the form, in words; None where it is."""
-    found = _misfit(value, form)
-    if found is None:
+    wrong = _misfit(value, form)
+    if wrong is None:
         return None
-    path, words = found
+    path, words = wrong
     where = path.removeprefix(".")
     return words.format(f"`{where}` " if where else "", where=where)
 
@@ -57,12 +57,12 @@ def _is_one(value: Any, forms: tuple[Form, ...]) -> bool:
 def _of_several(value: Any, forms: tuple[Form, ...]) -> tuple[str, str] | None:
     if _is_one(value, forms):
         return None
-    found: tuple[str, str] | None = None
+    wrong: tuple[str, str] | None = None
     for form in forms:
-        found = _misfit(value, form)
-        if found is None:
+        wrong = _misfit(value, form)
+        if wrong is None:
             return None
-    return found
+    return wrong
 
 
 def _of_object(value: Any, form: dict[str, Form]) -> tuple[str, str] | None:
@@ -71,11 +71,11 @@ def _of_object(value: Any, form: dict[str, Form]) -> tuple[str, str] | None:
     for key, inner in form.items():
         if key == "*":
             is_type = isinstance(inner, type)
-            for name, one in value.items():
-                if is_type and isinstance(one, inner):
+            for name, item in value.items():
+                if is_type and isinstance(item, inner):
                     continue
-                if found := _misfit(one, inner):
-                    return f".{name}{found[0]}", found[1]
+                if wrong := _misfit(item, inner):
+                    return f".{name}{wrong[0]}", wrong[1]
             continue
         name = key[:-1] if key[-1] == "?" else key
         if name not in value:
@@ -83,17 +83,17 @@ def _of_object(value: Any, form: dict[str, Form]) -> tuple[str, str] | None:
                 return f".{name}", "the key `{where}` is missing"
         elif isinstance(inner, type) and isinstance(value[name], inner):
             continue
-        elif found := _misfit(value[name], inner):
-            return f".{name}{found[0]}", found[1]
+        elif wrong := _misfit(value[name], inner):
+            return f".{name}{wrong[0]}", wrong[1]
     return None
 
 
 def _of_list(value: Any, form: Form) -> tuple[str, str] | None:
     if not isinstance(value, list):
         return "", "{}is no list"
-    for place, one in enumerate(value):
-        if found := _misfit(one, form):
-            return f"[{place}]{found[0]}", found[1]
+    for place, item in enumerate(value):
+        if wrong := _misfit(item, form):
+            return f"[{place}]{wrong[0]}", wrong[1]
     return None
 
 

@@ -56,8 +56,8 @@ class NoiseBudget:
 
     def left(self, way: Way) -> float | None:
         """The share of the error that would remain; None without a prediction."""
-        found = next((prospect.error for prospect in self.prospects if prospect.way == way), None)
-        return found / self.error if found is not None and self.error > 0 else None
+        error = next((prospect.error for prospect in self.prospects if prospect.way == way), None)
+        return error / self.error if error is not None and self.error > 0 else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,5 +70,5 @@ class Calibrated:
 
 def left_of(budgets: Sequence[NoiseBudget], way: Way) -> float | None:
     """The remaining share of the error over several metrics and steps: the geometric mean."""
-    known = [its for budget in budgets if (its := budget.left(way))]
+    known = [left for budget in budgets if (left := budget.left(way))]
     return math.exp(math.fsum(map(math.log, known)) / len(known)) if known else None

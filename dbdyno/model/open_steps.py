@@ -51,7 +51,7 @@ def _limited_is_open(verdict: Verdict, cell: Cell) -> bool:
     )
 
 
-def _is_towards_change(one: Judgement, cell: Cell) -> bool:
-    if one.ratio > 1:
+def _is_towards_change(judgement: Judgement, cell: Cell) -> bool:
+    if judgement.ratio > 1:
         return cell.ratio_bound == "at least"
-    return cell.ratio_bound == "at most" and one.ratio < 1
+    return cell.ratio_bound == "at most" and judgement.ratio < 1

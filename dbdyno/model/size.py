@@ -18,13 +18,13 @@ WHOLE_GIGABYTES_FROM = 8 << 30
 
 def bytes_of(text: str) -> int:
     """A size such as `4GB` or `4G`, in bytes (units of 1024). Raises PlanError where it is none."""
-    found = SIZE.fullmatch(text.strip())
-    if found is None:
+    match = SIZE.fullmatch(text.strip())
+    if match is None:
         raise PlanError(
             f"`{text}` is not a size: write a number and a unit, such as `512MB` or `4GB`"
         )
-    unit = found[2] if found[2].endswith("B") else f"{found[2].replace('K', 'k')}B"
-    return int(float(found[1]) * UNITS[unit])
+    unit = match[2] if match[2].endswith("B") else f"{match[2].replace('K', 'k')}B"
+    return int(float(match[1]) * UNITS[unit])
 
 
 def text_of(amount: int, *, short: bool = False) -> str:

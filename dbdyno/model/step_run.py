@@ -327,33 +327,33 @@ class StepRun:
     @property
     def response(self) -> Mapping[str, ResponseTimes]:
         """The response times of `responses.by_kind`."""
-        return {name: one.response for name, one in self.responses.by_kind.items()}
+        return {name: times.response for name, times in self.responses.by_kind.items()}
 
     @property
     def operations(self) -> Mapping[str, ResponseTimes]:
         """The response times of `responses.by_operation`."""
-        return {name: one.response for name, one in self.responses.by_operation.items()}
+        return {name: times.response for name, times in self.responses.by_operation.items()}
 
     @property
     def service(self) -> Mapping[str, ResponseTimes]:
         """The service times of `responses.by_kind`."""
         return {
-            name: one.service
-            for name, one in self.responses.by_kind.items()
-            if one.service is not None
+            name: times.service
+            for name, times in self.responses.by_kind.items()
+            if times.service is not None
         }
 
     @property
     def operations_service(self) -> Mapping[str, ResponseTimes]:
         """The service times of `responses.by_operation`."""
         return {
-            name: one.service
-            for name, one in self.responses.by_operation.items()
-            if one.service is not None
+            name: times.service
+            for name, times in self.responses.by_operation.items()
+            if times.service is not None
         }
 
     @property
     def paced(self) -> tuple[str, ...]:
         """The kinds and operations of `responses` that are due by a schedule."""
         both = (self.responses.by_kind, self.responses.by_operation)
-        return tuple(name for by in both for name, one in by.items() if one.paced)
+        return tuple(name for by in both for name, times in by.items() if times.paced)

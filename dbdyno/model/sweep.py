@@ -64,25 +64,25 @@ def named(base: str, values: Mapping[str, object]) -> str:
 
     Its plain name where there are none; `parted` takes it apart.
     """
-    its = ",".join(f"{key}={value}" for key, value in values.items())
-    return f"{base}@{its}" if its else base
+    settings = ",".join(f"{key}={value}" for key, value in values.items())
+    return f"{base}@{settings}" if settings else base
 
 
 def parted(name: str) -> tuple[str, dict[str, str]]:
     """What a step, or a workload, is called without what is swept, and the values by parameter."""
-    base, _, its = name.partition("@")
-    parts = [part.split("=", 1) for part in its.split(",") if "=" in part]
+    base, _, settings = name.partition("@")
+    parts = [part.split("=", 1) for part in settings.split(",") if "=" in part]
     return base, {part[0]: part[1] for part in parts}
 
 
 def values(name: str) -> dict[str, tuple[float, str]]:
     """By parameter the number in a step's name, and the name without it; of no sweep none."""
-    base, its = parted(name)
-    found: dict[str, tuple[float, str]] = {}
-    for key, text in its.items():
-        others = {other: value for other, value in its.items() if other != key}
+    base, settings = parted(name)
+    numbers: dict[str, tuple[float, str]] = {}
+    for key, text in settings.items():
+        others = {other: value for other, value in settings.items() if other != key}
         try:
-            found[key] = float(text), named(base, others)
+            numbers[key] = float(text), named(base, others)
         except ValueError:
             continue
-    return found
+    return numbers

@@ -138,8 +138,8 @@ class Judgement:
     @property
     def told(self) -> tuple[float, float | None, float | None]:
         """Ratio and interval beside the word: of the look that it rests on, else of all blocks."""
-        one = self.rests_on or self
-        return one.ratio, one.low, one.high
+        verdict = self.rests_on or self
+        return verdict.ratio, verdict.low, verdict.high
 
 
 @dataclass(frozen=True, kw_only=True)

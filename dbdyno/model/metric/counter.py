@@ -48,13 +48,13 @@ COUNTERS: tuple[Counter, ...] = (
 
 
 def _rows() -> Iterable[Metric]:
-    for one in COUNTERS:
-        hardware = one.events[0].endswith((":u", ":k"))
+    for counter in COUNTERS:
+        hardware = counter.events[0].endswith((":u", ":k"))
         needs = " and on hosts without hardware counters" if hardware else ""
         yield row.own(
-            one.name, f"{one.unit}/operation", "lower", 2,
-            f"""{one.title} | perf's `{one.events[0]}` of the server's processes in the profiled
-            window, divided by its operations; NA without `[observe] profile`{needs}""",
+            counter.name, f"{counter.unit}/operation", "lower", 2,
+            f"""{counter.title} | perf's `{counter.events[0]}` of the server's processes in the
+            profiled window, divided by its operations; NA without `[observe] profile`{needs}""",
         )  # fmt: skip
     yield row.own(
         PER_CYCLE, "instructions/cycle", "neutral", 2,

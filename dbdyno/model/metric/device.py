@@ -56,14 +56,14 @@ def _name(heading: str) -> str:
     return f"{text[1:]}_pct" if text.startswith("%") else text
 
 
-def _requests(letter: str, kind: Kind, one: str) -> tuple[Column, ...]:
+def _requests(letter: str, kind: Kind, request: str) -> tuple[Column, ...]:
     """The columns that iostat has of reads, writes and discards alike."""
     old = ", or before Linux 4.18" if letter == "d" else ""
     none = f"NA without requests (iostat: 0){old}"
     return (
         _column(
             f"{letter}/s", kind, "1/s", 1,
-            f"{kind} | {one} requests that ended, after merging, by time",
+            f"{kind} | {request} requests that ended, after merging, by time",
         ),
         _column(
             f"{letter}MB/s", kind, "MiB/s", 2,
@@ -71,20 +71,20 @@ def _requests(letter: str, kind: Kind, one: str) -> tuple[Column, ...]:
         ),
         _column(
             f"{letter}rqm/s", kind, "1/s", 1,
-            f"merged {kind} | {one} requests merged into a queued one, by time",
+            f"merged {kind} | {request} requests merged into a queued one, by time",
         ),
         _column(
             f"%{letter}rqm", kind, "%", 1,
-            f"share of {kind} merged | merged {one} requests by merged and ended ones; {none}",
+            f"share of {kind} merged | merged {request} requests by merged and ended ones; {none}",
         ),
         _column(
             f"{letter}_await", kind, "ms", 3,
-            f"""time of a {one} | time of {one} requests, in the queue and in the device, divided by
-            their number; {none}""",
+            f"""time of a {request} | time of {request} requests, in the queue and in the
+            device, divided by their number; {none}""",
         ),
         _column(
             f"{letter}areq-sz", kind, "KiB", 1,
-            f"size of a {one} | bytes of {kind} divided by {one} requests; {none}",
+            f"size of a {request} | bytes of {kind} divided by {request} requests; {none}",
         ),
     )  # fmt: skip
 
@@ -129,24 +129,26 @@ def name_of(device: Device, column: str) -> str:
     return column if device == "disk" and column in PUBLISHED_NAMES else f"{device}_{column}"
 
 
-def _row(device: Device, one: Column) -> Metric:
+def _row(device: Device, column: Column) -> Metric:
     of_iostat = (
-        "" if one.heading == IN_FLIGHT else f"{one.heading} of iostat -x, over exactly the window: "
+        ""
+        if column.heading == IN_FLIGHT
+        else f"{column.heading} of iostat -x, over exactly the window: "
     )
-    how = f"{of_iostat}{one.how}"
+    how = f"{of_iostat}{column.how}"
     if device == "wal_disk":
-        how = f"as {name_of('disk', one.name)}; NA if the data's device holds the log"
-    title = f"{one.title}, the {DEVICES[device]}'s device"
-    name = name_of(device, one.name)
-    return row.own(name, one.unit, one.better, one.digits, f"{title} | {how}")
+        how = f"as {name_of('disk', column.name)}; NA if the data's device holds the log"
+    title = f"{column.title}, the {DEVICES[device]}'s device"
+    name = name_of(device, column.name)
+    return row.own(name, column.unit, column.better, column.digits, f"{title} | {how}")
 
 
 DEVICE: tuple[Metric, ...] = tuple(
-    _row(device, one)
+    _row(device, column)
     for device in DEVICES
-    for one in COLUMNS
-    if name_of(device, one.name) not in PUBLISHED_NAMES
+    for column in COLUMNS
+    if name_of(device, column.name) not in PUBLISHED_NAMES
 )
 
-NAMES = frozenset(name_of(device, one.name) for device in DEVICES for one in COLUMNS)
+NAMES = frozenset(name_of(device, column.name) for device in DEVICES for column in COLUMNS)
 """The metrics of both devices, the four published ones of the data's included."""

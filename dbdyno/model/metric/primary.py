@@ -30,7 +30,7 @@ class Measured(Protocol):
 
 def cpu_of(compared: Iterable[Measured]) -> str:
     """The primary CPU metric of what is compared: CPU, but where one of them has the other only."""
-    every = [one.metrics for one in compared]
+    every = [step.metrics for step in compared]
     if any(metrics.get(CONNECTIONS_CPU) is not None for metrics in every):
         return CONNECTIONS_CPU
     known = [metrics for metrics in every if metrics.get(SESSIONS_CPU) is not None]

@@ -53,19 +53,19 @@ def innodb(metric: Metric) -> Metric:
     return replace(metric, servers="InnoDB")
 
 
-def wait(kind: str, title: str, what: str) -> Metric:
+def wait(event: str, title: str, what: str) -> Metric:
     """A metric of the time in which the headline's role was seen to wait."""
     return own(
-        f"wait_{kind}_us_per_op", "µs/operation", "lower", 2,
+        f"wait_{event}_us_per_op", "µs/operation", "lower", 2,
         f"""{title} | time asleep in which sessions of the headline's role were seen to wait {what}:
         sampled, so NA without `[observe] waits`""",
     )  # fmt: skip
 
 
-def background(kind: str, title: str, what: str) -> Metric:
+def background(process: str, title: str, what: str) -> Metric:
     """A metric of the CPU of a part of the server's background."""
     return own(
-        f"{kind}_cpu_per_op", "µs/operation", "lower", 2,
+        f"{process}_cpu_per_op", "µs/operation", "lower", 2,
         f"""CPU of {title} | CPU time in the window of {what}, divided by operations; of ended
         processes, the part that was read (background_cpu_per_op has all of it)""",
     )  # fmt: skip

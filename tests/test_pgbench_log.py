@@ -10,8 +10,10 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from dbdyno.model.error import GeneratorError
+from dbdyno.model.events import Tick
 from dbdyno.run.driver.pgbench import log
 from dbdyno.stats import hdr_histogram, response_times
 from dbdyno.stats.response_times import Histogram
@@ -33,6 +35,10 @@ def tally(text: str, of: log.Shape, seconds: float = 2.0) -> log.Tally:
     return found
 
 
+def counts(tick: Tick) -> list[list[int | None]]:
+    return [list(structs.astuple(client)) for client in tick.per_client]
+
+
 def line(client: int, told: object, after_us: int, *more: int, script: int = 0) -> str:
     at = OPEN_US + after_us
     words = [client, 1, told, script, at // 1_000_000, f"{at % 1_000_000}", *more]
@@ -50,21 +56,21 @@ def test_a_transaction_counts_that_began_in_the_window_in_the_second_in_which_it
     found = tally(text, shape())
     first, second, after = found.ticks()
     assert found.ended == 6
-    assert first["per_client"] == [[1, None, 0, 300], [0, None, 0, 0]]
-    assert second["per_client"] == [[0, None, 0, 0], [2, None, 0, 400]]
-    assert after["per_client"] == [[0, None, 0, 0], [1, None, 0, 8]]
-    assert (after["active_ns"], after["connection_ns"]) == (0, 4 * 2 * 10**9)
-    assert "connection_ns" not in second
-    assert (first["tick"], first["mono_ns"], first["active_ns"]) == (1, 6 * 10**9, 10**9)
-    assert second["operations"]["a"]["count"] == 2
-    assert first["late_us_max"] is None
+    assert counts(first) == [[1, None, 0, 300], [0, None, 0, 0]]
+    assert counts(second) == [[0, None, 0, 0], [2, None, 0, 400]]
+    assert counts(after) == [[0, None, 0, 0], [1, None, 0, 8]]
+    assert (after.active_ns, after.connection_ns) == (0, 4 * 2 * 10**9)
+    assert second.connection_ns is None
+    assert (first.tick, first.mono_ns, first.active_ns) == (1, 6 * 10**9, 10**9)
+    assert second.operations["a"].count == 2
+    assert first.late_us_max is None
 
 
 def test_the_last_tick_of_a_window_may_be_shorter() -> None:
     ticks = list(tally(line(0, 7, 2_400_000), shape(), seconds=2.5).ticks())
-    assert [tick["active_ns"] for tick in ticks] == [10**9, 10**9, 5 * 10**8, 0]
-    assert ticks[2]["mono_ns"] == 7_500_000_000
-    assert ticks[2]["per_client"][0][0] == 1
+    assert [tick.active_ns for tick in ticks] == [10**9, 10**9, 5 * 10**8, 0]
+    assert ticks[2].mono_ns == 7_500_000_000
+    assert ticks[2].per_client[0].count == 1
 
 
 def test_percentiles_come_out_of_the_ticks_as_they_stand_in_the_log() -> None:
@@ -73,9 +79,9 @@ def test_percentiles_come_out_of_the_ticks_as_they_stand_in_the_log() -> None:
     ticks = list(tally(text, shape()).ticks())
     found = Histogram()
     for tick in ticks:
-        part = tick["operations"]["a"]
-        found.add(part["response"], part["max_us"])
-        assert part["service"] == part["response"]
+        part = tick.operations["a"]
+        found.add(part.response, part.max_us)
+        assert part.service == part.response
     assert found.count == 700
     for quantile in (0.5, 0.9, 0.99, 1.0):
         by_hand = sorted(times_us)[math.ceil(quantile * 700) - 1]
@@ -91,14 +97,14 @@ def test_words_lag_and_retries_of_lines_are_counted_by_script() -> None:
     )
     found = tally(text, shape(lag=True, retries=True, scripts=2))
     tick = next(found.ticks())
-    a, b = tick["operations"]["a"], tick["operations"]["b"]
-    assert (a["count"], a["retries"], a["skipped"], a["errors"]) == (1, 2, 1, {})
-    assert (b["count"], b["retries"], b["errors"]) == (1, 3, {"serialization": 1})
-    assert tick["per_client"] == [[1, None, 2, 500], [1, None, 4, 700]]
-    assert tick["late_us_max"] == 9_000
+    a, b = tick.operations["a"], tick.operations["b"]
+    assert (a.count, a.retries, a.skipped, a.errors) == (1, 2, 1, {})
+    assert (b.count, b.retries, b.errors) == (1, 3, {"serialization": 1})
+    assert counts(tick) == [[1, None, 2, 500], [1, None, 4, 700]]
+    assert tick.late_us_max == 9_000
     services = Histogram()
-    services.add(a["service"])
-    services.add(b["service"])
+    services.add(a.service)
+    services.add(b.service)
     assert services.percentile_us(0.5) == 460
     assert (found.ended, found.errors, found.retries) == (2, 6, 5)
 
@@ -111,8 +117,8 @@ def test_a_connection_s_time_is_from_its_last_end_before_the_window_to_its_last_
         role="pgbench", scripts=["a"], clients=1, connections=1, lag=False, retries=False
     )
     *ticks, after = tally(text, of, seconds=5.0).ticks()
-    assert sum(tick["per_client"][0][0] for tick in (*ticks, after)) == 2
-    assert after["connection_ns"] == 6 * 10**9
+    assert sum(tick.per_client[0].count for tick in (*ticks, after)) == 2
+    assert after.connection_ns == 6 * 10**9
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9_000), st.integers(0, 2_200_000))))

@@ -9,16 +9,18 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
-from dbdyno.model import Json
+from msgspec import structs
+
 from dbdyno.model.error import GeneratorError
-from dbdyno.model.events import PROTOCOL, AnyEvent, Connected, Event, Hello, line
+from dbdyno.model.events import AnyEvent, Connected, Ready, Thread, WindowClose, line
 from dbdyno.model.job import Job
 from dbdyno.run.driver.foreign import Foreign
-from dbdyno.run.driver.lines import made
+from dbdyno.run.driver.lines import hello
 from dbdyno.run.driver.program import environment
 
 
@@ -39,7 +41,7 @@ class Benchmark:
         self._told_to_end = False
         self._refused: str | None = None  # why it was ended, where it was of no use
         self._closed = False  # its window is over
-        self._threads: list[Json] = []
+        self._threads: list[Thread] = []
         self._folder = Path(tempfile.mkdtemp(prefix=f"dyno-{self._called}-"))
 
     def _start(
@@ -92,15 +94,21 @@ class Benchmark:
 
     def _hello(self) -> AnyEvent:
         """The event that names the program and its process."""
-        own = {"version": self._job.version, "program": self._name, "pid": self._foreign.child.pid}
-        return self._say(Hello, protocol=PROTOCOL, **own)
+        return self._say(structs.replace(hello(self._job), pid=self._foreign.child.pid))
 
     def _connected(self, sessions: Iterable[int]) -> Iterator[AnyEvent]:
         """The events that name the server's processes, in the order of its clients."""
         for number, pid in enumerate(sessions):
             client = number // self._role.connections
-            whose = {"role": self._role.name, "client": client, "connection": number}
-            yield self._say(Connected, **whose, server_pid=pid)
+            yield self._say(
+                Connected(
+                    mono_ns=time.monotonic_ns(),
+                    role=self._role.name,
+                    client=client,
+                    connection=number,
+                    server_pid=pid,
+                )
+            )
 
     def _let_go(self, times: int = 1) -> None:
         """Writes as many empty lines as wait for one."""
@@ -117,8 +125,16 @@ class Benchmark:
         """Whether it ended as it was told to, so that there is nothing to judge."""
         return self._told_to_end and self._refused is None and self._foreign.overdue is None
 
-    def _say(self, form: type[Event], **keys: object) -> AnyEvent:
-        event = made(form, keys)
+    def _ready(self, threads: int) -> AnyEvent:
+        """The event that its sessions may be made."""
+        now_ns = time.monotonic_ns()
+        return self._say(Ready(mono_ns=now_ns, connections=self._count, threads=threads))
+
+    def _window_close(self, close_ns: int, length_ns: int) -> AnyEvent:
+        """The event that its window is over."""
+        return self._say(WindowClose(mono_ns=close_ns, active_ns=length_ns, clients_end_ns=None))
+
+    def _say(self, event: AnyEvent) -> AnyEvent:
         self._keep(line(event))
         return event
 

@@ -13,8 +13,8 @@ from typing import Self
 
 from dbdyno.builds import VERSION_S_MAX
 from dbdyno.host.child import Child, end_session
-from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
+from dbdyno.model.events import Thread
 from dbdyno.run.driver.interface import GeneratorDied
 
 WATCHDOG = (
@@ -143,10 +143,10 @@ def cpu_ns(pid: int) -> Mapping[str, int]:
 
 def thread_shares(
     before: Mapping[str, int], after: Mapping[str, int], passed_ns: int
-) -> list[Json]:
+) -> list[Thread]:
     """The time that each thread spent between two looks, as the event `done` has it."""
     return [
-        {"cpu_us": spent_ns / 1e3, "busy_share": spent_ns / passed_ns}
+        Thread(cpu_us=spent_ns / 1e3, busy_share=spent_ns / passed_ns)
         for spent_ns in (after[thread] - before.get(thread, 0) for thread in after)
     ]
 

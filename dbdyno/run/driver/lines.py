@@ -31,6 +31,7 @@ from dbdyno.model.events import (
     Resumed,
     Started,
     Tick,
+    Totals,
     WindowClose,
     WindowOpen,
     name_of,
@@ -67,10 +68,35 @@ class Reader(Protocol):
         """The last events."""
 
 
-def hello(job: Job) -> AnyEvent:
+def hello(job: Job) -> Hello:
     """The event that names the program."""
-    keys = {"protocol": PROTOCOL, "version": job.version, "program": job.program}
-    return made(Hello, keys)
+    return Hello(
+        mono_ns=time.monotonic_ns(), protocol=PROTOCOL, version=job.version, program=job.program
+    )
+
+
+def now_started() -> Started:
+    """The event that a load has started now."""
+    return Started(mono_ns=time.monotonic_ns(), unix_ns=time.time_ns())
+
+
+def ended(status: str, reason: str | None, totals: dict[str, Totals]) -> Done:
+    """The last event, now."""
+    return Done(mono_ns=time.monotonic_ns(), status=status, reason=reason, totals=totals)
+
+
+def untimed(count: int, *, retries: int | None = None) -> Part:
+    """An operation of a program that counts, and tells nothing else."""
+    return Part(
+        count=count,
+        rows=None,
+        retries=retries,
+        retried=None,
+        skipped=None,
+        over_limit=None,
+        max_us=None,
+        response=None,
+    )
 
 
 class Lines:
@@ -105,7 +131,7 @@ class Lines:
         totals = {
             key: None if key in self._untold else value for key, value in self._totals.items()
         }
-        yield made(Done, {"status": status, "reason": reason, "totals": {self._role: totals}})
+        yield ended(status, reason, {self._role: msgspec.convert(totals, Totals)})
 
     def _event(self, line: str) -> AnyEvent:
         """A line that the program wrote, whole. Raises GeneratorError where it is no event."""

@@ -10,11 +10,13 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 
+from msgspec.structs import replace
+
 from dbdyno.model.error import GeneratorError
-from dbdyno.model.events import AnyEvent, Done, Tick, WindowClose, WindowOpen
+from dbdyno.model.events import AnyEvent, ClientCounts, Tick, Totals, WindowClose, WindowOpen
 from dbdyno.model.job import Job
 from dbdyno.model.job.external import Pattern
-from dbdyno.run.driver.lines import made
+from dbdyno.run.driver.lines import ended, untimed
 
 PER_S = {"per_s": 1.0, "per_min": 1 / 60}
 """Groups that are rates: how many a second each is."""
@@ -48,7 +50,7 @@ class Patterns:
             self.closed = True
             now_ns = time.monotonic_ns()
             self._length_ns = now_ns - self._open_ns
-            yield made(WindowClose, {"mono_ns": now_ns, "active_ns": self._length_ns})
+            yield WindowClose(mono_ns=now_ns, active_ns=self._length_ns, clients_end_ns=None)
         if result and self.closed and self._result is None:
             self._result = {
                 name: self._number(text, line) for name, text in result.groupdict().items() if text
@@ -72,33 +74,26 @@ class Patterns:
     def done(self, status: str, reason: str | None) -> Iterator[AnyEvent]:
         """The window as one tick, and the last event."""
         if status != "ok" or self._result is None:
-            yield made(Done, {"status": status, "reason": reason, "totals": {}})
+            yield ended(status, reason, {})
             return
         count, errors = self._count(self._result), round(self._result.get("errors", 0))
-        yield made(
-            Tick,
-            {
-                "active_ns": self._length_ns,
-                "measured": True,
-                "role": self._role,
-                "per_client": [[count, None, errors, None]],
-                "operations": {self._role: {"count": count}},
-            },
+        yield Tick(
+            mono_ns=time.monotonic_ns(),
+            tick=None,
+            active_ns=self._length_ns,
+            measured=True,
+            role=self._role,
+            per_client=[ClientCounts(count, None, errors, None)],
+            operations={self._role: untimed(count)},
+            late_us_max=None,
+            backlog=None,
         )
-        total = {"count": count, "rows": None, "errors": errors, "retries": None}
-        yield made(
-            Done,
-            {
-                "status": status,
-                "reason": reason,
-                "totals": {self._role: total},
-                "report": self._result,
-            },
-        )
+        total = Totals(count=count, rows=None, errors=errors, retries=None)
+        yield replace(ended(status, reason, {self._role: total}), report=self._result)
 
     def _opened(self) -> AnyEvent:
         self._open_ns = time.monotonic_ns()
-        return made(WindowOpen, {"mono_ns": self._open_ns})
+        return WindowOpen(mono_ns=self._open_ns)
 
     def _count(self, result: Mapping[str, float]) -> int:
         if "count" in result:

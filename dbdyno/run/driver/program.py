@@ -22,13 +22,13 @@ from dbdyno.builds import Build
 from dbdyno.engine.connection import password
 from dbdyno.model import Address, Plan, Step
 from dbdyno.model.error import PlanError
-from dbdyno.model.events import AnyEvent, Ready, Started, Told, line
+from dbdyno.model.events import AnyEvent, Ready, Told, line
 from dbdyno.model.job import Job
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.model.job.external import FromEnvironment
 from dbdyno.run.driver.foreign import Foreign
 from dbdyno.run.driver.interface import END_TIMEOUT_S, Bench
-from dbdyno.run.driver.lines import Lines, Reader, hello, made
+from dbdyno.run.driver.lines import Lines, Reader, hello, now_started
 from dbdyno.run.driver.loadgen import placed
 from dbdyno.run.driver.pattern import Patterns
 
@@ -198,11 +198,11 @@ class Run:
         GeneratorDied where somebody else killed it.
         """
         yield self._said(hello(self._job))
-        yield self._said(made(Ready, {}))
+        yield self._said(Ready(mono_ns=time.monotonic_ns()))
         self._began.wait()
         if not self._told_to_end:
             foreign = self._start()
-            yield self._said(made(Started, {"unix_ns": time.time_ns()}))
+            yield self._said(now_started())
             yield from map(self._said, self._reader.begun())
             for text in foreign.child.output:
                 yield from map(self._said, self._reader.events(text))

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError
+from dbdyno.model.events import ClientCounts, Part, Tick
 from dbdyno.stats.hdr_histogram import CELLS, encoded
 from dbdyno.stats.response_times import cells_of
 
@@ -133,7 +133,7 @@ class Tally:
             np.maximum.at(self._late_us, tick, lag_us)
             self._services.add(place, times_us - lag_us[well])
 
-    def ticks(self) -> Iterator[Json]:
+    def ticks(self) -> Iterator[Tick]:
         """The window's ticks (contract/README.md); null is what no line tells."""
         responses = self._responses.encoded()
         services = self._services.encoded() if self._shape.lag else responses
@@ -142,42 +142,46 @@ class Tally:
         connection_us = int(np.maximum(until_us - self._from_us, 0).sum())
         for tick in range(self._window.ticks + 1):
             last = tick == self._window.ticks
-            yield {
-                "mono_ns": self._window.open_ns + round(self._window.end_s(tick) * 1e9),
-                "tick": tick + 1,
-                "active_ns": self._window.active_ns(tick),
-                "measured": True,
-                "role": self._shape.role,
-                "per_client": [
-                    [count, None, errors, longest]
+            yield Tick(
+                mono_ns=self._window.open_ns + round(self._window.end_s(tick) * 1e9),
+                tick=tick + 1,
+                active_ns=self._window.active_ns(tick),
+                measured=True,
+                role=self._shape.role,
+                per_client=[
+                    ClientCounts(count, None, errors, longest)
                     for count, errors, longest in zip(
                         *(client[tick].tolist() for client in self._clients), strict=True
                     )
                 ],
-                "operations": {
+                operations={
                     name: self._operation(tick, number, responses, services)
                     for number, name in enumerate(self._shape.scripts)
                 },
-                "late_us_max": int(self._late_us[tick]) if self._shape.lag else None,
-                **({"connection_ns": connection_us * NS_PER_US} if last else {}),
-            }
+                late_us_max=int(self._late_us[tick]) if self._shape.lag else None,
+                backlog=None,
+                connection_ns=connection_us * NS_PER_US if last else None,
+            )
 
     def _operation(
         self, tick: int, script: int, responses: Sequence[str], services: Sequence[str]
-    ) -> Json:
+    ) -> Part:
         count, _, longest = (int(counts[tick, script]) for counts in self._scripts)
         place = tick * len(self._shape.scripts) + script
         skipped, *others = self._why[tick, script].tolist()
         why = zip(WHY[1:], others, strict=True)
-        return {
-            "count": count,
-            "max_us": longest,
-            "errors": {word.decode(): times for word, times in why if times},
-            "retries": int(self._retries[tick, script]),
-            "skipped": skipped,
-            "response": responses[place],
-            "service": services[place],
-        }
+        return Part(
+            count=count,
+            rows=None,
+            retries=int(self._retries[tick, script]),
+            retried=None,
+            errors={word.decode(): times for word, times in why if times},
+            skipped=skipped,
+            over_limit=None,
+            max_us=longest,
+            response=responses[place],
+            service=services[place],
+        )
 
 
 class Cells:

@@ -7,11 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
+from msgspec import structs
+
 from dbdyno.model.error import GeneratorError
-from dbdyno.model.events import AnyEvent, Done, Ready, Started, Tick, WindowClose, WindowOpen
+from dbdyno.model.events import AnyEvent, Totals, WindowOpen
 from dbdyno.model.job import Job
 from dbdyno.run.driver.benchmark import Benchmark
 from dbdyno.run.driver.foreign import cpu_ns, thread_shares
+from dbdyno.run.driver.lines import ended, now_started
 from dbdyno.run.driver.loadgen import placed
 from dbdyno.run.driver.pgbench import log, report
 from dbdyno.run.driver.pgbench.client import called
@@ -50,11 +53,11 @@ class Run(Benchmark):
         it, ServerError where the server does not say which sessions are its own.
         """
         yield self._hello()
-        yield self._say(Ready, connections=self._count, threads=self._job.threads)
+        yield self._ready(threads=self._job.threads)
         self._began.wait()
         clock_ns = unix_minus_mono_ns()
         self._let_go()
-        yield self._say(Started, unix_ns=time.time_ns())
+        yield self._say(now_started())
         yield from self._connected(self._sessions())
         yield from self._window()
         if self._wall_clock:
@@ -101,7 +104,7 @@ class Run(Benchmark):
         self._open_ns = time.monotonic_ns() + round(self._job.stop.warmup_s * 1e9)
         if self._ended_by(self._open_ns):
             return
-        yield self._say(WindowOpen, mono_ns=self._open_ns)
+        yield self._say(WindowOpen(mono_ns=self._open_ns))
         begun_ns, before = time.monotonic_ns(), cpu_ns(pid)
         self._clocks_ns.append(unix_minus_mono_ns())
         length_ns = round(self._seconds * 1e9)
@@ -109,7 +112,7 @@ class Run(Benchmark):
             return
         self._closed = True
         close_ns = self._open_ns + length_ns
-        yield self._say(WindowClose, mono_ns=close_ns, active_ns=length_ns)
+        yield self._window_close(close_ns, length_ns)
         passed_ns, after = time.monotonic_ns() - begun_ns, cpu_ns(pid)
         self._clocks_ns.append(unix_minus_mono_ns())
         self._threads = thread_shares(before, after, passed_ns)
@@ -124,11 +127,11 @@ class Run(Benchmark):
         """The seconds of the window by the log, and `done`."""
         self._foreign.wait()
         if self._stopped():
-            yield self._say(Done, status="stopped", reason=None, totals={})
+            yield self._say(ended("stopped", None, {}))
             return
         reason = self._failure(printed)
         if reason is not None or printed is None:
-            yield self._say(Done, status="failed", reason=reason, totals={})
+            yield self._say(ended("failed", reason, {}))
             return
         tally = self._tally(printed, clock_ns)
         if tally.ended != printed.processed:
@@ -137,11 +140,21 @@ class Run(Benchmark):
                 f"{printed.processed:,}: check the free space of {self._folder.parent}"
             )
         for tick in tally.ticks():
-            yield self._say(Tick, **tick)
-        counted = {"count": tally.ended, "errors": tally.errors, "retries": tally.retries}
-        totals = {self._role.name: counted | {"rows": None, "skipped": tally.skipped}}
-        more = {"threads": self._threads or None, "report": asdict(printed)}
-        yield self._say(Done, status="ok", reason=None, totals=totals, **more)
+            yield self._say(tick)
+        total = Totals(
+            count=tally.ended,
+            rows=None,
+            errors=tally.errors,
+            retries=tally.retries,
+            skipped=tally.skipped,
+        )
+        yield self._say(
+            structs.replace(
+                ended("ok", None, {self._role.name: total}),
+                threads=self._threads or None,
+                report=asdict(printed),
+            )
+        )
 
     def _failure(self, printed: Report | None) -> str | None:
         """Why the run is no measurement; None: it is one."""

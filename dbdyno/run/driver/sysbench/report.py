@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbdyno.model import Json
+from dbdyno.model.events import WindowTimes
 from dbdyno.stats.hdr_histogram import encoded
 from dbdyno.stats.response_times import cells_of
 
@@ -175,7 +175,7 @@ def histogram(lines: Iterable[str]) -> str | None:
     return encoded(cells, counts)
 
 
-def times(lines: list[str], printed: Report, *, queued: bool) -> Json | None:
+def times(lines: list[str], printed: Report, *, queued: bool) -> WindowTimes | None:
     """The response times of the window; those of service only where no event waits for its turn.
 
     None where nothing ended in it.
@@ -184,7 +184,7 @@ def times(lines: list[str], printed: Report, *, queued: bool) -> Json | None:
     if text is None:
         return None
     longest_us = None if printed.latency_max_ms is None else round(printed.latency_max_ms * 1e3)
-    return {"response": text, "service": None if queued else text, "max_us": longest_us}
+    return WindowTimes(max_us=longest_us, response=text, service=None if queued else text)
 
 
 def _number(text: str | None) -> float | None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from msgspec import structs
 
 from dbdyno.engine.connection import password
 from dbdyno.host.account import created
-from dbdyno.model import Json, engine
-from dbdyno.model.events import AnyEvent, Done, Ready, Started, Tick, WindowClose, WindowOpen
+from dbdyno.model import engine
+from dbdyno.model.events import AnyEvent, ClientCounts, Tick, Totals, WindowOpen
 from dbdyno.model.job import Job
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.driver.benchmark import Benchmark
 from dbdyno.run.driver.foreign import cpu_ns, thread_shares
+from dbdyno.run.driver.lines import ended, now_started, untimed
 from dbdyno.run.driver.loadgen import placed
 from dbdyno.run.driver.sessions import looks
 from dbdyno.run.driver.sysbench import report, script
@@ -34,7 +37,7 @@ class Run(Benchmark):
         super().__init__(job, keep)
         self._open_ns = 0
         self._close_ns = 0
-        self._told = Told(job, self._role.name)
+        self._seconds = Seconds(job, self._role.name)
         *words, name, command = job.command
         wrapped = self._folder / "dyno.lua"
         own = is_file(name)
@@ -66,7 +69,7 @@ class Run(Benchmark):
         yield self._hello()
         if self._heard(report.READY):
             yield from self._connected(self._sessions())
-            yield self._say(Ready, connections=self._count, threads=self._count)
+            yield self._ready(threads=self._count)
             self._began.wait()
             yield from self._work()
         rest = [line for line in self._lines() if report.second(line) is None]
@@ -83,15 +86,16 @@ class Run(Benchmark):
         for line in self._lines():
             begun += report.moment(line, report.BEGUN)
             over += report.moment(line, report.OVER)
-            if line == report.STARTED:
-                yield self._say(Started, unix_ns=time.time_ns())
-            if line.endswith(report.CHECKPOINT) if self._told.warmup_s else line == report.STARTED:
-                self._open_ns = max(begun) + self._told.warmup_s * NS_PER_S
-                yield self._say(WindowOpen, mono_ns=self._open_ns)
+            started = line == report.STARTED
+            if started:
+                yield self._say(now_started())
+            if line.endswith(report.CHECKPOINT) if self._seconds.warmup_s else started:
+                self._open_ns = max(begun) + self._seconds.warmup_s * NS_PER_S
+                yield self._say(WindowOpen(mono_ns=self._open_ns))
                 read_ns, before = time.monotonic_ns(), cpu_ns(self._foreign.child.pid)
-            found = report.second(line)
-            if found is not None and (tick := self._told.tick(found)) is not None:
-                yield self._say(Tick, **tick)
+            second = report.second(line)
+            if second is not None and (tick := self._seconds.tick(second)) is not None:
+                yield self._say(tick)
             if len(over) == self._count:
                 break
         if not self._open_ns or len(over) < self._count:
@@ -100,7 +104,7 @@ class Run(Benchmark):
         passed_ns, after = time.monotonic_ns() - read_ns, cpu_ns(self._foreign.child.pid)
         self._threads = thread_shares(before, after, passed_ns)
         length_ns = self._close_ns - self._open_ns
-        yield self._say(WindowClose, mono_ns=self._close_ns, active_ns=length_ns)
+        yield self._window_close(self._close_ns, length_ns)
         self._read.wait()
         self._let_go(self._count)
 
@@ -138,25 +142,24 @@ class Run(Benchmark):
         """The window's last second, and `done`."""
         self._foreign.wait()
         if self._stopped():
-            yield self._say(Done, status="stopped", reason=None, totals={})
+            yield self._say(ended("stopped", None, {}))
             return
         printed = report.parse(lines)
         reason = self._failure(printed)
         if reason is not None or printed is None:
-            yield self._say(Done, status="failed", reason=reason, totals={})
+            yield self._say(ended("failed", reason, {}))
             return
-        yield self._say(Tick, **self._told.last(printed, self._close_ns - self._open_ns))
-        times = report.times(lines, printed, queued=self._told.queued)
+        yield self._say(self._seconds.last(printed, self._close_ns - self._open_ns))
+        times = report.times(lines, printed, queued=self._seconds.queued)
         name = self._role.name
-        total = {"count": printed.events, "rows": None, "errors": 0, "retries": printed.errors}
+        total = Totals(count=printed.events, rows=None, errors=0, retries=printed.errors)
         yield self._say(
-            Done,
-            status="ok",
-            reason=None,
-            totals={name: total},
-            threads=self._threads or None,
-            report=asdict(printed),
-            window=None if times is None else {name: {self._told.operation: times}},
+            structs.replace(
+                ended("ok", None, {name: total}),
+                threads=self._threads or None,
+                report=asdict(printed),
+                window=None if times is None else {name: {self._seconds.operation: times}},
+            )
         )
 
     def _failure(self, printed: Report | None) -> str | None:
@@ -167,7 +170,16 @@ class Run(Benchmark):
         return failure
 
 
-class Told:
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """The counts of some seconds."""
+
+    events: int = 0
+    errors: int = 0
+    active_ns: int = 0
+
+
+class Seconds:
     """Its seconds as ticks. All but the window's last are as it tells them; the last is the rest.
 
     So ticks add up to what the last report has, to the event.
@@ -181,37 +193,43 @@ class Told:
         self._end_s = self.warmup_s + int(job.stop.seconds)
         self._role = role
         self._number = 0
-        self._sum: Mapping[str, int] = dict.fromkeys(("events", "errors", "active_ns"), 0)
+        self._sum = Counts()
 
-    def tick(self, second: Second) -> Json | None:
+    def tick(self, second: Second) -> Tick | None:
         """The tick of a second; None of the window's last and of what follows."""
         ends_s = round(second.since_start_s)
         if ends_s >= self._end_s:
             return None
-        counts = {
-            "events": second.events,
-            "errors": second.errors,
-            "active_ns": round(second.seconds * NS_PER_S),
-        }
+        active_ns = round(second.seconds * NS_PER_S)
+        counts = Counts(events=second.events, errors=second.errors, active_ns=active_ns)
         if ends_s <= self.warmup_s:
             return self._tick(counts, measured=False)
-        self._sum = {key: value + counts[key] for key, value in self._sum.items()}
+        self._sum = Counts(
+            events=self._sum.events + counts.events,
+            errors=self._sum.errors + counts.errors,
+            active_ns=self._sum.active_ns + counts.active_ns,
+        )
         return self._tick(counts, measured=True)
 
-    def last(self, printed: Report, active_ns: int) -> Json:
+    def last(self, printed: Report, active_ns: int) -> Tick:
         """The window's last tick: what the report has beside the others."""
-        whole = {"events": printed.events, "errors": printed.errors or 0, "active_ns": active_ns}
-        rest = {key: max(0, value - self._sum[key]) for key, value in whole.items()}
+        rest = Counts(
+            events=max(0, printed.events - self._sum.events),
+            errors=max(0, (printed.errors or 0) - self._sum.errors),
+            active_ns=max(0, active_ns - self._sum.active_ns),
+        )
         return self._tick(rest, measured=True)
 
-    def _tick(self, counts: Mapping[str, int], *, measured: bool) -> Json:
+    def _tick(self, counts: Counts, *, measured: bool) -> Tick:
         self._number += 1
-        count, retries = counts["events"], counts["errors"]
-        return {
-            "tick": self._number,
-            "active_ns": counts["active_ns"],
-            "measured": measured,
-            "role": self._role,
-            "per_client": [[count, None, 0, None]],
-            "operations": {self.operation: {"count": count, "retries": retries}},
-        }
+        return Tick(
+            mono_ns=time.monotonic_ns(),
+            tick=self._number,
+            active_ns=counts.active_ns,
+            measured=measured,
+            role=self._role,
+            per_client=[ClientCounts(counts.events, None, 0, None)],
+            operations={self.operation: untimed(counts.events, retries=counts.errors)},
+            late_us_max=None,
+            backlog=None,
+        )

@@ -7,7 +7,7 @@ for; the host's sampler reads /proc only.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.engine.interface import WaitSampler
-from dbdyno.model import Headline, Step
+from dbdyno.model import Headline, Link, Step
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import (
     AnyEvent,
@@ -35,8 +35,8 @@ from dbdyno.model.job import Job
 from dbdyno.model.job.role import Role, RoleStop, Tied
 from dbdyno.model.step_files import Check, StepDone
 from dbdyno.run.driver import registry
-from dbdyno.run.driver.interface import Bench, Keep, Running
-from dbdyno.run.generators import FromElsewhere
+from dbdyno.run.driver.interface import Bench, Generators, Keep, NetworkReading, Running, Seat
+from dbdyno.run.driver.spread import Spread
 from dbdyno.run.in_window import LagReader, TimedHooks, catch_up
 from dbdyno.run.measurement import Measurement, StepFailed
 from dbdyno.run.progress import Pulse
@@ -313,3 +313,58 @@ def rows_per_operation(job: Job, role: Role) -> int:
     """The nominal rows of one operation of `role`: of the sends of its first program."""
     sends = job.programs[role.choose[0].program].sends
     return sum(job.statements[number].rows or 0 for number in sends)
+
+
+# --- Load from other hosts ---------------------------------------------------------------------
+
+
+UNKNOWN = NetworkReading(None, None, None)
+
+
+class FromElsewhere:
+    """One step's load by generators on other hosts; its figures of the network."""
+
+    def __init__(self, generators: Generators, server: Server) -> None:
+        self._generators = generators
+        self._server = server
+        self._seats: Sequence[Seat] = ()
+        self._before: dict[str, NetworkReading] = {}
+        self._after: dict[str, NetworkReading] = {}
+
+    def start(
+        self, job: Job, keep: Keep, cpus: str | None, *, raw: Callable[[str], Keep]
+    ) -> Running:
+        """Starts the generators; `raw(host)` gets the lines that each says itself.
+
+        Raises GeneratorError, LabDied.
+        """
+        self._seats = self._generators.seats(self._server)
+        return Spread(job, self._seats, keep, cpus, raw=raw)
+
+    def observe(self, event: AnyEvent) -> None:
+        """Reads the network before the load begins, and when the window has closed."""
+        match event:
+            case Ready():
+                self._before = self._generators.network(self._server, trip=True)
+            case WindowClose():
+                self._after = self._generators.network(self._server, trip=False)
+
+    def links(self) -> Mapping[str, Link]:
+        """The network to each host in the step."""
+        return {seat.name: self._of(seat) for seat in self._seats}
+
+    def _of(self, seat: Seat) -> Link:
+        before = self._before.get(seat.name, UNKNOWN)
+        after = self._after.get(seat.name, UNKNOWN)
+        return Link(
+            round_trip_us=before.round_trip_us,
+            offset_us=seat.clock.offset_ns / 1e3,
+            offset_bound_us=seat.clock.bound_ns / 1e3,
+            sent_bytes=difference(before.sent_bytes, after.sent_bytes),
+            received_bytes=difference(before.received_bytes, after.received_bytes),
+        )
+
+
+def difference(before: int | None, after: int | None) -> int | None:
+    """What was counted in between; None where nobody tells."""
+    return None if before is None or after is None else after - before

@@ -6,7 +6,7 @@ its target is a result: it stays, with its words, and never falls out in favour 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from dbdyno.analysis.compare import (
     arm_order,
     arms_and_blocks,
     attribution,
-    block_versions,
     choices,
     conclusions,
     cost_to_decide,
@@ -43,6 +42,7 @@ from dbdyno.analysis.step.damaged_files import PREFIX, Damage
 from dbdyno.analysis.wording import ARMS_NAMED_MAX, listed
 from dbdyno.model import Comparison, Ending, Json, StepComparison, StepRun
 from dbdyno.model.ceiling import Ceiling
+from dbdyno.model.figures import changes_since
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looked
 from dbdyno.model.server_facts import ServerFacts
@@ -91,7 +91,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         base=arms.base,
         arms=arms.shown,
         blocks=len(its),
-        unverified=block_versions.unverified(its),
+        unverified=unverified(its),
         void_blocks=void_blocks.void_blocks(results, arms, found.steps),
         host=host or HostFacts(),
         generator=generator,
@@ -144,7 +144,7 @@ def _about_blocks(
     chosen = lost.usable(lambda: tuple(choices.warnings(results, its, level, base))) or ()
     return (
         *void_blocks.disturbed(its, lost),
-        *block_versions.warnings(its, derived),
+        *version_warnings(its, derived),
         *chosen,
     )
 
@@ -291,3 +291,38 @@ def _boot_ids(judged: Sequence[BlockFolder]) -> dict[str | None, list[str]]:
         if order is not None and order.boot_id is not None:
             boot_ids.setdefault(block.host, []).append(order.boot_id)
     return boot_ids
+
+
+# --- Blocks that several versions of dyno measured, and blocks without checksums ---------------
+
+
+def version_warnings(judged: Sequence[BlockFolder], runs: Sequence[StepRun]) -> Iterator[str]:
+    """A line where versions differ between blocks, and one where their figures do not compare."""
+    states = {block.number: _versions(block, runs) for block in judged}
+    names = dict.fromkeys(name for state in states.values() for name in state)
+    changed = [
+        words for name in names if (words := host_changes.by_block(name, states)) is not None
+    ]
+    if changed:
+        yield f"several versions: {'; '.join(changed)}; CHANGELOG.md says what changed between them"
+    numbers = {block.figures for block in judged}
+    if len(numbers) > 1:
+        changes = "; ".join(changes_since(min(numbers)))
+        yield f"blocks do not compare: an earlier dyno measured some of them; since then {changes}"
+
+
+def unverified(judged: Sequence[BlockFolder]) -> tuple[int, ...]:
+    """The numbers of blocks without checksums, which an older dyno measured."""
+    return tuple(block.number for block in judged if block.checksums() is None)
+
+
+def _versions(block: BlockFolder, runs: Sequence[StepRun]) -> dict[str, str]:
+    """What measured a block, as far as its files say it."""
+    versions = {}
+    order = block.order()
+    if order is not None and order.dyno is not None:
+        versions["dyno"] = order.dyno
+    generators = {run.generator for run in runs if run.block == block.number and run.generator}
+    if generators:
+        versions["the load generator"] = " and ".join(sorted(generators))
+    return versions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,6 @@ from dbdyno.engine.mysql import (
     compile,
     config_file,
     fetch,
-    fingerprint,
     flavour,
     footprint,
     server,
@@ -27,6 +27,7 @@ from dbdyno.engine.mysql import (
 from dbdyno.engine.mysql.client import MysqlClient
 from dbdyno.engine.preset import Settings
 from dbdyno.engine.settings import Demand, Settled
+from dbdyno.host import data_folder
 from dbdyno.host.account import Account
 from dbdyno.host.place import Place
 from dbdyno.model import Arm
@@ -110,7 +111,7 @@ class MysqlEngine:
 
     def fingerprint(self, data_dir: Path, wal_dir: Path | None) -> Fingerprint:
         """Changes with each start of a server in these data. Raises OSError."""
-        return fingerprint.read(data_dir, wal_dir)
+        return fingerprint_of(data_dir, wal_dir)
 
     def server(self, arm: Arm, build: Build, place: Place, settled: Settled) -> LabServer:
         """A server of the lab, described, not made."""
@@ -124,3 +125,30 @@ class MysqlEngine:
 def of(traits: Traits) -> MysqlEngine:
     """The engine of this family with these traits."""
     return MysqlEngine(traits)
+
+
+# --- By what a data directory of InnoDB is known again -----------------------------------------
+
+
+HEAD_BYTES = 64 << 10
+"""Of InnoDB's redo log: its header and both of its checkpoints lie there, in all versions."""
+REDO = ("#innodb_redo/#ib_redo*", "ib_logfile*")
+"""Since MySQL 8.0.30 (spare files are named otherwise while they are empty), and before it."""
+
+
+def fingerprint_of(data_dir: Path, wal_dir: Path | None) -> Fingerprint:
+    """The fingerprint of a data directory. Raises OSError where its files are missing.
+
+    Any start of a server leaves its traces in the heads of files; a hash of these is kept beside a
+    golden copy and compared before the copy is used.
+    """
+    found = hashlib.sha256()
+    for path in [data_dir / "ibdata1", *redo_files(wal_dir or data_dir)]:
+        head = data_folder.read(path.parent, path.name, HEAD_BYTES)
+        found.update(path.name.encode() + b"\0" + head)
+    return Fingerprint(major=None, sha256=found.hexdigest(), of="redo log")
+
+
+def redo_files(folder: Path) -> list[Path]:
+    """InnoDB's redo log files in a folder, by name."""
+    return sorted(path for pattern in REDO for path in folder.glob(pattern))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from dbdyno.model import Step, engine
 from dbdyno.workload import parameter, schema, sweep, tables
+from dbdyno.workload.expression import Value
 from dbdyno.workload.file import Workload
 from dbdyno.workload.scope import Scope
 
@@ -25,7 +25,9 @@ class Estimate:
     seconds: float | None
 
 
-def estimate(workload: Workload, parameters: Mapping[str, Any], steps: Sequence[Step]) -> Estimate:
+def estimate(
+    workload: Workload, parameters: Mapping[str, Value], steps: Sequence[Step]
+) -> Estimate:
     """The needs of these steps of the workload with these parameters. Raises WorkloadError."""
     traits = engine.of(steps[0].job.engine if steps else "fake")
     given = sweep.beside(parameters, sweep.lists(workload, parameters, traits))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.model.headlines import HEADLINES
 from dbdyno.model.job import Job
 from dbdyno.workload import asked, job, maker_schema, parameter, schema, step_selection, sweep
+from dbdyno.workload.expression import Value
 from dbdyno.workload.file import KEEP, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 from dbdyno.workload.step_selection import Draft, Given
@@ -32,7 +33,7 @@ _Made = tuple[Draft, Step, frozenset[str]]
 
 def expand(  # noqa: PLR0913 (which steps, each choice by its name)
     workload: Workload,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, Value],
     engine: str,
     *,
     version: tuple[int, ...] | None = None,
@@ -65,7 +66,7 @@ def expand(  # noqa: PLR0913 (which steps, each choice by its name)
 
 def load_of(
     workload: Workload,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, Value],
     engine: str,
     *,
     steps: Sequence[str] | None = None,
@@ -89,7 +90,7 @@ def load_of(
 
 def _drafts(
     workload: Workload,
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, Value],
     engine: str,
     version: tuple[int, ...] | None,
     wanted: tuple[Sequence[str] | None, Sequence[str] | None],

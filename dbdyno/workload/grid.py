@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from dbdyno.model import engine as engines
 from dbdyno.model.error import WorkloadError
@@ -20,7 +19,7 @@ from dbdyno.workload.file import Workload
 
 def of_loads(
     workload: Workload,
-    given: Mapping[str, Any],
+    given: Mapping[str, Value],
     engine: str,
     steps: Sequence[str] | None = None,
     groups: Sequence[str] | None = None,
@@ -41,7 +40,9 @@ def of_loads(
         key for key, steps_of in loads.items() if any(each != steps_of[0] for each in steps_of)
     ]
     for key in names:
-        if any(isinstance(value, str) and "{" in value for value in given[key]):
+        written = given[key]
+        assert isinstance(written, list), "it is swept"
+        if any(isinstance(value, str) and "{" in value for value in written):
             raise WorkloadError(
                 f"{workload.source}: key `parameters.{key}`: is computed, but each of its values "
                 "names a load of its own; write the values"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import WorkloadError
@@ -55,7 +54,7 @@ class Draft:
 class Given:
     """A plan's parameters."""
 
-    values: Mapping[str, Any]  # for steps that are not swept
+    values: Mapping[str, Value]  # for steps that are not swept
     swept: sweep.Lists = field(default_factory=dict)  # those of which it has a list
 
 

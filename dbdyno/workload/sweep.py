@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from dbdyno.model.engine import Traits
 from dbdyno.model.error import WorkloadError
@@ -23,7 +22,7 @@ Lists = Mapping[str, Sequence[Value]]
 """By parameter the values that a plan wants of it."""
 
 
-def lists(workload: Workload, given: Mapping[str, Any], engine: Traits) -> dict[str, list[Value]]:
+def lists(workload: Workload, given: Mapping[str, Value], engine: Traits) -> dict[str, list[Value]]:
     """The plan's lists for parameters that have one value, computed. Raises WorkloadError."""
     defaults = workload.file.parameters
     written = {
@@ -47,7 +46,7 @@ def lists(workload: Workload, given: Mapping[str, Any], engine: Traits) -> dict[
     return lists
 
 
-def beside(given: Mapping[str, Any], swept: Lists) -> dict[str, Any]:
+def beside(given: Mapping[str, Value], swept: Lists) -> dict[str, Value]:
     """A plan's parameters for the steps that are not swept.
 
     Of numbers they have the largest, so that a load has room for every value; else the first.

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from dbdyno.model.job import values
-from dbdyno.workload import distribution
+from dbdyno.workload import distribution, maker_schema
 from dbdyno.workload.maker_schema import Maker, Permutation, Text
-from dbdyno.workload.maker_schema import Sequence as Counted
 from dbdyno.workload.scope import Scope
 
 SCOPES = ("item", "statement", "transaction")
@@ -139,7 +138,7 @@ def _added(
     return values.Added(value=value, plus=scope.integer(written[1]))
 
 
-def _sequence(written: Counted, scope: Scope) -> values.Sequence:
+def _sequence(written: maker_schema.Sequence, scope: Scope) -> values.Sequence:
     return values.Sequence(
         first=scope.at("first").integer(written.first),
         each=scope.at("each").integer(written.each, low=1),

@@ -29,7 +29,8 @@ def point(address: Address, sql: str, *, key_max: int, connections: int, seconds
 
 def pgbench(address: Address, script: str, *, scale: int, connections: int, seconds: float) -> Json:
     """A script of pgbench's as the shipped workload makes it, on tables that are there."""
-    own = {"scale": scale, "clients": connections, "seconds": seconds, "protocol": "prepared"}
+    own: dict[str, int | float | str] = {"scale": scale, "clients": connections}
+    own |= {"seconds": seconds, "protocol": "prepared"}
     *_, step = workload.expand(workload.load("pgbench"), own, "postgres", steps=[script])
     return begun_on(address, step.job)
 

@@ -47,7 +47,7 @@ def refused(old: Json, new: Json, highest: int) -> str | None:
     goes_on = new.get("schedule", {}).get("until_decided", False)
     if not goes_on and new.get("blocks", 0) < min(highest, old.get("blocks", 0)):
         return f"`blocks` is {new.get('blocks')} now, but block {highest} was begun there"
-    judges = [(one.get("verdict") or {}).get("judge", JUDGE_BEFORE) for one in (old, new)]
+    judges = [(plan.get("verdict") or {}).get("judge", JUDGE_BEFORE) for plan in (old, new)]
     if highest and judges[0] != judges[1]:
         return f"`verdict.judge` is {json.dumps(judges[1])} now and was {json.dumps(judges[0])}"
     has_aa_arm = any(arm.get("same_as") for arm in old.get("arms", []))
@@ -87,15 +87,15 @@ def _difference(old: Any, new: Any, key: str) -> str | None:
     if key in PLACES_FREE:
         return None
     if isinstance(old, dict) or isinstance(new, dict):
-        old, new = ({} if one is None else one for one in (old, new))
+        old, new = ({} if table is None else table for table in (old, new))
     if isinstance(old, dict) and isinstance(new, dict):
         pairs = [(f"{key}.{name}", old.get(name), new.get(name)) for name in sorted({*old, *new})]
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         pairs = [(f"{key}[{i}]", *pair) for i, pair in enumerate(zip(old, new, strict=True))]
     else:
         return None if old == new else _changed(old, new, key)
-    found = (_difference(before, now, name) for name, before, now in pairs)
-    return next((difference for difference in found if difference is not None), None)
+    differences = (_difference(before, now, name) for name, before, now in pairs)
+    return next((difference for difference in differences if difference is not None), None)
 
 
 def _changed(old: Any, new: Any, key: str) -> str:

@@ -157,9 +157,9 @@ class StepFolder:
 
 def check(path: Path, value: Json, its_form: Json) -> None:
     """Raises ResultError where what a file says has not its form."""
-    found = misfit(value, its_form)
-    if found is not None:
-        raise ResultError(f"{path}: {found}; {REMEDY_OF_MISFIT}")
+    words = misfit(value, its_form)
+    if words is not None:
+        raise ResultError(f"{path}: {words}; {REMEDY_OF_MISFIT}")
 
 
 def refuse_other_protocol(path: Path, protocol: int) -> None:
@@ -191,7 +191,7 @@ class RunFolder:
 
     def steps(self) -> list[StepFolder]:
         """The steps' folders by workload and ordinal."""
-        found = []
+        steps = []
         for workload in folders(self.path):
             for folder in folders(workload):
                 if (match := re.fullmatch(r"(\d{2,})-(.+)", folder.name)) is None:
@@ -204,8 +204,8 @@ class RunFolder:
                     ordinal=int(match[1]),
                     name=match[2],
                 )
-                found.append(step)
-        return sorted(found, key=lambda step: (step.workload, step.ordinal, step.name))
+                steps.append(step)
+        return sorted(steps, key=lambda step: (step.workload, step.ordinal, step.name))
 
 
 @dataclass(frozen=True, kw_only=True)

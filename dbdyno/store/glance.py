@@ -61,9 +61,9 @@ def stamp(folder: Path) -> Stamp:
     """The stamp that tells whether a result has changed; a running step does not change it."""
     blocks = folder / "blocks"
     last = max(_numbered(blocks), default="")
-    its = [folder / "plan.json", folder / "host.json", folder / "looks.json", blocks]
-    its += [blocks / last] if last else []
-    return tuple(_changed_ns(one) for one in its)
+    paths = [folder / "plan.json", folder / "host.json", folder / "looks.json", blocks]
+    paths += [blocks / last] if last else []
+    return tuple(_changed_ns(path) for path in paths)
 
 
 def glance(folder: Path) -> Glance:

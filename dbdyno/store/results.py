@@ -84,11 +84,11 @@ class Results:
     @classmethod
     def within(cls, parent: Path) -> list[Results]:
         """The results in a parent folder, by name, as far as they can be read."""
-        found = []
+        results = []
         for folder in folders(parent):
             with contextlib.suppress(ResultError):
-                found.append(cls.open(folder))
-        return found
+                results.append(cls.open(folder))
+        return results
 
     @classmethod
     def open_or_create(cls, parent: Path, plan: Plan, plan_json: Json) -> Results:

@@ -61,51 +61,51 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     results = source if isinstance(source, Results) else Results.open(source)
     plan, lost, design = results.plan, Damage(results.folder), attribution.design_of(results.plan)
     arms, aims = arms_and_blocks.arms(plan, base), arms_and_blocks.aims(plan)
-    its = arms_and_blocks.blocks(results)
-    derived, copies = _derived(results, its, lost), golden_copies.read(its, lost)
+    blocks = arms_and_blocks.blocks(results)
+    derived, copies = _derived(results, blocks, lost), golden_copies.read(blocks, lost)
     together, solos = duet.parted(find.with_searches(derived))
-    runs = pairing.placed(_complete(its, together, copies, plan), arms_and_blocks.orders(its, plan))
-    servers = _servers(its, arms.planned, derived, lost)
-    _blocks_damage(its, lost)
-    about_blocks = _about_blocks(results, its, derived, base, lost)
-    host, generator = _host(results, its, lost), lost.usable(results.generator)
-    hosts, where = lost.usable(results.hosts) or {}, nodes.of_blocks(its)
-    about_hosts = host_changes.of_result(results, its, {"": host or HostFacts()} | hosts, lost)
+    orders, where = arms_and_blocks.orders(blocks, plan), nodes.of_blocks(blocks)
+    runs = pairing.placed(_complete(blocks, together, copies, plan), orders)
+    servers = _servers(blocks, arms.planned, derived, lost)
+    about_blocks = _about_blocks(results, blocks, derived, base, lost)
+    host, hosts = _host(results, blocks, lost), lost.usable(results.hosts) or {}
+    about_hosts = host_changes.of_result(results, blocks, {"": host or HostFacts()} | hosts, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     counted = fills.of_result(results, arms.base, runs, copies, load)
     rows = step_cells.rows(plan, arms, runs, counted.units)
-    rows = arm_order.with_orders(duet.checked(rows, solos, arms, plan, host, aims), its, arms, plan)
-    sights, commits = _sights(results, its, arms.shown, lost), lost.usable(results.commits) or ()
+    rows = duet.checked(rows, solos, arms, plan, host, aims)
+    rows = arm_order.with_orders(rows, blocks, arms, plan)
+    sights, commits = _sights(results, blocks, arms.shown, lost), lost.usable(results.commits) or ()
     rules = conclusions.Rules(
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),
         sights=sights,
-        minutes=cost_to_decide.minutes_per_block(its, copies, lost),
+        minutes=cost_to_decide.minutes_per_block(blocks, copies, lost),
         blocks_each=arms_and_blocks.blocks_each(plan),
         nodes=where,
     )
-    found = conclusions.conclude(functions.with_profiles(rows, plan), arms, rules)
+    ended = conclusions.conclude(functions.with_profiles(rows, plan), arms, rules)
     looked = min((sights[arm].looked for arm in arms.shown[1:]), key=_far, default=None)
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.get("label"),
         base=arms.base,
         arms=arms.shown,
-        blocks=len(its),
-        unverified=unverified(its),
-        void_blocks=void_blocks.void_blocks(results, arms, found.steps),
+        blocks=len(blocks),
+        unverified=unverified(blocks),
+        void_blocks=void_blocks.void_blocks(results, arms, ended.steps),
         host=host or HostFacts(),
-        generator=generator,
+        generator=lost.usable(results.generator),
         hosts=hosts,
         generators=_generators(results, hosts, lost),
         nodes=where,
         servers=last,
         plan=plan,
-        steps=suspects.with_suspects(attribution.with_attributions(found.steps, design), commits),
+        steps=suspects.with_suspects(attribution.with_attributions(ended.steps, design), commits),
         design=design,
-        across=across(found.steps),
+        across=across(ended.steps),
         sweeps=sweeps.sweeps(rows),
-        overall=found.overall,
-        calibration=found.calibration,
+        overall=ended.overall,
+        calibration=ended.calibration,
         looked=looked,
         aims=aims,
         differences=differences.differences([arm for arm in arms.shown if arm in last], last, plan),
@@ -113,65 +113,66 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
             *damaged_files.of_steps(derived),
             *(f"{damaged_files.PREFIX}{line}" for line in lost.lines),
             *about_blocks,
-            *nodes.warnings(found.steps),
-            *validity.warnings(arms.shown, runs, servers, _boot_ids(its)),
-            *validity.whole_servers(found.steps, aims.margin),
+            *nodes.warnings(ended.steps),
+            *validity.warnings(arms.shown, runs, servers, _boot_ids(blocks)),
+            *validity.whole_servers(ended.steps, aims.margin),
             *counted.notes,
             *about_hosts,
         ),
         incomplete=arms_and_blocks.incomplete(
-            results, arms, looked, _in_every_block(found.steps, its, copies)
+            results, arms, looked, _in_every_block(ended.steps, blocks, copies)
         ),
     )
 
 
-def _derived(results: Results, its: Sequence[BlockFolder], lost: Damage) -> list[StepRun]:
+def _derived(results: Results, blocks: Sequence[BlockFolder], lost: Damage) -> list[StepRun]:
     """The steps of these blocks, with what imported tables say of them."""
-    folders = [step for block in its for run in block.runs() for step in run.steps()]
-    found = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
-    return lost.usable(partial(provider.with_imported, results, folders, found)) or found
+    folders = [step for block in blocks for run in block.runs() for step in run.steps()]
+    runs = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
+    return lost.usable(partial(provider.with_imported, results, folders, runs)) or runs
 
 
 def _about_blocks(
     results: Results,
-    its: Sequence[BlockFolder],
+    blocks: Sequence[BlockFolder],
     derived: Sequence[StepRun],
     base: str | None,
     lost: Damage,
 ) -> tuple[str, ...]:
     """What disturbed the blocks, what measured them, and what was chosen with them in sight."""
+    _blocks_damage(blocks, lost)
     level = arms_and_blocks.aims(results.plan).level
-    chosen = lost.usable(lambda: tuple(choices.warnings(results, its, level, base))) or ()
+    chosen = lost.usable(lambda: tuple(choices.warnings(results, blocks, level, base))) or ()
     return (
-        *void_blocks.disturbed(its, lost),
-        *version_warnings(its, derived),
+        *void_blocks.disturbed(blocks, lost),
+        *version_warnings(blocks, derived),
         *chosen,
     )
 
 
-def _host(results: Results, its: Sequence[BlockFolder], lost: Damage) -> HostFacts | None:
+def _host(results: Results, blocks: Sequence[BlockFolder], lost: Damage) -> HostFacts | None:
     """The facts of host.json; says where it should be and is not."""
     facts = lost.usable(results.host)
-    if facts is None and its and not any(line.startswith("host.json") for line in lost.lines):
+    if facts is None and blocks and not any(line.startswith("host.json") for line in lost.lines):
         lost.say("host.json: is missing; restore it from a copy")
     return facts
 
 
 def _sights(
-    results: Results, its: Sequence[BlockFolder], arms: Sequence[str], lost: Damage
+    results: Results, blocks: Sequence[BlockFolder], arms: Sequence[str], lost: Damage
 ) -> dict[str, looks.Sights]:
     """The looks at each arm."""
     written = lost.usable(results.looks)
-    return {arm: looks.of_arm(written, its, arm) for arm in arms}
+    return {arm: looks.of_arm(written, blocks, arm) for arm in arms}
 
 
 def _in_every_block(
-    steps: Sequence[StepComparison], its: Sequence[BlockFolder], copies: golden_copies.Kept
+    steps: Sequence[StepComparison], blocks: Sequence[BlockFolder], copies: golden_copies.Kept
 ) -> list[StepComparison]:
     """The steps that further blocks have: not those before the golden copy of the last one."""
-    if not its:
+    if not blocks:
         return list(steps)
-    last = its[-1]
+    last = blocks[-1]
     return [
         step
         for step in steps

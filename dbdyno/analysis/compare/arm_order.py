@@ -44,7 +44,7 @@ def with_orders(
 
 def predecessors(blocks: Sequence[BlockFolder], arms: Arms, plan: Json) -> dict[Run, str]:
     """Who ran before whom, also from block to block, as the blocks began on each host."""
-    found: dict[Run, str] = {}
+    before: dict[Run, str] = {}
     last: dict[str | None, str] = {}
 
     def begun(block: BlockFolder) -> tuple[int, int]:
@@ -54,9 +54,9 @@ def predecessors(blocks: Sequence[BlockFolder], arms: Arms, plan: Json) -> dict[
         for workload, order in arms_and_blocks.passes(block, plan):
             for arm in order:
                 if block.host in last:
-                    found[block.number, workload, arm] = last[block.host]
+                    before[block.number, workload, arm] = last[block.host]
                 last[block.host] = arms.base if arm in arms.hidden_aa_arms else arm
-    return found
+    return before
 
 
 def _patterns(faced: Facing, before: Predecessors, name: str) -> dict[Order, Mapping[int, float]]:

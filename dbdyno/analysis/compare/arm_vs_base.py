@@ -120,30 +120,30 @@ class Contest:
         """
         for name in names:
             throughput = name == self.headline
-            found, seen = self.faced.compared(name), self.seen(name)
-            whole = len(seen.blocks) == len(found.logs)
+            compared, seen = self.faced.compared(name), self.seen(name)
+            whole = len(seen.blocks) == len(compared.logs)
             sample = Sample(
                 metric=name,
                 better=BETTER_BY[name],
                 logs=tuple(seen.logs.values()),
                 at=seen.blocks,
                 patterns=self.faced.patterns_of(seen.blocks),
-                known=found.interval if whole else None,
+                known=compared.interval if whole else None,
                 bound=self.bound if throughput else "exact",
                 stood_still=len(seen.still.own),
                 base_stood_still=len(seen.still.base),
                 fills=self.fills_seen(len(seen.blocks)),
-                between_fills=found.between,
+                between_fills=compared.between,
             )
             if sample.compares:
                 yield sample
 
     def seen(self, name: str) -> Seen:
         """A metric by unit. A fill stood still where one of its blocks did."""
-        found, units = self.faced.compared(name), self.faced.units
-        still = found.still if name == self.headline else Still()
-        own, base = ({units.unit(block) for block in its} for its in (still.own, still.base))
-        counted = {b: log for b, log in found.logs.items() if units.unit(b) not in own | base}
+        compared, units = self.faced.compared(name), self.faced.units
+        still = compared.still if name == self.headline else Still()
+        own, base = ({units.unit(block) for block in blocks} for blocks in (still.own, still.base))
+        counted = {b: log for b, log in compared.logs.items() if units.unit(b) not in own | base}
         return Seen(
             logs=units.means(counted),
             blocks=tuple(counted),

@@ -33,17 +33,17 @@ class Arms:
 
 def arms(plan: Json, base: str | None) -> Arms:
     """The arms, beside the plan's base or another; ResultError where it is none that is shown."""
-    its = plan["arms"]
-    names = [arm["name"] for arm in its if arm.get("shown", True)]
+    arms = plan["arms"]
+    names = [arm["name"] for arm in arms if arm.get("shown", True)]
     first = base or plan["base"]
     if first not in names:
         raise ResultError(f"there is no arm `{first}` in this result; it has {', '.join(names)}")
-    same = [arm["name"] for arm in its if arm.get("same_as") == first]
+    same = [arm["name"] for arm in arms if arm.get("same_as") == first]
     return Arms(
         shown=(first, *(name for name in names if name != first)),
         hidden_aa_arms=tuple(name for name in same if name not in names),
         aa_arm=next((name for name in same if name in names), None),
-        planned=tuple(arm["name"] for arm in its),
+        planned=tuple(arm["name"] for arm in arms),
     )
 
 
@@ -54,8 +54,8 @@ def blocks(results: Results) -> tuple[BlockFolder, ...]:
 
 def blocks_each(plan: Json) -> int | None:
     """How many blocks are a comparison each; None: all are one."""
-    found = (plan.get("schedule") or {}).get("comparison")
-    return None if found is None else int(found)
+    comparison = (plan.get("schedule") or {}).get("comparison")
+    return None if comparison is None else int(comparison)
 
 
 def aims(plan: Json) -> Aims:
@@ -66,11 +66,11 @@ def aims(plan: Json) -> Aims:
     return Aims(**{name: float(said[name]) for name in names}, judge=judge)
 
 
-def orders(its: Iterable[BlockFolder], plan: Json) -> dict[tuple[int, str], tuple[str, ...]]:
+def orders(blocks: Iterable[BlockFolder], plan: Json) -> dict[tuple[int, str], tuple[str, ...]]:
     """By block and workload the arms in the order they ran in; without those that are lost."""
     return {
         (block.number, workload): order
-        for block in its
+        for block in blocks
         if block.damage() is None
         for workload, order in passes(block, plan)
     }
@@ -83,16 +83,16 @@ def passes(block: BlockFolder, plan: Json) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def incomplete(
-    results: Results, needed: Arms, looked: Looked | None, found: Sequence[StepComparison]
+    results: Results, needed: Arms, looked: Looked | None, steps: Sequence[StepComparison]
 ) -> str | None:
     """How much of the plan is done, in words; None where all of it is.
 
     `found`: the steps as they are judged, of those that further blocks would have.
     """
     everything = results.blocks()
-    done = [one for one in everything if one.state == "done" and _has_all(one, needed)]
-    broken = [one.name for one in everything if one.state == "broken"]
-    text = _missing(len(done), looked, found, results.plan)
+    done = [block for block in everything if block.state == "done" and _has_all(block, needed)]
+    broken = [block.name for block in everything if block.state == "broken"]
+    text = _missing(len(done), looked, steps, results.plan)
     return f"{text}, {', '.join(broken)} begun and not finished" if text and broken else text
 
 
@@ -101,7 +101,7 @@ def _has_all(block: BlockFolder, needed: Arms) -> bool:
 
 
 def _missing(
-    done: int, looked: Looked | None, found: Sequence[StepComparison], plan: Json
+    done: int, looked: Looked | None, steps: Sequence[StepComparison], plan: Json
 ) -> str | None:
     planned, schedule = int(plan["blocks"]), plan.get("schedule") or {}
     if not schedule.get("until_decided", schedule.get("auto", False)):
@@ -110,7 +110,7 @@ def _missing(
     coming = None if looked is None else looked.coming
     if looked is not None and (coming is None or coming.blocks > planned):
         return None
-    if looked is not None and looked.taken and not open_steps(found):
+    if looked is not None and looked.taken and not open_steps(steps):
         return None
     after = "" if coming is None else f", the next look is after {coming.blocks}"
     return f"{done} block{'s' * (done != 1)} done{after}"

@@ -75,11 +75,11 @@ def _attributions(
 def _logs(step: StepComparison, metric: str) -> Logs:
     """Of each arm that has the metric above 0 in any block."""
     values = {cell.arm: by_block(cell.runs, metric) for cell in step.cells}
-    found = {
-        arm: {block: math.log(value) for block, value in its.items() if value > 0}
-        for arm, its in values.items()
+    by_arm = {
+        arm: {block: math.log(value) for block, value in logs.items() if value > 0}
+        for arm, logs in values.items()
     }
-    return {arm: its for arm, its in found.items() if its}
+    return {arm: logs for arm, logs in by_arm.items() if logs}
 
 
 def attribution(
@@ -132,5 +132,5 @@ def _ratio(values: Sequence[float]) -> Ratio | None:
     """Their mean as a ratio with its interval; None of none."""
     if not values:
         return None
-    its = interval.log_interval(values)
-    return Ratio(value=its.value, low=its.low, high=its.high, blocks=its.count)
+    estimate = interval.log_interval(values)
+    return Ratio(value=estimate.value, low=estimate.low, high=estimate.high, blocks=estimate.count)

@@ -42,10 +42,13 @@ def calibration(
         for blocks in groups
     ]
     tests = [
-        judgement.p for its in judged for judgement in _judgements(its) if judgement.p is not None
+        judgement.p
+        for result in judged
+        for judgement in _judgements(result)
+        if judgement.p is not None
     ]
     rejected = sum(p <= aims.level for p in tests)
-    false = [sum(word in CHANGED for word in _words(its)) for its in judged]
+    false = [sum(word in CHANGED for word in _words(result)) for result in judged]
     wrong = sum(count > 0 for count in false)
     rate_low, rate_high = interval.share_interval(rejected, len(tests))
     false_low, false_high = interval.share_interval(wrong, len(groups))
@@ -84,13 +87,13 @@ def _judgements(judged: Judged) -> Iterable[Judgement]:
     yield from (
         judgement for verdict in judged.verdicts.values() for judgement in verdict.judgements
     )
-    yield from (one.judgement for one in judged.overall if one.steps > 1)
+    yield from (whole.judgement for whole in judged.overall if whole.steps > 1)
 
 
 def _words(judged: Judged) -> Iterable[Word]:
     """All that is said in a comparison."""
     yield from (verdict.word for verdict in judged.verdicts.values())
-    yield from (one.judgement.word for one in judged.overall if one.steps > 1)
+    yield from (whole.judgement.word for whole in judged.overall if whole.steps > 1)
 
 
 def _noises(
@@ -124,9 +127,9 @@ def _noises(
 def _largest(logs: Mapping[int, float], groups: Sequence[Sequence[int]]) -> float:
     """How far off, as a share, comparisons were: the quantile's place in their order, upwards."""
     means = [
-        math.fsum(its) / len(its)
+        math.fsum(known) / len(known)
         for blocks in groups
-        if (its := [logs[block] for block in blocks if block in logs])
+        if (known := [logs[block] for block in blocks if block in logs])
     ]
     sizes = sorted(math.expm1(abs(mean)) for mean in means)
     return sizes[math.ceil(SPREAD_QUANTILE * len(sizes)) - 1] if sizes else 0.0

@@ -63,7 +63,7 @@ def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
     }
     return Concluded(
         steps=tuple(explained(_with_verdicts(row, said, aims), aims) for row in rows),
-        overall=tuple(one for its in said.values() for one in its.judged.overall),
+        overall=tuple(whole for its in said.values() for whole in its.judged.overall),
         calibration=None
         if arms.aa_arm is None
         else _calibration(arms.aa_arm, contests[arms.aa_arm], rules),
@@ -72,12 +72,12 @@ def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
 
 def _calibration(aa_arm: str, contests: Sequence[Contest], rules: Rules) -> Calibration | None:
     """The base beside its A/A arm, and what that says of the nodes."""
-    found = calibration(
+    noises = calibration(
         aa_arm, contests, rules.aims, blocks_each=rules.blocks_each, minutes=rules.minutes
     )
-    if found is None:
+    if noises is None:
         return None
-    return replace(found, nodes=node_noise.noises(contests, rules.nodes, rules.aims))
+    return replace(noises, nodes=node_noise.noises(contests, rules.nodes, rules.aims))
 
 
 def _contests(rows: Sequence[Row], arm: str) -> list[Contest]:

@@ -82,17 +82,17 @@ def checked(  # noqa: PLR0913 (a comparison's parts, each by its name)
         accepted=(host.duet or None) if host is not None else None,
         aims=aims,
     )
-    return tuple(_checked(one, solos, arms, setting) for one in rows)
+    return tuple(_checked(row, solos, arms, setting) for row in rows)
 
 
 def _checked(one: Row, solos: Sequence[StepRun], arms: Arms, setting: Setting) -> Row:
     """One step; as it is where it was none of the duet's."""
     if not any(run.halves for cell in one.step.cells for run in cell.runs):
         return one
-    its = [run for run in solos if Where.of(run) == one.where]
-    both = _both(one, its, arms)
+    own = [run for run in solos if Where.of(run) == one.where]
+    both = _both(one, own, arms)
     said = concluded(both, one.step.headline or "", setting)
-    shown = row(one.where, arms, its, one.units) if said.judged == "solo" else one
+    shown = row(one.where, arms, own, one.units) if said.judged == "solo" else one
     warned = tuple(f"duet: {check.text}" for check in said.checks if check.state == "warns")
     step = replace(shown.step, duet=said, notices=(*shown.step.notices, *warned))
     faced = {
@@ -102,9 +102,9 @@ def _checked(one: Row, solos: Sequence[StepRun], arms: Arms, setting: Setting) -
     return Row(step=step, faced=faced, units=one.units)
 
 
-def _both(one: Row, solos: Sequence[StepRun], arms: Arms) -> Both:
+def _both(row: Row, solos: Sequence[StepRun], arms: Arms) -> Both:
     base, other = arms.shown
-    runs = [run for cell in one.step.cells for run in cell.runs]
+    runs = [run for cell in row.step.cells for run in cell.runs]
     return Both(
         base=_by_block(runs, base),
         other=_by_block(runs, other),
@@ -177,13 +177,13 @@ def solo(both: Both, name: str, aims: Aims) -> DuetCheck:
     if p is None:
         text = f"{number_of_blocks(len(logs))} with solo turns; at least {SOLOS_MIN} are needed"
         return DuetCheck(name=called, state="fails", text=text)
-    found = interval.log_interval(logs, 1 - 2 * aims.level)
-    assert found.low is not None and found.high is not None
+    estimate = interval.log_interval(logs, 1 - 2 * aims.level)
+    assert estimate.low is not None and estimate.high is not None
     return DuetCheck(
         name=called,
         state="holds" if p <= aims.level else "fails",
-        text=f"the ratio at once is {_percent(found.value)} of that alone, by {len(logs)} blocks "
-        f"{_percent(found.low)} to {_percent(found.high)}; it must be within "
+        text=f"the ratio at once is {_percent(estimate.value)} of that alone, by {len(logs)} "
+        f"blocks {_percent(estimate.low)} to {_percent(estimate.high)}; it must be within "
         f"±{100 * aims.margin:g} %",
     )
 
@@ -200,9 +200,9 @@ def _less_solo(both: Both, block: int, name: str) -> float | None:
 def company(both: Both, name: str) -> DuetCheck:
     """Whether the base does nearly as much beside the other as alone."""
     logs = [
-        duet.mean_of_halves(*found)
+        duet.mean_of_halves(*halves)
         for block in both.solo_blocks
-        if (found := of_halves(both.base_solo[block], both.base[block], name)) is not None
+        if (halves := of_halves(both.base_solo[block], both.base[block], name)) is not None
     ]
     if not logs:
         return DuetCheck(name="company", state="fails", text="no block has solo turns")
@@ -236,21 +236,21 @@ def cores(both: Both, name: str) -> DuetCheck:
 
 def competition(both: Both, aims: Aims) -> DuetCheck:
     """Whether one arm slows where the other one speeds up, second by second."""
-    found = duet.correlation(
+    estimate = duet.correlation(
         [
             list(zip(half.rates, other.rates, strict=False))
             for block in sorted({*both.base} & {*both.other})
             for half, other in zip(both.base[block].halves, both.other[block].halves, strict=True)
         ]
     )
-    if found is None:
+    if estimate is None:
         text = f"too few seconds for a correlation; {duet.SECONDS_MIN} in all blocks are needed"
         return DuetCheck(name="competition", state="fails", text=text)
     text = (
-        f"the arms' rates correlate by {found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}] "
-        f"over {found.seconds} seconds"
+        f"the arms' rates correlate by {estimate.value:+.2f} "
+        f"[{estimate.low:+.2f}, {estimate.high:+.2f}] over {estimate.seconds} seconds"
     )
-    if found.value < 0 and found.p_negative <= aims.level:
+    if estimate.value < 0 and estimate.p_negative <= aims.level:
         text += "; below 0, the arms compete for something"
         return DuetCheck(name="competition", state="fails", text=text)
     return DuetCheck(name="competition", state="holds", text=text)

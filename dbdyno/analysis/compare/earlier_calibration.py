@@ -26,15 +26,17 @@ def newest(parent: Path, host: HostFacts, plan: Plan, steps: Set[StepName]) -> C
     engine of the base, and the workloads' parameters but for their length are the same. None where
     there is none; one that is damaged tells nothing.
     """
-    fit = [one for one in Results.within(parent) if _is_alike(one, host, plan)]
-    for one in sorted(fit, key=begun, reverse=True):
+    fit = [other for other in Results.within(parent) if _is_alike(other, host, plan)]
+    for other in sorted(fit, key=begun, reverse=True):
         with suppress(ResultError):
-            found = compare.load(one).calibration
+            calibration = compare.load(other).calibration
             budgets = (
-                [its for its in found.budget if (its.workload, its.step) in steps] if found else []
+                [noise for noise in calibration.budget if (noise.workload, noise.step) in steps]
+                if calibration
+                else []
             )
             if steps and {(budget.workload, budget.step) for budget in budgets} == steps:
-                return Calibrated(folder=one.folder.name, budgets=tuple(budgets))
+                return Calibrated(folder=other.folder.name, budgets=tuple(budgets))
     return None
 
 

@@ -142,11 +142,11 @@ def explain(step: StepComparison, cell: Cell, base: Cell, aims: Aims) -> Explana
     if change.by_throughput and not change.seen_in_ratio:
         text = f"{verdict.stood_still}; of blocks without an operation no cost can be compared"
         return Explanation(text=text, causes=(), unchanged=(), explained=False)
-    found = _ordered(_found(change))
+    candidates = _ordered(_found(change))
     unchanged = _unchanged(change)
-    causes = tuple(one.cause for one in found)
+    causes = tuple(candidate.cause for candidate in candidates)
     return Explanation(
-        text=_text(change, found, unchanged),
+        text=_text(change, candidates, unchanged),
         causes=causes,
         unchanged=tuple(name for names in unchanged.values() for name in names),
         explained=bool(causes),
@@ -158,8 +158,8 @@ def explain(step: StepComparison, cell: Cell, base: Cell, aims: Aims) -> Explana
 
 def _found(change: _Change) -> Iterable[_Found]:
     """All that changed in the direction that explains."""
-    for one in query_plans.changes(change.base.runs, change.cell.runs):
-        cause = Cause(metric=PLAN, words=query_plans.words(one))
+    for plan_change in query_plans.changes(change.base.runs, change.cell.runs):
+        cause = Cause(metric=PLAN, words=query_plans.words(plan_change))
         yield _Found(cause=cause, group=PLAN, carried=None, size=math.inf)
     for reason in _asked(change):
         judgement = _judgement(change, reason)
@@ -175,14 +175,14 @@ def _asked(change: _Change) -> Iterable[Reason]:
     Of throughput it is the CPU of sessions, as what helps them is no part of their time.
     """
     older = change.cpu_metric == SESSIONS_CPU
-    for one in REASONS:
-        if one.metric == CPU and older:
-            yield replace(one, metric=SESSIONS_CPU)
-        elif one.metric in (CPU, SESSIONS_CPU):
-            if not older and change.by_throughput is (one.metric == SESSIONS_CPU):
-                yield one
-        elif change.by_throughput or one.of_cpu or (one.metric in HELPERS and not older):
-            yield one
+    for reason in REASONS:
+        if reason.metric == CPU and older:
+            yield replace(reason, metric=SESSIONS_CPU)
+        elif reason.metric in (CPU, SESSIONS_CPU):
+            if not older and change.by_throughput is (reason.metric == SESSIONS_CPU):
+                yield reason
+        elif change.by_throughput or reason.of_cpu or (reason.metric in HELPERS and not older):
+            yield reason
 
 
 def _judgement(change: _Change, reason: Reason) -> Judgement | None:
@@ -245,21 +245,21 @@ def _there_or_not(change: _Change, reason: Reason, mean: float) -> str:
 
 def _negligible(change: _Change, reason: Reason) -> bool:
     """Whether both arms have so little of a cost that it cannot matter."""
-    amounts = [one.metrics.get(reason.metric) or 0.0 for one in (change.cell, change.base)]
+    amounts = [cell.metrics.get(reason.metric) or 0.0 for cell in (change.cell, change.base)]
     if not reason.time:
         return max(amounts) < reason.least
     whole = change.base.metrics.get(TIME)
     return whole is not None and max(amounts) < NEGLIGIBLE * whole
 
 
-def _ordered(found: Iterable[_Found]) -> list[_Found]:
+def _ordered(candidates: Iterable[_Found]) -> list[_Found]:
     """Plans first, then times by how much of the change they carry, then the rest by size."""
 
-    def place(one: _Found) -> tuple[bool, float, float]:
-        carried = one.carried if one.carried is not None else -math.inf
-        return (one.group != PLAN, -carried, -one.size)
+    def place(candidate: _Found) -> tuple[bool, float, float]:
+        carried = candidate.carried if candidate.carried is not None else -math.inf
+        return (candidate.group != PLAN, -carried, -candidate.size)
 
-    return sorted(found, key=place)
+    return sorted(candidates, key=place)
 
 
 # --- What did not change ---------------------------------------------------------------------
@@ -271,14 +271,14 @@ def _unchanged(change: _Change) -> dict[str, list[str]]:
     for reason in REASONS:
         if change.cell.metrics.get(reason.metric) is not None:
             groups.setdefault(reason.group, []).append(reason)
-    found = {
+    unchanged = {
         group: [one.metric for one in reasons]
         for group, reasons in groups.items()
         if all(_is_unchanged(change, one) for one in reasons)
     }
     if _plans_alike(change):
-        found["plans"] = [PLAN]
-    return found
+        unchanged["plans"] = [PLAN]
+    return unchanged
 
 
 def _is_unchanged(change: _Change, reason: Reason) -> bool:
@@ -305,35 +305,45 @@ def _plans_alike(change: _Change) -> bool:
 # --- The sentence ----------------------------------------------------------------------------
 
 
-def _text(change: _Change, found: Sequence[_Found], unchanged: dict[str, list[str]]) -> str:
+def _text(change: _Change, candidates: Sequence[_Found], unchanged: dict[str, list[str]]) -> str:
     led = _led(change)
-    told = [one for one in found if change.by_throughput or one.cause.metric != change.cpu_metric]
-    parts = [", ".join(_named(change, told))] if told else []
-    if not found:
+    kept = [
+        candidate
+        for candidate in candidates
+        if change.by_throughput or candidate.cause.metric != change.cpu_metric
+    ]
+    parts = [", ".join(_named(change, kept))] if kept else []
+    if not candidates:
         parts.append("nothing measured explains it")
     quiet = [name for name in TOLD if name in unchanged]
     if quiet:
         parts.append(f"{wording.listed(quiet)} did not change")
-    parts += _not_known(change, explained=bool(found))
+    parts += _not_known(change, explained=bool(candidates))
     return f"{led}: {'; '.join(parts)}" if parts else led
 
 
-def _named(change: _Change, found: Sequence[_Found]) -> Iterable[str]:
+def _named(change: _Change, candidates: Sequence[_Found]) -> Iterable[str]:
     """The causes that a sentence has room for: of each group that is no time only the first."""
     chosen: list[_Found] = []
     groups: set[str] = set()
-    for one in found:
-        if one.carried is not None or one.group == PLAN or one.group not in groups:
-            chosen.append(one)
-        groups.add(one.group)
+    for candidate in candidates:
+        if (
+            candidate.carried is not None
+            or candidate.group == PLAN
+            or candidate.group not in groups
+        ):
+            chosen.append(candidate)
+        groups.add(candidate.group)
     per_unit = f" per {change.unit}"
     told_unit = False
-    for one in chosen[:NAMED_MAX]:
-        words = one.cause.words.replace(per_unit, "", 1) if told_unit else one.cause.words
+    for candidate in chosen[:NAMED_MAX]:
+        words = (
+            candidate.cause.words.replace(per_unit, "", 1) if told_unit else candidate.cause.words
+        )
         told_unit = told_unit or per_unit in words
-        added = change.added_us(one.cause.metric) if one.carried is not None else None
-        told = added is not None and one.cause.judgement is not None
-        yield f"{words} ({wording.time(abs(added))})" if told and added is not None else words
+        added = change.added_us(candidate.cause.metric) if candidate.carried is not None else None
+        judged = added is not None and candidate.cause.judgement is not None
+        yield f"{words} ({wording.time(abs(added))})" if judged and added is not None else words
     if len(chosen) > NAMED_MAX:
         yield f"and {len(chosen) - NAMED_MAX} more"
 
@@ -357,9 +367,9 @@ def _led(change: _Change) -> str:
     return words
 
 
-def _speed(one: Judgement) -> str:
+def _speed(judgement: Judgement) -> str:
     """How much faster or slower, by a throughput or a time."""
-    return (wording.haste if less_is_better(one.metric) else wording.speed)(*one.told)
+    return (wording.haste if less_is_better(judgement.metric) else wording.speed)(*judgement.told)
 
 
 def _cpu_words(cpu: Judgement, unit: str) -> str:
@@ -374,15 +384,15 @@ def _led_by_cpu(change: _Change) -> str:
     words = _cpu_words(change.cpu, change.unit)
     if change.cpu.word in ("faster, within the margin", "slower, within the margin"):
         words += f", within the margin of {change.cpu.margin * 100:g} %"
-    one = change.throughput
-    if one is None:
+    throughput = change.throughput
+    if throughput is None:
         return words
-    seen = change.verdict.stood_still or _speed(one)
-    what = called(one.metric)
+    seen = change.verdict.stood_still or _speed(throughput)
+    what = called(throughput.metric)
     beside = {
-        "same": f"{what} is the same within {one.margin * 100:g} %",
+        "same": f"{what} is the same within {throughput.margin * 100:g} %",
         "limited": f"{what} was at the load generator's limit",
-    }.get(one.word, f"{what} {seen}, cannot tell")
+    }.get(throughput.word, f"{what} {seen}, cannot tell")
     return f"{words} ({beside})"
 
 
@@ -391,7 +401,7 @@ def _not_known(change: _Change, *, explained: bool) -> Iterable[str]:
     if not change.by_throughput:
         return
     cells = (change.cell, change.base)
-    waits = [one.metric for one in REASONS if one.group == WAITS]
+    waits = [reason.metric for reason in REASONS if reason.group == WAITS]
     if any(all(cell.metrics.get(name) is None for name in waits) for cell in cells):
         yield "waits were not sampled"
         return

@@ -48,8 +48,10 @@ class _Measured:
 
     def units(self, where: Where) -> Units:
         """The units of a step."""
-        its = (where.workload, where.step)
-        return Units(between={key[2]: one for key, one in self.between.items() if key[:2] == its})
+        place = (where.workload, where.step)
+        return Units(
+            between={key[2]: variance for key, variance in self.between.items() if key[:2] == place}
+        )
 
 
 def of_result(
@@ -115,10 +117,10 @@ def _several(workload: str, count: int) -> str:
 
 
 def _one(
-    workload: str, of: Sequence[Where], its: Mapping[Where, Units], measured: _Measured | None
+    workload: str, of: Sequence[Where], units: Mapping[Where, Units], measured: _Measured | None
 ) -> Iterable[str]:
     """What of the scatter between fills is in the intervals of these steps."""
-    known = [where for where in of if where in its and its[where].between]
+    known = [where for where in of if where in units and units[where].between]
     if measured is not None and known:
         lacking = [where.step for where in of if where not in known]
         but = f", but for those of {listed(lacking)}" if lacking else ""
@@ -146,18 +148,22 @@ def _measured(
     with suppress(ResultError):
         host = results.host() or HostFacts()
         beside = Results.within(results.folder.parent)
-        fit = [one for one in beside if _is_alike(one, results.plan, base, host)]
+        fit = [
+            other_result
+            for other_result in beside
+            if _is_alike(other_result, results.plan, base, host)
+        ]
         for other in sorted(fit, key=begun, reverse=True):
             with suppress(ResultError):
-                found = read(other).calibration
-                if found is not None and found.fills:
+                calibration = read(other).calibration
+                if calibration is not None and calibration.fills:
                     return _Measured(
                         folder=other.folder.name,
                         between={
                             (fill.workload, fill.step, fill.metric): FillVariance(
                                 value=fill.means_sd**2, freedom=fill.fills - 1
                             )
-                            for fill in found.fills
+                            for fill in calibration.fills
                         },
                     )
     return None
@@ -177,7 +183,7 @@ def _is_alike(other: Results, plan: Json, base: str, host: HostFacts) -> bool:
 
 def _arm(plan: Json, name: str) -> Json:
     """An arm as the plan has it, whatever it is called."""
-    arm = next(one for one in plan["arms"] if one["name"] == name)
+    arm = next(candidate for candidate in plan["arms"] if candidate["name"] == name)
     return {key: value for key, value in arm.items() if key not in ("name", *OF_THE_DAY)}
 
 
@@ -195,27 +201,27 @@ def noises(contests: Sequence[Contest]) -> Iterable[FillNoise]:
         count = contest.faced.units.fills
         for name in contest.primary if count > 1 else ():
             logs = contest.logs(name)
-            found = arithmetic.scatter(logs, count)
-            if found is not None:
-                yield _noise(contest.where, name, len(logs), found)
+            scatter = arithmetic.scatter(logs, count)
+            if scatter is not None:
+                yield _noise(contest.where, name, len(logs), scatter)
 
 
-def _noise(where: Where, metric: str, blocks: int, found: arithmetic.Scatter) -> FillNoise:
-    low, high = _ends(found.between)
-    blocks_low, blocks_high = _ends(found.within)
+def _noise(where: Where, metric: str, blocks: int, scatter: arithmetic.Scatter) -> FillNoise:
+    low, high = _ends(scatter.between)
+    blocks_low, blocks_high = _ends(scatter.within)
     return FillNoise(
         workload=where.workload,
         step=where.step,
         metric=metric,
-        fills=round(found.means.freedom) + 1,
+        fills=round(scatter.means.freedom) + 1,
         blocks=blocks,
-        sd=max(found.between.value, 0.0) ** 0.5,
+        sd=max(scatter.between.value, 0.0) ** 0.5,
         sd_low=low,
         sd_high=high,
-        blocks_sd=found.within.value**0.5,
+        blocks_sd=scatter.within.value**0.5,
         blocks_sd_low=blocks_low,
         blocks_sd_high=blocks_high,
-        means_sd=found.means.value**0.5,
+        means_sd=scatter.means.value**0.5,
     )
 
 

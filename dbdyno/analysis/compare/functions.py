@@ -91,7 +91,7 @@ def compared(row: Row, tables: Tables) -> tuple[ProfileComparison, ...]:
     base, *others = row.step.cells
     if not others:
         seen = [_seen(run, tables) for run in base.runs]
-        pairs = [_Pair(base=one, arm=one) for one in seen if one is not None]
+        pairs = [_Pair(base=profile, arm=profile) for profile in seen if profile is not None]
         return (_comparison(pairs, tables),) if pairs else ()
     known: dict[int, _Seen | None] = {}
 
@@ -105,7 +105,7 @@ def compared(row: Row, tables: Tables) -> tuple[ProfileComparison, ...]:
         faced = row.faced[cell.arm]
         bases = {run.block: once(run) for run in faced.base_runs}
         both = ((bases.get(run.block), once(run)) for run in faced.runs)
-        pairs = [_Pair(base=one, arm=arm) for one, arm in both if one and arm]
+        pairs = [_Pair(base=profile, arm=arm) for profile, arm in both if profile and arm]
         if pairs:
             found.append(_comparison(pairs, tables))
     return tuple(found)
@@ -217,11 +217,11 @@ def _sides(
     """The samples of the parts in the base and in the arm."""
 
     def side(seen: Sequence[_Seen]) -> Side:
-        columns = [[count(one)[part] for part in parts] for one in seen]
+        columns = [[count(profile)[part] for part in parts] for profile in seen]
         return Side(
             counts=np.array(columns, dtype=float).T,
-            samples=np.array([one.functions.own.total() for one in seen], dtype=float),
-            cost=np.array([one.cost for one in seen], dtype=float),
+            samples=np.array([profile.functions.own.total() for profile in seen], dtype=float),
+            cost=np.array([profile.cost for profile in seen], dtype=float),
         )
 
     return side([pair.base for pair in pairs]), side([pair.arm for pair in pairs])
@@ -235,14 +235,16 @@ def _changes(pairs: Sequence[_Pair], base: Side, arm: Side) -> list[Change]:
     return changes(base, arm)
 
 
-def _adjusted(sides: tuple[Side, Side], its: Sequence[Change]) -> list[float | None]:
+def _adjusted(sides: tuple[Side, Side], changes: Sequence[Change]) -> list[float | None]:
     """The q value of each part that has samples enough to be tested (Benjamini & Hochberg)."""
     seen = sides[0].counts.sum(axis=1) + sides[1].counts.sum(axis=1)
     enough = max(TESTED_MIN, TESTED_SHARE_MIN * sum(side.samples.sum() for side in sides))
-    tested = [at for at, one in enumerate(its) if seen[at] >= enough and one.p is not None]
-    qs = adjusted([p for at in tested if (p := its[at].p) is not None])
+    tested = [
+        at for at, change in enumerate(changes) if seen[at] >= enough and change.p is not None
+    ]
+    qs = adjusted([p for at in tested if (p := changes[at].p) is not None])
     by_place = dict(zip(tested, qs, strict=True))
-    return [by_place.get(at) for at in range(len(its))]
+    return [by_place.get(at) for at in range(len(changes))]
 
 
 def _is_found(q: float | None) -> bool:
@@ -265,9 +267,9 @@ def _window_us(seen: Sequence[_Seen]) -> float | None:
 
 def _mean_stacks(seen: Sequence[_Seen]) -> dict[Stack, float]:
     """Microseconds for each operation by call stack, the mean of the blocks."""
-    found: dict[Stack, float] = {}
+    costs: dict[Stack, float] = {}
     for one in seen:
         each = one.cost / one.stacks.total() / len(seen)
         for stack, count in one.stacks.items():
-            found[stack] = found.get(stack, 0.0) + count * each
-    return found
+            costs[stack] = costs.get(stack, 0.0) + count * each
+    return costs

@@ -130,12 +130,12 @@ Runs = Mapping[str, StepRun]  # of one block, by arm, in the cells' order
 
 def _blocks(cells: Sequence[Cell]) -> dict[int, Runs]:
     """The measured runs of each block that has several arms."""
-    found: dict[int, dict[str, StepRun]] = {}
+    by_block: dict[int, dict[str, StepRun]] = {}
     for cell in cells:
         for run in cell.runs:
             if run.facts.measured and run.ending.status == "ok":
-                found.setdefault(run.block, {})[cell.arm] = run
-    return {block: runs for block, runs in sorted(found.items()) if len(runs) > 1}
+                by_block.setdefault(run.block, {})[cell.arm] = run
+    return {block: runs for block, runs in sorted(by_block.items()) if len(runs) > 1}
 
 
 # --- The state at the start ------------------------------------------------------------------
@@ -152,12 +152,12 @@ def _state(rule: _Rule, blocks: Mapping[int, Runs]) -> str | None:
         return None
     # Where it is now this arm, now that one, means of all would look alike.
     usual = max(ahead.values(), key=len)
-    told = _by_arm(_means(usual), rule.shown)
+    means = _by_arm(_means(usual), rule.shown)
     others = sum(len(its) for its in ahead.values()) - len(usual)
     count = len(known)
     where = f"in {len(usual)} of {count} blocks" if count > 1 else "in the only block"
     ending = f", the other way round in {others} more" if others else ""
-    return f"state at the start differs: {rule.words} {told}, {where}{ending}"
+    return f"state at the start differs: {rule.words} {means}, {where}{ending}"
 
 
 def _by_arm(values: Mapping[str, float], shown: Callable[[float], str]) -> str:
@@ -167,18 +167,18 @@ def _by_arm(values: Mapping[str, float], shown: Callable[[float], str]) -> str:
         return listed([f"{text} ({arm})" for arm, text in texts.items()])
     ends = []
     for text in (shown(min(values.values())), shown(max(values.values()))):
-        first, *more = (arm for arm, its in texts.items() if its == text)
+        first, *more = (arm for arm, words in texts.items() if words == text)
         ends.append(f"{text} ({first}{f' and {len(more)} more' if more else ''})")
     return f"from {ends[0]} to {ends[1]}"
 
 
 def _means(blocks: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """The mean of each arm over the blocks in which it has the value."""
-    found: dict[str, list[float]] = {}
+    known: dict[str, list[float]] = {}
     for values in blocks:
         for arm, value in values.items():
-            found.setdefault(arm, []).append(value)
-    return {arm: fsum(its) / len(its) for arm, its in found.items()}
+            known.setdefault(arm, []).append(value)
+    return {arm: fsum(its) / len(its) for arm, its in known.items()}
 
 
 def _values(rule: _Rule, runs: Runs) -> dict[str, float]:
@@ -276,21 +276,21 @@ def _shapes(blocks: Sequence[Mapping[str, StepRun]]) -> str | None:
     `blocks`: the runs of each by arm. Told where the shapes differ that arms have in more than half
     of their blocks: about one flat run in twelve has another by chance (docs/method.md).
     """
-    found: dict[str, list[str]] = {}
+    places: dict[str, list[str]] = {}
     for runs in blocks:
         for arm, run in runs.items():
             if run.window.shape is not None:
-                found.setdefault(arm, []).append(run.window.shape)
+                places.setdefault(arm, []).append(run.window.shape)
     usual = {
         arm: (name, times, len(its))
-        for arm, its in found.items()
+        for arm, its in places.items()
         for name, times in Counter(its).most_common(1)
         if 2 * times > len(its)
     }
     if len({name for name, _, _ in usual.values()}) < 2:
         return None
-    told = [
+    lines = [
         f"{name} in {times} of {total} block{'s' if total > 1 else ''} ({arm})"
         for arm, (name, times, total) in usual.items()
     ]
-    return f"shapes of runs differ: {', '.join(told)}"
+    return f"shapes of runs differ: {', '.join(lines)}"

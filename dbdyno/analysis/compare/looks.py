@@ -41,12 +41,12 @@ def of_arm(written: Looks | None, done: Sequence[BlockFolder], arm: str) -> Sigh
     A result without recorded looks, which an older version made, is one look at half of the level.
     """
     last = max((block.number for block in done), default=0)
-    its = {block.number: arm in block.arms() for block in done}
+    has_arm = {block.number: arm in block.arms() for block in done}
     numbers = []
     for number in range(1, last + 1):
-        if number not in its:
+        if number not in has_arm:
             break
-        if its[number]:
+        if has_arm[number]:
             numbers.append(number)
     return once(numbers) if written is None else _sights(written, numbers)
 

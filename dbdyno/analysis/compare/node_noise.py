@@ -47,7 +47,7 @@ def noises(contests: Sequence[Contest], where: Nodes, aims: Aims) -> tuple[NodeN
     figures = _Figures(
         speeds=speeds,
         biases=biases,
-        scatter={node: _scatter(contests, its) for node, its in blocks.items()},
+        scatter={node: _scatter(contests, numbers) for node, numbers in blocks.items()},
         qs=_qs(
             {
                 "level": unlike_nodes.by_mean(speeds),
@@ -56,7 +56,7 @@ def noises(contests: Sequence[Contest], where: Nodes, aims: Aims) -> tuple[NodeN
             }
         ),
     )
-    return tuple(_of_node(node, len(its), figures, aims) for node, its in blocks.items())
+    return tuple(_of_node(node, len(numbers), figures, aims) for node, numbers in blocks.items())
 
 
 def _qs(
@@ -110,9 +110,9 @@ class _Change(NamedTuple):
 def _change(logs: Sequence[float]) -> _Change:
     if not logs:
         return _Change(None, None, None)
-    its = interval.log_interval(logs)
-    low, high = (None if end is None else end - 1 for end in (its.low, its.high))
-    return _Change(its.value - 1, low, high)
+    estimate = interval.log_interval(logs)
+    low, high = (None if end is None else end - 1 for end in (estimate.low, estimate.high))
+    return _Change(estimate.value - 1, low, high)
 
 
 # --- Figures by block ------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def _speeds(contests: Iterable[Contest], where: Nodes) -> dict[int, float]:
 
     Of each step by the median of the nodes' medians, then the median of the block's steps.
     """
-    found: dict[int, list[float]] = {}
+    by_block: dict[int, list[float]] = {}
     for contest in contests:
         speeds = {
             run.block: (BETTER_BY[contest.headline] or 1) * math.log(value)
@@ -132,20 +132,20 @@ def _speeds(contests: Iterable[Contest], where: Nodes) -> dict[int, float]:
         }
         if not speeds:
             continue
-        usual = median(median(its) for its in by_node(speeds, where).values())
+        usual = median(median(values) for values in by_node(speeds, where).values())
         for block, speed in speeds.items():
-            found.setdefault(block, []).append(speed - usual)
-    return {block: median(its) for block, its in found.items()}
+            by_block.setdefault(block, []).append(speed - usual)
+    return {block: median(values) for block, values in by_block.items()}
 
 
 def _biases(contests: Iterable[Contest]) -> dict[int, float]:
     """How much faster the A/A arm was than the base in each block: the mean log of its steps."""
-    found: dict[int, list[float]] = {}
+    by_block: dict[int, list[float]] = {}
     for contest in contests:
         sign = BETTER_BY[contest.headline] or 1
         for block, log in contest.logs(contest.headline).items():
-            found.setdefault(block, []).append(sign * log)
-    return {block: math.fsum(its) / len(its) for block, its in found.items()}
+            by_block.setdefault(block, []).append(sign * log)
+    return {block: math.fsum(values) / len(values) for block, values in by_block.items()}
 
 
 def _vectors(contests: Iterable[Contest], where: Nodes) -> dict[str, list[list[float]]]:
@@ -163,8 +163,8 @@ def _scatter(contests: Iterable[Contest], blocks: Sequence[int]) -> float | None
     variances = []
     for contest in contests:
         logs = contest.logs(contest.headline)
-        its = [logs[block] for block in blocks if block in logs]
-        sd = interval.mean_and_sd(its)[1] if its else None
+        known = [logs[block] for block in blocks if block in logs]
+        sd = interval.mean_and_sd(known)[1] if known else None
         if sd is not None:
             variances.append(sd**2)
     return math.sqrt(math.fsum(variances) / len(variances)) if variances else None

@@ -28,10 +28,10 @@ Nodes = Mapping[int, str]
 
 def of_blocks(blocks: Iterable[BlockFolder]) -> Nodes:
     """The nodes of these blocks; none where no block names its host."""
-    found = {block.number: block.host for block in blocks}
-    if not any(found.values()):
+    hosts = {block.number: block.host for block in blocks}
+    if not any(hosts.values()):
         return {}
-    return {number: host or UNNAMED for number, host in found.items()}
+    return {number: host or UNNAMED for number, host in hosts.items()}
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -81,18 +81,18 @@ def of_arm(
 
 def _of_metric(name: str, logs: Mapping[str, Sequence[float]], aims: Aims) -> ByNode:
     """A metric on these nodes, before it is known how many tests there are."""
-    its = nodes.across(logs)
-    between, machines = its.between, its.machines
+    estimate = nodes.across(logs)
+    between, machines = estimate.between, estimate.machines
     assert machines.low is not None and machines.high is not None
     freedom = len(logs) - 1
     return ByNode(
         metric=name,
         nodes=tuple(
-            NodeRatio(node=node, blocks=one.count, ratio=one.value, low=one.low, high=one.high)
-            for node, one in its.means.items()
+            NodeRatio(node=node, blocks=mean.count, ratio=mean.value, low=mean.low, high=mean.high)
+            for node, mean in estimate.means.items()
         ),
         agreement="cannot tell",
-        p=its.p,
+        p=estimate.p,
         q=None,
         spread=None if between is None else nodes.as_share(between.value),
         spread_low=None if between is None else nodes.as_share(between.low),
@@ -105,33 +105,33 @@ def _of_metric(name: str, logs: Mapping[str, Sequence[float]], aims: Aims) -> By
     )
 
 
-def _judged(one: ByNode, q: float, aims: Aims) -> ByNode:
+def _judged(figures: ByNode, q: float, aims: Aims) -> ByNode:
     agreement: Agreement = "no difference seen"
     if q <= aims.level:
-        within = one.highest.ratio <= one.lowest.ratio * (1 + aims.margin)
+        within = figures.highest.ratio <= figures.lowest.ratio * (1 + aims.margin)
         agreement = "disagree, within the margin" if within else "disagree"
-    return replace(one, q=q, agreement=agreement)
+    return replace(figures, q=q, agreement=agreement)
 
 
 def warnings(steps: Iterable[StepComparison]) -> Iterable[str]:
     """A line where nodes disagree by more than the margin: a verdict over them says too much."""
-    found = [
+    lines = [
         _disagreement(step, cell.arm, node)
         for step in steps
         for cell in step.cells
         for node in cell.nodes
         if node.agreement == "disagree"
     ]
-    if found:
-        more = f"; and {len(found) - PLACES_MAX} more" if len(found) > PLACES_MAX else ""
+    if lines:
+        more = f"; and {len(lines) - PLACES_MAX} more" if len(lines) > PLACES_MAX else ""
         yield (
-            f"nodes disagree: {'; '.join(found[:PLACES_MAX])}{more}; such a verdict is of these "
+            f"nodes disagree: {'; '.join(lines[:PLACES_MAX])}{more}; such a verdict is of these "
             "nodes' mean, and says little of another node"
         )
 
 
-def _disagreement(step: StepComparison, arm: str, one: ByNode) -> str:
-    low, high = one.lowest, one.highest
-    what = f" {called(one.metric)}" if is_cpu(one.metric) else ""
-    ends = (f"{wording.change(its.ratio)} on {its.node}" for its in (low, high))
+def _disagreement(step: StepComparison, arm: str, figures: ByNode) -> str:
+    low, high = figures.lowest, figures.highest
+    what = f" {called(figures.metric)}" if is_cpu(figures.metric) else ""
+    ends = (f"{wording.change(end.ratio)} on {end.node}" for end in (low, high))
     return f"{step.step} {arm}{what} {' to '.join(ends)}"

@@ -41,12 +41,12 @@ def budgets(
         if minutes is None
         else max(minutes * SECONDS_PER_MINUTE - counted_s, 0.0) / max(len(contests), 1)
     )
-    found = (
+    budgets = (
         _budget(contest, metric, groups, beside_s)
         for contest in contests
         for metric in contest.primary
     )
-    return tuple(its for its in found if its is not None)
+    return tuple(budget for budget in budgets if budget is not None)
 
 
 def _counted_s(contest: Contest) -> float:
@@ -84,8 +84,8 @@ def _budget(
         return None
     segments = pairs[0][0].segments
     strata = _strata(values, segments)
-    found = dict(zip(strata, arithmetic.components(values), strict=True))
-    noise = _noise(found, segments)
+    components = dict(zip(strata, arithmetic.components(values), strict=True))
+    noise = _noise(components, segments)
     seconds = fmean(_seconds(run.segments) for run, _ in pairs)
     turns = fmean(_turns(run.segments) for run, _ in pairs)
     design = Design(
@@ -106,9 +106,9 @@ def _budget(
         blocks=design.blocks,
         seconds=seconds,
         turns=turns or None,
-        components=tuple(_shown(found, segments)),
+        components=tuple(_shown(components, segments)),
         error=arithmetic.error(design, noise),
-        prospects=() if cost is None else tuple(_prospects(design, noise, cost, found)),
+        prospects=() if cost is None else tuple(_prospects(design, noise, cost, components)),
         best_seconds=None if best is None else best * design.turn_s,
     )
 
@@ -124,8 +124,8 @@ def _values(
     for run, base in pairs:
         if run.block not in group:
             continue
-        for number, (own, its) in enumerate(zip(run.segments, base.segments, strict=False)):
-            value, of_base = (own.cpu_us, its.cpu_us) if cpu else (own.rate, its.rate)
+        for number, (own, other) in enumerate(zip(run.segments, base.segments, strict=False)):
+            value, of_base = (own.cpu_us, other.cpu_us) if cpu else (own.rate, other.rate)
             if value and of_base:
                 yield (group[run.block], run.block, own.turn, number), math.log(value / of_base)
 
@@ -157,13 +157,13 @@ def _each(source: Source, segments: Sequence[Segment]) -> float:
 
 
 def _shown(
-    found: Mapping[Source, Variance | None], segments: Sequence[Segment]
+    variances: Mapping[Source, Variance | None], segments: Sequence[Segment]
 ) -> Iterable[Component]:
-    for source, its in found.items():
-        if its is None:
+    for source, variance in variances.items():
+        if variance is None:
             continue
-        low, high = _sd(its.low, source, segments), _sd(its.high, source, segments)
-        sd = _sd(its.value, source, segments) if its.value > 0 else None
+        low, high = _sd(variance.low, source, segments), _sd(variance.high, source, segments)
+        sd = _sd(variance.value, source, segments) if variance.value > 0 else None
         yield Component(source=source, sd=sd, low=low, high=high)
 
 
@@ -171,12 +171,12 @@ def _sd(variance: float | None, source: Source, segments: Sequence[Segment]) -> 
     return None if variance is None else math.sqrt(variance * _each(source, segments))
 
 
-def _noise(found: Mapping[Source, Variance | None], segments: Sequence[Segment]) -> Noise:
+def _noise(variances: Mapping[Source, Variance | None], segments: Sequence[Segment]) -> Noise:
     """The variances as far as they are seen."""
     seen = {
-        source: max(its.value, 0.0) * _each(source, segments)
-        for source, its in found.items()
-        if its is not None
+        source: max(variance.value, 0.0) * _each(source, segments)
+        for source, variance in variances.items()
+        if variance is not None
     }
     return Noise(
         hour=seen.get("hour", 0.0),
@@ -190,19 +190,19 @@ def _noise(found: Mapping[Source, Variance | None], segments: Sequence[Segment])
 
 
 def _prospects(
-    design: Design, noise: Noise, cost: Cost, found: Mapping[Source, Variance | None]
+    design: Design, noise: Noise, cost: Cost, variances: Mapping[Source, Variance | None]
 ) -> Iterable[Prospect]:
     """The prospects of spending the same minutes otherwise, as far as the strata show."""
     ways: dict[Way, Design] = {
         "blocks": arithmetic.with_turns(design, design.turns / CHANGE, cost),
         "seconds": arithmetic.with_turns(design, design.turns * CHANGE, cost),
     }
-    if "turn" in found and "second" in found:
+    if "turn" in variances and "second" in variances:
         ways["shorter turns"] = arithmetic.with_turn_s(design, design.turn_s / CHANGE, cost)
         ways["longer turns"] = arithmetic.with_turn_s(design, design.turn_s * CHANGE, cost)
     for way, other in ways.items():
-        yield _prospect(way, other, noise, in_turns="turn" in found)
-    if "turn" in found and "second" in found:
+        yield _prospect(way, other, noise, in_turns="turn" in variances)
+    if "turn" in variances and "second" in variances:
         yield _prospect("placement", design, replace(noise, turn=0.0), in_turns=True)
 
 

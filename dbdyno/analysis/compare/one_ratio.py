@@ -25,19 +25,21 @@ def log_ratio(comparison: Comparison, step: str, arm: str, by: str) -> tuple[flo
         for cell in one.cells
         if cell.arm == arm
     ]
-    found = _judgement(cells[0], by) if cells else None
-    if found is None or found.sd is None or found.ratio <= 0:
+    judgement = _judgement(cells[0], by) if cells else None
+    if judgement is None or judgement.sd is None or judgement.ratio <= 0:
         raise ServerError(
             f"step `{step}` has no ratio to the good commit in {comparison.blocks} blocks"
             + _failure(comparison)
         )
-    return math.log(found.ratio), found.sd / math.sqrt(found.blocks), found.blocks
+    return math.log(judgement.ratio), judgement.sd / math.sqrt(judgement.blocks), judgement.blocks
 
 
 def _judgement(cell: Cell, by: str) -> Judgement | None:
     """The judgement of throughput, or of CPU."""
     every = cell.verdict.judgements if cell.verdict is not None else ()
-    return next((one for one in every if is_cpu(one.metric) == (by == "cpu")), None)
+    return next(
+        (judgement for judgement in every if is_cpu(judgement.metric) == (by == "cpu")), None
+    )
 
 
 def _failure(comparison: Comparison) -> str:

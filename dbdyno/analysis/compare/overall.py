@@ -133,5 +133,5 @@ def _between(parts: Sequence[_Part]) -> FillVariance | None:
     known = [part.between for part in parts if part.between is not None]
     if not known:
         return None
-    sd = math.fsum(math.sqrt(one.value) for one in known) / len(parts)
-    return FillVariance(value=sd**2, freedom=min(one.freedom for one in known))
+    sd = math.fsum(math.sqrt(variance.value) for variance in known) / len(parts)
+    return FillVariance(value=sd**2, freedom=min(variance.freedom for variance in known))

@@ -90,9 +90,9 @@ class Facing:
 
     def patterns_of(self, blocks: Iterable[int]) -> tuple[Pattern, ...]:
         """What the order could do to these blocks, in their order."""
-        its = tuple(blocks)
+        numbers = tuple(blocks)
         return tuple(
-            Pattern(name=name, values=tuple(by_block.get(block, 0.0) for block in its))
+            Pattern(name=name, values=tuple(by_block.get(block, 0.0) for block in numbers))
             for name, by_block in self.patterns.items()
         )
 
@@ -118,8 +118,8 @@ class Facing:
 
     def _halved(self, name: str) -> dict[int, float]:
         """The log ratios of a metric in the blocks that were a duet."""
-        found = {run.block: of_halves(base, run, name) for run, base in self._duets}
-        return {block: duet.mean_of_halves(*logs) for block, logs in found.items() if logs}
+        by_block = {run.block: of_halves(base, run, name) for run, base in self._duets}
+        return {block: duet.mean_of_halves(*logs) for block, logs in by_block.items() if logs}
 
     @cached_property
     def _duets(self) -> tuple[tuple[StepRun, StepRun], ...]:
@@ -132,7 +132,7 @@ class Facing:
 
     def _both(self, name: str) -> dict[int, Pair]:
         """A metric by block, where both have it, whatever it is."""
-        found = {}
+        by_block = {}
         for block, own, bases in self._metrics:
             other = own.get(name)
             if other is None:
@@ -140,9 +140,9 @@ class Facing:
             for base in bases:
                 value = base.get(name)
                 if value is not None:
-                    found[block] = Pair(value, other)
+                    by_block[block] = Pair(value, other)
                     break
-        return found
+        return by_block
 
     @cached_property
     def _metrics(self) -> tuple[tuple[int, Metrics, tuple[Metrics, ...]], ...]:
@@ -237,12 +237,12 @@ def by_block(runs: Sequence[StepRun], name: str) -> dict[int, float]:
 
 def by_block_of_each(runs: Sequence[StepRun]) -> dict[str, dict[int, float]]:
     """The same of every metric, by its name; without one that no run has."""
-    found: dict[str, dict[int, float]] = {}
+    values: dict[str, dict[int, float]] = {}
     for block, metrics in {run.block: run.metrics for run in runs}.items():
         for name, value in metrics.items():
             if value is not None:
-                found.setdefault(name, {})[block] = value
-    return found
+                values.setdefault(name, {})[block] = value
+    return values
 
 
 def ratio(base: Sequence[StepRun], other: Sequence[StepRun], name: str) -> Ratio | None:

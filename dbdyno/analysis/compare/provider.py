@@ -59,7 +59,7 @@ def read(text: str, reading: Reading) -> Table:
     begins: list[float] = []
     cells: list[list[float | None]] = []
     for row in lines:
-        if not any(one.strip() for one in row):
+        if not any(cell.strip() for cell in row):
             continue
         number = lines.line_num
         if len(row) != len(header):
@@ -70,8 +70,8 @@ def read(text: str, reading: Reading) -> Table:
             raise _wrong(reading, number, "its time is not after the line before; sort the lines")
         cells.append(
             [
-                None if place == at else _number(one.strip(), header[place], reading, number)
-                for place, one in enumerate(row)
+                None if place == at else _number(cell.strip(), header[place], reading, number)
+                for place, cell in enumerate(row)
             ]
         )
     if not begins:
@@ -90,9 +90,9 @@ def _wrong(reading: Reading, line: int, sentence: str) -> ResultError:
 
 def _named(header: str) -> dict[str, str]:
     """Title and unit of "CPU [%]"."""
-    found = HEADER.fullmatch(header)
-    assert found is not None, "every text fits"
-    return {"title": found["title"], "unit": found["unit"] or ""}
+    match = HEADER.fullmatch(header)
+    assert match is not None, "every text fits"
+    return {"title": match["title"], "unit": match["unit"] or ""}
 
 
 def _time(text: str, reading: Reading, line: int) -> float:
@@ -163,7 +163,7 @@ def told(table: Table, begin_s: float, end_s: float) -> dict[str, ToldMetric]:
         for place, share_s in enumerate(shared)
         if share_s > 0 and share_s >= SHARE_MIN * (table.ends_s[place] - table.begins_s[place])
     ]
-    found = {}
+    values = {}
     for column in table.columns:
         known = [(shared[place], value) for place in inside
                  if (value := column.values[place]) is not None]  # fmt: skip
@@ -171,13 +171,13 @@ def told(table: Table, begin_s: float, end_s: float) -> dict[str, ToldMetric]:
             mean = math.fsum(s * v for s, v in known) / math.fsum(s for s, _ in known)
             rows = f"{len(known)} value{'s' if len(known) > 1 else ''}"
             for what, value in (("mean", mean), ("max", max(v for _, v in known))):
-                found[f"{PREFIX}{column.title}.{what}"] = ToldMetric(
+                values[f"{PREFIX}{column.title}.{what}"] = ToldMetric(
                     value=value,
                     unit=column.unit,
                     title=f"{column.title}, {what} of {rows}",
                     better=None,
                 )
-    return found
+    return values
 
 
 def with_imported(

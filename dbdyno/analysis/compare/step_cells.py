@@ -91,11 +91,12 @@ def row(where: Where, arms: Arms, runs: Sequence[StepRun], units: Units | None =
 def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
     """One arm in a step; `faced` None: it is the base."""
     headline = next((run.facts.headline for run in runs), None)
-    found = by_block_of_each(runs)
-    values = list(found.get(headline, {}).values()) if headline is not None else []
+    by_block = by_block_of_each(runs)
+    values = list(by_block.get(headline, {}).values()) if headline is not None else []
     names = _names(runs)
     ratios = {
-        name: own(found.get(name, {})) if faced is None else ratio_of(faced, name) for name in names
+        name: own(by_block.get(name, {})) if faced is None else ratio_of(faced, name)
+        for name in names
     }
     known = {name: value for name, value in ratios.items() if value is not None}
     targets = any(run.facts.sla_target is not None for run in runs)
@@ -110,7 +111,7 @@ def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
         if faced is None
         else generator_limit.ratio_bound(faced.base_runs, runs),
         sla_met=sum(run.roles.sla_met is True for run in runs) if targets else None,
-        metrics={name: _mean(found.get(name, {})) for name in names},
+        metrics={name: _mean(by_block.get(name, {})) for name in names},
         ratios=known,
     )
 

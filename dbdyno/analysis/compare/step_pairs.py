@@ -55,10 +55,10 @@ def _scale_up(steps: Sequence[StepComparison]) -> Iterable[Across]:
     """Each step of a sweep by the one with the fewest clients that is otherwise the same."""
     sweeps: dict[tuple[str, str], list[Point]] = {}
     for step in steps:
-        found = SWEPT.search(step.step)
-        if found is not None:
-            same = step.step[: found.start()] + step.step[found.end() :]
-            point = Point(clients=int(found[1]), step=step)
+        match = SWEPT.search(step.step)
+        if match is not None:
+            same = step.step[: match.start()] + step.step[match.end() :]
+            point = Point(clients=int(match[1]), step=step)
             sweeps.setdefault((step.workload, same), []).append(point)
     for points in sweeps.values():
         first, *others = sorted(points, key=lambda point: point.clients)

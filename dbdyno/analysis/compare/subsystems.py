@@ -79,9 +79,9 @@ class Subsystems:
 
     def _longest_of(self, text: str) -> str | None:
         for length in range(min(len(text), self._longest), 0, -1):
-            found = self._by_beginning.get(text[:length])
-            if found is not None:
-                return found
+            subsystem = self._by_beginning.get(text[:length])
+            if subsystem is not None:
+                return subsystem
         return None
 
     def of_stack(self, parts: Sequence[Part]) -> str:

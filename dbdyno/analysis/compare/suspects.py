@@ -26,9 +26,9 @@ def with_suspects(
         replace(
             step,
             suspects=tuple(
-                suspects(profile, its)
+                suspects(profile, between)
                 for profile in step.profiles
-                if (its := _of(known, profile.arm, profile.base)) is not None
+                if (between := _of(known, profile.arm, profile.base)) is not None
             ),
         )
         for step in steps
@@ -68,7 +68,7 @@ def suspects(profile: ProfileComparison, between: CommitsBetween) -> Suspects:
         for function in profile.functions
         if function.binary != KERNEL and function.name != NO_SYMBOL
     ]
-    found = [one for one in own if one.found]
+    changed = [one for one in own if one.found]
     leading = sorted(own, key=lambda one: -abs(one.change.value))
     if any(one.p is not None for one in own):
         leading = [one for one in own if one.p is not None]
@@ -77,8 +77,10 @@ def suspects(profile: ProfileComparison, between: CommitsBetween) -> Suspects:
     )
     return Suspects(
         between=between,
-        sure=bool(found),
-        functions=tuple(_suspect(one, between, smallest) for one in found or leading[:LEADING_MAX]),
+        sure=bool(changed),
+        functions=tuple(
+            _suspect(one, between, smallest) for one in changed or leading[:LEADING_MAX]
+        ),
     )
 
 

@@ -46,14 +46,14 @@ def sweeps(rows: Sequence[Row]) -> tuple[Sweep, ...]:
 def _sweep(title: str, parameter: str, swept: Sequence[_Swept]) -> Sweep:
     first = swept[0].row.step
     headline = str(first.headline)
-    paced = any(_paced(cell, headline) for one in swept for cell in one.row.step.cells)
+    paced = any(_paced(cell, headline) for point in swept for cell in point.row.step.cells)
     peaks = _peaks(swept, headline) if parameter == CLIENTS and not paced else ()
     return Sweep(
         workload=first.workload,
         title=title,
         parameter=parameter,
         headline=headline,
-        steps={one.value: one.row.step.step for one in swept},
+        steps={point.value: point.row.step.step for point in swept},
         points=tuple(_points(swept, headline)),
         paced=paced,
         peaks=tuple(peaks),
@@ -67,15 +67,15 @@ def _paced(cell: Cell, headline: str) -> bool:
 
 
 def _points(swept: Sequence[_Swept], headline: str) -> Iterable[SweepPoint]:
-    for one in swept:
-        for cell in one.row.step.cells:
+    for point in swept:
+        for cell in point.row.step.cells:
             known = {
                 name: found
                 for name in (headline, P99)
                 if (found := _ratio(curves.mean(list(by_block(cell.runs, name).values()))))
             }
             if known:
-                yield SweepPoint(arm=cell.arm, value=one.value, figures=known)
+                yield SweepPoint(arm=cell.arm, value=point.value, figures=known)
 
 
 # --- Peaks -----------------------------------------------------------------------------------
@@ -84,8 +84,8 @@ def _points(swept: Sequence[_Swept], headline: str) -> Iterable[SweepPoint]:
 def _peaks(swept: Sequence[_Swept], headline: str) -> Iterable[Peak]:
     """Of each arm that has a whole sweep in any block."""
     for place, cell in enumerate(swept[0].row.step.cells):
-        runs = {one.value: one.row.step.cells[place].runs for one in swept}
-        faced = {one.value: one.row.faced.get(cell.arm) for one in swept}
+        runs = {point.value: point.row.step.cells[place].runs for point in swept}
+        faced = {point.value: point.row.faced.get(cell.arm) for point in swept}
         bases = {value: its.base_runs for value, its in faced.items() if its is not None}
         found = _peak(cell.arm, _curves(runs, headline), _curves(bases, headline))
         if found is not None:

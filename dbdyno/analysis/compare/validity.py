@@ -139,8 +139,8 @@ def _changed_servers(servers: Mapping[str, Sequence[ServerFacts]]) -> Iterable[s
 
 
 def _boots(boot_ids: Mapping[str | None, Sequence[str]]) -> Iterable[str]:
-    for host, its in boot_ids.items():
-        count = len(set(its))
+    for host, ids in boot_ids.items():
+        count = len(set(ids))
         if count > 1:
             yield f"rebooted: {host or 'the machine'} booted between blocks, {count} boots in all"
 

@@ -107,8 +107,8 @@ class _Seen:
 
 def _of_whole(whole: Whole, found: Mapping[Where | str, Sequence[Judgement]]) -> Judgement:
     """The judgement of a workload by one of its metrics."""
-    its = found[whole.workload]
-    return next(one for one in its if one.metric == whole.sample.metric)
+    judgements = found[whole.workload]
+    return next(judgement for judgement in judgements if judgement.metric == whole.sample.metric)
 
 
 def costs(contests: Sequence[Contest], aims: Aims) -> dict[Where, dict[str, Judgement]]:
@@ -150,21 +150,21 @@ def together(judgements: Sequence[Judgement]) -> tuple[Word, tuple[str, ...]]:
     A change seen by one of them is one, whatever the other cannot tell. But who stood still is not
     faster by the CPU of the blocks in which it ran, and beside a base that did none is slower.
     """
-    told = [judgement for judgement in judgements if judgement.word != "one block"]
-    if not told:
+    known = [judgement for judgement in judgements if judgement.word != "one block"]
+    if not known:
         return "one block", tuple(judgement.metric for judgement in judgements)
-    stood = any(one.stood_still for one in told)
-    base_stood = any(one.base_stood_still for one in told)
-    if any(one.p_still is not None and one.word not in CHANGED for one in told):
-        told = [
+    stood = any(one.stood_still for one in known)
+    base_stood = any(one.base_stood_still for one in known)
+    if any(one.p_still is not None and one.word not in CHANGED for one in known):
+        known = [
             one
-            for one in told
+            for one in known
             if not (stood and one.word in BETTER) and not (base_stood and one.word in WORSE)
         ]
-    worse = [one for one in told if one.word in WORSE]
-    better = [one for one in told if one.word in BETTER]
+    worse = [one for one in known if one.word in WORSE]
+    better = [one for one in known if one.word in BETTER]
     if worse and better:
-        return "mixed", tuple(one.metric for one in told if one in worse or one in better)
+        return "mixed", tuple(one.metric for one in known if one in worse or one in better)
     ranked: tuple[Word, ...] = (
         "slower",
         "faster",
@@ -174,5 +174,5 @@ def together(judgements: Sequence[Judgement]) -> tuple[Word, tuple[str, ...]]:
         "cannot tell",
         "same",
     )
-    word = next(word for word in ranked if any(one.word == word for one in told))
-    return word, tuple(one.metric for one in told if one.word == word)
+    word = next(word for word in ranked if any(one.word == word for one in known))
+    return word, tuple(one.metric for one in known if one.word == word)

@@ -49,8 +49,11 @@ def _by_itself(
     for step in steps:
         for arm, pair in _of_step(step, runs, arms):
             logs.setdefault(arm, []).append(pair)
-    told = [f"{arm} {_mean(its, 0)} (result: {_mean(its, 1)})" for arm, its in sorted(logs.items())]
-    return f"; alone it shows, by the headline: {', '.join(told)}" if told else ""
+    lines = [
+        f"{arm} {_mean(values, 0)} (result: {_mean(values, 1)})"
+        for arm, values in sorted(logs.items())
+    ]
+    return f"; alone it shows, by the headline: {', '.join(lines)}" if lines else ""
 
 
 def _of_step(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dbdyno.analysis.step.raw_files import per, scaled
-from dbdyno.model.snapshot import Binlog, Figures, FiguresOf, Snapshot, number
+from dbdyno.model.snapshot import Figures, FiguresOf, Snapshot, number
 
 PERCENT = 100.0
 
@@ -18,7 +18,7 @@ def state(snapshot: Snapshot | None) -> dict[str, float | None]:
     """All values by name of a before.json or after.json; empty where there is none."""
     if snapshot is None:
         return {}
-    tables = snapshot.tables or {}
+    tables, binlog = snapshot.tables or {}, snapshot.binlog
     live = _sum(_live(table) for table in tables.values())
     dead = _sum(number(table, "n_dead_tup") for table in tables.values())
     index_bytes = _sum(number(table, "index_bytes") for table in tables.values())
@@ -27,7 +27,7 @@ def state(snapshot: Snapshot | None) -> dict[str, float | None]:
         "database_bytes": number(snapshot.sizes, "database_bytes"),
         "data_dir_bytes": number(snapshot.sizes, "data_dir_bytes"),
         "wal_dir_bytes": number(snapshot.sizes, "wal_dir_bytes"),
-        "binlog_bytes": _binlog_bytes(snapshot.binlog),
+        "binlog_bytes": float(sum(binlog.files.values())) if binlog else None,
         "table_bytes": _less(total_bytes, index_bytes),
         "index_bytes": index_bytes,
         "live_rows": live,
@@ -59,11 +59,6 @@ def _pages(buffers: Figures | None) -> float | None:
     total = number(buffers, "total")
     parts = (number(buffers, key) for key in ("used", "unused"))
     return _sum(parts) if total is None else total
-
-
-def _binlog_bytes(binlog: Binlog | None) -> float | None:
-    """Sizes of all binary logs; None of a server that has no such thing."""
-    return None if binlog is None else float(sum(binlog.files.values()))
 
 
 def _vacuum(tables: FiguresOf, thresholds: FiguresOf) -> dict[str, float | None]:

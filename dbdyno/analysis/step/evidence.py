@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from dbdyno.analysis.step import load_events, raw_files
@@ -57,6 +57,8 @@ class Evidence:
     owners: Mapping[str, OwnerCost]
     histograms: Mapping[tuple[str, str], Histogram]  # response times by role and operation
     services: Mapping[tuple[str, str], Histogram]  # service times; none where nobody counted them
+    queues: Mapping[str, Histogram] = field(default_factory=dict)  # by role (load_events.Times)
+    lags: Mapping[str, Histogram] = field(default_factory=dict)
     waits: WaitSamples | None = None  # waits.jsonl of a step that ended well
     lag: tuple[StandbyLag, ...] = ()  # lag.jsonl
     unusable: tuple[str, ...] = ()  # warnings: files without which a part is not known
@@ -302,7 +304,11 @@ def read(folder: StepFolder) -> Evidence:
     host = lost.usable(lambda: raw_files.host(folder.host())) or raw_files.Host(readings=())
     before, after = lost.usable(folder.before), lost.usable(folder.after)
     waits = lost.usable(lambda: _waits(folder)) if done is not None else None
-    times = load_events.histograms(folder, load) if done is not None else load_events.Times({}, {})
+    times = (
+        load_events.histograms(folder, load)
+        if done is not None
+        else load_events.Times({}, {}, {}, {})
+    )
     ran = engine.recorded(job.engine)
     if done is not None and "clock" in ran.can:
         for name, snapshot in (("before.json", before), ("after.json", after)):
@@ -320,6 +326,8 @@ def read(folder: StepFolder) -> Evidence:
         owners=owners(host),
         histograms=times.response,
         services=times.service,
+        queues=times.queues,
+        lags=times.lags,
         waits=waits,
         lag=lost.usable(lambda: tuple(folder.lag())) or (),
         unusable=tuple(

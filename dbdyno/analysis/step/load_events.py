@@ -68,10 +68,15 @@ def read(folder: StepFolder) -> raw_files.Load:
 
 
 class Times(NamedTuple):
-    """The histograms of a window, by role and operation."""
+    """The histograms of a window."""
 
-    response: dict[tuple[str, str], Histogram]
+    response: dict[tuple[str, str], Histogram]  # by role and operation
     service: dict[tuple[str, str], Histogram]
+    queues: dict[str, Histogram]  # by role: how long requests and replies lay in the generator
+    lags: dict[str, Histogram]  # by role: how late the generator itself sent
+
+
+NO_TIMES = Times({}, {}, {}, {})
 
 
 def histograms(folder: StepFolder, load: raw_files.Load) -> Times:
@@ -84,7 +89,13 @@ def histograms(folder: StepFolder, load: raw_files.Load) -> Times:
     response: dict[tuple[str, str], list[str]] = {}
     service: dict[tuple[str, str], list[str]] = {}
     longest_us: dict[tuple[str, str], int | None] = {}
+    queues: dict[str, list[str]] = {}
+    lags: dict[str, list[str]] = {}
     for tick in load.ticks:
+        if tick.queue is not None:
+            queues.setdefault(tick.role, []).append(tick.queue)
+        if tick.lag is not None:
+            lags.setdefault(tick.role, []).append(tick.lag)
         for name, part in tick.operations.items():
             # A fill's rows have an empty histogram, and not every load tells one.
             if part.count and part.response is not None:
@@ -100,18 +111,25 @@ def histograms(folder: StepFolder, load: raw_files.Load) -> Times:
             if whole.service is not None:
                 service.setdefault((role, name), []).append(whole.service)
             longest_us[role, name] = whole.max_us
-    wholes = iter(Histogram.of_each([*response.values(), *service.values()]))
-    found = Times({key: next(wholes) for key in response}, {key: next(wholes) for key in service})
+    texts = (response, service, queues, lags)
+    # All at once: a decoding costs as much as the texts of a role.
+    wholes = iter(Histogram.of_each([group for groups in texts for group in groups.values()]))
+    decoded = Times(
+        response={key: next(wholes) for key in response},
+        service={key: next(wholes) for key in service},
+        queues={role: next(wholes) for role in queues},
+        lags={role: next(wholes) for role in lags},
+    )
     for key, count in counts.items():
-        held = found.response[key].count
+        held = decoded.response[key].count
         if held not in (0, count):
             raise ResultError(
                 f"{folder.path}/events.jsonl: histograms of `{key[1]}` hold {held:,} operations, "
                 f"the ticks {count:,}: lines were changed; restore it from a copy"
             )
-    for key, histogram in found.response.items():
+    for key, histogram in decoded.response.items():
         histogram.max_us = histogram.max_us if (most := longest_us[key]) is None else most
-    for key, histogram in found.service.items():
+    for key, histogram in decoded.service.items():
         if (most := longest_us[key]) is not None:
             histogram.max_us = min(histogram.max_us, most)
-    return found
+    return decoded

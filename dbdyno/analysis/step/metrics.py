@@ -233,22 +233,17 @@ def trouble(evidence: Evidence) -> Metrics:
     many = {role for role, count in counts.items() if count >= LAG_OPERATIONS_MIN}
     return {
         "late_ms_max": None if late_us is None else late_us / 1e3,
-        "lag_us_p99": largest_p99_us((tick.role, tick.lag) for tick in ticks if tick.role in many),
-        "queue_us_p99": largest_p99_us((tick.role, tick.queue) for tick in ticks),
+        "lag_us_p99": largest_p99_us(lag for role, lag in evidence.lags.items() if role in many),
+        "queue_us_p99": largest_p99_us(evidence.queues.values()),
         "backlog_max": None if backlog is None else float(backlog),
         "retries": None if retries is None else float(retries),
         "errors": float(max(errors - (retries or 0), 0)),
     }
 
 
-def largest_p99_us(encoded: Iterable[tuple[str, str | None]]) -> float | None:
+def largest_p99_us(by_role: Iterable[Histogram]) -> float | None:
     """The largest p99 of any role's histograms, in microseconds; None where there are none."""
-    by_role: dict[str, list[str]] = {}
-    for role, histogram in encoded:
-        if histogram is not None:
-            by_role.setdefault(role, []).append(histogram)
-    wholes = Histogram.of_each(list(by_role.values()))
-    return max((whole.percentile_us(0.99) for whole in wholes if whole.count), default=None)
+    return max((whole.percentile_us(0.99) for whole in by_role if whole.count), default=None)
 
 
 def device(evidence: Evidence) -> Metrics:

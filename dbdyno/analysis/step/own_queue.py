@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.stats.response_times import Histogram
+from dbdyno.stats.response_times import Histogram, merged
 
 
 def of_headline(evidence: Evidence) -> Histogram:
     """How long each statement's request and reply lay in the generator at most; empty where the
     load does not tell.
     """
-    ticks = evidence.load.of(evidence.headline_roles)
-    (whole,) = Histogram.of_each([[tick.queue for tick in ticks if tick.queue is not None]])
-    return whole
+    roles, queues = evidence.headline_roles, evidence.queues
+    return merged(queues[role] for role in roles if role in queues)
 
 
 def metrics(evidence: Evidence) -> Mapping[str, float | None]:
@@ -22,5 +21,5 @@ def metrics(evidence: Evidence) -> Mapping[str, float | None]:
     queue, service = of_headline(evidence), evidence.service(evidence.headline_roles)
     if not queue.count or not service.mean_us:
         return {"queue_share": None}
-    queue_us, service_us = (one.count * (one.mean_us or 0.0) for one in (queue, service))
+    queue_us, service_us = (whole.count * (whole.mean_us or 0.0) for whole in (queue, service))
     return {"queue_share": 100.0 * queue_us / service_us}

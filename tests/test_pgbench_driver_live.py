@@ -77,7 +77,7 @@ def measured(
     makes = registry.of(step)
     lines: list[list[str]] = []
     job = makes.prepare(step, bench(server, threads=2))
-    assert "--random-seed=7" in job["command"]
+    assert "--random-seed=7" in job.command
 
     def look(_: Running, event: Json) -> None:
         then(event)

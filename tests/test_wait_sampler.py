@@ -11,8 +11,9 @@ import pytest
 
 from dbdyno.engine.activity import IDLE, ON_CPU, Session
 from dbdyno.engine.wait_sampler import END_S_MAX, WaitSampler
-from dbdyno.model import Json, Observe
+from dbdyno.model import Observe
 from dbdyno.model.events import Connected
+from dbdyno.model.job import Job
 from dbdyno.model.wait_samples import (
     SESSION_COLUMNS,
     SessionCount,
@@ -25,7 +26,7 @@ from server_place import within
 LIMIT_S = 20.0
 INTERVAL_S = 0.02
 Line = WaitsBegin | WaitLook | WaitsEnd
-JOB: Json = {"statements": []}
+JOB = Job(clients=1)
 
 
 class Server:

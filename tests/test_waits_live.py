@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 import psycopg
 import pytest
+from msgspec import convert
 
 from dbdyno import plan
 from dbdyno.analysis.step import assemble
@@ -26,6 +27,7 @@ from dbdyno.engine.wait_sampler import END_S_MAX, WaitSampler
 from dbdyno.model import Arm, Json, Observe, StepRun
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import Connected
+from dbdyno.model.job import Job
 from dbdyno.model.wait_samples import SESSION_COLUMNS
 from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
@@ -35,12 +37,16 @@ from server_place import a_place, address, ends, started, within
 pytestmark = pytest.mark.live
 
 INTERVAL_S = 0.05
-JOB: Json = {
-    "statements": [
-        {"name": "raise", "pieces": ["UPDATE t SET n = n + 1 WHERE id = ", {"value": 0}]},
-        {"name": "look", "pieces": ["SELECT n FROM t WHERE id = ", {"value": 0}]},
-    ]
-}
+JOB = convert(
+    {
+        "clients": 1,
+        "statements": [
+            {"name": "raise", "pieces": ["UPDATE t SET n = n + 1 WHERE id = ", {"value": 0}]},
+            {"name": "look", "pieces": ["SELECT n FROM t WHERE id = ", {"value": 0}]},
+        ],
+    },
+    Job,
+)
 # In the target list, since rows of a function in FROM are written into a file first.
 ONLY_COMPUTES = (
     "SELECT count(*) FROM (SELECT generate_series(1, 5000000) AS i) AS made WHERE i % 7 = 3"

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import convert
 
 from dbdyno import engine, plan
 from dbdyno.engine import LabServer
@@ -22,6 +23,7 @@ from dbdyno.host import capacity
 from dbdyno.model import Json, Observe
 from dbdyno.model.error import PlanError
 from dbdyno.model.events import Connected
+from dbdyno.model.job import Job
 from dbdyno.run.check import preflight
 from mysql_place import an_arm
 from server_place import a_place, address, within
@@ -31,12 +33,16 @@ pytestmark = pytest.mark.live
 DEMAND = Demand(waits=True)
 LIMIT_S = 20.0
 OBSERVE = Observe(waits_s=0.02, waits_sessions=True)
-JOB: Json = {
-    "statements": [
-        {"name": "raise", "pieces": ["UPDATE t SET n = n + 1 WHERE id = ", {"value": 0}]},
-        {"name": "nap", "pieces": ["SELECT sleep(", {"value": 0}, ")"]},
-    ]
-}
+JOB = convert(
+    {
+        "clients": 1,
+        "statements": [
+            {"name": "raise", "pieces": ["UPDATE t SET n = n + 1 WHERE id = ", {"value": 0}]},
+            {"name": "nap", "pieces": ["SELECT sleep(", {"value": 0}, ")"]},
+        ],
+    },
+    Job,
+)
 
 
 @pytest.fixture(scope="module", name="server")

@@ -87,7 +87,7 @@ def _complaint(errors: Sequence[Any], field: FieldInfo | None) -> str:
     wanted = list(dict.fromkeys(WANTED[error_type] for error_type in kinds if error_type in WANTED))
     if "value_error" in kinds:
         return str(errors[0]["ctx"]["error"])
-    if "too_short" in kinds:
+    if "too_short" in kinds and not errors[0]["input"]:
         return f"is empty; name {description or 'at least one'}"
     if description is not None and not wanted:
         must, _, example = description.partition("; ")

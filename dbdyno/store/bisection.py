@@ -16,7 +16,7 @@ from msgspec import Struct
 from dbdyno.model import Json
 from dbdyno.model.bisection import Bisection, Commit, Question
 from dbdyno.model.error import ResultError
-from dbdyno.store.file import read_struct, read_struct_if_there, write_json
+from dbdyno.store.file import made, read_struct, read_struct_if_there, write_json
 
 FORMAT = 1
 FILE = "bisect.json"
@@ -87,7 +87,7 @@ class BisectionFolder:
 
     def write(self, search: Bisection, answer: Json) -> None:
         """Keeps the search, with what follows from it."""
-        (self.folder / TESTS).mkdir(parents=True, exist_ok=True)
+        made(self.folder / TESTS)
         write_json(self.folder / FILE, document(search) | answer)
 
 

@@ -57,6 +57,15 @@ def write_atomically(path: Path, content: bytes, *, synced: bool = True) -> None
         sync_folder(path.parent)
 
 
+def made(folder: Path) -> Path:
+    """The folder, made with those above it where it is missing, each durable in the one above."""
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in reversed(new or [folder]):
+        sync_folder(path.parent)
+    return folder
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames and new names in `folder` durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -33,7 +33,6 @@ from dbdyno.store.file import (
     read_struct,
     read_struct_if_there,
     read_structs,
-    sync_folder,
 )
 
 BlockState = Literal["missing", "done", "broken"]
@@ -357,13 +356,6 @@ def safe_name(name: str) -> str:
     if safe == name and name and not name.startswith("."):
         return name
     return f"{safe.lstrip('.')[:80] or '_'}.{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-
-
-def made(folder: Path) -> Path:
-    """The folder, made with those above it where it is missing."""
-    folder.mkdir(parents=True, exist_ok=True)
-    sync_folder(folder.parent)
-    return folder
 
 
 def free_name(folder: Path, stem: str = "plan") -> Path:

@@ -19,6 +19,7 @@ from typing import Self
 import msgspec
 
 from dbdyno.model.error import ResultError
+from dbdyno.store.file import made
 
 FILE = "lab.json"
 HOLDER_BYTES_MAX = 4096
@@ -58,7 +59,7 @@ class FolderLock:
         Raises ResultError, naming the holder and the file, where another lab writes there.
         """
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            made(self._path.parent)
             for _ in range(TRIES):
                 self._file = self._made() or self._taken_over()
                 if self._file is not None:

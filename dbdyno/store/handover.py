@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from dbdyno.model.block_files import BlockDone, Order, VoidReason
 from dbdyno.store import void_blocks
-from dbdyno.store.file import read_struct_if_there, sync_folder, write_atomically, write_json
-from dbdyno.store.folder import BlockFolder, made
+from dbdyno.store.file import made, read_struct_if_there, sync_folder, write_atomically, write_json
+from dbdyno.store.folder import BlockFolder
 from dbdyno.store.results import Results
 
 SETTLED = ("plan.json", "looks.json", "commits.json.gz")

@@ -13,7 +13,14 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dbdyno.store.file import read_if_there, read_struct, sync_folder, write_atomically, write_json
+from dbdyno.store.file import (
+    made,
+    read_if_there,
+    read_struct,
+    sync_folder,
+    write_atomically,
+    write_json,
+)
 
 FOLDER = "imported"
 
@@ -54,7 +61,7 @@ def add(folder: Path, content: bytes, reading: Reading) -> Path | None:
     there = sorted((folder / FOLDER).glob("*.json"))
     if any(read_struct(path, Reading) == reading for path in there):
         return None
-    (folder / FOLDER).mkdir(exist_ok=True)
+    made(folder / FOLDER)
     path = folder / FOLDER / f"{len(there) + 1:03}.csv"
     write_atomically(path, content)
     write_json(path.with_suffix(".json"), reading)

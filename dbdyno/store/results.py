@@ -27,6 +27,7 @@ from dbdyno.model.suspects import CommitsBetween, CommitsFile
 from dbdyno.store import checksums, continuation, folder_lock, profile, schema, void_blocks
 from dbdyno.store.derived_cache import Shelf, code_version
 from dbdyno.store.file import (
+    made,
     read_json,
     read_struct,
     read_struct_if_there,
@@ -41,7 +42,6 @@ from dbdyno.store.folder import (
     check,
     folders,
     free_name,
-    made,
     safe_name,
 )
 
@@ -324,7 +324,9 @@ class Results:
         `host`: the name of the host that measures all of it; None: this one, or several.
         """
         folder = self._block_path(block.number)
-        folder.mkdir(parents=True)
+        made(folder.parent)
+        folder.mkdir()
+        sync_folder(folder.parent)
         order = Order(
             block=block.number,
             order=block.order,
@@ -412,7 +414,7 @@ def _create(folder: Path, plan: Json) -> Results:
     if folder.is_dir() and any(item.name != folder_lock.FILE for item in folder.iterdir()):
         raise ResultError(f"{folder}: is not empty and no result folder; choose another --out")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        made(folder)
     except OSError as error:
         text = f"{folder}: cannot be made: {error.strerror}; choose another --out"
         raise ResultError(text) from error

@@ -59,11 +59,11 @@ def expanded(
         arms = [(name, form)]
         if name in grids:
             arms = list(combinations(name, form, grids[name], alone=len(forms) == 1))
-        for other, one in arms:
+        for other, arm in arms:
             if other in made:
                 sentence = f"two arms would have the name `{other}`; rename one, or its values"
                 raise refusal(source, f"arms.{name}", sentence)
-            made[other] = one
+            made[other] = arm
     return made
 
 
@@ -73,7 +73,7 @@ def combinations(
     """The arms of a matrix with their names; where it is `alone` they need none of its own."""
     for point in itertools.product(*axes):
         label = "_".join(value.label for value in point)
-        settings = {key: one for value in point for key, one in value.settings.items()}
+        settings = {key: setting for value in point for key, setting in value.settings.items()}
         tags = "".join(f"_{value.tag}" for value in point if value.tag is not None)
         made = form.model_copy(
             update={
@@ -97,7 +97,7 @@ def grid(form: ArmForm, arm: str, source: str) -> list[list[Value]]:
     for name, values in written.items():
         if name == TAGS:
             lists = [value if isinstance(value, list) else [value] for value in values]
-            axes += [axis_of_tags(form, one, f"{key}.{TAGS}", source) for one in lists]
+            axes += [axis_of_tags(form, tags, f"{key}.{TAGS}", source) for tags in lists]
             continue
         if not SETTING.fullmatch(name):
             raise refusal(source, key, f"{name!r} cannot be a setting's name")
@@ -117,12 +117,12 @@ def axis_of_setting(
         raise refusal(source, key, "must be a list of values, such as [true, false]")
     same = files.same_values(engine).get(name, {})
     seen: dict[str, Scalar] = {}
-    for one in scalars:
-        plain = normal(one, same)
+    for scalar in scalars:
+        plain = normal(scalar, same)
         if plain in seen:
-            raise refusal(source, key, f"{seen[plain]!r} and {one!r} are the same; keep one")
-        seen[plain] = one
-    return [value_of(engine, name, one, plain, same) for plain, one in seen.items()]
+            raise refusal(source, key, f"{seen[plain]!r} and {scalar!r} are the same; keep one")
+        seen[plain] = scalar
+    return [value_of(engine, name, scalar, plain, same) for plain, scalar in seen.items()]
 
 
 def value_of(engine: str, name: str, written: Scalar, plain: str, same: Mapping[str, str]) -> Value:

@@ -120,13 +120,13 @@ def swept(plan: Plan, number: int, steps: Sequence[Step], *, through: int = 0) -
     reversed. Steps up to the ordinal `through`, which lead to a kept state, stay as they are: all
     blocks share what they leave.
     """
-    found: list[Step] = []
-    for (name, drawn), its in groupby(steps, lambda step: (step.sweep, step.ordinal > through)):
-        some = tuple(its)
+    ordered: list[Step] = []
+    for (name, drawn), sweep in groupby(steps, lambda step: (step.sweep, step.ordinal > through)):
+        some = tuple(sweep)
         if name is not None and drawn:
             some = _mirrored(_sweep(plan, number - 1 + number % 2, some), number)  # two mirror one
-        found += some
-    return tuple(found)
+        ordered += some
+    return tuple(ordered)
 
 
 def _sweep(plan: Plan, number: int, steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -140,11 +140,11 @@ def _sweep(plan: Plan, number: int, steps: Sequence[Step]) -> tuple[Step, ...]:
 
 def sweeps(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
     """By sweep the names of its steps, in the order in which they stand here."""
-    found: dict[str, tuple[str, ...]] = {}
+    names: dict[str, tuple[str, ...]] = {}
     for step in steps:
         if step.sweep is not None:
-            found[step.sweep] = (*found.get(step.sweep, ()), step.name)
-    return found
+            names[step.sweep] = (*names.get(step.sweep, ()), step.name)
+    return names
 
 
 def searched(steps: Sequence[Step], save: str | None) -> tuple[Step, ...]:
@@ -160,22 +160,24 @@ def searched(steps: Sequence[Step], save: str | None) -> tuple[Step, ...]:
 def _does_what_it_can(step: Step) -> bool:
     headline = step.headline
     roles = step.job.roles if headline is not None and step.job.stop.seconds else ()
-    its = [role for role in roles if headline is not None and role.name == headline.role]
-    return step.measured and bool(its) and all(isinstance(role.pace, Closed) for role in its)
+    counted = [role for role in roles if headline is not None and role.name == headline.role]
+    return (
+        step.measured and bool(counted) and all(isinstance(role.pace, Closed) for role in counted)
+    )
 
 
 def with_searches(use: WorkloadUse, steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps, where the plan's `find` has some take as much longer as a search takes."""
     if use.p99_below_us is None:
         return tuple(steps)
-    its = {step.name for step in searched(steps, use.save)}
+    searched_names = {step.name for step in searched(steps, use.save)}
     return tuple(
         replace(
             step,
             p99_below_us=use.p99_below_us,
             expected_s=step.expected_s and step.expected_s * (1 + PROBES_USUAL),
         )
-        if step.name in its
+        if step.name in searched_names
         else step
         for step in steps
     )

@@ -52,7 +52,7 @@ def decide(
     """
     at_looks = _at_looks(family, aims)
     now = _tested([unit.samples for unit in family], family, aims)
-    ps = [min((one.repeated for one in look), default=None) for look in at_looks]
+    ps = [min((seen.repeated for seen in look), default=None) for look in at_looks]
     qs = iter(significance.adjusted([p for p in ps if p is not None]))
     all_qs = [None if p is None else next(qs) for p in ps]
     called = sum(q is not None and q <= aims.level for q in all_qs)
@@ -103,37 +103,37 @@ class _AtLook:
     @property
     def repeated(self) -> float:
         """The unit's p as it counts in all looks."""
-        its = self.metrics.values()
+        metrics = self.metrics.values()
         if self.any_time:
-            return math.exp(-max(0.0, _mean_e([one.log_e for one in its])))
-        ps = [one.p for one in its if one.p is not None]
+            return math.exp(-max(0.0, _mean_e([metric.log_e for metric in metrics])))
+        ps = [metric.p for metric in metrics if metric.p is not None]
         return min(1.0, significance.combined_p(ps) / self.look.share) if ps else 1.0
 
     def repeated_of(self, metric: str) -> float:
         """The same of one metric."""
-        one = self.metrics.get(metric)
-        if one is None or one.p is None:
+        tests = self.metrics.get(metric)
+        if tests is None or tests.p is None:
             return 1.0
         if self.any_time:
-            return math.exp(-max(0.0, one.log_e))
-        return min(1.0, one.p / self.look.share)
+            return math.exp(-max(0.0, tests.log_e))
+        return min(1.0, tests.p / self.look.share)
 
     def is_within(self, metric: str, aims: Aims) -> bool:
         """Whether this look shows that the change is within the margin."""
-        one = self.metrics.get(metric)
-        if one is None or one.tested is None or one.sample.stood:
+        tests = self.metrics.get(metric)
+        if tests is None or tests.tested is None or tests.sample.stood:
             return False
         if self.any_time:
-            return one.log_e_same >= -math.log(2 * aims.level)
-        return one.tested.within <= aims.level / significance.SAME_SHARE
+            return tests.log_e_same >= -math.log(2 * aims.level)
+        return tests.tested.within <= aims.level / significance.SAME_SHARE
 
     def lies_beyond(self, metric: str, aims: Aims) -> bool:
         """Whether the mean of this look lies beyond the margin, so that no earlier one's *same*
         stands beside it."""
-        one = self.metrics.get(metric)
-        if one is None or not one.sample.logs:
+        tests = self.metrics.get(metric)
+        if tests is None or not tests.sample.logs:
             return False
-        return abs(interval.mean_and_sd(one.sample.logs)[0]) > math.log1p(aims.margin)
+        return abs(interval.mean_and_sd(tests.sample.logs)[0]) > math.log1p(aims.margin)
 
 
 def _mean_e(logs: Sequence[float]) -> float:
@@ -146,16 +146,16 @@ def _mean_e(logs: Sequence[float]) -> float:
 
 def _at_looks(family: Sequence[Unit], aims: Aims) -> list[list[_AtLook]]:
     """What each look saw of each unit, where there was a test."""
-    found: list[list[_AtLook]] = [[] for _ in family]
+    at_looks: list[list[_AtLook]] = [[] for _ in family]
     for look in sorted(
         {look for unit in family for look, _ in unit.looks}, key=lambda look: look.blocks
     ):
-        its = [dict(unit.looks).get(look, ()) for unit in family]
-        for place, metrics in enumerate(_tested(its, family, aims)):
+        samples = [dict(unit.looks).get(look, ()) for unit in family]
+        for place, metrics in enumerate(_tested(samples, family, aims)):
             if any(metric.p is not None for metric in metrics.values()):
                 seen = _AtLook(look=look, metrics=metrics, any_time=aims.judge == "any time")
-                found[place].append(seen)
-    return found
+                at_looks[place].append(seen)
+    return at_looks
 
 
 def _tested(
@@ -166,9 +166,9 @@ def _tested(
     Those of throughput to each other, and those of CPU, where they have the same blocks.
     """
     alike: dict[tuple[bool, int, tuple[int, ...]], list[tuple[int, Sample]]] = {}
-    found: list[dict[str, _Metric]] = [{} for _ in family]
-    for place, (its, unit) in enumerate(zip(samples, family, strict=True)):
-        for sample in its:
+    metrics: list[dict[str, _Metric]] = [{} for _ in family]
+    for place, (of_unit, unit) in enumerate(zip(samples, family, strict=True)):
+        for sample in of_unit:
             # What keeps its own scatter stands in a pool of its own: of no other's metric.
             alone = -place - 1 if unit.whole else len(sample.logs)
             alike.setdefault((is_cpu(sample.metric), alone, sample.at), []).append((place, sample))
@@ -177,8 +177,8 @@ def _tested(
         spreads = moderation.spreads([sample.logs for _, sample in pool]) if many else []
         spreads = dependence.widened(spreads, [sample for _, sample in pool])
         for number, (place, sample) in enumerate(pool):
-            found[place][sample.metric] = _metric(sample, spreads[number] if many else None, aims)
-    return found
+            metrics[place][sample.metric] = _metric(sample, spreads[number] if many else None, aims)
+    return metrics
 
 
 def _metric(sample: Sample, spread: Spread | None, aims: Aims) -> _Metric:
@@ -259,7 +259,7 @@ class _Judging:
 
     def _evidence(self) -> float | None:
         """The unit's e-value by all blocks so far."""
-        known = [one.log_e for one in self.tested.values() if one.spread is not None]
+        known = [metric.log_e for metric in self.tested.values() if metric.spread is not None]
         return math.exp(min(_mean_e(known), interval.LOG_CHANGE_MAX)) if known else None
 
     def _judgement(self, sample: Sample, *, changed: bool) -> Judgement:
@@ -268,9 +268,9 @@ class _Judging:
         rests = self._look_of(sample.metric, changed=changed)
         seen = sample if rests is None else rests.metrics[sample.metric].sample
         since = 0 if rests is None else rests.look.blocks  # an earlier look is outdated
-        its = [look for look in self.looks if look.look.blocks >= since]
-        within = any(one.is_within(sample.metric, self.aims) for one in its)
-        within = within and not its[-1].lies_beyond(sample.metric, self.aims)
+        looks = [look for look in self.looks if look.look.blocks >= since]
+        within = any(seen.is_within(sample.metric, self.aims) for seen in looks)
+        within = within and not looks[-1].lies_beyond(sample.metric, self.aims)
         word = _word(sample=seen, changed=changed, within=within)
         if self.q is None:
             word = "one block" if metric.p is None else "cannot tell"
@@ -292,10 +292,10 @@ class _Judging:
 
     def _look_of(self, metric: str, *, changed: bool) -> _AtLook | None:
         """The look on which a metric's word rests: that of the least p, or the first *same*."""
-        its = [look for look in self.looks if metric in look.metrics]
+        looks = [look for look in self.looks if metric in look.metrics]
         if changed:
-            return min(its, key=lambda one: one.repeated_of(metric), default=None)
-        return next((one for one in its if one.is_within(metric, self.aims)), None)
+            return min(looks, key=lambda seen: seen.repeated_of(metric), default=None)
+        return next((seen for seen in looks if seen.is_within(metric, self.aims)), None)
 
     def _look_result(self, rests: _AtLook, name: str) -> LookResult:
         """The look on which a metric's word rests, with the estimate there."""
@@ -304,8 +304,10 @@ class _Judging:
         if seen.spread is not None and rests.any_time:
             low, high = significance.e_interval(seen.sample.logs, seen.spread, self.aims.level)
         elif seen.spread is not None:
-            found = stage_wise.ended(seen.sample.logs, seen.spread, self._stages(seen, rests.look))
-            ratio, low, high = found.value, found.low, found.high
+            estimate = stage_wise.ended(
+                seen.sample.logs, seen.spread, self._stages(seen, rests.look)
+            )
+            ratio, low, high = estimate.value, estimate.low, estimate.high
         look = rests.look
         return LookResult(blocks=look.blocks, share=look.share, ratio=ratio, low=low, high=high)
 
@@ -316,18 +318,18 @@ class _Judging:
         Nor where one of the two stood still, which is told by signs, too.
         """
         name, scatter = seen.sample.metric, seen.scatter
-        before = [one for one in self.looks if one.look.blocks < look.blocks]
-        shown = any(one.repeated_of(name) <= self.level_called for one in before)
+        before = [earlier for earlier in self.looks if earlier.look.blocks < look.blocks]
+        shown = any(earlier.repeated_of(name) <= self.level_called for earlier in before)
         if shown or seen.sample.stood or scatter is None or not scatter.sd:
             return ()
         return tuple(
             Stage(
                 information=_variance(seen.sample, scatter) / _variance(metric.sample, scatter),
                 freedom=metric.spread.freedom,
-                level=self.level_called * one.look.share,
+                level=self.level_called * earlier.look.share,
             )
-            for one in before
-            if (metric := one.metrics.get(name)) is not None and metric.spread is not None
+            for earlier in before
+            if (metric := earlier.metrics.get(name)) is not None and metric.spread is not None
         )
 
     def _needed(self, sample: Sample, scatter: Spread | None) -> int | None:
@@ -355,12 +357,12 @@ def _figures(
     sample: Sample, metric: _Metric, *, q: float | None, word: Word, aims: Aims
 ) -> Judgement:
     """The figures of all blocks so far."""
-    its, own = sample.interval, metric.spread
+    shown, own = sample.interval, metric.spread
     alone = None
     if metric.spread is not None and metric.spread.lent:
-        alone, its = its, interval.log_interval(sample.logs, spread=metric.spread)
+        alone, shown = shown, interval.log_interval(sample.logs, spread=metric.spread)
     if metric.spread is not None and metric.spread.dependence is not None:
-        its = interval.log_interval(sample.logs, spread=metric.spread)
+        shown = interval.log_interval(sample.logs, spread=metric.spread)
     if metric.spread is not None:
         own = interval.own_spread(sample.logs)
     return Judgement(
@@ -368,8 +370,8 @@ def _figures(
         blocks=len(sample.logs) if sample.fills is None else sample.fills.blocks,
         fills=None if sample.fills is None else len(sample.logs),
         ratio=sample.ratio,
-        low=None if its is None else its.low,
-        high=None if its is None else its.high,
+        low=None if shown is None else shown.low,
+        high=None if shown is None else shown.high,
         p=None if metric.tested is None else metric.tested.p,
         p_sign=None if metric.tested is None else metric.tested.p_sign,
         q=q,
@@ -447,8 +449,8 @@ def explore(family: Sequence[Sample], aims: Aims) -> list[Judgement]:
     for count, places in by_count.items():
         if count < 2:
             continue
-        found = vectorized.tests([family[place].logs for place in places], aims.margin)
-        for place, test in zip(places, found, strict=True):
+        alike = vectorized.tests([family[place].logs for place in places], aims.margin)
+        for place, test in zip(places, alike, strict=True):
             tests[place] = test
     ps = [_p(sample, test) for sample, test in zip(family, tests, strict=True)]
     qs = iter(significance.adjusted([p for p in ps if p is not None]))

@@ -42,8 +42,8 @@ def autocorrelation(values: Numbers) -> Numbers:
     products = (residuals[..., 1:] * residuals[..., :-1]).sum(axis=-1)
     scatters = squares > blocks * ROUNDING_MAX**2
     seen = np.where(scatters, products / np.where(scatters, squares, 1.0), -1 / blocks)
-    found: Numbers = (seen.mean(axis=-1) + 1 / blocks) / (1 - 4 / blocks)
-    return found
+    corrected: Numbers = (seen.mean(axis=-1) + 1 / blocks) / (1 - 4 / blocks)
+    return corrected
 
 
 def inflation(correlation: Numbers, blocks: int) -> Numbers:
@@ -55,8 +55,8 @@ def inflation(correlation: Numbers, blocks: int) -> Numbers:
     """
     r = np.clip(correlation, 0.0, AUTOCORRELATION_MAX)
     v = (1 + r) / (1 - r) - 2 * r * (1 - r**blocks) / (blocks * (1 - r) ** 2)
-    found: Numbers = v * (blocks - 1) / (blocks - v)
-    return found
+    growth: Numbers = v * (blocks - 1) / (blocks - v)
+    return growth
 
 
 def widening(values: Numbers) -> Numbers:
@@ -115,9 +115,9 @@ def widened(spreads: Sequence[Spread], samples: Sequence[Sample]) -> list[Spread
 
 def _widened(spread: Spread, sample: Sample, correlation: float, factor: float) -> Spread:
     level = LEVEL / max(len(sample.patterns), 1)
-    found = [followed(sample.logs, pattern, level) for pattern in sample.patterns]
-    its = tuple(one for one in found if one is not None)
-    left = len(sample.logs) * math.fsum(one.left**2 for one in its)
+    patterns = [followed(sample.logs, pattern, level) for pattern in sample.patterns]
+    followed_patterns = tuple(pattern for pattern in patterns if pattern is not None)
+    left = len(sample.logs) * math.fsum(pattern.left**2 for pattern in followed_patterns)
     sd = math.sqrt(factor * spread.sd**2 + left)
     return replace(
         spread,
@@ -125,6 +125,6 @@ def _widened(spread: Spread, sample: Sample, correlation: float, factor: float) 
         dependence=Dependence(
             autocorrelation=correlation,
             widened=sd / spread.sd if spread.sd else 1.0,
-            followed=its,
+            followed=followed_patterns,
         ),
     )

@@ -44,7 +44,11 @@ def across(logs: Logs, confidence: float = 0.95) -> Nodes:
             f"{len(logs)} nodes of which each has blocks are needed, {NODES_MIN} least"
         )
     within, between = noise_budget.components(
-        {(at, block): log for at, its in enumerate(logs.values()) for block, log in enumerate(its)}
+        {
+            (at, block): log
+            for at, ratios in enumerate(logs.values())
+            for block, log in enumerate(ratios)
+        }
     )
     scatter = None if within is None else max(within.value, 0.0)
     return Nodes(
@@ -62,30 +66,32 @@ def as_share(variance: float | None) -> float | None:
 
 def _means(logs: Logs, within: Variance | None, confidence: float) -> dict[str, Interval]:
     """Each node's mean ratio; the scatter of all nodes' blocks stands for each one's own."""
-    found = {}
-    for node, its in logs.items():
-        mean, _ = mean_and_sd(its)
+    intervals = {}
+    for node, ratios in logs.items():
+        mean, _ = mean_and_sd(ratios)
         low, high = None, None
         if within is not None:
             quantile = t_quantile((1 + confidence) / 2, within.freedom)
-            low, high = around((mean,), quantile * math.sqrt(within.value / len(its)))
-        found[node] = Interval(value=around((mean,), 0.0)[0], low=low, high=high, count=len(its))
-    return found
+            low, high = around((mean,), quantile * math.sqrt(within.value / len(ratios)))
+        intervals[node] = Interval(
+            value=around((mean,), 0.0)[0], low=low, high=high, count=len(ratios)
+        )
+    return intervals
 
 
 def _p(logs: Logs, within: Variance) -> float:
     """p of the F test; without any scatter 0 where means differ, else 1."""
     from scipy.special import fdtrc
 
-    means = {node: mean_and_sd(its)[0] for node, its in logs.items()}
-    whole = mean_and_sd([log for its in logs.values() for log in its])[0]
+    means = {node: mean_and_sd(ratios)[0] for node, ratios in logs.items()}
+    whole = mean_and_sd([log for ratios in logs.values() for log in ratios])[0]
     _, apart = mean_and_sd(tuple(means.values()))
     if not apart:
         return 1.0
     if not within.value:
         return 0.0
     freedom = len(logs) - 1
-    square = math.fsum(len(its) * (means[node] - whole) ** 2 for node, its in logs.items())
+    square = math.fsum(len(ratios) * (means[node] - whole) ** 2 for node, ratios in logs.items())
     return float(fdtrc(freedom, within.freedom, square / freedom / within.value))
 
 
@@ -107,10 +113,13 @@ def _machines(
         variances = [1.0] * len(means)
     weights = [1 / variance for variance in variances]
     total = math.fsum(weights)
-    mean = math.fsum(weight * its for weight, its in zip(weights, means, strict=True)) / total
+    mean = (
+        math.fsum(weight * node_mean for weight, node_mean in zip(weights, means, strict=True))
+        / total
+    )
     freedom = len(means) - 1
     distance = math.fsum(
-        weight * (its - mean) ** 2 for weight, its in zip(weights, means, strict=True)
+        weight * (node_mean - mean) ** 2 for weight, node_mean in zip(weights, means, strict=True)
     )
     least = 1.0 if scatter else 0.0
     error = math.sqrt(max(distance / freedom, least) / total)

@@ -60,12 +60,12 @@ def shape(rates: Sequence[float]) -> Shape | None:
 
     None where they are fewer than SECONDS_MIN, or all 0.
     """
-    found = plateaus(rates)
-    if not found:
+    levels = plateaus(rates)
+    if not levels:
         return None
-    steps = np.diff([plateau for _, plateau in found])
-    count, _ = found[-1]
-    settled = count >= SETTLED_SHARE * sum(length for length, _ in found)
+    steps = np.diff([plateau for _, plateau in levels])
+    count, _ = levels[-1]
+    settled = count >= SETTLED_SHARE * sum(length for length, _ in levels)
     if not len(steps):
         return "flat"
     if (steps < 0).all():
@@ -99,18 +99,18 @@ def changes(rates: Sequence[float]) -> list[Change]:
     counts = [MEAN_SECONDS * count for count, _ in plateaus(rates)]
     places: list[Place] = []
     for cut in accumulate(counts[:-1]):
-        found = _near(rates, cut)
-        if places and abs(found.at - places[-1].at) < MEAN_SECONDS:
-            found = min(places.pop(), found, key=lambda one: one.last - one.first)
-        places.append(found)
+        place = _near(rates, cut)
+        if places and abs(place.at - places[-1].at) < MEAN_SECONDS:
+            place = min(places.pop(), place, key=lambda place: place.last - place.first)
+        places.append(place)
     if not places:
         return []
-    places.sort(key=lambda one: one.at)
-    ends = [0, *(one.at for one in places), len(rates)]
+    places.sort(key=lambda place: place.at)
+    ends = [0, *(place.at for place in places), len(rates)]
     means = [float(np.mean(rates[begin:end])) for begin, end in pairwise(ends)]
     return [
-        Change(place=one, before=before, after=after)
-        for one, (before, after) in zip(places, pairwise(means), strict=True)
+        Change(place=place, before=before, after=after)
+        for place, (before, after) in zip(places, pairwise(means), strict=True)
     ]
 
 

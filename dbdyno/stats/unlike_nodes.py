@@ -37,22 +37,22 @@ def by_mean(values: Mapping[str, Sequence[float]]) -> dict[str, float]:
     freedom = sum(map(len, values.values())) - len(values)
     if len(values) < 2 or freedom < 1:
         return {}
-    means = {node: mean_and_sd(its)[0] for node, its in values.items()}
-    own = {node: (mean_and_sd(its)[1] or 0.0) ** 2 for node, its in values.items()}
-    pooled = math.fsum((len(its) - 1) * own[node] for node, its in values.items()) / freedom
-    found = {}
-    for node, its in values.items():
+    means = {node: mean_and_sd(ratios)[0] for node, ratios in values.items()}
+    own = {node: (mean_and_sd(ratios)[1] or 0.0) ** 2 for node, ratios in values.items()}
+    pooled = math.fsum((len(ratios) - 1) * own[node] for node, ratios in values.items()) / freedom
+    ps = {}
+    for node, ratios in values.items():
         others = [other for other in values if other != node]
         far = _beyond(means[node], [means[other] for other in others])
         errors = [pooled / len(values[other]) for other in others]
         by_others = math.fsum(errors) / len(others) ** 2
         by_others *= MEDIAN_BY_MEAN if len(others) > 1 else 1.0
-        error = math.sqrt(max(pooled, own[node]) / len(its) + by_others)
+        error = math.sqrt(max(pooled, own[node]) / len(ratios) + by_others)
         if far <= ROUNDING_MAX or not error:
-            found[node] = 0.0 if far > ROUNDING_MAX else 1.0
+            ps[node] = 0.0 if far > ROUNDING_MAX else 1.0
         else:
-            found[node] = float(2 * stdtr(freedom, -far / error))
-    return found
+            ps[node] = float(2 * stdtr(freedom, -far / error))
+    return ps
 
 
 def _beyond(value: float, others: Sequence[float]) -> float:
@@ -72,8 +72,8 @@ def by_scatter(values: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, flo
     figures of each block by node. Nodes with fewer than two blocks have no p, nor has any where
     fewer than two nodes are left.
     """
-    blocks = {node: np.asarray(its, dtype=float) for node, its in values.items()}
-    blocks = {node: its for node, its in blocks.items() if len(its) >= BLOCKS_MIN}
+    blocks = {node: np.asarray(ratios, dtype=float) for node, ratios in values.items()}
+    blocks = {node: ratios for node, ratios in blocks.items() if len(ratios) >= BLOCKS_MIN}
     if len(blocks) < 2:
         return {}
     residuals = np.concatenate(
@@ -97,8 +97,8 @@ def by_scatter(values: Mapping[str, Sequence[Sequence[float]]]) -> dict[str, flo
 
 def _products(residuals: Numbers) -> Numbers:
     """The products of each two blocks' residuals, all that a scatter needs of them."""
-    found: Numbers = residuals @ residuals.T
-    return found
+    products: Numbers = residuals @ residuals.T
+    return products
 
 
 def _log_scatter(chosen: npt.NDArray[np.bool_], products: Numbers) -> Numbers:
@@ -107,12 +107,12 @@ def _log_scatter(chosen: npt.NDArray[np.bool_], products: Numbers) -> Numbers:
     count = rows[0].sum()
     squares = rows @ np.diag(products) - ((rows @ products) * rows).sum(axis=1) / count
     least = np.finfo(float).tiny  # of blocks that are equal
-    found: Numbers = 0.5 * np.log(np.maximum(squares, least) / (count - 1))
-    return found
+    logs: Numbers = 0.5 * np.log(np.maximum(squares, least) / (count - 1))
+    return logs
 
 
 def _above_others(scatter: Numbers, place: int) -> Numbers:
     """How far a node lies above the median of the others, in each row; 0 below it."""
     others = np.sort(np.delete(scatter, place, axis=1), axis=1)
-    found: Numbers = np.maximum(scatter[:, place] - others[:, others.shape[1] // 2], 0.0)
-    return found
+    excess: Numbers = np.maximum(scatter[:, place] - others[:, others.shape[1] // 2], 0.0)
+    return excess

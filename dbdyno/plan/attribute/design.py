@@ -25,17 +25,17 @@ TABLES = (SETTINGS, "environment", "initdb", "fake")
 
 
 def designed(
-    sides: Sides, found: Sequence[Exchange], wanted: DesignKind | None = None
+    sides: Sides, exchanges: Sequence[Exchange], wanted: DesignKind | None = None
 ) -> tuple[Design, tuple[Arm, ...]]:
     """The design, and its arms, the base first; of this kind, or by the number of factors.
 
     Raises PlanError where there is none.
     """
-    kind = _kind(len(_with_bound(found)), wanted)
+    kind = _kind(len(_with_bound(exchanges)), wanted)
     factors = (
-        sorted(found, key=lambda one: (one.bound, is_origin(one)))
+        sorted(exchanges, key=lambda exchange: (exchange.bound, is_origin(exchange)))
         if kind == "one at a time"
-        else _with_bound(found)
+        else _with_bound(exchanges)
     )
     _refuse(kind, factors, sides)
     rows = _rows(kind, len(factors))
@@ -83,14 +83,14 @@ def _refuse(kind: DesignKind, factors: Sequence[Exchange], sides: Sides) -> None
         )
 
 
-def _with_bound(found: Sequence[Exchange]) -> list[Exchange]:
+def _with_bound(exchanges: Sequence[Exchange]) -> list[Exchange]:
     """The factors, where those that are bound to the version are one with it."""
-    bound = [one for one in found if one.bound]
-    free = [one for one in found if not one.bound]
+    bound = [exchange for exchange in exchanges if exchange.bound]
+    free = [exchange for exchange in exchanges if not exchange.bound]
     if not bound:
         return free
     *others, last = free
-    return [*others, together_of([*bound, last])] if is_origin(last) else list(found)
+    return [*others, together_of([*bound, last])] if is_origin(last) else list(exchanges)
 
 
 def _rows(kind: DesignKind, factors: int) -> list[tuple[int, ...]]:
@@ -141,9 +141,9 @@ def _with_settings(arm: Arm, wanted: Mapping[str, str], sides: Sides) -> Arm:
     for side in (sides.base, sides.arm):
         if side.config is None:
             continue
-        its = sides.configured(side, arm)
-        own = {name: value for name, value in wanted.items() if its.get(name) != value}
-        if set(its) <= set(wanted) and len(own) < len(best.settings):
+        configured = sides.configured(side, arm)
+        own = {name: value for name, value in wanted.items() if configured.get(name) != value}
+        if set(configured) <= set(wanted) and len(own) < len(best.settings):
             best = replace(
                 arm,
                 config=side.config,

@@ -70,15 +70,15 @@ class Sides:
         """The settings that the `config` of one arm asks for on the server of the other."""
         if not can(origin, "made"):
             return {}
-        its = replace(origin, config=config.config, config_text=config.config_text)
-        its = replace(its, memory=config.memory)
-        found = arm_config.of_arm(
-            its,
+        exchanged = replace(origin, config=config.config, config_text=config.config_text)
+        exchanged = replace(exchanged, memory=config.memory)
+        configured = arm_config.of_arm(
+            exchanged,
             self.host[config.name],
             self.version_num(origin),
             engines.of(origin.engine).read_config,
         )
-        return dict(found.values)
+        return dict(configured.values)
 
 
 def _place(arm: Arm) -> object:
@@ -93,12 +93,12 @@ def exchanges(sides: Sides, together: Iterable[Iterable[str]] = ()) -> tuple[Exc
     """
     refuse(sides.base, sides.arm)
     tables = ("environment", "initdb", "fake")
-    found = [*_settings(sides), *(one for table in tables for one in _table(table, sides))]
-    found += [*_keys(sides, "transport"), *_keys(sides, "memory_max"), *_origin(sides)]
-    if not found:
+    factors = [*_settings(sides), *(factor for table in tables for factor in _table(table, sides))]
+    factors += [*_keys(sides, "transport"), *_keys(sides, "memory_max"), *_origin(sides)]
+    if not factors:
         where = f"arms `{sides.base.name}` and `{sides.arm.name}`"
         raise PlanError(f"{where}: differ in nothing that dyno can exchange")
-    return joined(found, together)
+    return joined(factors, together)
 
 
 def refuse(base: Arm, arm: Arm) -> None:
@@ -108,29 +108,33 @@ def refuse(base: Arm, arm: Arm) -> None:
             f"arms `{base.name}` and `{arm.name}`: are of the engines {base.engine} and "
             f"{arm.engine}, whose settings cannot be exchanged; name two arms of one engine"
         )
-    for one in (base, arm):
-        if one.dsn is not None:
+    for side in (base, arm):
+        if side.dsn is not None:
             raise PlanError(
-                f"arms.{one.name}.dsn: a server that runs elsewhere cannot be set up by dyno; name "
-                "arms whose servers dyno starts"
+                f"arms.{side.name}.dsn: a server that runs elsewhere cannot be set up by dyno; "
+                "name arms whose servers dyno starts"
             )
 
 
-def joined(found: Iterable[Exchange], together: Iterable[Iterable[str]]) -> tuple[Exchange, ...]:
+def joined(factors: Iterable[Exchange], together: Iterable[Iterable[str]]) -> tuple[Exchange, ...]:
     """The factors, where those that are named together are one. Raises PlanError."""
-    its = {one.name: one for one in found}
+    by_name = {factor.name: factor for factor in factors}
     for names in map(list, together):
         for name in names:
-            if name not in its:
-                raise PlanError(f"--together: no factor `{name}`; {suggestion(name, list(its))}")
-        order = [name for name in its if name in names]
-        one = together_of([its[name] for name in order])
-        its = {
-            (one.name if name == order[-1] else name): (one if name == order[-1] else other)
-            for name, other in its.items()
+            if name not in by_name:
+                raise PlanError(
+                    f"--together: no factor `{name}`; {suggestion(name, list(by_name))}"
+                )
+        order = [name for name in by_name if name in names]
+        combined = together_of([by_name[name] for name in order])
+        by_name = {
+            (combined.name if name == order[-1] else name): (
+                combined if name == order[-1] else other
+            )
+            for name, other in by_name.items()
             if name not in order[:-1]
         }
-    return tuple(its.values())
+    return tuple(by_name.values())
 
 
 def together_of(some: list[Exchange]) -> Exchange:
@@ -146,7 +150,7 @@ def together_of(some: list[Exchange]) -> Exchange:
 def _settings(sides: Sides) -> Iterable[Exchange]:
     """The settings that the arms' servers would run with, as far as the plan says them."""
     own = {
-        one.name: sides.configured(one, one) | dict(one.settings) for one in (sides.base, sides.arm)
+        arm.name: sides.configured(arm, arm) | dict(arm.settings) for arm in (sides.base, sides.arm)
     }
     base, arm = own[sides.base.name], own[sides.arm.name]
     same = files.same_values(sides.base.engine) if can(sides.base, "presets") else {}
@@ -163,17 +167,19 @@ def _bound(name: str, sides: Sides) -> int:
     if not can(sides.base, "presets"):
         return 0
     known = files.options(sides.base.engine)
-    rule = {key: its[name] for key in ("since", "until") if name in (its := known.get(key, {}))}
+    rule = {
+        key: bounds[name] for key in ("since", "until") if name in (bounds := known.get(key, {}))
+    }
     base, arm = (
-        version.within(rule, version.release_of(sides.base.engine, sides.version_nums[one.name]))
-        for one in (sides.base, sides.arm)
+        version.within(rule, version.release_of(sides.base.engine, sides.version_nums[arm.name]))
+        for arm in (sides.base, sides.arm)
     )
     return int(arm) - int(base)
 
 
 def _table(table: str, sides: Sides) -> Iterable[Exchange]:
     """Each key of a table of the arms that differs."""
-    base, arm = (getattr(one, table) for one in (sides.base, sides.arm))
+    base, arm = (getattr(side, table) for side in (sides.base, sides.arm))
     for key in dict.fromkeys([*base, *arm]):
         if base.get(key) != arm.get(key):
             change = Change(table=table, key=key, base=base.get(key), arm=arm.get(key))
@@ -201,9 +207,9 @@ def _origin(sides: Sides) -> Iterable[Exchange]:
         yield from _keys(sides, *ORIGIN, name=SERVER)
 
 
-def is_origin(one: Exchange) -> bool:
+def is_origin(factor: Exchange) -> bool:
     """Whether the factor changes which version of the server runs."""
-    return any(change.table == "" and change.key in ORIGIN for change in one.changes)
+    return any(change.table == "" and change.key in ORIGIN for change in factor.changes)
 
 
 def _word(change: Change, value: object) -> str:

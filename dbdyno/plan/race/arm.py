@@ -88,14 +88,18 @@ def arms(
     configs = configs or CONFIGS
     texts = list(written) if len(written) > 1 else [written[0], written[0]]
     texts[-1] = ";".join([texts[-1], *settings])
-    found: list[RaceArm] = []
+    arms: list[RaceArm] = []
     for text in texts:
-        one = arm(text, configs, here)
-        names = [other.name for other in found]
-        again = 2 + sum(re.fullmatch(rf"{re.escape(one.name)}(-\d+)?", each) is not None
+        named_arm = arm(text, configs, here)
+        names = [other.name for other in arms]
+        again = 2 + sum(re.fullmatch(rf"{re.escape(named_arm.name)}(-\d+)?", each) is not None
                         for each in names) - 1  # fmt: skip
-        found.append(replace(one, name=f"{one.name}-{again}") if one.name in names else one)
-    return tuple(found)
+        arms.append(
+            replace(named_arm, name=f"{named_arm.name}-{again}")
+            if named_arm.name in names
+            else named_arm
+        )
+    return tuple(arms)
 
 
 def arm(text: str, configs: Sequence[str], here: Here) -> RaceArm:
@@ -105,7 +109,7 @@ def arm(text: str, configs: Sequence[str], here: Here) -> RaceArm:
     keys = dict(pair_of(pair, where) for pair in pairs)
     if URI.match(place):
         return of_dsn(place, keys, where)
-    its, its_version = of_place(place, keys.pop("build", None), where, here)
+    place_arm, release = of_place(place, keys.pop("build", None), where, here)
     for key in OF_DSN:
         if key in keys:
             raise PlanError(f"{where}: `{key}` is for a server that runs elsewhere; remove it")
@@ -115,9 +119,9 @@ def arm(text: str, configs: Sequence[str], here: Here) -> RaceArm:
             raise PlanError(f"{where}: {key!r} cannot be a setting's name")
     ending = "".join(f"-{key}-{value}" for key, value in keys.items())
     return replace(
-        its,
-        name=named(its.name + ending),
-        config=config_of(wanted, its.engine, its_version, where),
+        place_arm,
+        name=named(place_arm.name + ending),
+        config=config_of(wanted, place_arm.engine, release, where),
         settings=keys,
     )
 
@@ -168,13 +172,13 @@ def of_place(place: str, recipe: str | None, where: str, here: Here) -> tuple[Ra
 
 
 def of_version(
-    its: str, release: str, recipe: str | None, name: str | None = None
+    engine_name: str, release: str, recipe: str | None, name: str | None = None
 ) -> tuple[RaceArm, Version]:
     """A server by its version, brought, built by a recipe, or found under the usual paths."""
-    name = name or f"{engine.of(its).short}{release}"
+    name = name or f"{engine.of(engine_name).short}{release}"
     origin = {"version": release} | ({"build": recipe} if recipe else {})
     name += f"-{recipe}" if recipe else ""
-    return RaceArm(name=name, engine=its, origin=origin), series(its, release)
+    return RaceArm(name=name, engine=engine_name, origin=origin), series(engine_name, release)
 
 
 def of_found(found: Found, name: str, origin: Mapping[str, str]) -> tuple[RaceArm, Version]:
@@ -204,8 +208,8 @@ def of_dsn(uri: str, keys: Mapping[str, str], where: str) -> RaceArm:
         )
     for key, value in keys.items():
         if key not in OF_DSN:
-            its = ", ".join(OF_DSN)
-            raise PlanError(f"{where}: a server elsewhere takes no `{key}`, but {its}")
+            allowed = ", ".join(OF_DSN)
+            raise PlanError(f"{where}: a server elsewhere takes no `{key}`, but {allowed}")
         if key in SWITCHES and value not in ("true", "false"):
             raise PlanError(f"{where}: `{key}` has to be true or false, not `{value}`")
     password: dict[str, str | bool] = {}
@@ -220,21 +224,21 @@ def of_dsn(uri: str, keys: Mapping[str, str], where: str) -> RaceArm:
         access["password"] = password
     if keys.get("allow_drop") == "true":
         access["allow_drop"] = True
-    its = forms[parts.scheme]
-    host = parts.hostname or engine.of(its).short
+    engine_name = forms[parts.scheme]
+    host = parts.hostname or engine.of(engine_name).short
     host += f"-{parts.port}" if parts.port is not None else ""
-    return RaceArm(name=named(host), engine=its, origin={"dsn": uri}, access=access)
+    return RaceArm(name=named(host), engine=engine_name, origin={"dsn": uri}, access=access)
 
 
-def series(its: str, release: str) -> Version:
+def series(engine_name: str, release: str) -> Version:
     """The series that a version is of: (17,) of 17.6, (8, 4) of MySQL's 8.4.6."""
-    return version.series(its, version.bound(release))
+    return version.series(engine_name, version.bound(release))
 
 
 # --- Its configuration -----------------------------------------------------------------------
 
 
-def config_of(configs: Sequence[str], its: str, release: Version, where: str) -> str | None:
+def config_of(configs: Sequence[str], engine_name: str, release: Version, where: str) -> str | None:
     """The first of `configs` for this version of the engine, else the first for the engine.
 
     A file of one's own is for any. None: the server's defaults. Raises PlanError where none is for
@@ -248,11 +252,11 @@ def config_of(configs: Sequence[str], its: str, release: Version, where: str) ->
         if "/" in config or Path(config).suffix in (".conf", ".cnf"):
             return str(Path(config).expanduser().absolute())
         try:
-            found = preset.parse(config, its).preset
+            chosen = preset.parse(config, engine_name).preset
         except PlanError as error:
             reason = str(error)
             continue
-        if is_for(found, release):
+        if is_for(chosen, release):
             return config
         of_engine.append(config)
     if not of_engine:
@@ -260,9 +264,9 @@ def config_of(configs: Sequence[str], its: str, release: Version, where: str) ->
     return of_engine[0]
 
 
-def is_for(found: Preset, release: Version) -> bool:
+def is_for(chosen: Preset, release: Version) -> bool:
     """Whether a preset is published for this version."""
-    least, most = found.versions_min, found.versions_max
+    least, most = chosen.versions_min, chosen.versions_max
     if most is not None and release[: len(version.bound(most))] > version.bound(most):
         return False
     return least is None or release >= version.bound(least)

@@ -12,13 +12,12 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
-from dbdyno.model.form import misfit
 from dbdyno.model.json import decoder, misfit_words, plain
 from dbdyno.store import regular_file
 
@@ -152,29 +151,14 @@ def read_structs(path: Path, form: type[Value]) -> Iterator[Value]:
     return decoded_lines(path, decoder(form).decode)
 
 
-def read_json(path: Path, form: Any = None) -> Json:
-    """The object in `path`, of a form (see `form`). Raises ResultError where there is none."""
-    value = read_json_if_there(path, form)
-    if value is None:
-        raise ResultError(f"{path}: is missing; {REMEDY}")
-    return value
+def read_json(path: Path) -> Json:
+    """The object in `path`. Raises ResultError where there is none, or it is damaged."""
+    return read_struct(path, Json)
 
 
-def read_json_if_there(path: Path, form: Any = None) -> Json | None:
-    """The object in `path`, None where there is no file. Raises ResultError where it is damaged."""
-    content = read_if_there(path)
-    if content is None:
-        return None
-    try:
-        value = msgspec.json.decode(content)
-    except (ValueError, RecursionError) as error:
-        what = f"is not JSON ({error})" if content else "is empty"
-        raise ResultError(f"{path}: {what}; {REMEDY}") from error
-    found = misfit(value, form or {})
-    if found is not None:
-        raise ResultError(f"{path}: {found}; {REMEDY_OF_MISFIT}")
-    assert isinstance(value, dict)
-    return value
+def read_json_if_there(path: Path) -> Json | None:
+    """The same; None where there is no file."""
+    return read_struct_if_there(path, Json)
 
 
 def read_if_there(path: Path) -> bytes | None:
@@ -194,7 +178,7 @@ def read_if_there(path: Path) -> bytes | None:
 
 def read_lines(path: Path) -> Iterator[Json]:
     """The objects of a file of JSON lines; raises as `decoded_lines` does."""
-    return decoded_lines(path, msgspec.json.Decoder(Json).decode)
+    return read_structs(path, Json)
 
 
 def decoded_lines(path: Path, decode: Callable[[bytes], Value]) -> Iterator[Value]:

@@ -61,81 +61,81 @@ def step_run(folder: StepFolder) -> StepRun:
         return damaged_files.failed(folder, damaged_files.words(folder, error))
 
 
-def _joined(folder: StepFolder, found: Evidence) -> StepRun:
+def _joined(folder: StepFolder, basis: Evidence) -> StepRun:
     """The parts of every step; with measurements if it ended well."""
-    extent = None if found.job is NO_JOB else found.job.extent
+    extent = None if basis.job is NO_JOB else basis.job.extent
     run = StepRun(
-        facts=damaged_files.facts(found.step, extent),
+        facts=damaged_files.facts(basis.step, extent),
         arm=folder.arm,
         block=folder.block,
-        position=_position(found, folder.arm),
-        ending=_ending(found),
-        generator=found.load.generator,
+        position=_position(basis, folder.arm),
+        ending=_ending(basis),
+        generator=basis.load.generator,
         server=ServerSide(
-            statistics=found.servers,
-            before=state(found.before),
-            after=state(found.after),
-            plans=plans(found.before),
-            spans=spans(found),
-            waits=waits(found),
-            unread=unread(found.after or found.before) if found.remote else {},
+            statistics=basis.servers,
+            before=state(basis.before),
+            after=state(basis.after),
+            plans=plans(basis.before),
+            spans=spans(basis),
+            waits=waits(basis),
+            unread=unread(basis.after or basis.before) if basis.remote else {},
         ),
-        series=series(found),
+        series=series(basis),
     )
-    return _measured(run, found) if run.ending.status == "ok" else run
+    return _measured(run, basis) if run.ending.status == "ok" else run
 
 
-def _position(found: Evidence, arm: str) -> int | None:
+def _position(basis: Evidence, arm: str) -> int | None:
     """The arm's place in the order of a step that the arms took in turn; None of any other step."""
-    order = () if found.turns is None else found.turns.order
+    order = () if basis.turns is None else basis.turns.order
     return order.index(arm) if arm in order else None
 
 
-def _ending(found: Evidence) -> Ending:
-    if found.failure is not None:
-        return Ending(status=found.failure.status, reason=found.failure.reason)
-    if found.done is None:
+def _ending(basis: Evidence) -> Ending:
+    if basis.failure is not None:
+        return Ending(status=basis.failure.status, reason=basis.failure.reason)
+    if basis.done is None:
         reason = "interrupted: there is neither done.json nor failed.json"
         return Ending(status="failed", reason=reason)
     return Ending(status="ok")
 
 
-def _measured(run: StepRun, found: Evidence) -> StepRun:
+def _measured(run: StepRun, basis: Evidence) -> StepRun:
     roles = RoleFigures(
-        targets=targets(found),
-        fairness=fairness(found),
-        stalls=stalls(found),
-        statements=statements(found),
+        targets=targets(basis),
+        fairness=fairness(basis),
+        stalls=stalls(basis),
+        statements=statements(basis),
     )
-    values = metrics.metrics(found, roles, run.server)
+    values = metrics.metrics(basis, roles, run.server)
     window = Window(
-        seconds=found.load.seconds,
-        counted=found.operations,
-        edge_share=found.edge_share,
-        end_spread=end_spread(found),
-        shape=shape_of(found),
-        limited=generator_limit.limits(found, values),
-        delayed=generator_limit.delays(found, values),
+        seconds=basis.load.seconds,
+        counted=basis.operations,
+        edge_share=basis.edge_share,
+        end_spread=end_spread(basis),
+        shape=shape_of(basis),
+        limited=generator_limit.limits(basis, values),
+        delayed=generator_limit.delays(basis, values),
     )
     return replace(
         run,
         window=window,
         metrics=values,
-        told={} if found.done is None else found.done.metrics,
-        responses=responses(found),
+        told={} if basis.done is None else basis.done.metrics,
+        responses=responses(basis),
         roles=roles,
-        network=network(found),
-        owners={**found.owners, **idle_work.named(found)},
-        rate_changes=rate_changes(found, run.server.spans),
-        segments=segments(found),
-        halves=halves(found),
-        warnings=(*found.unusable, *step_warnings.warnings(found, values, roles, window)),
+        network=network(basis),
+        owners={**basis.owners, **idle_work.named(basis)},
+        rate_changes=rate_changes(basis, run.server.spans),
+        segments=segments(basis),
+        halves=halves(basis),
+        warnings=(*basis.unusable, *step_warnings.warnings(basis, values, roles, window)),
     )
 
 
-def end_spread(found: Evidence) -> float | None:
+def end_spread(basis: Evidence) -> float | None:
     """How far apart the clients ended, as a share of the window; None for a timed step."""
-    ends, seconds = found.load.clients_end_ns, found.load.seconds
+    ends, seconds = basis.load.clients_end_ns, basis.load.seconds
     if not ends or not seconds:
         return None
     return (max(ends) - min(ends)) / NS_PER_S / seconds
@@ -144,27 +144,27 @@ def end_spread(found: Evidence) -> float | None:
 # --- Response times --------------------------------------------------------------------------
 
 
-def responses(found: Evidence) -> Responses:
+def responses(basis: Evidence) -> Responses:
     """The times of the published kinds of work and of each operation, of what was done at all."""
-    paced = {role.name for role in found.job.roles if not isinstance(role.pace, Closed)}
+    paced = {role.name for role in basis.job.roles if not isinstance(role.pace, Closed)}
     by_kind = {
         kind: _times(
-            found.response(roles),
-            found.service(roles),
-            partial(sums.of_roles, found, roles),
+            basis.response(roles),
+            basis.service(roles),
+            partial(sums.of_roles, basis, roles),
             paced=not paced.isdisjoint(roles),
         )
         for kind in KINDS
-        for roles in [found.roles(kind)]
+        for roles in [basis.roles(kind)]
     }
     by_operation = {
         name: _times(
-            _of_operation(found.histograms, name),
-            _of_operation(found.services, name),
-            partial(sums.of_operation, found, name),
-            paced=any((role, name) in found.histograms for role in paced),
+            _of_operation(basis.histograms, name),
+            _of_operation(basis.services, name),
+            partial(sums.of_operation, basis, name),
+            paced=any((role, name) in basis.histograms for role in paced),
         )
-        for name in dict.fromkeys(name for _, name in found.histograms)
+        for name in dict.fromkeys(name for _, name in basis.histograms)
     }
     return Responses(by_kind=_known(by_kind), by_operation=_known(by_operation))
 
@@ -187,11 +187,11 @@ def _times(
 
 def _of_operation(histograms: Mapping[tuple[str, str], Histogram], name: str) -> Histogram:
     """An operation of all roles together."""
-    return merged(part for (_, its), part in histograms.items() if its == name)
+    return merged(part for (_, operation), part in histograms.items() if operation == name)
 
 
 def _known(times: Mapping[str, Times | None]) -> dict[str, Times]:
-    return {name: one for name, one in times.items() if one is not None}
+    return {name: known for name, known in times.items() if known is not None}
 
 
 # --- Statements ------------------------------------------------------------------------------

@@ -39,8 +39,8 @@ def spans(evidence: Evidence) -> tuple[Span, ...]:
         (run.since_unix_ms / 1e3 - open_unix_s, run)
         for run in (() if evidence.after is None else evidence.after.running or ())
     ]
-    found = [*_checkpoints(timed, end_s), *logged, *_running(running, logged, end_s)]
-    touching = [span for span in found if span.end_s >= 0 and span.start_s <= end_s]
+    every = [*_checkpoints(timed, end_s), *logged, *_running(running, logged, end_s)]
+    touching = [span for span in every if span.end_s >= 0 and span.start_s <= end_s]
     active = filter(None, (_active(span, load) for span in touching))
     return tuple(sorted(active, key=lambda span: span.start_s))
 

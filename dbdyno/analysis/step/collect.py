@@ -31,8 +31,8 @@ def step_runs(folders: Sequence[StepFolder], shelf: Shelf | None) -> list[StepRu
     ended make a step damaged; where they still are so, the kept values are those of these files.
     """
     with _uncollected():
-        found = [_kept(folder, shelf) for folder in folders]
-    missing = [folder for folder, run in zip(folders, found, strict=True) if run is None]
+        kept = [_kept(folder, shelf) for folder in folders]
+    missing = [folder for folder, run in zip(folders, kept, strict=True) if run is None]
     checksums = _of_steps(missing)
     tasks = [
         _Task(folder=folder, files=folder.files(), expected=expected, shelf=shelf)
@@ -40,7 +40,7 @@ def step_runs(folders: Sequence[StepFolder], shelf: Shelf | None) -> list[StepRu
     ]
     size = sum(size for task in tasks for size, _ in task.files.values())
     made = iter(parallel.spread(_derived, tasks, processes=None if size > BYTES_MIN else 1))
-    return [next(made) if run is None else run for run in found]
+    return [next(made) if run is None else run for run in kept]
 
 
 @contextmanager

@@ -10,10 +10,10 @@ def metrics(profile: Profile | None) -> dict[str, float | None]:
     """The metrics by name; None of what was not counted, or without operations."""
     counted = {} if profile is None else profile.counters
     operations = None if profile is None else profile.operations
-    found: dict[str, float | None] = {}
-    for one in COUNTERS:
-        value = next((counted[event] for event in one.events if event in counted), None)
-        found[one.name] = None if value is None or not operations else value / operations
+    values: dict[str, float | None] = {}
+    for counter in COUNTERS:
+        value = next((counted[event] for event in counter.events if event in counted), None)
+        values[counter.name] = None if value is None or not operations else value / operations
     instructions, cycles = counted.get("instructions:u"), counted.get("cycles:u")
-    found[PER_CYCLE] = None if instructions is None or not cycles else instructions / cycles
-    return found
+    values[PER_CYCLE] = None if instructions is None or not cycles else instructions / cycles
+    return values

@@ -30,7 +30,7 @@ NO_JOB = Job(clients=0)
 """The job of a step that came not so far, or whose job.json is damaged."""
 NS_PER_US = 1_000
 US_PER_S = 1e6
-NAMES = frozenset(one.name for one in metric.METRICS)
+NAMES = frozenset(row.name for row in metric.METRICS)
 EXITED = "exited"
 """The owner of processes that ended before a reading knew whose they were."""
 WITHOUT_OWNER_MAX = 0.10

@@ -26,7 +26,7 @@ def metrics(evidence: Evidence) -> Mapping[str, float | None]:
     """Counts of all roles in the window; None where the load does not tell, or has no limit."""
     failed = by_class(evidence)
     parts = [part for tick in evidence.load.ticks for part in tick.operations.values()]
-    told = any(map(_tells, parts))
+    tells = any(map(_tells, parts))
     retried = sum(part.retried or 0 for part in parts)
     ticks, roles = evidence.load.ticks, evidence.job.roles
     limited = any(role.latency_limit_ms is not None for role in roles)
@@ -34,7 +34,7 @@ def metrics(evidence: Evidence) -> Mapping[str, float | None]:
     over_limit = sum(tick.over_limit for tick in ticks)
     return {
         **{f"failed_{name}": None if failed is None else float(failed[name]) for name in CLASSES},
-        "retried": float(retried) if told else None,
+        "retried": float(retried) if tells else None,
         "over_limit": float(over_limit) if limited else None,
         "skipped": float(skipped) if skipped or any(role.skips for role in roles) else None,
     }
@@ -43,16 +43,16 @@ def metrics(evidence: Evidence) -> Mapping[str, float | None]:
 def by_class(evidence: Evidence) -> Counter[str] | None:
     """Operations of the window that ended without success; None: the load does not tell."""
     known = _CLASS_OF.get(evidence.servers, {})
-    found = Counter[str]()
-    told = False
+    counts = Counter[str]()
+    tells = False
     for tick in evidence.load.ticks:
         for part in tick.operations.values():
-            told |= _tells(part)
+            tells |= _tells(part)
             for code, count in (part.failed or {}).items():
-                found[known.get(code, "other")] += count
+                counts[known.get(code, "other")] += count
             for word, count in _said_in_words(part).items():
-                found[_WORDS[word]] += count
-    return found if told or found else None
+                counts[_WORDS[word]] += count
+    return counts if tells or counts else None
 
 
 def _tells(part: Part) -> bool:

@@ -26,11 +26,11 @@ def fairness(evidence: Evidence) -> tuple[Fairness, ...]:
     """Of each role that several clients have and that did anything; none without a window."""
     if not evidence.load.seconds:
         return ()
-    found = [
+    roles = [
         _of_role(ticks, evidence.kind(role), evidence.load, evidence.load.seconds)
         for role, ticks in client_rates.several(evidence).items()
     ]
-    return tuple(fair for fair in found if sum(fair.counts) > 0)
+    return tuple(fair for fair in roles if sum(fair.counts) > 0)
 
 
 def _of_role(ticks: Sequence[Tick], kind: str, load: Load, window_s: float) -> Fairness:

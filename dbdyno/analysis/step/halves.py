@@ -17,13 +17,13 @@ from dbdyno.model import Half
 from dbdyno.model.metric.primary import CONNECTIONS_CPU, CPU, SESSIONS_CPU
 
 
-def halves(found: Evidence) -> tuple[Half, ...]:
+def halves(whole: Evidence) -> tuple[Half, ...]:
     """Both halves; none of a step that was no duet, or did not pause once in its window.
 
     The second in which the swap came counts for the second half: a duet pauses at a whole second.
     """
-    load = found.load
-    if found.turns is None or found.turns.duet is None or len(load.pauses) != 1:
+    load = whole.load
+    if whole.turns is None or whole.turns.duet is None or len(load.pauses) != 1:
         return ()
     if load.open_ns is None or load.seconds is None:
         return ()
@@ -31,10 +31,10 @@ def halves(found: Evidence) -> tuple[Half, ...]:
     active_s = (paused_ns - load.open_ns) / NS_PER_S
     cut_s = round(active_s) + 0.5  # ticks before it end with the first half, or a moment earlier
     closed_ns = settled_ns + round((load.seconds - active_s) * NS_PER_S)
-    first, second = hosts(found.host)
+    first, second = hosts(whole.host)
     return (
-        half(found, first, begun_ns=load.open_ns, ended_ns=paused_ns, until_s=cut_s),
-        half(found, second, begun_ns=settled_ns, ended_ns=closed_ns, from_s=cut_s),
+        half(whole, first, begun_ns=load.open_ns, ended_ns=paused_ns, until_s=cut_s),
+        half(whole, second, begun_ns=settled_ns, ended_ns=closed_ns, from_s=cut_s),
     )
 
 
@@ -54,7 +54,7 @@ def hosts(host: Host) -> tuple[Host, Host]:
 
 
 def half(  # noqa: PLR0913 (a half and its bounds, each by its name)
-    found: Evidence,
+    whole: Evidence,
     host: Host,
     *,
     begun_ns: int,
@@ -63,21 +63,21 @@ def half(  # noqa: PLR0913 (a half and its bounds, each by its name)
     until_s: float = float("inf"),
 ) -> Half:
     """The part between two moments of active time, as a window of its own."""
-    ticks = tuple(tick for tick in found.load.ticks if from_s < tick.end_s <= until_s)
+    ticks = tuple(tick for tick in whole.load.ticks if from_s < tick.end_s <= until_s)
     seconds = sum({tick.end_s: tick.seconds for tick in ticks if tick.seconds}.values())
-    load = replace(found.load, ticks=ticks, seconds=seconds or None)
-    its = replace(found, load=load, host=host, owners=evidence.owners(host))
-    headline = found.step.headline
-    values = metrics.costs(its)
+    load = replace(whole.load, ticks=ticks, seconds=seconds or None)
+    part = replace(whole, load=load, host=host, owners=evidence.owners(host))
+    headline = whole.step.headline
+    values = metrics.costs(part)
     primary = {name: values[name] for name in (CPU, SESSIONS_CPU, CONNECTIONS_CPU)}
     if headline is not None:
         # What is told of the whole window says nothing of a half.
-        told = found.counts_in_seconds or headline.each is not None
-        value = metrics.throughput(its)[headline.metric] if told else None
+        by_second = whole.counts_in_seconds or headline.each is not None
+        value = metrics.throughput(part)[headline.metric] if by_second else None
         primary[headline.metric] = value
     return Half(
         begun_ns=begun_ns,
         ended_ns=ended_ns,
         metrics=primary,
-        rates=tuple(metrics.per_second(its)) if headline is not None else (),
+        rates=tuple(metrics.per_second(part)) if headline is not None else (),
     )

@@ -58,7 +58,7 @@ KIB, MIB, GIB = float(1 << 10), float(1 << 20), float(1 << 30)
 
 def metrics(evidence: Evidence, roles: RoleFigures, server: ServerSide) -> dict[str, float | None]:
     """All metrics by name; None where a step, a machine or a version does not have one."""
-    found = {
+    values = {
         **throughput(evidence),
         **apart(evidence, roles.statements),
         **scanned(evidence),
@@ -84,7 +84,7 @@ def metrics(evidence: Evidence, roles: RoleFigures, server: ServerSide) -> dict[
         **canary(evidence),
         **counters.metrics(None),  # a profile's, where there is one
     }
-    return {name: value if _has(evidence, name) else None for name, value in found.items()}
+    return {name: value if _has(evidence, name) else None for name, value in values.items()}
 
 
 def _has(evidence: Evidence, name: str) -> bool:
@@ -99,20 +99,20 @@ def throughput(evidence: Evidence) -> Metrics:
         evidence.in_window(role, sum(tick.count for tick in evidence.load.of([role])))
         for role in evidence.roles("query")
     )
-    found = {
+    rates_of = {
         "ips": per(evidence.rows_inserted, seconds),
         "qps": per(queries, seconds),
         "dps": per(evidence.rows("delete"), seconds),
         **dict.fromkeys(("riops", "seconds", "mbps")),
     }
     if headline is not None:
-        found[headline.metric] = result(evidence, headline.metric)
-        found |= beside(evidence, headline)
+        rates_of[headline.metric] = result(evidence, headline.metric)
+        rates_of |= beside(evidence, headline)
     rates = per_second(evidence)
     response = evidence.response(evidence.headline_roles)
     service = evidence.service(evidence.headline_roles)
     return {
-        **found,
+        **rates_of,
         "p50": interval.published_percentile(rates, 0.5),
         "p99": interval.published_percentile(rates, 0.99),
         "rate_max": max(rates, default=None),
@@ -181,14 +181,14 @@ def apart(evidence: Evidence, statements: Iterable[StatementUse]) -> Metrics:
     transactions = evidence.in_window(role, sum(tick.count for tick in evidence.load.of([role])))
     if not own:
         return dict.fromkeys(("tps", "statements_ps", "control_ps", "rows_ps", "found_share"))
-    known = [(one.per_s, one.found) for one in own if one.found is not None]
-    found = math.fsum(per_s * share for per_s, share in known)
+    known = [(use.per_s, use.found) for use in own if use.found is not None]
+    matched = math.fsum(per_s * share for per_s, share in known)
     return {
         "tps": per(transactions, evidence.load.seconds),
-        "statements_ps": math.fsum(one.per_s for one in own if one.kind == "statement"),
-        "control_ps": math.fsum(one.per_s for one in own if one.kind == "control"),
-        "rows_ps": math.fsum(one.rows_per_s for one in own),
-        "found_share": scaled(per(found, math.fsum(per_s for per_s, _ in known)), 100.0),
+        "statements_ps": math.fsum(use.per_s for use in own if use.kind == "statement"),
+        "control_ps": math.fsum(use.per_s for use in own if use.kind == "control"),
+        "rows_ps": math.fsum(use.rows_per_s for use in own),
+        "found_share": scaled(per(matched, math.fsum(per_s for per_s, _ in known)), 100.0),
     }
 
 
@@ -207,8 +207,10 @@ def steadiness(evidence: Evidence, roles: RoleFigures) -> Metrics:
     role = None if evidence.step.headline is None else evidence.step.headline.role
     fair = next((fairness for fairness in roles.fairness if fairness.role == role), None)
     stall = next((stalls for stalls in roles.stalls if stalls.role == role), None)
-    asked = {target.kind: target for target in reversed(roles.targets)}  # the first of each kind
-    inserts, deletes = asked.get("insert"), asked.get("delete")
+    first_targets = {
+        target.kind: target for target in reversed(roles.targets)
+    }  # the first of each kind
+    inserts, deletes = first_targets.get("insert"), first_targets.get("delete")
     return {
         "jain": fair.jain if fair else None,
         "finish_diff_s": fair.diff_s if fair else None,

@@ -9,16 +9,16 @@ from dbdyno.model import Link, Network
 from dbdyno.stats import amounts
 
 
-def network(found: Evidence) -> Network | None:
+def network(evidence: Evidence) -> Network | None:
     """What done.json has of it; None where the load was made beside the server."""
-    links = {} if found.done is None else found.done.network
+    links = {} if evidence.done is None else evidence.done.network
     if not links:
         return None
-    shared = found.turns is not None and found.turns.turn_s is not None
+    shared = evidence.turns is not None and evidence.turns.turn_s is not None
     return Network(
         links={host: _link(link, shared=shared) for host, link in links.items()},
-        seconds=found.load.lasted_s,
-        operations=_operations(found),
+        seconds=evidence.load.lasted_s,
+        operations=_operations(evidence),
     )
 
 
@@ -32,9 +32,9 @@ def _link(link: Link, *, shared: bool) -> Link:
     return link
 
 
-def _operations(found: Evidence) -> int | None:
+def _operations(evidence: Evidence) -> int | None:
     """Those of the headline's role and others of its kind, in warm-up and window together."""
-    roles = found.headline_roles
-    totals = found.load.totals
+    roles = evidence.headline_roles
+    totals = evidence.load.totals
     counts = [totals[role].count if role in totals else None for role in roles]
     return amounts.total(counts) if roles else None

@@ -59,7 +59,7 @@ def changes(base: Sequence[StepRun], other: Sequence[StepRun]) -> Iterable[PlanC
     """
     known = {(run.block, run.server.statistics): run.server.plans for run in base}
     where = [((run.block, run.server.statistics), run.server.plans) for run in other]
-    pairs = [(known[place], its) for place, its in where if place in known]
+    pairs = [(known[place], server_plans) for place, server_plans in where if place in known]
     for statement in dict.fromkeys(name for _, plans_of in pairs for name in plans_of):
         both = [
             (first[statement], second[statement])

@@ -35,7 +35,7 @@ def rate_changes(evidence: Evidence, spans: Sequence[Span]) -> tuple[RateChange,
         return ()
     values = second_values(evidence, ticks, rates)
     ends_s = [ticks[0].end_s - ticks[0].seconds, *(tick.end_s for tick in ticks)]
-    found = []
+    with_others = []
     for change in changes:
         place = change.place
         bare = RateChange(
@@ -45,8 +45,8 @@ def rate_changes(evidence: Evidence, spans: Sequence[Span]) -> tuple[RateChange,
             before=change.before,
             after=change.after,
         )
-        found.append(_with_others(bare, place, values, spans, ends_s))
-    return tuple(found)
+        with_others.append(_with_others(bare, place, values, spans, ends_s))
+    return tuple(with_others)
 
 
 def _with_others(
@@ -59,36 +59,39 @@ def _with_others(
     """The change with what else changed there; a gradual one as it is."""
     if not bare.sharp:
         return bare
-    moved = [found for value in values if (found := _moved(value, place)) is not None]
-    surest = sorted(moved, key=lambda found: -found[0])
-    return replace(_met(bare, spans, ends_s[0], ends_s[-1]), moved=tuple(one for _, one in surest))
+    moved = [pair for value in values if (pair := _moved(value, place)) is not None]
+    surest = sorted(moved, key=lambda pair: -pair[0])
+    return replace(
+        _met(bare, spans, ends_s[0], ends_s[-1]),
+        moved=tuple(change for _, change in surest),
+    )
 
 
-def _moved(one: SecondValues, place: plateau.Place) -> tuple[float, Moved] | None:
+def _moved(sampled: SecondValues, place: plateau.Place) -> tuple[float, Moved] | None:
     """A value whose plateau changed there too, and how surely; None of any other."""
     begin = max(place.at - rate_shape.NEAR_SECONDS, 0)
-    near: Numbers = one.values[begin : place.at + rate_shape.NEAR_SECONDS]
+    near: Numbers = sampled.values[begin : place.at + rate_shape.NEAR_SECONDS]
     known = np.flatnonzero(np.isfinite(near))
     cut = int(np.searchsorted(known, place.at - begin))
     if min(cut, len(known) - cut) < NEAR_MIN:
         return None
     values = near[known]
     plateaus = plateau.plateaus(values, cut)
-    least = max(one.least, one.share * max(abs(plateaus.before), abs(plateaus.after)))
+    least = max(sampled.least, sampled.share * max(abs(plateaus.before), abs(plateaus.after)))
     if plateaus.errors < plateau.SURE or abs(plateaus.after - plateaus.before) < least:
         return None
-    its = plateau.place(values)
-    first, last = (begin + int(known[min(at, len(known) - 1)]) for at in (its.first, its.last))
+    edges = plateau.place(values)
+    first, last = (begin + int(known[min(at, len(known) - 1)]) for at in (edges.first, edges.last))
     if first > place.last + EDGE_S or last < place.first - EDGE_S:
         return None
-    return plateaus.errors, Moved(name=one.name, before=plateaus.before, after=plateaus.after)
+    return plateaus.errors, Moved(name=sampled.name, before=plateaus.before, after=plateaus.after)
 
 
 def _met(bare: RateChange, spans: Sequence[Span], begin_s: float, end_s: float) -> RateChange:
     """The change with the events within its bounds, and how often it would meet such by chance."""
     before_s = bare.at_s - bare.first_s + EDGE_S  # how far an event may lie before, or after
     after_s = bare.last_s - bare.at_s + EDGE_S
-    found: list[tuple[float, Event]] = []
+    near: list[tuple[float, Event]] = []
     moments: dict[str, list[float]] = {}
     for span in spans:
         for moment_s, edge in _edges(span):
@@ -96,14 +99,14 @@ def _met(bare: RateChange, spans: Sequence[Span], begin_s: float, end_s: float) 
                 event = Event(kind=span.kind, edge=edge, label=span.label)
                 moments.setdefault(event.what, []).append(moment_s)
                 if -before_s <= moment_s - bare.at_s <= after_s:
-                    found.append((moment_s, event))
+                    near.append((moment_s, event))
     window_s = end_s - begin_s
     return replace(
         bare,
-        events=tuple(event for _, event in sorted(found, key=lambda one: one[0])),
+        events=tuple(event for _, event in sorted(near, key=lambda pair: pair[0])),
         by_chance={
-            what: _covered_s(sorted(its), after_s, before_s, begin_s, end_s) / window_s
-            for what, its in moments.items()
+            what: _covered_s(sorted(moments_s), after_s, before_s, begin_s, end_s) / window_s
+            for what, moments_s in moments.items()
         },
     )
 

@@ -115,13 +115,13 @@ class Load:
     @cached_property
     def sums(self) -> Mapping[tuple[str, str], Sums | None]:
         """By role and operation, of those of which any ended; None: ticks do not tell all sums."""
-        found: dict[tuple[str, str], Sums | None] = {}
+        sums: dict[tuple[str, str], Sums | None] = {}
         for tick in self.ticks:
             for name, part in tick.operations.items():
                 if part.count:
                     key = tick.role, name
-                    found[key] = _with(found.get(key, Sums(0, {})), part)
-        return found
+                    sums[key] = _with(sums.get(key, Sums(0, {})), part)
+        return sums
 
     def active_s(self, passed_s: float) -> float:
         """Active time at a moment: `passed_s` seconds after the window's start, less pauses."""

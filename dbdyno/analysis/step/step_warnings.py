@@ -145,12 +145,12 @@ def _misses(evidence: Evidence, statements: Iterable[StatementUse]) -> Iterable[
     """Statements that found no row: fast, and of no use. What they did is their rows."""
     verbs = {"DELETE": "deleted", "UPDATE": "updated", "INSERT": "inserted", "SELECT": "returned"}
     words = {each.name: first_words(each) for each in evidence.job.statements}
-    for one in statements:
-        if one.found is not None and one.found < FOUND_MIN:
-            verb = next((verbs[word] for word in words[one.name] if word in verbs), "affected")
+    for use in statements:
+        if use.found is not None and use.found < FOUND_MIN:
+            verb = next((verbs[word] for word in words[use.name] if word in verbs), "affected")
             yield (
-                f"found no row: {100 * (1 - one.found):.1f} % of `{one.name}`; its"
-                f" {one.per_s:,.0f}/s really {verb} {one.rows_per_s:,.0f} rows/s"
+                f"found no row: {100 * (1 - use.found):.1f} % of `{use.name}`; its"
+                f" {use.per_s:,.0f}/s really {verb} {use.rows_per_s:,.0f} rows/s"
             )
 
 

@@ -28,8 +28,8 @@ def of_roles(evidence: Evidence, roles: Iterable[str], times: str) -> Moments | 
     return _moments(
         times,
         (
-            told
-            for (role, name), told in evidence.load.sums.items()
+            part
+            for (role, name), part in evidence.load.sums.items()
             if role in wanted and (not timed or name in timed)
         ),
     )
@@ -37,22 +37,22 @@ def of_roles(evidence: Evidence, roles: Iterable[str], times: str) -> Moments | 
 
 def of_operation(evidence: Evidence, operation: str, times: str) -> Moments | None:
     """The same of an operation of all roles together: a transaction, or a statement of one."""
-    found = evidence.load.sums.items()
-    return _moments(times, (told for (_, name), told in found if name == operation))
+    sums = evidence.load.sums.items()
+    return _moments(times, (part for (_, name), part in sums if name == operation))
 
 
-def with_moments(found: ResponseTimes, moments: Moments | None) -> ResponseTimes:
+def with_moments(times: ResponseTimes, moments: Moments | None) -> ResponseTimes:
     """The times with their mean and standard deviation, where these are known."""
     if moments is None:
-        return found
-    return replace(found, mean_us=moments.mean_us, sd_us=moments.sd_us)
+        return times
+    return replace(times, mean_us=moments.mean_us, sd_us=moments.sd_us)
 
 
 def _moments(times: str, parts: Iterable[Sums | None]) -> Moments | None:
     """sqrt(sum of squares / n - mean^2), as pgbench has it (spec pgbench-cbc-ybio.md 1.9)."""
-    told = list(parts)
-    known = [(part.count, *part.by_times[times]) for part in told if part is not None]
-    if not known or len(known) < len(told):
+    every = list(parts)
+    known = [(part.count, *part.by_times[times]) for part in every if part is not None]
+    if not known or len(known) < len(every):
         return None
     count, total, squares = (math.fsum(column) for column in zip(*known, strict=True))
     mean_us = total / count

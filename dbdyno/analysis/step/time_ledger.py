@@ -97,17 +97,17 @@ def _seen(evidence: Evidence, waits: Waits | None, role: str | None) -> dict[str
     if waits is None or role is None or each is None:
         return None
     owner = f"role:{role}"
-    seen = sessions(one for one in waits.load if one.owner == owner)
+    seen = sessions(doing for doing in waits.load if doing.owner == owner)
     seen["client"] += waits.idle.get(owner, 0.0)
     return {kind: each * seen[kind] for kind in SLEEP}
 
 
 def sessions(load: Iterable[WaitLoad]) -> dict[str, float]:
     """Mean sessions by kind of the ledger: the waits, `client`, and `cpu` as it was seen."""
-    found = dict.fromkeys(("cpu", *WAITS, "client"), 0.0)
-    for one in load:
-        found[kind_of(one.kind)] += one.sessions
-    return found
+    mean = dict.fromkeys(("cpu", *WAITS, "client"), 0.0)
+    for doing in load:
+        mean[kind_of(doing.kind)] += doing.sessions
+    return mean
 
 
 def kind_of(kind: str) -> str:

@@ -17,6 +17,8 @@ EXAMPLES = sorted((Path(__file__).parent.parent / "contract").glob("job-*.json")
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
 def test_an_example_job_is_written_as_it_was_read(path: Path) -> None:
     written = json.loads(path.read_bytes())
+    if written["server"] is not None:
+        written["server"] = {"tls": None} | written["server"]  # which dyno always says
     job = msgspec.json.decode(path.read_bytes(), type=Job)
     assert json.loads(msgspec.json.encode(job)) == written
     assert decoder(Job).decode(encoder().encode(job)) == job, "as results and agents have it"

@@ -128,7 +128,9 @@ class HostLab:
             case Open():
                 return self._open(request)
             case MeasureCeiling():
-                return self._ceiling(request)
+                return CeilingMeasured(
+                    ceiling.measure(request.connections, request.threads, request.cpus)
+                )
             case Measure():
                 return self._measure(request)
             case Repeat():
@@ -185,10 +187,6 @@ class HostLab:
         if sent.plan.path is None:
             return sent.plan
         return replace(sent.plan, path=self.files_root / str(sent.plan.path).lstrip("/"))
-
-    def _ceiling(self, request: MeasureCeiling) -> CeilingMeasured:
-        """The load generator's highest rates here."""
-        return CeilingMeasured(ceiling.measure(request.connections, request.threads, request.cpus))
 
     def _measure(self, request: Measure) -> Measured:
         """Takes arms through a workload; files follow the end of each step."""

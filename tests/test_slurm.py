@@ -176,6 +176,15 @@ def test_only_one_process_follows_a_plan(tmp_path: Path) -> None:
         pass
 
 
+def test_a_spool_that_others_can_change_is_refused(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "of" / "a")
+    with spool.locked():
+        assert spool.folder.stat().st_mode & 0o777 == 0o700
+    spool.folder.chmod(0o755)
+    with pytest.raises(HostError, match=r"is open to others.*chmod 700"), spool.locked():
+        pass
+
+
 BEGUN = Begun(node="n1", job_id="12_3", pid=1)
 WELL = Ended(dyno=__version__, node="n1")
 INTERRUPTED = structs.replace(WELL, interrupted=True)

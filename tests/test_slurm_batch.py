@@ -132,7 +132,9 @@ def checked(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def out(plan: Plan, checked: Path, tmp_path: Path) -> Path:
     """A folder for results, in which the plan was checked already."""
-    shutil.copytree(checked, Spool.of(tmp_path, plan).prepared)
+    spool = Spool.of(tmp_path, plan)
+    with spool.locked():
+        shutil.copytree(checked, spool.prepared)
     return tmp_path
 
 

@@ -28,6 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from stat import S_ISDIR
 
 from msgspec import Struct
 
@@ -249,6 +250,10 @@ class Submission:
         return self.folder / "job.sh"
 
 
+OTHERS = 0o077
+"""The rights of others on the folder: there are to be none, as jobs run what it says."""
+
+
 @dataclass(frozen=True)
 class Spool:
     """The folder of one plan."""
@@ -264,14 +269,21 @@ class Spool:
     def locked(self) -> Iterator[int]:
         """The only process that submits and collects; gives the lock's file.
 
-        Raises HostError where another one does, or the folder cannot be made.
+        Raises HostError where another one does, or the folder cannot be made or is open to others.
         """
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            status = self.folder.lstat()
         except OSError as error:
             raise HostError(
                 f"`{self.folder}` cannot be made: {error.strerror}; choose another --out"
             ) from error
+        if status.st_uid != os.geteuid() or not S_ISDIR(status.st_mode) or status.st_mode & OTHERS:
+            raise HostError(
+                f"`{self.folder}` is open to others, who could change what jobs run: `chmod 700` "
+                "it if nobody did, or choose another --out"
+            )
         file = host_lock.open_shared(self.folder / "lock")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

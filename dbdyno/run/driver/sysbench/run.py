@@ -47,17 +47,17 @@ class Run(Benchmark):
         self._start([*words, str(wrapped), command], folder=folder)
 
     def _password(self) -> Iterator[str]:
-        """The option by which MySQL's client gets a password: in a file that is ours alone.
+        """The option by which sysbench reads a password: in a file that is ours alone.
 
-        On a command line everybody reads it; PostgreSQL's client has it from its environment.
+        On a command line everybody reads it; libpq has it from its environment.
         Raises ServerError where the password is not there.
         """
         server, name = self._job.server, engine.of(self._job.engine).sysbench
-        if not isinstance(server, Endpoint) or server.password is None or name != "mysql":
+        if not isinstance(server, Endpoint) or server.password is None or name == "pgsql":
             return
         file = self._folder / "password.cnf"
         with created(file, 0o600) as written:
-            written.write(f"mysql-password={password(server.address)}\n")
+            written.write(f"{name}-password={password(server.address)}\n")
         yield f"--config-file={file}"
 
     def events(self) -> Iterator[AnyEvent]:

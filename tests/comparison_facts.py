@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dbdyno.model import Difference, Json
+from dbdyno.model import Difference
 from dbdyno.model.ceiling import Ceiling, CeilingLoad
 from dbdyno.model.events import Thread
 from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.server_facts import ServerFacts
 
 
@@ -91,7 +92,7 @@ def server(arm: str) -> ServerFacts:
     return msgspec.convert(facts, ServerFacts)
 
 
-def plan(arms: Sequence[str], blocks: int) -> Json:
+def plan(arms: Sequence[str], blocks: int) -> PlanRecord:
     """plan.json, with its TOML."""
     text = "\n".join(
         [
@@ -102,8 +103,9 @@ def plan(arms: Sequence[str], blocks: int) -> Json:
             '\n[[workload]]\nname = "insert-benchmark"  # <not a tag> & "quoted"',
         ]
     )
-    return {
+    record = {
         "name": "insert-pg17-pg18",
+        "base": arms[0],
         "text": text,
         "dyno": "0.1.0",
         "seed": 42,
@@ -122,6 +124,7 @@ def plan(arms: Sequence[str], blocks: int) -> Json:
         },
         "workloads": [{"name": "insert-benchmark", "sha256": "9f2c" * 16}],
     }
+    return msgspec.convert(record, PlanRecord)
 
 
 def differences(arms: Sequence[str]) -> tuple[Difference, ...]:

@@ -30,6 +30,7 @@ from dbdyno.model import (
     Times,
     Window,
 )
+from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
 from dbdyno.model.verdict import Aims
 
 NOISE = (0.004, -0.007, 0.001, 0.006, -0.002, -0.005)
@@ -123,19 +124,20 @@ def failed(its: StepRun, status: str = "failed", reason: str = "planted") -> Ste
     return changed(its, status=status, reason=reason, metrics={}, sla_met=None)
 
 
-def plan_of(arms: Sequence[str], **changed: Json) -> Json:
+def plan_of(arms: Sequence[str], **changed: Json) -> PlanRecord:
     """plan.json as far as judging reads it; `changed`: by arm, what else stands of it."""
-    return {
-        "name": "planted",
-        "base": arms[0],
-        "arms": [{"name": arm, **changed.get(arm, {})} for arm in arms],
-        "workloads": [{"name": "w"}],
-    }
+    return PlanRecord(
+        name="planted",
+        base=arms[0],
+        blocks=1,
+        arms=tuple(ArmRecord(name=arm, **changed.get(arm, {})) for arm in arms),
+        workloads=(WorkloadRecord(name="w"),),
+    )
 
 
 def concluded(
     runs: Sequence[StepRun],
-    plan: Json,
+    plan: PlanRecord,
     *,
     aims: Aims | None = None,
     minutes: float | None = None,

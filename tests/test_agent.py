@@ -15,6 +15,7 @@ from dbdyno.model import Host, Plan
 from dbdyno.model.block_files import BlockDone, Order
 from dbdyno.model.error import HostError, LabDied, PlanError
 from dbdyno.model.json import decoder, encoder
+from dbdyno.model.plan_record import ArmRecord, PlanRecord
 from dbdyno.run.agent import lab, packing, wire
 from dbdyno.run.agent.files import Receiver, Sender
 from dbdyno.run.agent.session import Session
@@ -111,7 +112,9 @@ command = ["./before.sh", "--fast"]
 
 
 def test_blocks_of_an_agent_are_those_of_the_result_without_earlier_runs(tmp_path: Path) -> None:
-    results = Results(tmp_path, {"arms": [{"name": "a"}]})
+    results = Results(
+        tmp_path, PlanRecord(name="p", base="a", blocks=1, arms=(ArmRecord(name="a"),))
+    )
     first = {"001": Ends(order=Order(block=1, order=("a",)))}
     lab.mirror(results, first, 1)
     (tmp_path / "blocks" / "001" / "a").mkdir()

@@ -119,7 +119,7 @@ def test_a_calibration_of_fakes_goes_from_the_command_to_results(
         cli.main()
     assert ended.value.code == 0
     results = Results.open(tmp_path / "fakes.calibration")
-    assert results.plan["schedule"]["comparison"] == 2
-    assert [arm["name"] for arm in results.plan["arms"]] == ["old", "ghost"]
+    assert results.plan.schedule.comparison == 2
+    assert [arm.name for arm in results.plan.arms] == ["old", "ghost"]
     assert [block.state for block in results.blocks()] == ["done"] * 4
     assert "ghost" in capsys.readouterr().out

@@ -290,8 +290,8 @@ def test_a_damaged_reason_of_a_void_block_does_not_end_the_report(result: Path) 
     [
         ('"format": 1', '"format": 2', "`format` is 2, this version of dyno reads 1"),
         ('"base"', '"basis"', "the key `base` is missing"),
-        ('"arms": [', '"arms": 5, "x": [', "`arms` is no list"),
-        ("{", "[", "expected `object`"),
+        ('"arms": [', '"arms": 5, "x": [', "the key `arms`: expected `array`"),
+        ("{", "[", "expected `object`, got `array`"),
     ],
 )
 def test_a_plan_that_is_newer_or_damaged_is_refused_by_name(

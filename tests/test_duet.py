@@ -21,6 +21,7 @@ from dbdyno.model import Half, Plan, StepRun
 from dbdyno.model.duet import Duet
 from dbdyno.model.error import HostError, PlanError
 from dbdyno.model.host_facts import Cpu, DuetAcceptance, HostFacts
+from dbdyno.model.plan_record import ScheduleRecord
 from dbdyno.model.verdict import Aims
 from dbdyno.plan import calibration
 from dbdyno.run import duet as running
@@ -277,8 +278,8 @@ def planted(
 def judged(
     runs: Sequence[StepRun], *, forced: bool = False, accepted: DuetAcceptance | None = GOOD
 ) -> tuple[Concluded, Duet]:
-    of = run_builder.plan_of(["base", "other"])
-    of["schedule"] = {"interleave": "duet", **({"duet_forced": True} if forced else {})}
+    schedule = ScheduleRecord(interleave="duet", duet_forced=forced)
+    of = structs.replace(run_builder.plan_of(["base", "other"]), schedule=schedule)
     arms = arms_and_blocks.arms(of, None)
     together, solos = duet.parted(runs)
     rows = duet.checked(
@@ -414,8 +415,8 @@ def test_a_forced_duet_gives_an_estimate_and_no_word() -> None:
 def test_steps_before_the_duet_are_judged_as_ever() -> None:
     runs = [run_builder.run(arm, block, rate) for block in (1, 2, 3)
             for arm, rate in (("base", 100.0 + block), ("other", 50.0))]  # fmt: skip
-    of = run_builder.plan_of(["base", "other"])
-    of["schedule"] = {"interleave": "duet", "duet_forced": True}
+    schedule = ScheduleRecord(interleave="duet", duet_forced=True)
+    of = structs.replace(run_builder.plan_of(["base", "other"]), schedule=schedule)
     arms = arms_and_blocks.arms(of, None)
     (row,) = duet.checked(step_cells.rows(of, arms, runs), [], arms, of, None, Aims())
     assert row.step.duet is None

@@ -94,15 +94,18 @@ def calibrated(parent: Path, name: str, blocks: int) -> Path:
 
 def with_other_lengths(results: Results, folder: Path) -> Plan:
     """A plan of the same steps that leaves open how long they are."""
-    (use,) = results.plan["workloads"]
+    (use,) = results.plan.workloads
     its = WorkloadUse(
-        name=use["name"],
-        parameters=use["parameters"] | {"seconds": 7},
-        **{key: use[key] for key in ("set", "preset", "fill", "warm")},
+        name=use.name,
+        parameters={**use.parameters, "seconds": 7},
+        set=use.set,
+        preset=use.preset,
+        fill=use.fill,
+        warm=use.warm,
     )
     (folder / "reads.toml").write_text(read_steps.text())
     of = plan.parse(PLAN, folder / "plan.toml")
-    base = replace(of.arms[0], engine=results.plan["arms"][0]["engine"])
+    base = replace(of.arms[0], engine=results.plan.arms[0].engine)
     return replace(of, arms=(base, *of.arms[1:]), workloads=(its,))
 
 

@@ -18,6 +18,7 @@ from dbdyno.analysis.step.innodb import binlog_bytes
 from dbdyno.analysis.step.state import state
 from dbdyno.model import Cell, Json, StepRun, engine
 from dbdyno.model.metric import METRICS
+from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.snapshot import Binlog, Snapshot
 from dbdyno.store import Results
@@ -278,8 +279,8 @@ def test_settings_are_compared_among_the_arms_of_one_engine() -> None:
             "mysql", max_connections="151", innodb_flush_method="O_DIRECT", server_uuid="2"
         ),
     }
-    arms = [{"name": name, "settings": {}} for name in servers]
-    found = differences.differences(list(servers), servers, {"arms": arms})
+    arms = [ArmRecord(name=name) for name in servers]
+    found = differences.differences(list(servers), servers, arms)
     settings = [one for one in found if one.what.startswith("setting")]
     assert [one.what for one in settings] == ["setting innodb_flush_method (default)"]
     assert settings[0].values == {"my": "fsync", "my2": "O_DIRECT"}
@@ -287,8 +288,8 @@ def test_settings_are_compared_among_the_arms_of_one_engine() -> None:
 
 def test_an_option_that_switches_a_setting_off_names_it() -> None:
     servers = {"on": a_server("mysql", log_bin="ON"), "off": a_server("mysql", log_bin="OFF")}
-    plan = {"arms": [{"name": "on"}, {"name": "off", "settings": {"skip-log-bin": "ON"}}]}
-    (found,) = differences.differences(["on", "off"], servers, plan)
+    arms = [ArmRecord(name="on"), ArmRecord(name="off", settings={"skip-log-bin": "ON"})]
+    (found,) = differences.differences(["on", "off"], servers, arms)
     assert (found.what, found.planned) == ("setting log_bin", True)
 
 
@@ -297,11 +298,11 @@ def test_what_comes_with_another_engine_is_named_by_it() -> None:
         name: structs.replace(a_server(engine), block_size=size)
         for name, engine, size in (("pg", "postgres", 8192), ("my", "mysql", 16384))
     }
-    found = differences.differences(["pg", "my"], servers, {"arms": []})
+    found = differences.differences(["pg", "my"], servers, [])
     assert {one.what for one in found if one.planned} == {"engine", "compiler", "block size"}
     assert len(found) == 3
     servers["my4"] = structs.replace(a_server("mysql"), block_size=4096)
-    found = differences.differences(["pg", "my", "my4"], servers, {"arms": []})
+    found = differences.differences(["pg", "my", "my4"], servers, [])
     assert [one.what for one in found if not one.planned] == ["block size"]
 
 

@@ -84,7 +84,7 @@ def reader(decided_after: Mapping[str, int]) -> looks.Read:
 
     def read(results: Results) -> Comparison:
         done = [block for block in results.blocks() if block.state == "done"]
-        arms = [arm["name"] for arm in results.plan["arms"]]
+        arms = [arm.name for arm in results.plan.arms]
         steps = tuple(
             StepComparison(
                 workload="reads",

@@ -22,6 +22,7 @@ from dbdyno.engine.settings import Demand, Settled
 from dbdyno.host import locales
 from dbdyno.model import Arm, Initdb, Json
 from dbdyno.model.error import HostError, PlanError
+from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.size import Capacity
 from dbdyno.plan import attribute as attributes
@@ -258,19 +259,20 @@ def of_servers(**changes: object) -> dict[str, ServerFacts]:
 
 def test_a_planned_way_is_a_planned_difference() -> None:
     servers = of_servers(initdb=Initdb(locale=EN_US), transport="tcp")
-    named = {"name": "b", "initdb": {"locale": EN_US}, "transport": "tcp"}
-    found = differences.differences("ab", servers, {"arms": [{"name": "a"}, named]})
+    named = ArmRecord(name="b", initdb={"locale": EN_US}, transport="tcp")
+    found = differences.differences("ab", servers, [ArmRecord(name="a"), named])
     assert all(one.planned for one in found)
     told: Mapping[str, Mapping[str, str]] = {one.what: one.values for one in found}
     assert told["transport"] == {"a": "socket", "b": "tcp"}
     assert told["initdb"]["b"] == f"data_checksums=True, locale={EN_US}, wal_segment_mb=16"
     # Nothing of it where nobody asked.
-    (only,) = differences.differences("ab", of_servers(), {"arms": [{"name": "a"}, {"name": "b"}]})
+    arms = [ArmRecord(name="a"), ArmRecord(name="b")]
+    (only,) = differences.differences("ab", of_servers(), arms)
     assert (only.what, only.planned) == ("setting lc_time (default)", False)
 
 
 def test_the_introduction_says_how_a_server_was_made_and_reached() -> None:
-    named = {"name": "b", "initdb": {"locale": "C.UTF-8"}, "transport": "tcp"}
+    named = ArmRecord(name="b", initdb={"locale": "C.UTF-8"}, transport="tcp")
     said = setup._build("b", ServerFacts(engine="postgres", version="17.6"), named)
     made = "made by initdb with locale = C.UTF-8, reached over TCP at 127.0.0.1"
     assert said == f"b is PostgreSQL 17.6, {made}."

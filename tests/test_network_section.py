@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 import dbdyno
 import report_parts
@@ -17,6 +18,7 @@ from dbdyno import store
 from dbdyno.analysis import compare
 from dbdyno.analysis.step.collect import Kept
 from dbdyno.model import Comparison, Json, Link, Network, StepRun
+from dbdyno.model.plan_record import GeneratorRecord
 from dbdyno.report import json_document, page
 from dbdyno.report.parts import Table, flat
 from dbdyno.report.section import setup
@@ -180,8 +182,9 @@ def test_a_report_of_one_host_has_no_such_section() -> None:
 @pytest.mark.parametrize(("tls", "how"), [(True, "encrypted by TLS"), (False, "not encrypted")])
 def test_the_introduction_says_where_load_came_from(tls: bool, how: str) -> None:
     made = comparison(blocks=1)
-    generator = {"threads": None, "hosts": ["c1", "c2"], "tls": tls}
-    said = "\n".join(setup.paragraphs(replace(made, plan={**made.plan, "generator": generator})))
+    generator = GeneratorRecord(hosts=("c1", "c2"), tls=tls)
+    plan = structs.replace(made.plan, generator=generator)
+    said = "\n".join(setup.paragraphs(replace(made, plan=plan)))
     assert f"The load came from c1, c2 over the network, {how}." in said
     assert "The load came" not in "\n".join(setup.paragraphs(made))
 

@@ -13,6 +13,7 @@ from comparison_builder import NOTICE, comparison
 from comparison_clients import DEAD_ROWS, PCT
 from dbdyno.model import Comparison, Fairness, StepComparison, StepRun
 from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
 from dbdyno.report import page
 from dbdyno.report.parts import Group, Page, Table, TableCell
 from dbdyno.report.section import over_time
@@ -317,16 +318,15 @@ def test_a_server_compiled_for_size_is_told_as_such(three: Comparison) -> None:
 
 
 def test_a_workload_is_told_with_what_the_plan_makes_of_it(three: Comparison) -> None:
-    use = {
-        "name": "insert-benchmark",
-        "set": "2023",
-        "preset": "cached",
-        "save": "post-l.i2",
-        "parameters": {"clients": 8, "rows": 20_000_000, "rates": [100, 1000]},
-    }
-    blocks = report_parts.texts(
-        page.make(replace(three, plan={**three.plan, "workloads": [use]})), "introduction"
-    )[-1]
+    use = WorkloadRecord(
+        name="insert-benchmark",
+        set="2023",
+        preset="cached",
+        save="post-l.i2",
+        parameters={"clients": 8, "rows": 20_000_000, "rates": [100, 1000]},
+    )
+    plan = structs.replace(three.plan, workloads=(use,))
+    blocks = report_parts.texts(page.make(replace(three, plan=plan)), "introduction")[-1]
     assert blocks.startswith(
         "The workload is insert-benchmark with set 2023, preset cached, save post-l.i2, "
         "clients = 8, rows = 20,000,000, rates = [100, 1,000]. "
@@ -334,14 +334,15 @@ def test_a_workload_is_told_with_what_the_plan_makes_of_it(three: Comparison) ->
 
 
 def test_a_plan_s_scripts_are_told_with_their_weights_and_variables(three: Comparison) -> None:
-    use = {
-        "name": "pgbench",
-        "scripts": {"mix": ["a.sql@3", "tpcb-like"]},
-        "parameters": {"scale": 10},
-        "variables": {"region": 3},
-        "scripts_sha256": {"a.sql": "12ab"},
-    }
-    made = page.make(replace(three, plan={**three.plan, "workloads": [use]}))
+    use = WorkloadRecord(
+        name="pgbench",
+        scripts={"mix": ("a.sql@3", "tpcb-like")},
+        parameters={"scale": 10},
+        variables={"region": 3},
+        scripts_sha256={"a.sql": "12ab"},
+    )
+    plan = structs.replace(three.plan, workloads=(use,))
+    made = page.make(replace(three, plan=plan))
     blocks = report_parts.texts(made, "introduction")[-1]
     assert blocks.startswith(
         "The workload is pgbench with step mix of a.sql@3, tpcb-like, scale = 10, region = 3. "
@@ -350,6 +351,8 @@ def test_a_plan_s_scripts_are_told_with_their_weights_and_variables(three: Compa
 
 
 def test_nothing_is_made_up_where_nothing_is_known(three: Comparison) -> None:
-    bare = page.make(replace(three, host=HostFacts(), servers={}, plan={}, differences=()))
+    arms = tuple(ArmRecord(name=arm) for arm in three.arms)
+    plan = PlanRecord(name="p", base=three.base, blocks=1, arms=arms)
+    bare = page.make(replace(three, host=HostFacts(), servers={}, plan=plan, differences=()))
     text = " ".join(report_parts.texts(bare, "introduction"))
     assert "pg17 never ran" in text and "None" not in text and "CPU" not in text

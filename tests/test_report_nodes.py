@@ -20,6 +20,7 @@ from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.events import Thread
 from dbdyno.model.host_facts import Cpu, HostFacts
 from dbdyno.model.nodes import Agreement, ByNode, NodeNoise, NodeRatio
+from dbdyno.model.plan_record import GeneratorRecord
 from dbdyno.report import page
 from dbdyno.report.parts import Page, Table
 from dbdyno.report.render import html, markdown, terminal
@@ -258,7 +259,7 @@ def test_measured_on_has_what_all_hosts_have_alike_and_a_table_of_the_rest() -> 
 
 def test_the_load_generator_s_ceiling_is_that_of_the_hosts_that_made_the_load() -> None:
     made = comparison(blocks=3)
-    plan = made.plan | {"generator": {"hosts": ["c1", "c2"]}}
+    plan = structs.replace(made.plan, generator=GeneratorRecord(hosts=("c1", "c2")))
     hosts = {"c1": HostFacts(cpu=Cpu(model="Fast CPU", cores=8))}
     made = replace(made, plan=plan, hosts=hosts, generators={"c1": facts.generator()})
     first, second = dict(measured_on.machine(made))["Load generator"].split("; on c2: ")
@@ -303,8 +304,9 @@ def test_hosts_that_are_alike_have_no_table() -> None:
 
 def test_the_hosts_of_arms_are_hosts_even_where_blocks_name_none() -> None:
     made, host = comparison(blocks=3), comparison(blocks=3).host
-    first, second = made.plan["arms"]
-    plan = made.plan | {"arms": [first | {"host": "db1"}, second | {"host": "db2"}]}
+    first, second = made.plan.arms
+    arms = (structs.replace(first, host="db1"), structs.replace(second, host="db2"))
+    plan = structs.replace(made.plan, arms=arms)
     small = structs.replace(host, memory_bytes=1 << 30)
     made = replace(made, plan=plan, hosts={"db1": host, "db2": small})
     found = measured_on.hosts(made)

@@ -6,6 +6,7 @@ import io
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -146,5 +147,5 @@ def test_markdown_means_nothing_but_the_words(shown: Page) -> None:
 
 
 def test_a_plan_with_fences_stays_in_its_fence(three: Comparison) -> None:
-    odd = page.make(replace(three, plan={**three.plan, "text": "a\n```\nb"}))
+    odd = page.make(replace(three, plan=structs.replace(three.plan, text="a\n```\nb")))
     assert "\n````toml\na\n```\nb\n````" in markdown.render(odd)

@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 import read_steps
 from comparison_builder import comparison
 from dbdyno import plan
+from dbdyno.model.plan_record import GeneratorRecord
 from dbdyno.report.section import setup
 from dbdyno.run import blocks
 from dbdyno.run.check import plan_record
@@ -50,7 +52,7 @@ def test_a_plan_keeps_the_key_only_where_it_spins() -> None:
 
 def test_the_introduction_of_a_report_says_so() -> None:
     made = comparison(blocks=1)
-    spun = replace(made, plan={**made.plan, "generator": {"threads": None, "spin": True}})
+    spun = replace(made, plan=structs.replace(made.plan, generator=GeneratorRecord(spin=True)))
     words = "looked for each answer before it slept"
     assert words in "\n".join(setup.paragraphs(spun))
     assert words not in "\n".join(setup.paragraphs(made))

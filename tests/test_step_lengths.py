@@ -163,8 +163,9 @@ def written(of: Plan, pinned: Json | None = None) -> Json:
 
 def refused(results: Results, of: Plan) -> str | None:
     """What the folder says of going on with this plan."""
-    now = json.loads(json.dumps(written(of, results.plan)))
-    return continuation.refused(results.plan, {"format": results.plan["format"], **now}, 1)
+    before = results.plan_json()
+    now = json.loads(json.dumps(written(of, before)))
+    return continuation.refused(before, {"format": before["format"], **now}, 1)
 
 
 def test_a_plan_goes_on_with_the_lengths_of_its_folder(tmp_path: Path) -> None:

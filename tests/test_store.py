@@ -117,7 +117,7 @@ def test_a_new_folder_is_named_like_the_plan(tmp_path: Path) -> None:
     results = begun(tmp_path)
     assert results.folder == tmp_path / "example"
     assert Results.open(results.folder).plan == results.plan
-    assert results.plan["format"] == store.FORMAT
+    assert results.plan_json()["format"] == store.FORMAT
 
 
 def test_what_is_no_result_folder_is_refused_in_one_line(tmp_path: Path) -> None:
@@ -194,7 +194,9 @@ def test_a_folder_whose_plan_lacks_a_newer_table_goes_on_with_its_defaults(tmp_p
     begun(tmp_path)
     plan, plan_json = a_plan()
     generator = {"generator": {"threads": None}}
-    assert Results.open_or_create(tmp_path, plan, {**plan_json, **generator}).plan["generator"]
+    assert Results.open_or_create(tmp_path, plan, {**plan_json, **generator}).plan_json()[
+        "generator"
+    ]
 
 
 def test_a_changed_arm_and_a_changed_parameter_are_refused(tmp_path: Path) -> None:
@@ -217,7 +219,7 @@ def test_a_changed_arm_and_a_changed_parameter_are_refused(tmp_path: Path) -> No
 def test_more_blocks_go_on_in_the_same_folder_and_the_old_plan_is_kept(tmp_path: Path) -> None:
     folder = begun(tmp_path, blocks=3).folder
     results = Results.open_or_create(tmp_path, *a_plan(blocks=6))
-    assert results.plan["blocks"] == 6
+    assert results.plan.blocks == 6
     assert store.read_json(folder / "plan.001.json")["blocks"] == 3
     Results.open_or_create(tmp_path, *a_plan(blocks=8))
     assert store.read_json(folder / "plan.002.json")["blocks"] == 6
@@ -229,7 +231,7 @@ def test_fewer_blocks_are_refused_only_where_they_would_drop_one_that_was_begun(
     results = begun(tmp_path, blocks=5)
     results.begin_block(a_block(1))
     results.begin_block(a_block(2))
-    assert Results.open_or_create(tmp_path, *a_plan(blocks=2)).plan["blocks"] == 2
+    assert Results.open_or_create(tmp_path, *a_plan(blocks=2)).plan.blocks == 2
     with pytest.raises(ResultError, match="`blocks` is 1 now, but block 2 was begun"):
         Results.open_or_create(tmp_path, *a_plan(blocks=1))
 
@@ -375,7 +377,7 @@ def test_an_arm_is_read_with_what_its_plan_says(tmp_path: Path) -> None:
     arm = Arm(name="pg18", engine="postgres", version="18", settings={"jit": "off"})
     plan = replace(plan, arms=(plan.arms[0], arm))
     results = Results.open_or_create(tmp_path, plan, result_builder.plan_json(plan))
-    assert results.plan["arms"][1]["settings"] == {"jit": "off"}
+    assert results.plan.arms[1].settings == {"jit": "off"}
 
 
 def test_facts_of_a_host_that_changed_are_kept(tmp_path: Path) -> None:

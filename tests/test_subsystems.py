@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.analysis.compare.subsystems import Subsystems, of_arm, part_of
+from dbdyno.model.plan_record import ArmRecord, PlanRecord
 
 
 def table(engine: str) -> Subsystems:
-    return of_arm({"arms": [{"name": "it", "engine": engine}]}, "it")
+    plan = PlanRecord(name="p", base="it", blocks=1, arms=(ArmRecord(name="it", engine=engine),))
+    return of_arm(plan, "it")
 
 
 @pytest.mark.parametrize(

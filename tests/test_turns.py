@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from comparison_builder import comparison
 from dbdyno.analysis.step import background_spans, evidence, raw_files, series
@@ -15,6 +16,7 @@ from dbdyno.analysis.step.evidence import NO_JOB, Evidence
 from dbdyno.model import Json, Schedule
 from dbdyno.model.host_reading import MemoryBytes, Reading
 from dbdyno.model.job import SETTLE_S_DEFAULT, Job, Stop
+from dbdyno.model.plan_record import ArmRecord, ScheduleRecord
 from dbdyno.model.step_files import LogEvent, StepDone, StepRecord
 from dbdyno.plan.schema import ScheduleForm
 from dbdyno.report.section import setup
@@ -196,8 +198,8 @@ def test_the_report_says_how_arms_took_turns_and_what_memory_each_had(
     schedule: Json, words: str | None
 ) -> None:
     made = comparison(blocks=3)
-    arms = [{"name": "one", "memory": "2GB"}, {"name": "two", "memory": "512MB"}]
-    plan = made.plan | {"schedule": schedule, "arms": arms}
+    arms = (ArmRecord(name="one", memory="2GB"), ArmRecord(name="two", memory="512MB"))
+    plan = structs.replace(made.plan, schedule=ScheduleRecord(**schedule), arms=arms)
     said = " ".join(setup.paragraphs(replace(made, plan=plan)))
     assert ("All servers of a block ran at once" in said) == (words is not None)
     assert words is None or words in said

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec import structs
 
@@ -10,6 +11,7 @@ from dbdyno import store
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import differences
 from dbdyno.model import Difference, Json
+from dbdyno.model.plan_record import ArmRecord
 from dbdyno.report.section import measured_on
 from result_builder import build, make_plan, plan_json, plant, server
 from result_planted import Planted
@@ -17,12 +19,17 @@ from result_planted import Planted
 ARMS = ("pg17", "pg18")
 
 
+def arms_of(plan: Json) -> tuple[ArmRecord, ...]:
+    """The arms of a plan.json."""
+    return msgspec.convert(plan["arms"], tuple[ArmRecord, ...])
+
+
 def found(changes: Json, plan_changes: Json | None = None) -> dict[str, Difference]:
     """Differences between a 17 and an 18, where pg18's server.json has `changes`."""
     plan = plan_json(make_plan("example", ARMS, 3))
     plan["arms"][1].update(plan_changes or {})
     servers = {"pg17": server("pg17"), "pg18": server("pg18", **changes)}
-    return {its.what: its for its in differences.differences(ARMS, servers, plan)}
+    return {its.what: its for its in differences.differences(ARMS, servers, arms_of(plan))}
 
 
 def same_build(changes: Json, plan_changes: Json | None = None) -> dict[str, Difference]:
@@ -30,7 +37,7 @@ def same_build(changes: Json, plan_changes: Json | None = None) -> dict[str, Dif
     plan = plan_json(make_plan("example", ARMS, 3))
     plan["arms"][1] = {**plan["arms"][0], "name": "pg18", **(plan_changes or {})}
     servers = {"pg17": server("pg17"), "pg18": server("pg17", **changes)}
-    return {its.what: its for its in differences.differences(ARMS, servers, plan)}
+    return {its.what: its for its in differences.differences(ARMS, servers, arms_of(plan))}
 
 
 def with_setting(name: str, value: str) -> Json:
@@ -77,7 +84,7 @@ def test_two_builds_of_one_version_differ_in_what_the_plan_names() -> None:
             version_text="PostgreSQL 17.6, compiled by clang",
         ),
     }
-    its = {one.what: one for one in differences.differences(ARMS, servers, plan)}
+    its = {one.what: one for one in differences.differences(ARMS, servers, arms_of(plan))}
     assert its["flags"].values == {"pg17": "-O2", "pg18": "-O3"}
     assert its["build"].values == {"pg17": "pg17_o2", "pg18": "pg17_o3"}
     assert "features" not in its
@@ -85,7 +92,7 @@ def test_two_builds_of_one_version_differ_in_what_the_plan_names() -> None:
     assert its["flags"].planned
     # With another version, flags are one more explanation, which the plan does not name.
     servers["pg18"] = structs.replace(servers["pg18"], version="18.0")
-    its = {one.what: one for one in differences.differences(ARMS, servers, plan)}
+    its = {one.what: one for one in differences.differences(ARMS, servers, arms_of(plan))}
     assert not its["flags"].planned
     assert not its["compiler"].planned
 
@@ -159,11 +166,11 @@ def test_two_builds_of_one_version_in_folders_of_their_own_are_planned() -> None
 def test_what_the_plan_does_not_name_comes_first() -> None:
     plan = plan_json(make_plan("example", ARMS, 3))
     servers = {"pg17": server("pg17"), "pg18": server("pg18", compiler="clang 17")}
-    assert not differences.differences(ARMS, servers, plan)[0].planned
+    assert not differences.differences(ARMS, servers, arms_of(plan))[0].planned
 
 
 def test_an_arm_alone_differs_from_nothing() -> None:
-    assert differences.differences(("pg17",), {"pg17": server("pg17")}, {}) == ()
+    assert differences.differences(("pg17",), {"pg17": server("pg17")}, []) == ()
 
 
 # --- Warnings --------------------------------------------------------------------------------

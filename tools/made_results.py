@@ -124,7 +124,7 @@ def write_outside(real: Source, folder: Path, blocks: int, nodes: int) -> None:
             target = folder / path.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
-    plan = real.results.plan
+    plan = real.results.plan_json()
     label = f"made from {len(real.blocks)} measured blocks of {plan['name']}"
     changed: Json = {"blocks": blocks, "label": label}
     if "schedule" in plan:

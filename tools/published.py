@@ -24,11 +24,12 @@ from textwrap import fill
 from typing import Any, get_args
 
 from dbdyno.analysis import compare
-from dbdyno.model import Cell, Comparison, Json, Ratio
+from dbdyno.model import Cell, Comparison, Ratio
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.error import DynoError, ResultError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.metric.primary import cpu_of
+from dbdyno.model.plan_record import ArmRecord, PlanRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.report import cells, number
 from published_data import SIGNS, Key, Said, Study, Table, read
@@ -87,7 +88,7 @@ def _capital(title: str) -> str:
 
 def _measured(pairs: Sequence[Pair], whole: Comparison) -> str:
     blocks = f"{whole.blocks} block{'' if whole.blocks == 1 else 's'}"
-    turns = (whole.plan.get("schedule") or {}).get("interleave", "run")
+    turns = whole.plan.schedule.interleave
     if len(pairs) == 1:
         one, base = pairs[0], pairs[0].comparison.base
         builds = [f"{_build(one.comparison, one.arm)} against {_build(one.comparison, base)}"]
@@ -116,12 +117,12 @@ PRODUCTS = {"postgres": "PostgreSQL", "mysql": "MySQL", "mariadb": "MariaDB"}
 
 def _build(comparison: Comparison, arm: str) -> str:
     server = comparison.servers.get(arm, ServerFacts())
-    planned: Json = next(one for one in comparison.plan["arms"] if one["name"] == arm)
+    planned = comparison.plan.arm(arm) or ArmRecord(name=arm)
     details = [f"`{arm}`"]
-    details += [f"configuration {planned['config']}"] if planned.get("config") else []
-    details += [f"sized for {planned['memory']}"] if planned.get("memory") else []
+    details += [f"configuration {planned.config}"] if planned.config else []
+    details += [f"sized for {planned.memory}"] if planned.memory else []
     details += [server.compiler] if server.compiler else []
-    engine = str(planned.get("engine", "postgres"))
+    engine = planned.engine
     version = version_of(comparison, arm) or "of unknown version"
     return f"{PRODUCTS.get(engine, engine)} {version} ({', '.join(details)})"
 
@@ -133,11 +134,12 @@ def _begun(generator: Ceiling | None) -> str:
     return f", begun {datetime.fromtimestamp(generator.unix_ns / 1e9, UTC):%Y-%m-%d}"
 
 
-def _workloads(plan: Json) -> Iterator[str]:
-    for use in plan.get("workloads") or []:
-        chosen = [f"{key} {use[key]}" for key in ("set", "preset", "fill") if use.get(key)]
-        given = [f"{name} = {value}" for name, value in (use.get("parameters") or {}).items()]
-        yield ", ".join([f"workload `{use['name']}`", *chosen, *given])
+def _workloads(plan: PlanRecord) -> Iterator[str]:
+    for use in plan.workloads:
+        keys = ("set", "preset", "fill")
+        chosen = [f"{key} {getattr(use, key)}" for key in keys if getattr(use, key)]
+        given = [f"{name} = {value}" for name, value in use.parameters.items()]
+        yield ", ".join([f"workload `{use.name}`", *chosen, *given])
 
 
 def _machine(host: HostFacts) -> str:
@@ -332,7 +334,7 @@ def part(asked: Any) -> str:
     """The text of what the command's line asks for. Raises DynoError."""
     whole = compare.load(asked.result, base=asked.base)
     every = read(STUDIES)
-    studies = chosen(every, str(whole.plan["name"]), asked.study)
+    studies = chosen(every, whole.plan.name, asked.study)
     if not studies:
         return document([by_version(whole, asked.arm, every)], whole)
     given = dict(_given(asked.stands_for or [], whole))

@@ -94,8 +94,9 @@ def version_of(comparison: Comparison, arm: str) -> str | None:
 
 def engine_of(comparison: Comparison, arm: str) -> str:
     """What the plan says."""
-    planned = next(one for one in comparison.plan["arms"] if one["name"] == arm)
-    return str(planned.get("engine", "postgres"))
+    planned = comparison.plan.arm(arm)
+    assert planned is not None, "the arms are the plan's"
+    return planned.engine
 
 
 def by_version(comparison: Comparison, arm: str | None, studies: Iterable[Study]) -> Pair:

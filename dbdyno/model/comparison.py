@@ -10,9 +10,9 @@ from dbdyno.model.attribution import Attribution, Design
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.duet import Duet
 from dbdyno.model.host_facts import HostFacts
-from dbdyno.model.json import Json
 from dbdyno.model.looks import Looked
 from dbdyno.model.nodes import ByNode
+from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.server_facts import ServerFacts
@@ -109,7 +109,7 @@ class Comparison:
     generators: Mapping[str, Ceiling] = field(default_factory=dict)  # the ceiling on each of these
     nodes: Mapping[int, str] = field(default_factory=dict)  # by block; empty: none has a name
     servers: Mapping[str, ServerFacts]  # arm -> server.json of its last run
-    plan: Json
+    plan: PlanRecord
     steps: tuple[StepComparison, ...]
     across: tuple[Across, ...] = ()
     sweeps: tuple[Sweep, ...] = ()

@@ -55,7 +55,7 @@ def render(comparison: Comparison) -> str:
     ]
     if not runs:
         raise ResultError(
-            f"--cbc: `{comparison.plan.get('name')}` has no step of the workload `cbc`; leave "
+            f"--cbc: `{comparison.plan.name}` has no step of the workload `cbc`; leave "
             "--cbc out to see what there is"
         )
     parts = [*_collected(comparison, runs), *_best(runs)]

@@ -40,7 +40,7 @@ def form(comparison: Comparison) -> Json:
         "dyno": __version__,
         "title": comparison.title,
         "label": comparison.label,
-        "plan": plan.get("name"),
+        "plan": plan.name,
         "base": comparison.base,
         "arms": comparison.arms,
         "ghost": aa_arm(comparison),
@@ -64,7 +64,7 @@ def form(comparison: Comparison) -> Json:
 
 def aa_arm(comparison: Comparison) -> str | None:
     """The A/A arm that is shown; None where the plan has none."""
-    same = {arm["name"] for arm in comparison.plan.get("arms", []) if arm.get("same_as")}
+    same = {arm.name for arm in comparison.plan.arms if arm.same_as}
     return next((arm for arm in comparison.arms if arm in same), None)
 
 

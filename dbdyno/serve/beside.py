@@ -139,7 +139,7 @@ def _row(side: Side, there: str, last: str) -> Row:
         cells=(
             TableCell(text=side.arm, link=there),
             TableCell(text=side.result, link=report(side.result)),
-            TableCell(text=f"{side.planned['engine']} {side.version}"),
+            TableCell(text=f"{side.planned.engine} {side.version}"),
             TableCell(text=configuration(side.planned)),
             TableCell(text=day(side.begun_unix_ns)),
             TableCell(text=last),

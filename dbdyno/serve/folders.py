@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from dbdyno.model import Json
 from dbdyno.model.error import ResultError
+from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.plan_record import ArmRecord
 from dbdyno.report.number import NO_BREAK
 from dbdyno.store import glance
 from dbdyno.store.glance import Stamp
@@ -128,43 +129,43 @@ def _read(key: str, path: Path, stamp: Stamp) -> Result | None:
 
 
 def _of(key: str, path: Path, stamp: Stamp) -> Result:
-    its = glance.glance(path)
-    plan = its.plan
-    shown = [arm for arm in plan["arms"] if arm.get("shown", True)]
-    shown.sort(key=lambda arm: bool(arm["name"] != plan["base"]))
-    begun_s = plan.get("created_unix_ns", stamp[0]) / 1e9
+    progress = glance.glance(path)
+    plan = progress.plan
+    shown = sorted(
+        (arm for arm in plan.arms if arm.shown), key=lambda arm: bool(arm.name != plan.base)
+    )
+    begun_s = (stamp[0] if plan.created_unix_ns is None else plan.created_unix_ns) / 1e9
     return Result(
         key=key,
         path=path,
-        plan=plan["name"],
-        label=plan.get("label") or "",
-        arms=tuple(arm["name"] for arm in shown),
+        plan=plan.name,
+        label=plan.label or "",
+        arms=tuple(arm.name for arm in shown),
         versions=tuple(_version(arm) for arm in shown),
-        configurations=tuple(arm.get("config") or "" for arm in shown),
-        workloads=tuple(dict.fromkeys(one["name"] for one in plan.get("workloads", ()))),
+        configurations=tuple(arm.config or "" for arm in shown),
+        workloads=tuple(dict.fromkeys(use.name for use in plan.workloads)),
         begun_s=begun_s,
         changed_s=max(begun_s, max(stamp[3:]) / 1e9),
-        complete=its.complete,
-        planned=plan["blocks"],
-        until_decided=bool((plan.get("schedule") or {}).get("until_decided")),
-        begun=its.begun,
-        host=_host(its.host),
+        complete=progress.complete,
+        planned=plan.blocks,
+        until_decided=plan.schedule.until_decided,
+        begun=progress.begun,
+        host=_host(progress.host or HostFacts()),
         stamp=stamp,
     )
 
 
-def _version(arm: Json) -> str:
+def _version(arm: ArmRecord) -> str:
     """postgres 18; the build or the folder where the plan names no version."""
-    which = arm.get("version") or arm.get("build_name") or Path(arm.get("base_dir") or "").name
-    return f"{arm.get('engine') or ''} {which or ''}".strip()
+    version = arm.version or arm.build_name or Path(arm.base_dir or "").name
+    return f"{arm.engine} {version}".strip()
 
 
-def _host(host: Json) -> str:
+def _host(host: HostFacts) -> str:
     """AMD EPYC 7763, 2 cores, 8 GiB."""
-    cpu, memory = host.get("cpu") or {}, host.get("memory_bytes")
-    cores = cpu.get("cores")
+    cores, memory = host.cpu.cores, host.memory_bytes
     words = (
-        cpu.get("model") or "",
+        host.cpu.model or "",
         f"{cores}{NO_BREAK}core{'s' if cores != 1 else ''}" if cores else "",
         f"{memory / GIB:.0f}{NO_BREAK}GiB" if memory else "",
     )

@@ -19,6 +19,7 @@ from dbdyno.analysis.across.values import COST, RESPONSE
 from dbdyno.analysis.across.work import Work
 from dbdyno.analysis.compare import differences
 from dbdyno.model import Difference
+from dbdyno.model.plan_record import ArmRecord
 from dbdyno.report import cells, number
 from dbdyno.report.parts import (
     Callout,
@@ -469,10 +470,7 @@ def _configuration(point: Point) -> str:
     return configuration(point.side.planned)
 
 
-def configuration(planned: dict[str, object]) -> str:
+def configuration(arm: ArmRecord) -> str:
     """An arm's preset, memory and settings as its plan has them."""
-    settings = planned.get("settings")
-    its = [planned.get("config"), planned.get("memory")]
-    if isinstance(settings, dict):
-        its += [f"{name}={value}" for name, value in sorted(settings.items())]
-    return ", ".join(str(one) for one in its if one) or "none"
+    settings = [f"{name}={value}" for name, value in sorted(arm.settings.items())]
+    return ", ".join(filter(None, [arm.config, arm.memory, *settings])) or "none"

@@ -1,7 +1,7 @@
 """How results lie on disk: the only part that knows (docs/results.md describes the folder).
 
 `results` has a result folder as a whole, `folder` the folders in it, `file` reads and writes single
-files, `schema` is what they may say, `derived_cache` keeps what was derived from a step.
+files, `derived_cache` keeps what was derived from a step.
 """
 
 from __future__ import annotations

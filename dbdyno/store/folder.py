@@ -13,7 +13,6 @@ from dbdyno.model import Json, events, wait_samples
 from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIRST
-from dbdyno.model.form import misfit
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job import Job
@@ -27,7 +26,6 @@ from dbdyno.store import checksums, profile, void_blocks
 from dbdyno.store.checksums import Checksums
 from dbdyno.store.derived_cache import Files, files
 from dbdyno.store.file import (
-    REMEDY_OF_MISFIT,
     decoded_lines,
     read_json_if_there,
     read_struct,
@@ -152,13 +150,6 @@ class StepFolder:
     def stacks(self) -> Mapping[Stack, int]:
         """How often each call stack was seen; nothing where nothing was sampled."""
         return profile.read_stacks(self.path / profile.STACKS)
-
-
-def check(path: Path, value: Json, its_form: Json) -> None:
-    """Raises ResultError where what a file says has not its form."""
-    words = misfit(value, its_form)
-    if words is not None:
-        raise ResultError(f"{path}: {words}; {REMEDY_OF_MISFIT}")
 
 
 def refuse_other_protocol(path: Path, protocol: int) -> None:

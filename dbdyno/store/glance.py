@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.model import Json
-from dbdyno.store.file import read_json_if_there
+from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.plan_record import PlanRecord
 from dbdyno.store.results import Results
 
 DEPTH_MAX = 4
@@ -25,8 +25,8 @@ Stamp = tuple[int, ...]
 class Glance:
     """The progress of a result."""
 
-    plan: Json
-    host: Json  # empty where it is not known
+    plan: PlanRecord
+    host: HostFacts | None
     complete: int  # blocks
     begun: Path | None  # the last block, where it is not complete
 
@@ -68,12 +68,12 @@ def stamp(folder: Path) -> Stamp:
 
 def glance(folder: Path) -> Glance:
     """The progress of the result in a folder. Raises ResultError where it holds none."""
-    blocks = folder / "blocks"
+    results, blocks = Results.open(folder), folder / "blocks"
     names = sorted(_numbered(blocks))
     done = {name for name in names if (blocks / name / "done.json").exists()}
     return Glance(
-        plan=Results.open(folder).plan,
-        host=read_json_if_there(folder / "host.json") or {},
+        plan=results.plan,
+        host=results.host(),
         complete=len(done),
         begun=blocks / names[-1] if names and names[-1] not in done else None,
     )

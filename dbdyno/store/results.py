@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -23,8 +24,9 @@ from dbdyno.model.figures import FIGURES, changes_since
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looks
+from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.suspects import CommitsBetween, CommitsFile
-from dbdyno.store import checksums, continuation, folder_lock, profile, schema, void_blocks
+from dbdyno.store import checksums, continuation, folder_lock, profile, void_blocks
 from dbdyno.store.derived_cache import Shelf, code_version
 from dbdyno.store.file import (
     made,
@@ -39,7 +41,6 @@ from dbdyno.store.file import (
 from dbdyno.store.folder import (
     BlockFolder,
     BlockState,
-    check,
     folders,
     free_name,
     safe_name,
@@ -51,12 +52,19 @@ EARLIER = re.compile(r"(.+)\.\d{3,}")
 """The name of a file of earlier facts of a host, without its ending."""
 
 
+class _Written(msgspec.Struct):
+    """How plan.json was written."""
+
+    format: Any = None
+    dyno: Any = "unknown"
+
+
 @dataclass(frozen=True)
 class Results:
     """The result folder of one plan."""
 
     folder: Path
-    plan: Json
+    plan: PlanRecord
 
     @classmethod
     def open(cls, folder: Path) -> Results:
@@ -67,19 +75,22 @@ class Results:
             inside = [item.name for item in folders(folder) if (item / "plan.json").exists()]
             hint = f"; did you mean {folder / inside[0]}?" if inside else ""
             raise ResultError(f"{folder}: is no result folder (it has no plan.json){hint}")
-        plan = read_json(folder / "plan.json")
-        if plan.get("format") != FORMAT:
+        written = read_struct(folder / "plan.json", _Written)
+        if written.format != FORMAT:
             raise ResultError(
-                f"{folder}/plan.json: key `format` is {plan.get('format')!r}, this version of dyno "
-                f"reads {FORMAT}; use the version that wrote it ({plan.get('dyno', 'unknown')})"
+                f"{folder}/plan.json: key `format` is {written.format!r}, this version of dyno "
+                f"reads {FORMAT}; use the version that wrote it ({written.dyno})"
             )
-        check(folder / "plan.json", plan, schema.PLAN)
-        return cls(folder, plan)
+        return cls(folder, read_struct(folder / "plan.json", PlanRecord))
 
     @classmethod
     def begun_plan(cls, folder: Path) -> Json | None:
         """The plan.json of a folder in which a plan goes on; None where it begins."""
-        return cls.open(folder).plan if (folder / "plan.json").exists() else None
+        return cls.open(folder).plan_json() if (folder / "plan.json").exists() else None
+
+    def plan_json(self) -> Json:
+        """plan.json with all of its keys, as it was written."""
+        return read_json(self.folder / "plan.json")
 
     @classmethod
     def within(cls, parent: Path) -> list[Results]:
@@ -104,17 +115,17 @@ class Results:
         results = cls.open(folder)
         results.refuse_other_figures(plan)
         highest = max((block.number for block in results.blocks()), default=0)
-        key = continuation.refused(results.plan, wanted, highest)
+        key = continuation.refused(results.plan_json(), wanted, highest)
         if key is not None:
             raise ResultError(
                 f"{folder}: key {key}; what was measured there belongs to that plan: "
                 f"undo the change, rename the plan or choose another --out"
             )
-        if not continuation.grown(results.plan, wanted):
+        if not continuation.grown(results.plan_json(), wanted):
             return results
         write_atomically(free_name(folder), (folder / "plan.json").read_bytes())
         write_json(folder / "plan.json", wanted)
-        return cls(folder, wanted)
+        return cls.open(folder)
 
     def refuse_other_figures(self, plan: Plan) -> None:
         """Raises ResultError where blocks are missing and those there were measured otherwise."""
@@ -183,9 +194,10 @@ class Results:
     def _hosts_path(self) -> Path:
         return self.folder / "hosts"
 
-    def earlier_plans(self) -> list[Json]:
+    def earlier_plans(self) -> list[PlanRecord]:
         """plan.001.json and so on: the plan as it was before it changed, in its order."""
-        return [read_json(path) for path in sorted(self.folder.glob("plan.[0-9]*.json"))]
+        paths = sorted(self.folder.glob("plan.[0-9]*.json"))
+        return [read_struct(path, PlanRecord) for path in paths]
 
     def keep_generator(self, ceiling: Ceiling) -> None:
         """Add a line to generator.jsonl: what the load generator can do on this host."""
@@ -381,7 +393,7 @@ class Results:
 
     def blocks(self) -> list[BlockFolder]:
         """All blocks there are, by number, a number's void ones first."""
-        arms = tuple(arm["name"] for arm in self.plan.get("arms", ()))
+        arms = tuple(arm.name for arm in self.plan.arms)
         blocks = []
         for folder in folders(self.folder / "blocks"):
             match = re.fullmatch(r"(\d{3,})(?:\.void(\d+))?", folder.name)
@@ -419,7 +431,7 @@ def _create(folder: Path, plan: Json) -> Results:
         text = f"{folder}: cannot be made: {error.strerror}; choose another --out"
         raise ResultError(text) from error
     write_json(folder / "plan.json", plan)
-    return Results(folder, plan)
+    return Results.open(folder)
 
 
 def _write_facts(path: Path, facts: HostFacts, *, changed: bool) -> None:

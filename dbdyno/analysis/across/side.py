@@ -6,12 +6,15 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dbdyno.analysis.across.work import TURNS, Index, words
+from msgspec import structs
+
+from dbdyno.analysis.across.work import Index, turns_of, words
 from dbdyno.analysis.compare import arms_and_blocks, differences
 from dbdyno.doctor import stable_facts
-from dbdyno.model import Difference, Json
+from dbdyno.model import Difference
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.plan_record import ArmRecord, PlanRecord
 from dbdyno.model.server_facts import ServerFacts
 
 LEFT, RIGHT = "left", "right"
@@ -30,7 +33,7 @@ class Side:
     version: str  # in full, as the server says it; else as the plan says it
     version_num: int  # by which versions are ordered; 0: not known
     server: ServerFacts = field(repr=False)
-    planned: Json = field(repr=False)  # the arm as the plan has it
+    planned: ArmRecord = field(repr=False)  # the arm as the plan has it
     host: HostFacts = field(repr=False)
     done_by: Mapping[str, str] = field(repr=False)  # how it was measured: dyno, turns, blocks
 
@@ -41,16 +44,16 @@ def of(index: Index, arm: str) -> Side:
     Raises KeyError where it has no such arm.
     """
     results = index.results
-    planned = next((one for one in results.plan["arms"] if one["name"] == arm), None)
+    planned = results.plan.arm(arm)
     if planned is None:
         raise KeyError(arm)
     server = _server(index, arm)
     return Side(
         result=index.name,
-        plan=str(results.plan["name"]),
+        plan=results.plan.name,
         arm=arm,
         begun_unix_ns=index.begun_unix_ns,
-        version=str(server.version or planned.get("version") or MISSING),
+        version=server.version or planned.version or MISSING,
         version_num=server.version_num or 0,
         server=server,
         planned=planned,
@@ -69,16 +72,13 @@ def _server(index: Index, arm: str) -> ServerFacts:
     return ServerFacts()
 
 
-def _done_by(plan: Json) -> dict[str, str]:
-    schedule = plan.get("schedule") or {}
-    generator = plan.get("generator") or {}
-    threads = generator.get("threads")
-    waits_s = (plan.get("observe") or {}).get("waits_s")
+def _done_by(plan: PlanRecord) -> dict[str, str]:
+    threads, waits_s = plan.generator.threads, plan.observe.waits_s
     return {
-        "dyno": str(plan.get("dyno") or MISSING),
-        **{key: words(schedule[key]) for key in TURNS if schedule.get(key) is not None},
+        "dyno": plan.dyno or MISSING,
+        **{key: words(value) for key, value in turns_of(plan.schedule).items()},
         "generator.threads": words(threads) if threads is not None else "by itself",
-        "generator.spin": words(bool(generator.get("spin"))),
+        "generator.spin": words(plan.generator.spin),
         "observe.waits_s": words(waits_s) if waits_s is not None else "off",
     }
 
@@ -86,8 +86,8 @@ def _done_by(plan: Json) -> dict[str, str]:
 def unlike(left: Side, right: Side) -> tuple[Difference, ...]:
     """The differences of two sides; `planned`: those that their plans name."""
     servers = {LEFT: left.server, RIGHT: right.server}
-    arms = [{**side.planned, "name": name} for name, side in ((LEFT, left), (RIGHT, right))]
-    of_servers = differences.differences((LEFT, RIGHT), servers, {"arms": arms})
+    arms = [structs.replace(left.planned, name=LEFT), structs.replace(right.planned, name=RIGHT)]
+    of_servers = differences.differences((LEFT, RIGHT), servers, arms)
     return (
         *(server for server in of_servers if server.planned),
         *(server for server in of_servers if not server.planned),

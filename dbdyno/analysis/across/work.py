@@ -15,6 +15,7 @@ from dbdyno.analysis.compare import arms_and_blocks
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_facts import Cpu, HostFacts
+from dbdyno.model.plan_record import PlanRecord, ScheduleRecord, WorkloadRecord
 from dbdyno.model.step_files import StepRecord
 from dbdyno.store import BlockFolder, Results, StepFolder
 
@@ -135,35 +136,46 @@ def host_words(host: HostFacts) -> str:
     return ", ".join([*words, *([f"host {host.hostname_hash[:6]}"] if host.hostname_hash else [])])
 
 
-def _traces(plan: Json, host: HostFacts, places: Iterable[list[StepFolder]]) -> Iterator[Trace]:
-    engines = {arm["name"]: arm["engine"] for arm in plan["arms"]}
-    uses = {use.get("folder", use["name"]): use for use in plan.get("workloads", ())}
+def _traces(
+    plan: PlanRecord, host: HostFacts, places: Iterable[list[StepFolder]]
+) -> Iterator[Trace]:
+    uses = {use.folder: use for use in plan.workloads}
     for folders in places:
         first = folders[0]
-        use, engine = uses.get(first.workload), engines.get(first.arm)
+        use, arm = uses.get(first.workload), plan.arm(first.arm)
         try:
             step, job = first.step(), first.job_as_written() if first.job() else None
         except ResultError:
             continue  # its report names what is damaged
         if step.headline is None or step.probed is not None or step.solo:
             continue
-        if use is None or engine is None or job is None:
+        if use is None or arm is None or job is None:
             continue
         yield Trace(
             arm=first.arm,
-            work=_work(plan.get("schedule") or {}, host, {**use, "engine": engine}, (step, job)),
+            work=_work(turns_of(plan.schedule), host, (use, arm.engine), (step, job)),
             folders=tuple(folders),
         )
 
 
-def _work(schedule: Json, host: HostFacts, use: Json, told: tuple[StepRecord, Json]) -> Work:
-    """`use`: of the workload, with the arm's engine; `told`: step.json and job.json."""
-    (step, job), engine = told, str(use["engine"])
+def turns_of(schedule: ScheduleRecord) -> dict[str, object]:
+    """How arms share the machine while they are measured, as far as a plan's schedule says it."""
+    turns = {key: getattr(schedule, key) for key in TURNS}
+    return {key: value for key, value in turns.items() if value is not None}
+
+
+def _work(
+    turns: Mapping[str, object],
+    host: HostFacts,
+    of_arm: tuple[WorkloadRecord, str],
+    of_step: tuple[StepRecord, Json],
+) -> Work:
+    """`of_arm`: the workload, and the arm's engine; `of_step`: step.json and job.json."""
+    (step, job), (use, engine) = of_step, of_arm
     assert step.headline is not None
     own = {key: value for key, value in job.items() if key not in OF_ONE_RUN}
-    chosen = {key: use[key] for key in USE if use.get(key) not in (None, {}, False)}
-    parameters = chosen | dict(use.get("parameters") or {})
-    turns = {key: schedule[key] for key in TURNS if schedule.get(key) is not None}
+    chosen = {key: getattr(use, key) for key in USE if getattr(use, key)}
+    parameters = chosen | dict(use.parameters)
     of_host = host_key(host)
     key = _hash([of_host, engine, step.workload, step.name, asdict(step.headline), own,
                  parameters, turns])  # fmt: skip

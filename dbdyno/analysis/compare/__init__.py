@@ -40,11 +40,12 @@ from dbdyno.analysis.compare.step_pairs import across
 from dbdyno.analysis.step import collect, damaged_files
 from dbdyno.analysis.step.damaged_files import PREFIX, Damage
 from dbdyno.analysis.wording import ARMS_NAMED_MAX, listed
-from dbdyno.model import Comparison, Ending, Json, StepComparison, StepRun
+from dbdyno.model import Comparison, Ending, StepComparison, StepRun
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.figures import changes_since
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looked
+from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.store import BlockFolder, Results, checksums, safe_name
 from dbdyno.store.checksums import Checksums
@@ -59,8 +60,8 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
     Raises ResultError where the folder is none, is damaged, or has no such arm.
     """
     results = source if isinstance(source, Results) else Results.open(source)
-    plan, lost, design = results.plan, Damage(results.folder), attribution.design_of(results.plan)
-    arms, aims = arms_and_blocks.arms(plan, base), arms_and_blocks.aims(plan)
+    plan, lost, design = results.plan, Damage(results.folder), results.plan.design
+    arms, aims = arms_and_blocks.arms(plan, base), plan.verdict
     blocks = arms_and_blocks.blocks(results)
     derived, copies = _derived(results, blocks, lost), golden_copies.read(blocks, lost)
     together, solos = duet.parted(find.with_searches(derived))
@@ -80,14 +81,14 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),
         sights=sights,
         minutes=cost_to_decide.minutes_per_block(blocks, copies, lost),
-        blocks_each=arms_and_blocks.blocks_each(plan),
+        blocks_each=plan.schedule.comparison,
         nodes=where,
     )
     ended = conclusions.conclude(functions.with_profiles(rows, plan), arms, rules)
     looked = min((sights[arm].looked for arm in arms.shown[1:]), key=_far, default=None)
     return Comparison(
         title=_title(plan, arms.shown),
-        label=plan.get("label"),
+        label=plan.label,
         base=arms.base,
         arms=arms.shown,
         blocks=len(blocks),
@@ -108,7 +109,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         calibration=ended.calibration,
         looked=looked,
         aims=aims,
-        differences=differences.differences([arm for arm in arms.shown if arm in last], last, plan),
+        differences=differences.differences(list(last), last, plan.arms),
         warnings=(
             *damaged_files.of_steps(derived),
             *(f"{damaged_files.PREFIX}{line}" for line in lost.lines),
@@ -141,7 +142,7 @@ def _about_blocks(
 ) -> tuple[str, ...]:
     """What disturbed the blocks, what measured them, and what was chosen with them in sight."""
     _blocks_damage(blocks, lost)
-    level = arms_and_blocks.aims(results.plan).level
+    level = results.plan.verdict.level
     chosen = lost.usable(lambda: tuple(choices.warnings(results, blocks, level, base))) or ()
     return (
         *void_blocks.disturbed(blocks, lost),
@@ -191,23 +192,23 @@ def _far(looked: Looked) -> int:
 # --- What there is ---------------------------------------------------------------------------
 
 
-def _title(plan: Json, arms: Sequence[str]) -> str:
+def _title(plan: PlanRecord, arms: Sequence[str]) -> str:
     if len(arms) == 1:
-        return str(plan["name"])
+        return plan.name
     others = arms[1:]
     named = listed(others) if len(others) <= ARMS_NAMED_MAX else f"{len(others)} arms"
-    return f"{plan['name']}: {named} against {arms[0]}"
+    return f"{plan.name}: {named} against {arms[0]}"
 
 
 def _complete(
-    judged: Sequence[BlockFolder], runs: list[StepRun], copies: golden_copies.Kept, plan: Json
+    judged: Sequence[BlockFolder], runs: list[StepRun], copies: golden_copies.Kept, plan: PlanRecord
 ) -> list[StepRun]:
     """The runs, with a skipped one for each step that a run of a judged block lacks.
 
     A run that began with a golden copy does not lack the steps before it, nor does a block that
     was to do only some steps lack the others, nor an arm those that it never does.
     """
-    never = {arm["name"]: arm.get("leaves_out", {}) for arm in plan["arms"]}
+    never = {arm.name: arm.leaves_out for arm in plan.arms}
     known = {(run.block, run.arm, Where.of(run)) for run in runs}
     examples = {Where.of(run): run for run in runs}
     missing = [

@@ -13,7 +13,7 @@ from dbdyno.analysis.compare import arms_and_blocks
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.pairing import Facing
 from dbdyno.analysis.compare.step_cells import Row
-from dbdyno.model import Json
+from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.verdict import Order
 from dbdyno.store import BlockFolder
 
@@ -24,10 +24,10 @@ Predecessors = Mapping[Run, str]
 
 
 def with_orders(
-    rows: Sequence[Row], blocks: Sequence[BlockFolder], arms: Arms, plan: Json
+    rows: Sequence[Row], blocks: Sequence[BlockFolder], arms: Arms, plan: PlanRecord
 ) -> tuple[Row, ...]:
     """The rows with the patterns of each arm beside the base, where arms take whole runs."""
-    if (plan.get("schedule") or {}).get("interleave", "run") != "run":
+    if plan.schedule.interleave != "run":
         return tuple(rows)
     before = predecessors(blocks, arms, plan)
     return tuple(
@@ -42,7 +42,7 @@ def with_orders(
     )
 
 
-def predecessors(blocks: Sequence[BlockFolder], arms: Arms, plan: Json) -> dict[Run, str]:
+def predecessors(blocks: Sequence[BlockFolder], arms: Arms, plan: PlanRecord) -> dict[Run, str]:
     """Who ran before whom, also from block to block, as the blocks began on each host."""
     before: dict[Run, str] = {}
     last: dict[str | None, str] = {}

@@ -6,13 +6,13 @@ An A/A arm that is not shown is no arm of its own: it is the base once more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from dbdyno.model import Json, StepComparison
+from dbdyno.model import StepComparison
 from dbdyno.model.error import ResultError
-from dbdyno.model.looks import Judge, Looked
+from dbdyno.model.looks import Looked
 from dbdyno.model.open_steps import open_steps
-from dbdyno.model.verdict import Aims
+from dbdyno.model.plan_record import PlanRecord
 from dbdyno.store import BlockFolder, Results
 
 
@@ -31,19 +31,18 @@ class Arms:
         return self.shown[0]
 
 
-def arms(plan: Json, base: str | None) -> Arms:
+def arms(plan: PlanRecord, base: str | None) -> Arms:
     """The arms, beside the plan's base or another; ResultError where it is none that is shown."""
-    arms = plan["arms"]
-    names = [arm["name"] for arm in arms if arm.get("shown", True)]
-    first = base or plan["base"]
+    names = [arm.name for arm in plan.arms if arm.shown]
+    first = base or plan.base
     if first not in names:
         raise ResultError(f"there is no arm `{first}` in this result; it has {', '.join(names)}")
-    same = [arm["name"] for arm in arms if arm.get("same_as") == first]
+    same = [arm.name for arm in plan.arms if arm.same_as == first]
     return Arms(
         shown=(first, *(name for name in names if name != first)),
         hidden_aa_arms=tuple(name for name in same if name not in names),
         aa_arm=next((name for name in same if name in names), None),
-        planned=tuple(arm["name"] for arm in arms),
+        planned=tuple(arm.name for arm in plan.arms),
     )
 
 
@@ -52,21 +51,9 @@ def blocks(results: Results) -> tuple[BlockFolder, ...]:
     return tuple(block for block in results.blocks() if block.state == "done")
 
 
-def blocks_each(plan: Json) -> int | None:
-    """How many blocks are a comparison each; None: all are one."""
-    comparison = (plan.get("schedule") or {}).get("comparison")
-    return None if comparison is None else int(comparison)
-
-
-def aims(plan: Json) -> Aims:
-    """The aims of the comparison: the plan's, or the defaults."""
-    said = plan.get("verdict") or {}
-    judge: Judge = said.get("judge", Aims.judge)
-    names = [field.name for field in fields(Aims) if field.name in said and field.name != "judge"]
-    return Aims(**{name: float(said[name]) for name in names}, judge=judge)
-
-
-def orders(blocks: Iterable[BlockFolder], plan: Json) -> dict[tuple[int, str], tuple[str, ...]]:
+def orders(
+    blocks: Iterable[BlockFolder], plan: PlanRecord
+) -> dict[tuple[int, str], tuple[str, ...]]:
     """By block and workload the arms in the order they ran in; without those that are lost."""
     return {
         (block.number, workload): order
@@ -76,10 +63,10 @@ def orders(blocks: Iterable[BlockFolder], plan: Json) -> dict[tuple[int, str], t
     }
 
 
-def passes(block: BlockFolder, plan: Json) -> list[tuple[str, tuple[str, ...]]]:
+def passes(block: BlockFolder, plan: PlanRecord) -> list[tuple[str, tuple[str, ...]]]:
     """The workloads as a block went through them, each with its order of the arms."""
-    names = [use.get("folder", use["name"]) for use in plan.get("workloads", [])]
-    return list(block.passes().items()) or [(name, block.arms()) for name in names]
+    passes = list(block.passes().items())
+    return passes or [(use.folder, block.arms()) for use in plan.workloads]
 
 
 def incomplete(
@@ -89,22 +76,18 @@ def incomplete(
 
     `found`: the steps as they are judged, of those that further blocks would have.
     """
-    everything = results.blocks()
-    done = [block for block in everything if block.state == "done" and _has_all(block, needed)]
-    broken = [block.name for block in everything if block.state == "broken"]
+    blocks, arms = results.blocks(), set(needed.planned)
+    done = [block for block in blocks if block.state == "done" and arms <= set(block.arms())]
+    broken = [block.name for block in blocks if block.state == "broken"]
     text = _missing(len(done), looked, steps, results.plan)
     return f"{text}, {', '.join(broken)} begun and not finished" if text and broken else text
 
 
-def _has_all(block: BlockFolder, needed: Arms) -> bool:
-    return set(needed.planned) <= set(block.arms())
-
-
 def _missing(
-    done: int, looked: Looked | None, steps: Sequence[StepComparison], plan: Json
+    done: int, looked: Looked | None, steps: Sequence[StepComparison], plan: PlanRecord
 ) -> str | None:
-    planned, schedule = int(plan["blocks"]), plan.get("schedule") or {}
-    if not schedule.get("until_decided", schedule.get("auto", False)):
+    planned = plan.blocks
+    if not plan.schedule.until_decided and not plan.schedule.auto:
         return None if done >= planned else f"{done} of {planned} blocks done"
     # Where the time was over there is no look to come; one beyond the plan's blocks is none of it.
     coming = None if looked is None else looked.coming

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dbdyno.analysis.compare.pairing import by_block
-from dbdyno.model import Json, Ratio, StepComparison
-from dbdyno.model.attribution import Attribution, Design, Effect, Factor
+from dbdyno.model import Ratio, StepComparison
+from dbdyno.model.attribution import Attribution, Design, Effect
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.stats import factorial, interval, significance
 from dbdyno.stats.factorial import Contrast, Weights
@@ -22,20 +22,6 @@ FALSE_SHARE_MAX = 0.05
 
 Logs = Mapping[str, Mapping[int, float]]
 """By arm and block the logarithm of a metric."""
-
-
-def design_of(plan: Json) -> Design | None:
-    """The design of a result's plan; None where it has none."""
-    said = plan.get("attribute")
-    if said is None:
-        return None
-    return Design(
-        kind=said["kind"],
-        base=said["base"],
-        arm=said["arm"],
-        factors=tuple(Factor(**factor) for factor in said["factors"]),
-        values={arm: tuple(values) for arm, values in said["levels"].items()},
-    )
 
 
 def with_attributions(

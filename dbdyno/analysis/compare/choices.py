@@ -7,9 +7,10 @@ interrupted. Each verdict holds its level alone; whoever picks among several has
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from dbdyno.model import Json
+from dbdyno.model.plan_record import PlanRecord
+from dbdyno.model.verdict import Aims
 from dbdyno.store import BlockFolder, Results
 
 AIMS = ("margin", "effect", "power", "level")
@@ -23,8 +24,8 @@ def warnings(
 
     Raises ResultError where a file is damaged.
     """
-    if base is not None and base != results.plan["base"]:
-        yield f"another base: {base} was chosen, the plan has {results.plan['base']}"
+    if base is not None and base != results.plan.base:
+        yield f"another base: {base} was chosen, the plan has {results.plan.base}"
     yield from _repeated(results, level)
     yield from _changed_aims(results, judged)
     yield from _interrupted(results)
@@ -33,11 +34,11 @@ def warnings(
 def _repeated(results: Results, level: float) -> Iterator[str]:
     """Results beside this one whose plan is the same, by another name, and was begun before."""
     own = _question(results.plan)
-    begun = results.plan.get("created_unix_ns", 0)
+    begun = results.plan.created_unix_ns or 0
     before = [
         other.folder.name
         for other in results.beside()
-        if other.plan.get("created_unix_ns", 0) < begun and _question(other.plan) == own
+        if (other.plan.created_unix_ns or 0) < begun and _question(other.plan) == own
     ]
     if before:
         several = len(before) + 1
@@ -49,34 +50,32 @@ def _repeated(results: Results, level: float) -> Iterator[str]:
         )
 
 
-def _question(plan: Json) -> tuple[object, ...]:
+def _question(plan: PlanRecord) -> tuple[object, ...]:
     """What a plan compares: its base, its arms without hidden ones, its workloads and steps."""
     arms = [
-        {key: arm.get(key) for key in ("name", "engine", "version", "build_name", "settings")}
-        for arm in plan["arms"]
-        if arm.get("shown", True)
+        (arm.name, arm.engine, arm.version, arm.build_name, arm.settings)
+        for arm in plan.arms
+        if arm.shown
     ]
-    uses = [{key: use.get(key) for key in ("name", "steps")} for use in plan.get("workloads", ())]
-    return plan["base"], arms, uses
+    return plan.base, arms, [(use.name, use.steps) for use in plan.workloads]
 
 
 def _changed_aims(results: Results, judged: Sequence[BlockFolder]) -> Iterator[str]:
     """Aims that were others when blocks were measured that are judged by those of today."""
     times = sorted(begun for block in judged if (begun := block.begun_unix_ns) is not None)
     for earlier in results.earlier_plans():
-        seen = sum(time < results.plan.get("created_unix_ns", 0) for time in times)
-        changes = list(
-            _differences(earlier.get("verdict") or {}, results.plan.get("verdict") or {})
-        )
+        seen = sum(time < (results.plan.created_unix_ns or 0) for time in times)
+        changes = list(_differences(earlier.verdict, results.plan.verdict))
         if changes and seen:
             blocks = f"{seen} block{'s' * (seen != 1)}"
             yield f"aims changed: {', '.join(changes)}, after {blocks} had been measured"
 
 
-def _differences(before: Mapping[str, Json], now: Mapping[str, Json]) -> Iterator[str]:
+def _differences(before: Aims, now: Aims) -> Iterator[str]:
     for key in AIMS:
-        if key in before and key in now and before[key] != now[key]:
-            yield f"`{key}` was {before[key]} and is {now[key]}"
+        was, is_now = getattr(before, key), getattr(now, key)
+        if was != is_now:
+            yield f"`{key}` was {was} and is {is_now}"
 
 
 def _interrupted(results: Results) -> Iterator[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 
-from dbdyno.model import Difference, Json
+from dbdyno.model import Difference
 from dbdyno.model.compiler import flags_of
+from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 
 NAMES_MAX = 12
@@ -59,9 +60,9 @@ BY_INITDB = frozenset(
 
 
 def differences(
-    arms: Sequence[str], servers: Mapping[str, ServerFacts], plan: Json
+    arms: Sequence[str], servers: Mapping[str, ServerFacts], planned: Sequence[ArmRecord]
 ) -> tuple[Difference, ...]:
-    """In what the arms' servers differ; `planned` is what the plan names.
+    """In what the arms' servers differ; `planned`: the arms of the plan, which names some of it.
 
     Named are an arm's version, folder or build, its preset with what that sets, its memory, how its
     cluster is made and reached, and its settings. A new version's changed defaults come with the
@@ -70,7 +71,7 @@ def differences(
     """
     if len(arms) < 2:
         return ()
-    named = {arm["name"]: arm for arm in plan.get("arms", [])}
+    named = {arm.name: arm for arm in planned}
     differing = [*_facts(arms, servers, named)]
     for alike in by_engine(arms, servers):
         differing += _settings(alike, servers, named)
@@ -78,20 +79,21 @@ def differences(
 
 
 def _facts(
-    arms: Sequence[str], servers: Mapping[str, ServerFacts], named: Mapping[str, Json]
+    arms: Sequence[str], servers: Mapping[str, ServerFacts], named: Mapping[str, ArmRecord]
 ) -> Iterable[Difference]:
     """Facts of the builds and of how they are set up."""
 
     def of_servers(read: Callable[[ServerFacts], object]) -> dict[str, object]:
         return {arm: read(servers[arm]) if arm in servers else None for arm in arms}
 
-    def of_plan(key: str) -> dict[str, object]:
-        return {arm: named.get(arm, {}).get(key) for arm in arms}
+    def of_plan(read: Callable[[ArmRecord], object]) -> dict[str, object]:
+        return {arm: read(named[arm]) if arm in named else None for arm in arms}
 
-    version, build_name = of_servers(lambda server: server.version), of_plan("build_name")
+    version = of_servers(lambda server: server.version)
+    build_name = of_plan(lambda arm: arm.build_name)
     named_build = _differ(build_name)
     with_build = named_build and not _differ(version)
-    made_as = _differ(of_plan("initdb"))
+    made_as = _differ(of_plan(lambda arm: arm.initdb))
     # A plan says only what is not the lab's own way; the servers' files say all of it.
     initdb = of_servers(lambda server: asdict(server.initdb) if server.initdb else None)
     transport = of_servers(lambda server: server.transport or None)
@@ -101,7 +103,7 @@ def _facts(
     facts = (
         ("engine", of_servers(lambda server: server.engine), True),
         ("version", version, True),
-        ("folder", of_plan("base_dir"), True),
+        ("folder", of_plan(lambda arm: arm.base_dir), True),
         ("build", build_name, True),
         ("flags", of_servers(flags_of), with_build),
         (
@@ -110,11 +112,11 @@ def _facts(
             named_build,
         ),
         ("preset", of_servers(lambda server: server.config), True),
-        ("memory", of_plan("memory"), True),
-        ("fake", of_plan("fake"), True),
+        ("memory", of_plan(lambda arm: arm.memory), True),
+        ("fake", of_plan(lambda arm: arm.fake), True),
         ("compiler", of_servers(lambda server: server.compiler), with_build),
         ("initdb", initdb if made_as else {}, True),
-        ("transport", transport if _differ(of_plan("transport")) else {}, True),
+        ("transport", transport if _differ(of_plan(lambda arm: arm.transport)) else {}, True),
         ("data checksums", of_servers(lambda server: server.data_checksums), made_as),
         ("block size", of_servers(lambda server: server.block_size), False),
         ("account", of_servers(lambda server: server.user), False),
@@ -134,22 +136,23 @@ def _facts(
 
 
 def _settings(
-    arms: Sequence[str], servers: Mapping[str, ServerFacts], named: Mapping[str, Json]
+    arms: Sequence[str], servers: Mapping[str, ServerFacts], named: Mapping[str, ArmRecord]
 ) -> Iterable[Difference]:
     """Settings that differ, and in one line those that not every version has."""
     settings = {arm: dict(servers[arm].settings or {}) if arm in servers else {} for arm in arms}
     if not all(settings.values()):
         return
-    planned = [named.get(arm, {}) for arm in arms]
+    planned = [named.get(arm, ArmRecord(name=arm)) for arm in arms]
 
-    def planned_otherwise(key: str) -> bool:
-        return any(arm.get(key) != planned[0].get(key) for arm in planned)
+    def planned_otherwise(read: Callable[[ArmRecord], object]) -> bool:
+        return _differ({arm.name: read(arm) for arm in planned})
 
     here = [servers[arm] for arm in arms]
     by_version = len({server.version for server in here}) > 1
-    new_version = by_version or planned_otherwise("base_dir") or planned_otherwise("build_name")
-    by_preset = len({server.config for server in here}) > 1 or planned_otherwise("memory")
-    by_plan = {name for arm in planned for name in _options(arm.get("settings"))}
+    new_version = by_version or planned_otherwise(lambda arm: (arm.base_dir, arm.build_name))
+    new_preset = len({server.config for server in here}) > 1
+    by_preset = new_preset or planned_otherwise(lambda arm: arm.memory)
+    by_plan = {name for arm in planned for name in _options(arm.settings)}
     written = by_plan.union(*(_options(server.nondefault) for server in here))
     shared = set.intersection(*(set(names) for names in settings.values())) - MUST_DIFFER
     for name in sorted(shared):
@@ -161,7 +164,7 @@ def _settings(
             name in by_plan
             or (by_preset and any(name in (server.preset or {}) for server in here))
             or (default and new_version)
-            or (name in BY_INITDB and planned_otherwise("initdb"))
+            or (name in BY_INITDB and planned_otherwise(lambda arm: arm.initdb))
         )
         what = f"setting {name}" + (" (default)" if default else "")
         yield Difference(what=what, values=_all_words(values), planned=is_planned)

@@ -14,10 +14,11 @@ from dbdyno.analysis.compare.arm_vs_base import Where, number_of_blocks
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.pairing import of_halves
 from dbdyno.analysis.compare.step_cells import Row, row
-from dbdyno.model import Half, Json, StepRun
+from dbdyno.model import Half, StepRun
 from dbdyno.model.duet import Duet, DuetCheck, State
 from dbdyno.model.host_facts import DuetAcceptance, HostFacts
 from dbdyno.model.metric.primary import cpu_of
+from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.step import SOLO
 from dbdyno.model.verdict import Aims
 from dbdyno.stats import duet, interval, significance
@@ -69,16 +70,15 @@ def checked(  # noqa: PLR0913 (a comparison's parts, each by its name)
     rows: Sequence[Row],
     solos: Sequence[StepRun],
     arms: Arms,
-    plan: Json,
+    plan: PlanRecord,
     host: HostFacts | None,
     aims: Aims,
 ) -> tuple[Row, ...]:
     """The rows; those of a duet checked, and of solo turns where a check fails."""
-    schedule = plan.get("schedule") or {}
-    if schedule.get("interleave") != "duet":
+    if plan.schedule.interleave != "duet":
         return tuple(rows)
     setting = Setting(
-        forced=bool(schedule.get("duet_forced", False)),
+        forced=plan.schedule.duet_forced,
         accepted=(host.duet or None) if host is not None else None,
         aims=aims,
     )

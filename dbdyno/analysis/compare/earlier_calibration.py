@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Set
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare.earlier_results import begun, is_of_machine, parameters
-from dbdyno.model import Json, Plan
+from dbdyno.model import Plan
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.noise_budget import Calibrated
+from dbdyno.model.plan import WorkloadUse
+from dbdyno.model.plan_record import WorkloadRecord
 from dbdyno.model.step import StepName
 from dbdyno.store import Results
-
-ALIKE = ("name", "set", "preset", "fill", "warm")
 
 
 def newest(parent: Path, host: HostFacts, plan: Plan, steps: Set[StepName]) -> Calibrated | None:
@@ -42,16 +41,17 @@ def newest(parent: Path, host: HostFacts, plan: Plan, steps: Set[StepName]) -> C
 
 def _is_alike(other: Results, host: HostFacts, plan: Plan) -> bool:
     """Whether it was measured on this machine, in turns, with such a base and such workloads."""
-    of_base = [arm["engine"] for arm in other.plan["arms"] if arm["name"] == other.plan["base"]]
-    uses = [_parameters(asdict(use)) for use in plan.workloads]
+    base = other.plan.arm(other.plan.base)
+    uses = [_parameters(use) for use in plan.workloads]
     return (
         is_of_machine(other, host)
-        and (other.plan.get("schedule") or {}).get("interleave") == "slice"
-        and of_base == [arm.engine for arm in plan.arms if arm.name == plan.base]
-        and [_parameters(use) for use in other.plan["workloads"]] == uses
+        and other.plan.schedule.interleave == "slice"
+        and base is not None
+        and [base.engine] == [arm.engine for arm in plan.arms if arm.name == plan.base]
+        and [_parameters(use) for use in other.plan.workloads] == uses
     )
 
 
-def _parameters(use: Json) -> Json:
+def _parameters(use: WorkloadRecord | WorkloadUse) -> tuple[object, ...]:
     """The key of a workload's noise, without the length that is wanted."""
-    return {key: use.get(key) for key in ALIKE} | {"parameters": parameters(use)}
+    return use.name, use.set, use.preset, use.fill, use.warm, parameters(use)

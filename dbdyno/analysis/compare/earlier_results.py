@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dbdyno.model import Json
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_facts import HostFacts
-from dbdyno.model.plan import LENGTH
+from dbdyno.model.plan import LENGTH, WorkloadUse
+from dbdyno.model.plan_record import WorkloadRecord
 from dbdyno.store import Results
 
 
@@ -20,9 +20,9 @@ def is_of_machine(results: Results, host: HostFacts) -> bool:
     return all(facts is not None and facts.machine == host.machine for facts in hosts)
 
 
-def parameters(use: Json) -> Json:
+def parameters(use: WorkloadRecord | WorkloadUse) -> dict[str, object]:
     """The parameters of a workload's use, without the length of its steps."""
-    return {key: value for key, value in use["parameters"].items() if key != LENGTH}
+    return {key: value for key, value in use.parameters.items() if key != LENGTH}
 
 
 def begun(results: Results) -> int:

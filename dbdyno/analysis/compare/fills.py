@@ -11,24 +11,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from dbdyno.analysis.compare import golden_copies
 from dbdyno.analysis.compare.arm_vs_base import Contest, Where
 from dbdyno.analysis.compare.earlier_results import begun, is_of_machine, parameters
 from dbdyno.analysis.wording import listed
-from dbdyno.model import Comparison, Json, StepRun
+from dbdyno.model import Comparison, StepRun
 from dbdyno.model.error import ResultError
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
 from dbdyno.model.verdict import FillNoise
 from dbdyno.stats import fills as arithmetic
 from dbdyno.stats.fills import OUTER_MIN, FillVariance, Units
 from dbdyno.stats.noise_budget import Variance
 from dbdyno.store import Results
-
-USE = ("name", "set", "preset", "fill", "save", "scripts", "variables")
-"""The keys of a workload's use that decide what is filled and read; `warm` is none of them."""
-OF_THE_DAY = ("build", "leaves_out")
-"""Of an arm in plan.json what follows from this host and the other arms."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,16 +61,16 @@ def of_result(
 ) -> Fills:
     """Of a result with these runs; `read`: what a report shows of another result."""
     plan = results.plan
-    count = int((plan.get("schedule") or {}).get("fills", Units.fills))
+    count = plan.schedule.fills
     places = list(dict.fromkeys(Where.of(run) for run in runs))
     units: dict[Where, Units] = {}
     notes: list[str] = []
     measured: _Measured | None = None
     compares = len({run.arm for run in runs}) > 1
-    for use in plan.get("workloads", []):
-        workload = use.get("folder", use["name"])
+    for use in plan.workloads:
+        workload = use.folder
         after = copied_after(copies, workload)
-        if not use.get("save"):
+        if not use.save:
             continue
         if count > 1:
             units |= {where: Units(fills=count) for where in places if where.workload == workload}
@@ -169,27 +167,34 @@ def _measured(
     return None
 
 
-def _is_alike(other: Results, plan: Json, base: str, host: HostFacts) -> bool:
-    schedule = other.plan.get("schedule") or {}
+def _is_alike(other: Results, plan: PlanRecord, base: str, host: HostFacts) -> bool:
     return (
-        schedule.get("comparison") is not None
-        and schedule.get("fills", Units.fills) >= OUTER_MIN
-        and _arm(other.plan, other.plan["base"]) == _arm(plan, base)
-        and [_use(workload) for workload in other.plan["workloads"]]
-        == [_use(u) for u in plan["workloads"]]
+        other.plan.schedule.comparison is not None
+        and other.plan.schedule.fills >= OUTER_MIN
+        and _arm(other.plan, other.plan.base) == _arm(plan, base)
+        and [_use(use) for use in other.plan.workloads] == [_use(use) for use in plan.workloads]
         and is_of_machine(other, host)
     )
 
 
-def _arm(plan: Json, name: str) -> Json:
-    """An arm as the plan has it, whatever it is called."""
-    arm = next(candidate for candidate in plan["arms"] if candidate["name"] == name)
-    return {key: value for key, value in arm.items() if key not in ("name", *OF_THE_DAY)}
+def _arm(plan: PlanRecord, name: str) -> ArmRecord | None:
+    """An arm as the plan has it, whatever it is called; without what follows from this host."""
+    arm = plan.arm(name)
+    return None if arm is None else structs.replace(arm, name="", build=None, leaves_out={})
 
 
-def _use(use: Json) -> Json:
-    """A workload's use without the length of its steps, which changes no fill."""
-    return {key: use.get(key) for key in USE} | {"parameters": parameters(use)}
+def _use(use: WorkloadRecord) -> WorkloadRecord:
+    """What decides what is filled and read: not the length of steps, and not how caches warm."""
+    return WorkloadRecord(
+        name=use.name,
+        set=use.set,
+        preset=use.preset,
+        fill=use.fill,
+        save=use.save,
+        scripts=use.scripts,
+        variables=use.variables,
+        parameters=parameters(use),
+    )
 
 
 # --- Measured here ---------------------------------------------------------------------------

@@ -18,7 +18,8 @@ import numpy as np
 
 from dbdyno.analysis.compare.step_cells import Row
 from dbdyno.analysis.compare.subsystems import BINARY, OTHER, Part, Subsystems, of_arm, part_of
-from dbdyno.model import Json, StepRun
+from dbdyno.model import StepRun
+from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.profile import (
     NO_SYMBOL,
     Difference,
@@ -75,7 +76,7 @@ class _Pair:
     arm: _Seen
 
 
-def with_profiles(rows: Sequence[Row], plan: Json) -> tuple[Row, ...]:
+def with_profiles(rows: Sequence[Row], plan: PlanRecord) -> tuple[Row, ...]:
     """The rows, with the profiles of each step side by side."""
     tables = cache(partial(of_arm, plan))
     return tuple(

@@ -213,7 +213,7 @@ def add(folder: Path, file: Path, reading: Reading) -> str:
     Raises ResultError where it cannot be read, or says nothing of any window; nothing is kept then.
     """
     results = Results.open(folder)
-    arms = [arm["name"] for arm in results.plan["arms"]]
+    arms = [arm.name for arm in results.plan.arms]
     if reading.arm not in (None, *arms):
         raise ResultError(f"--arm: no arm `{reading.arm}`; {suggestion(reading.arm or '', arms)}")
     try:

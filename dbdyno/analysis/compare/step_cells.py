@@ -10,8 +10,9 @@ from dbdyno.analysis.compare.arm_vs_base import Where
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.pairing import Facing, by_block_of_each, facing, own, ratio_of
 from dbdyno.analysis.step import generator_limit
-from dbdyno.model import Cell, Json, StepComparison, StepRun, metric
+from dbdyno.model import Cell, StepComparison, StepRun, metric
 from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, cpu_of
+from dbdyno.model.plan_record import PlanRecord
 from dbdyno.stats import interval
 from dbdyno.stats.fills import Units
 
@@ -34,7 +35,7 @@ class Row:
 
 
 def rows(
-    plan: Json,
+    plan: PlanRecord,
     arms: Arms,
     runs: Sequence[StepRun],
     units: Mapping[Where, Units] | None = None,
@@ -43,7 +44,7 @@ def rows(
 
     `units`: what the tests of a step count, where these are not blocks alone.
     """
-    workloads = [use.get("folder", use["name"]) for use in plan.get("workloads", [])]
+    workloads = [use.folder for use in plan.workloads]
 
     def place(where: Where) -> tuple[int, Where]:
         known = where.workload in workloads

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
-from dbdyno.model import Json
 from dbdyno.model.engine import recorded
+from dbdyno.model.plan_record import PlanRecord
 
 FILE = "subsystems.toml"
 BINARY = "@"
@@ -89,12 +89,11 @@ class Subsystems:
         return next(filter(None, map(self.of, reversed(parts))), OTHER)
 
 
-def of_arm(plan: Json, arm: str) -> Subsystems:
+def of_arm(plan: PlanRecord, name: str) -> Subsystems:
     """The table of an arm's engine, with what the plan adds."""
-    its: Json = next((one for one in plan["arms"] if one["name"] == arm), {})
-    family = recorded(str(its.get("engine", "fake"))).family
-    own = (plan.get("observe") or {}).get("subsystems") or {}
-    return Subsystems((_shipped(family), own))
+    arm = plan.arm(name)
+    family = recorded("fake" if arm is None else arm.engine).family
+    return Subsystems((_shipped(family), plan.observe.subsystems))
 
 
 @cache

@@ -60,7 +60,7 @@ class Source:
     @property
     def key(self) -> Json:
         """The columns with which all rows of this result begin."""
-        return {"result": self.name, "plan": str(self.results.plan["name"])}
+        return {"result": self.name, "plan": self.results.plan.name}
 
     def places(self) -> Iterator[Place]:
         """Every step that has a folder, also those of void and unfinished blocks."""

@@ -8,6 +8,7 @@ from functools import partial
 
 from dbdyno.model import Across, Cell, Json, Ratio, ResponseTimes, StepComparison, StepRun, metric
 from dbdyno.model.metric import state
+from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.verdict import LookResult
 from dbdyno.report import known
@@ -32,9 +33,9 @@ def facts(source: Source) -> Rows:
     """The rows of all tables that are of whole results (frame.MAKERS)."""
     yield "plans", source.key | _plan(source)
     comparison = source.comparison
-    for arm in comparison.plan["arms"]:
-        server = comparison.servers.get(arm["name"])
-        key = source.key | {"arm": arm["name"]}
+    for arm in comparison.plan.arms:
+        server = comparison.servers.get(arm.name)
+        key = source.key | {"arm": arm.name}
         yield "arms", key | _arm(arm, server, comparison.base)
         settings, changed = (server.settings, server.nondefault) if server else (None, None)
         for name, value in (settings or {}).items():
@@ -73,7 +74,7 @@ def _plan(source: Source) -> Json:
     return {
         "label": comparison.label,
         "base": comparison.base,
-        "blocks_planned": comparison.plan["blocks"],
+        "blocks_planned": comparison.plan.blocks,
         "blocks_judged": comparison.blocks,
         "incomplete": comparison.incomplete,
         "cpu": host.cpu.model,
@@ -81,18 +82,18 @@ def _plan(source: Source) -> Json:
         "memory_bytes": host.memory_bytes,
         "kernel": host.kernel,
         "file_system": host.data.file_system,
-        "plan_text": comparison.plan.get("text"),
+        "plan_text": comparison.plan.text,
     }
 
 
-def _arm(arm: Json, server: ServerFacts | None, base: str) -> Json:
+def _arm(arm: ArmRecord, server: ServerFacts | None, base: str) -> Json:
     return {
-        "base": arm["name"] == base,
-        "engine": arm.get("engine"),
-        "version": server.version if server else arm.get("version"),
+        "base": arm.name == base,
+        "engine": arm.engine,
+        "version": server.version if server else arm.version,
         "version_text": server.version_text if server else None,
         "compiler": server.compiler if server else None,
-        "config": arm.get("config"),
+        "config": arm.config,
         "data_checksums": server.data_checksums if server else None,
     }
 

@@ -51,9 +51,8 @@ SECTION = Section("workload", _parts)
 
 def _limit_us(subject: Subject, workload: str) -> float | None:
     """The limit that the plan sets for a workload."""
-    uses = subject.comparison.plan.get("workloads", [])
-    its = (use for use in uses if use.get("folder", use["name"]) == workload)
-    return next((use.get("p99_below_us") for use in its), None)
+    uses = (use for use in subject.comparison.plan.workloads if use.folder == workload)
+    return next((use.p99_below_us for use in uses), None)
 
 
 def _cells(result: Cell, beside: bool) -> Iterable[TableCell]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from dbdyno import doctor
 from dbdyno.doctor import render
-from dbdyno.model import Comparison, Json, engine
+from dbdyno.model import Comparison, engine
 from dbdyno.model.ceiling import Ceiling, CeilingLoad
 from dbdyno.model.compiler import flags_of
 from dbdyno.model.host_facts import Cpu, HostFacts, Storage
@@ -83,9 +83,9 @@ def _facts(
 
 def _measuring(comparison: Comparison) -> list[str]:
     """The named hosts that measured blocks or arms, in their order, as far as they are known."""
-    arms = (arm.get("host") for arm in comparison.plan.get("arms", ()))
+    arms = (arm.host for arm in comparison.plan.arms)
     names = dict.fromkeys((*comparison.nodes.values(), *arms))
-    return [name for name in names if name in comparison.hosts]
+    return [name for name in names if name is not None and name in comparison.hosts]
 
 
 def _unlike(comparison: Comparison, names: Sequence[str]) -> dict[str, list[str]]:
@@ -126,7 +126,7 @@ def hosts(comparison: Comparison) -> Table | None:
 
 def _elsewhere(comparison: Comparison) -> str:
     """The ceilings of the hosts that made the load; empty where it was made beside the servers."""
-    names = part(comparison.plan, "generator").get("hosts") or ()
+    names = comparison.plan.generator.hosts
     return "; ".join(f"on {name}: {_of_host(comparison, name)}" for name in names)
 
 
@@ -193,12 +193,6 @@ def _disturbs(host: HostFacts) -> str:
     if disturbances:
         return f"{disturbances} (`dyno doctor` gives reasons and remedies)"
     return "nothing known" if looked else ""
-
-
-def part(facts: Json, key: str) -> Json:
-    """Returns a part of some facts; an empty one where it is not known."""
-    part = facts.get(key)
-    return part if isinstance(part, dict) else {}
 
 
 def joined(words: Iterable[object], separator: str = ", ") -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.model import Json, engine
+from dbdyno.model import engine
+from dbdyno.model.plan_record import PlanRecord, SizingRecord
 from dbdyno.report import number
 from dbdyno.report.parts import Finding, Group, Section, Subject, Text
-from dbdyno.report.section.measured_on import OLDER_PROTOCOL, UNKNOWN, joined, part, prefixed
+from dbdyno.report.section.measured_on import UNKNOWN, joined, prefixed
 
 
-def version(plan: Json) -> str:
+def version(plan: PlanRecord) -> str:
     """Returns the version of dyno that measured."""
-    return str(plan.get("dyno") or UNKNOWN)
+    return plan.dyno or UNKNOWN
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
@@ -35,11 +36,11 @@ def _parts(subject: Subject) -> Iterable[Group]:
     )
 
 
-def _command(plan: Json) -> Text:
+def _command(plan: PlanRecord) -> Text:
     """The command and the plan that it runs."""
-    name = str(plan.get("name") or "plan")
+    name = plan.name
     command = f"dyno run {name}.toml --out results"
-    text, dyno = str(plan.get("text") or "").rstrip(), version(plan)
+    text, dyno = (plan.text or "").rstrip(), version(plan)
     return Text(
         name="repeat-command",
         title="",
@@ -54,29 +55,25 @@ def _command(plan: Json) -> Text:
     )
 
 
-def _pinned(plan: Json) -> Iterable[tuple[str, str]]:
+def _pinned(plan: PlanRecord) -> Iterable[tuple[str, str]]:
     """The exact builds, the sizes that presets were made for, the seed, the workloads' texts."""
-    for arm in plan.get("arms") or []:
-        build = arm.get("build") or {}
-        if build:
-            program = engine.recorded(str(arm.get("engine", OLDER_PROTOCOL))).program
-            words = [build.get("version"), prefixed(f"sha256 of {program}", build.get("sha256"))]
-            yield f"build of {arm.get('name')}", joined(words)
-    sizing = part(plan, "sizing")
-    if sizing:
-        yield "sized for", _sizing(sizing)
-    if plan.get("seed") is not None:
-        yield "seed", str(plan["seed"])
-    for use in plan.get("workloads") or []:
-        if isinstance(use, dict):
-            yield "workload", joined([use.get("name"), prefixed("sha256", use.get("sha256"))])
-            for path, found in (use.get("scripts_sha256") or {}).items():
-                yield f"script {path}", prefixed("sha256", found)
+    for arm in plan.arms:
+        if arm.build is not None:
+            program = engine.recorded(arm.engine).program
+            words = [arm.build.version, prefixed(f"sha256 of {program}", arm.build.sha256)]
+            yield f"build of {arm.name}", joined(words)
+    if plan.sizing != SizingRecord():
+        yield "sized for", _sizing(plan.sizing)
+    if plan.seed is not None:
+        yield "seed", str(plan.seed)
+    for use in plan.workloads:
+        yield "workload", joined([use.name, prefixed("sha256", use.sha256)])
+        for path, sha256 in use.scripts_sha256.items():
+            yield f"script {path}", prefixed("sha256", sha256)
 
 
-def _sizing(sizing: Json) -> str:
-    cores, memory = sizing.get("cores"), sizing.get("memory_bytes")
-    disk = sizing.get("free_disk_bytes")
+def _sizing(sizing: SizingRecord) -> str:
+    cores, memory, disk = sizing.cores, sizing.memory_bytes, sizing.free_disk_bytes
     return joined(
         [
             f"{cores} core{'' if cores == 1 else 's'}" if cores else "",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.model import Comparison, Json, engine
+from dbdyno.model import Comparison, engine
 from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.host_facts import Cpu, HostFacts, Storage
+from dbdyno.model.plan_record import ArmRecord, PlanRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.report import nodes, number
 from dbdyno.report.parts import Finding, Section, Subject, Text
@@ -19,11 +20,7 @@ SETTINGS_NAMED_MAX = 8
 def paragraphs(comparison: Comparison) -> Iterable[str]:
     """The hardware; a sentence for each arm's build; what differs; how often each ran."""
     builds = (
-        _build(
-            arm,
-            comparison.servers.get(arm),
-            next((one for one in comparison.plan.get("arms") or [] if one.get("name") == arm), {}),
-        )
+        _build(arm, comparison.servers.get(arm), comparison.plan.arm(arm))
         for arm in comparison.arms
     )
     parts = (
@@ -85,12 +82,13 @@ def _storage(data: Storage) -> str:
 # --- Builds ----------------------------------------------------------------------------------
 
 
-def _build(arm: str, server: ServerFacts | None, planned: Json) -> str:
+def _build(name: str, server: ServerFacts | None, planned: ArmRecord | None) -> str:
     """An arm: what it is, who compiled it, its configuration and what the plan sets on top."""
     if server is None:
-        return f"{arm} never ran, so its build is unknown."
+        return f"{name} never ran, so its build is unknown."
     traits = engine.recorded(str(server.engine))
-    words = [f"{arm} is {traits.product} {server.version or ''}".rstrip()]
+    arm = planned or ArmRecord(name=name)
+    words = [f"{name} is {traits.product} {server.version or ''}".rstrip()]
     if server.compiler:
         # MySQL and MariaDB name the machine and system that they were compiled for, no compiler.
         how = "by" if traits.names_compiler else "for"
@@ -99,16 +97,15 @@ def _build(arm: str, server: ServerFacts | None, planned: Json) -> str:
         with_flags += " (for size, not for speed)" if for_size(flags) else ""
         words.append(f"compiled {how} {server.compiler}{with_flags}")
     if server.config:
-        memory = f" sized for {planned['memory']} of memory" if planned.get("memory") else ""
+        memory = f" sized for {arm.memory} of memory" if arm.memory else ""
         words.append(f"with the configuration {server.config}{memory}")
-    made = planned.get("initdb") or {}
-    if made:
-        words.append(f"made by initdb with {_named([f'{key} = {made[key]}' for key in made])}")
-    if planned.get("transport") == "tcp":
+    if arm.initdb:
+        made = [f"{key} = {value}" for key, value in arm.initdb.items()]
+        words.append(f"made by initdb with {_named(made)}")
+    if arm.transport == "tcp":
         words.append("reached over TCP at 127.0.0.1")
-    settings = planned.get("settings") or {}
-    if settings:
-        words.append(f"with {_named([f'{name} = {value}' for name, value in settings.items()])}")
+    if arm.settings:
+        words.append(f"with {_named([f'{key} = {value}' for key, value in arm.settings.items()])}")
     return f"{', '.join(words)}."
 
 
@@ -133,20 +130,18 @@ def _differences(comparison: Comparison) -> Iterable[str]:
 _CHOICES = ("set", "preset", "fill", "save", "warm")  # of a plan's workload (docs/plan.md)
 
 
-def _workloads(plan: Json) -> Iterable[str]:
+def _workloads(plan: PlanRecord) -> Iterable[str]:
     """Each workload as the plan uses it: its steps, its preset, its scripts, the plan's values."""
-    for use in plan.get("workloads") or []:
-        if not isinstance(use, dict):
-            continue
-        chosen = [f"{key} {use[key]}" for key in _CHOICES if use.get(key)]
-        chosen += [f"groups {_named(use['groups'])}"] if use.get("groups") else []
-        mixes = (use.get("scripts") or {}).items()
+    for use in plan.workloads:
+        chosen = [f"{key} {getattr(use, key)}" for key in _CHOICES if getattr(use, key)]
+        chosen += [f"groups {_named(use.groups)}"] if use.groups else []
+        mixes = (use.scripts or {}).items()
         chosen += [f"step {step} of {_named(scripts)}" for step, scripts in mixes]
-        values = {**(use.get("parameters") or {}), **(use.get("variables") or {})}
+        values = {**use.parameters, **(use.variables or {})}
         given = [f"{name} = {_value(value)}" for name, value in values.items()]
         words = [*chosen, *([_named(given)] if given else [])]
         how = f" with {', '.join(words)}" if words else " with its own parameters"
-        yield f"The workload is {use.get('name')}{how}."
+        yield f"The workload is {use.name}{how}."
 
 
 def _value(value: object) -> str:
@@ -157,14 +152,12 @@ def _value(value: object) -> str:
     return f"{value:,}" if whole else str(value)
 
 
-def _load(plan: Json) -> Iterable[str]:
+def _load(plan: PlanRecord) -> Iterable[str]:
     """Where the load was made, if not beside the server, and how, if not as usual."""
-    generator = plan.get("generator") or {}
-    hosts = generator.get("hosts") or ()
-    if hosts:
-        how = "encrypted by TLS" if generator.get("tls", True) else "not encrypted"
-        yield f"The load came from {_named(hosts)} over the network, {how}."
-    if generator.get("spin"):
+    if plan.generator.hosts:
+        how = "encrypted by TLS" if plan.generator.tls else "not encrypted"
+        yield f"The load came from {_named(plan.generator.hosts)} over the network, {how}."
+    if plan.generator.spin:
         yield "A generator thread with one connection looked for each answer before it slept."
 
 
@@ -181,31 +174,28 @@ def _blocks(comparison: Comparison) -> Iterable[str]:
     yield from _interleaved(comparison.plan)
 
 
-def _rested(plan: Json) -> Iterable[str]:
+def _rested(plan: PlanRecord) -> Iterable[str]:
     """The cool-down between servers, where the plan has one."""
-    rest_s = (plan.get("schedule") or {}).get("rest_s")
-    if rest_s:
-        yield f"The host rested for {rest_s:g} s after each server, before the next one was made."
+    if plan.schedule.rest_s:
+        rest_s = f"{plan.schedule.rest_s:g} s"
+        yield f"The host rested for {rest_s} after each server, before the next one was made."
 
 
-def _interleaved(plan: Json) -> Iterable[str]:
+def _interleaved(plan: PlanRecord) -> Iterable[str]:
     """How arms took turns, and what memory each had, where all were up at once."""
-    schedule = plan.get("schedule") or {}
-    turn_s = schedule.get("slice_s") or 0
+    turn_s = plan.schedule.slice_s or 0
     how = {
         "step": "one directly after the other, in an order drawn from the seed",
         "slice": f"in turns of {turn_s:g} s, in orders drawn from the seed",
         "duet": "both at once, on cores of their own that they swap at half time",
-    }.get(str(schedule.get("interleave")))
+    }.get(plan.schedule.interleave)
     if how is None:
         return
     yield (
         "All servers of a block ran at once. Each arm went alone through its steps up to the last "
         f"one that writes; the arms took the later steps, which only read, {how}."
     )
-    sizes = [
-        f"{arm['name']} {arm['memory']}" for arm in plan.get("arms") or () if arm.get("memory")
-    ]
+    sizes = [f"{arm.name} {arm.memory}" for arm in plan.arms if arm.memory]
     if sizes:
         yield f"The servers shared the memory: {_named(sizes)}."
 

@@ -24,6 +24,7 @@ from dbdyno.model.error import DynoError, LabDied
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.job import Job
 from dbdyno.model.json import decoder, encoder, misfit_words
+from dbdyno.model.plan_record import PlanRecord
 from dbdyno.run.check.host_checkup import Checkup
 from dbdyno.run.driver.interface import NetworkReading
 from dbdyno.run.prepared import Prepared
@@ -142,7 +143,7 @@ class Measure(Struct, frozen=True, tag=True):
     workload: str  # its title
     arms: tuple[str, ...]
     through: int | None  # the last block before the next look
-    plan_record: Json  # plan.json of the result
+    plan_record: PlanRecord  # plan.json of the result
     blocks: Mapping[str, Ends]  # that were begun, by their folders
 
 

@@ -1,0 +1,162 @@
+"""A plan as its result keeps it: plan.json (docs/results.md), as far as reports read it.
+
+Keys of older versions that say the same have a field or a default here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from dbdyno.model.attribution import Design, DesignKind, Factor
+from dbdyno.model.verdict import Aims
+
+
+class BuildIdentity(Struct, frozen=True, kw_only=True):
+    """The build that an arm's server is of; `key` of one that dyno made."""
+
+    version: str | None = None
+    sha256: str | None = None  # of the server's program
+    key: str | None = None
+
+
+class ArmRecord(Struct, frozen=True, kw_only=True):
+    """An arm as the plan asked for it, and the build that this meant."""
+
+    name: str
+    engine: str = "postgres"  # of results that name none: there was no other
+    version: str | None = None
+    base_dir: str | None = None
+    dsn: str | None = None
+    build_name: str | None = None
+    build: BuildIdentity | None = None
+    config: str | None = None
+    config_sha256: str | None = None  # of a file that `config` names
+    memory: str | None = None
+    memory_max: str | None = None
+    settings: Mapping[str, str] = {}
+    environment: Mapping[str, str] = {}
+    initdb: Mapping[str, str | bool | int] = {}  # what is not the lab's own way
+    transport: str | None = None
+    standby: int = 0
+    endpoints: Mapping[str, str] = {}
+    fake: Mapping[str, Any] = {}
+    host: str | None = None
+    same_as: str | None = None  # of an A/A arm the base
+    shown: bool = True
+    leaves_out: Mapping[str, tuple[str, ...]] = {}  # by workload, steps that only others do
+
+
+class WorkloadRecord(Struct, frozen=True, kw_only=True):
+    """A workload as the plan uses it, with hashes of its texts."""
+
+    name: str
+    parameters: Mapping[str, Any] = {}
+    steps: tuple[str, ...] | None = None
+    fill: str | None = None
+    set: str | None = None
+    preset: str | None = None
+    save: str | None = None
+    warm: str | None = None
+    groups: tuple[str, ...] | None = None
+    scripts: Mapping[str, tuple[str, ...]] | None = None
+    variables: Mapping[str, Any] | None = None
+    p99_below_us: int | float | None = None
+    load: Mapping[str, Any] = {}
+    sha256: str | None = None
+    scripts_sha256: Mapping[str, str] = {}
+    own_folder: str | None = field(default=None, name="folder")  # older results have none
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder in each run."""
+        return self.own_folder or self.name
+
+
+class ScheduleRecord(Struct, frozen=True, kw_only=True):
+    """How often and in which order the arms run."""
+
+    interleave: str = "run"
+    slice_s: int | float | None = None  # the length of a turn
+    checkpoint: str | None = None
+    until_decided: bool = False
+    auto: bool = False  # an older name of `until_decided`
+    comparison: int | None = None
+    fills: int = 1
+    rest_s: int | float = 0
+    duet_forced: bool = False
+
+
+class GeneratorRecord(Struct, frozen=True, kw_only=True):
+    """How the load is made; `hosts` that make it if it is not made beside the servers."""
+
+    threads: int | None = None
+    spin: bool = False
+    hosts: tuple[str, ...] = ()
+    tls: bool = True
+
+
+class ObserveRecord(Struct, frozen=True, kw_only=True):
+    """The samples taken of servers."""
+
+    waits_s: int | float | None = None
+    subsystems: Mapping[str, tuple[str, ...]] = {}
+
+
+class SizingRecord(Struct, frozen=True, kw_only=True):
+    """The sizes of the host that presets were made for."""
+
+    cores: int | None = None
+    memory_bytes: int | None = None
+    free_disk_bytes: int | None = None
+
+
+class DesignRecord(Struct, frozen=True, kw_only=True):
+    """The plan's design, whose values are its `levels`."""
+
+    kind: DesignKind
+    base: str
+    arm: str
+    factors: tuple[Factor, ...]
+    levels: Mapping[str, tuple[int, ...]]
+
+
+class PlanRecord(Struct, frozen=True, kw_only=True):
+    """plan.json."""
+
+    name: str
+    base: str
+    blocks: int
+    arms: tuple[ArmRecord, ...]
+    workloads: tuple[WorkloadRecord, ...] = ()
+    label: str | None = None
+    seed: int | None = None
+    schedule: ScheduleRecord = ScheduleRecord()
+    generator: GeneratorRecord = GeneratorRecord()
+    observe: ObserveRecord = ObserveRecord()
+    verdict: Aims = Aims()
+    sizing: SizingRecord = SizingRecord()
+    attribute: DesignRecord | None = None
+    text: str | None = None  # the plan's TOML
+    dyno: str | None = None  # the version
+    created_unix_ns: int | None = None
+
+    @property
+    def design(self) -> Design | None:
+        """The arms that mix the factors of two; None without."""
+        design = self.attribute
+        if design is None:
+            return None
+        return Design(
+            kind=design.kind,
+            base=design.base,
+            arm=design.arm,
+            factors=design.factors,
+            values=design.levels,
+        )
+
+    def arm(self, name: str) -> ArmRecord | None:
+        """The arm of a name; None where there is none."""
+        return next((arm for arm in self.arms if arm.name == name), None)

@@ -188,9 +188,9 @@ def postgres(base_dir: Path, **more: object) -> Arm:
 
 def test_the_client_named_comes_in_and_verifies_the_servers_certificate(encrypted: Reached):
     for place in encrypted.places():
-        assert place["host"] == encrypted.networks.server
-        assert place["tls"]["mode"] == "verify-full"
-        assert place["password"] == {"env": access.PASSWORD}
+        assert place.host == encrypted.networks.server
+        assert place.tls.mode == "verify-full"
+        assert place.password.env == access.PASSWORD
         assert encrypted.load(at=place) is None
 
 
@@ -212,7 +212,8 @@ def test_a_certificate_of_another_run_is_not_trusted(encrypted: Reached, tmp_pat
     other = tmp_path / "other.crt"
     other.write_text(access.made_certificate(encrypted.networks.server).text)
     (place, *_) = encrypted.places()
-    said = encrypted.load(at=place | {"tls": place["tls"] | {"root_certificate": str(other)}})
+    tls = structs.replace(place.tls, root_certificate=str(other))
+    said = encrypted.load(at=structs.replace(place, tls=tls))
     assert "certificate" in str(said)
 
 

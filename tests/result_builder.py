@@ -93,7 +93,7 @@ def _write_block(results: store.Results, block: Block, example: _Example) -> Non
     path = results.begin_block(block) / "order.json"
     # the same on every machine: neither its clock nor its boot
     fixed = {"started_unix_ns": UNIX_NS, "boot_id": HOST.boot_id}
-    store.write_json(path, store.read_json(path) | fixed)
+    store.write_json(path, store.read_struct(path, Json) | fixed)
     for arm in block.order:
         run = results.run_folder(block.number, arm)
         store.write_json(run / "server.json", server(arm, **example.servers.get(arm, {})))

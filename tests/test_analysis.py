@@ -41,14 +41,14 @@ def derived(tmp_path: Path, step: str, planted: Planted | None = None) -> StepRu
 
 def change(path: Path, edit: Callable[[Json], None]) -> None:
     """Edits a JSON file of a result folder."""
-    value = store.read_json(path)
+    value = store.read_struct(path, Json)
     edit(value)
     store.write_json(path, value)
 
 
 def change_lines(path: Path, edit: Callable[[list[Json]], list[Json]]) -> None:
     """Edits a file of JSON lines of a result folder."""
-    lines = edit(list(store.read_lines(path)))
+    lines = edit(list(store.read_structs(path, Json)))
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 

@@ -22,7 +22,8 @@ def changed(folder: Path, change: Callable[[Json, Json], object]) -> StepRun:
     planted = plant("qr100", seconds=WINDOW_S, checkpoints=(), autovacuums=())
     made = build(folder, arms=("a",), blocks=1, steps=("qr100",), planted=lambda *_: planted)
     step = store.Results.open(made).blocks()[0].runs()[0].steps()[0]
-    done, after = (store.read_json(step.path / name) for name in ("done.json", "after.json"))
+    names = ("done.json", "after.json")
+    done, after = (store.read_struct(step.path / name, Json) for name in names)
     change(done, after)
     store.write_json(step.path / "done.json", done)
     store.write_json(step.path / "after.json", after)

@@ -224,8 +224,8 @@ def test_a_run_of_a_fifth_of_a_gigabyte_has_all_keys_and_a_failed_step_misses_it
     assert list(lamed) == [key for key in whole if key != "SELECT_r"]
     assert int(whole["SIZE_T"]) == int(lamed["SIZE_T"])
     assert int(whole["SIZE_I"]) == int(lamed["SIZE_I"])
-    done: Json = store.read_json(
-        next((tmp_path / "False").glob("cbc-live/blocks/001/*/cbc/02-vacuum/done.json"))
+    done: Json = store.read_struct(
+        next((tmp_path / "False").glob("cbc-live/blocks/001/*/cbc/02-vacuum/done.json")), Json
     )
     assert done["canary"]["device"]["write_mbps"] > 0, "asked before the step before"
     found = {name: one["value"] for name, one in done["metrics"].items()}

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dbdyno import store
+from dbdyno.model import Json
 from dbdyno.model.error import ResultError
 from dbdyno.stats import hdr_histogram
 from dbdyno.stats.hdr_histogram import CELLS, HIGHEST_US
@@ -65,7 +66,7 @@ def test_the_sum_of_parts_is_the_whole(groups: list[list[list[int]]]) -> None:
 
 
 def test_the_generators_own_histograms_are_added() -> None:
-    ticks = [one for one in store.read_lines(EXAMPLE) if one["event"] == "tick"]
+    ticks = [one for one in store.read_structs(EXAMPLE, Json) if one["event"] == "tick"]
     texts = [one["operations"]["market"]["response"] for one in ticks if one["role"] == "query"]
     assert len(texts) > 1
     (found,) = hdr_histogram.sums([texts])

@@ -10,11 +10,11 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.host import process
-from dbdyno.model import Plan
+from dbdyno.model import Json, Plan
 from dbdyno.model.error import PlanError
 from dbdyno.run import blocks
 from dbdyno.run import hooks as hook
-from dbdyno.store import BlockFolder, Results, read_lines
+from dbdyno.store import BlockFolder, Results, read_structs
 
 PLAN = """
 [arms.old]
@@ -44,7 +44,7 @@ def block_of(folder: Path) -> BlockFolder:
 
 def said(folder: Path) -> list[list[str]]:
     path = folder / "hooks.jsonl"
-    return [one["said"].splitlines() for one in read_lines(path)] if path.exists() else []
+    return [one["said"].splitlines() for one in read_structs(path, Json)] if path.exists() else []
 
 
 def test_a_hook_runs_at_its_moment_for_its_arms_and_steps_and_is_told_where_it_is(tmp_path: Path):

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from command import dyno
+from dbdyno.model import Json
 from dbdyno.model.error import ResultError
 from dbdyno.store import regular_file
-from dbdyno.store.file import read_lines, read_struct
+from dbdyno.store.file import read_struct, read_structs
 from dbdyno.store.results import Results
 
 EXAMPLE = Path(__file__).parent / "example_results" / "example"
@@ -90,7 +91,7 @@ def test_files_and_lines_beyond_all_measure_are_refused(
     with pytest.raises(ResultError, match=r"sparse\.json: cannot be read: has more than 1 MB"):
         read_struct(tmp_path / "sparse.json", dict)
     with pytest.raises(ResultError, match=r"sparse\.json: .* a line of more than 1 MB"):
-        list(read_lines(tmp_path / "sparse.json"))
+        list(read_structs(tmp_path / "sparse.json", Json))
 
 
 def test_one_bad_folder_hides_no_other(result: Path) -> None:

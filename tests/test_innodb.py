@@ -91,7 +91,7 @@ def a_run(
     )
     (run,) = Results.open(folder).blocks()[0].runs()
     step = run.steps()[0]
-    job = store.read_json(step.path / "job.json")
+    job = store.read_struct(step.path / "job.json", Json)
     store.write_json(step.path / "job.json", job | {"engine": engine})
     for name, after in (("before.json", False), ("after.json", True)):
         store.write_json(step.path / name, a_snapshot(after, **changes))

@@ -14,7 +14,7 @@ import read_steps
 from dbdyno import plan, store
 from dbdyno.analysis import compare
 from dbdyno.host import program
-from dbdyno.model import Block, Cell, Comparison, Plan, Step, StepComparison, StepRun
+from dbdyno.model import Block, Cell, Comparison, Json, Plan, Step, StepComparison, StepRun
 from dbdyno.model.error import ResultError
 from dbdyno.model.looks import Looks
 from dbdyno.model.verdict import Verdict, Word
@@ -438,7 +438,7 @@ def test_a_folder_of_an_older_version_is_looked_at_from_where_it_was(tmp_path: P
     looks.run(of, tmp_path, read, way=HERE)
     assert looks_of(folder) == Looks(first=3)
     assert list(blocks_of(folder).values()) == [None] * 3 + [ALONE] * 3
-    assert store.read_json(folder / "plan.json")["schedule"]["until_decided"] is True
+    assert store.read_struct(folder / "plan.json", Json)["schedule"]["until_decided"] is True
 
 
 def test_before_its_first_block_a_plan_may_change_its_looks(

@@ -50,7 +50,7 @@ def result(folder: Path, found: Json, turns: Json | None = None) -> Path:
     """A result of one block, each of whose steps has this network."""
     made = build(folder, arms=("pg17",), blocks=1, steps=("qr100",))
     for path in done_files(made):
-        store.write_json(path, store.read_json(path) | {"network": found, "turns": turns})
+        store.write_json(path, store.read_struct(path, Json) | {"network": found, "turns": turns})
     return made
 
 

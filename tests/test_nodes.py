@@ -17,7 +17,7 @@ from dbdyno.analysis.across import work
 from dbdyno.analysis.compare import host_changes, nodes
 from dbdyno.analysis.compare.conclusions import Concluded
 from dbdyno.analysis.compare.earlier_calibration import is_of_machine
-from dbdyno.model import Comparison, StepRun
+from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.model.nodes import UNNAMED, NodeNoise
 from dbdyno.store import Results
 from result_builder import HOST, build, plant
@@ -233,7 +233,9 @@ def on_nodes(folder: Path, *names: str | None) -> Results:
     )
     for block, name in zip(made.blocks(), names, strict=True):
         path = block.path / "order.json"
-        store.write_json(path, store.read_json(path) | {"host": name, "boot_id": f"boot of {name}"})
+        store.write_json(
+            path, store.read_struct(path, Json) | {"host": name, "boot_id": f"boot of {name}"}
+        )
     for name in dict.fromkeys(filter(None, names)):
         made.write_host_of(name, structs.replace(HOST, boot_id=f"boot of {name}"))
     return made
@@ -264,7 +266,7 @@ def test_a_fact_of_a_named_host_that_changed_is_said_with_its_name(tmp_path: Pat
     results = on_nodes(tmp_path, "n1", "n2", "n1", "n2")
     for number, block in enumerate(results.blocks(), start=1):
         path = block.path / "order.json"
-        store.write_json(path, store.read_json(path) | {"started_unix_ns": number * 10})
+        store.write_json(path, store.read_struct(path, Json) | {"started_unix_ns": number * 10})
     before = structs.replace(HOST, boot_id="boot of n1", since_unix_ns=1)
     results.write_host_of("n1", before)
     after = structs.replace(before, swap_bytes=1, since_unix_ns=25)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno import store
+from dbdyno.model import Json
 from dbdyno.model.error import ResultError
 from dbdyno.stats.hdr_histogram import HIGHEST_US
 from dbdyno.stats.response_times import BUCKETS_US, CELLS, Histogram, cell_bounds_us, merged
@@ -138,7 +139,7 @@ def test_a_histogram_of_the_rust_crate_is_read() -> None:
 @pytest.mark.parametrize("path", EVENTS, ids=lambda path: path.name)
 def test_the_load_generators_own_histograms_are_read(path: Path) -> None:
     """The contract's example events were written by dyno-loadgen."""
-    for event in store.read_lines(path):
+    for event in store.read_structs(path, Json):
         if event.get("role") == "fill":
             continue  # rows of a COPY have no response time each
         for part in event.get("operations", {}).values():

@@ -9,12 +9,13 @@ import pytest
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.host import place
+from dbdyno.model import Json
 from dbdyno.model.error import PlanError
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.report.section import over_time
 from dbdyno.run import blocks, in_window
 from dbdyno.run.check import preflight
-from dbdyno.store import BlockFolder, Results, StepFolder, read_lines
+from dbdyno.store import BlockFolder, Results, StepFolder, read_structs
 from server_place import builds
 
 pytestmark = pytest.mark.live
@@ -82,7 +83,7 @@ def test_standbys_follow_from_the_start_or_from_a_moment_and_roles_read_them(tmp
     lag = list(steps_of(outcome.folder, "followed")["run"].lag())
     assert lag, "each second is read"
     assert {reading.standby for reading in lag} == {"standby"}
-    (joined,) = read_lines(steps_of(outcome.folder, "joined")["run"].path / "hooks.jsonl")
+    (joined,) = read_structs(steps_of(outcome.folder, "joined")["run"].path / "hooks.jsonl", Json)
     assert joined["at_s"] == 1
     assert joined["failure"] is None
     found = compare.load(Results.open(outcome.folder))

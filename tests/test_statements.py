@@ -40,14 +40,14 @@ def folder(tmp_path: Path, found: dict[str, float] | None = None, **changes: flo
 
 
 def edit_json(path: Path, edit: Callable[[Json], object]) -> None:
-    value = store.read_json(path)
+    value = store.read_struct(path, Json)
     edit(value)
     store.write_json(path, value)
 
 
 def edit_ticks(path: Path, edit: Callable[[Json], object]) -> None:
     """Edits the ticks of the role `query`."""
-    lines = list(store.read_lines(path / "events.jsonl"))
+    lines = list(store.read_structs(path / "events.jsonl", Json))
     for line in lines:
         if line["event"] == "tick" and line["role"] == "query":
             edit(line)

@@ -39,7 +39,7 @@ def test_an_object_is_replaced_whole_and_nothing_else_is_left(tmp_path: Path) ->
     path = tmp_path / "a.json"
     store.write_json(path, {"a": 1})
     store.write_json(path, {"a": "größer"})
-    assert store.read_json(path) == {"a": "größer"}
+    assert store.read_struct(path, Json) == {"a": "größer"}
     assert os.listdir(tmp_path) == ["a.json"]
 
 
@@ -48,7 +48,7 @@ def test_an_object_that_cannot_be_json_leaves_the_old_one(tmp_path: Path) -> Non
     store.write_json(path, {"a": 1})
     with pytest.raises(ValueError):
         store.write_json(path, {"a": float("nan")})
-    assert store.read_json(path) == {"a": 1}
+    assert store.read_struct(path, Json) == {"a": 1}
 
 
 def test_lines_come_back_as_they_were_written(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_lines_come_back_as_they_were_written(tmp_path: Path) -> None:
         lines.write({"a": 1})
         lines.write_raw('{"b": "ä"}\n')
         lines.write_raw(b'{"c": 3}\r\n')
-    assert list(store.read_lines(path)) == [{"a": 1}, {"b": "ä"}, {"c": 3}]
+    assert list(store.read_structs(path, Json)) == [{"a": 1}, {"b": "ä"}, {"c": 3}]
     assert path.read_bytes().count(b"\n") == 3
 
 
@@ -66,7 +66,7 @@ def test_lines_are_appended_where_they_go_on_and_never_rewritten(tmp_path: Path)
     for number in range(2):
         with store.Lines(path, goes_on=True) as lines:
             lines.write({"number": number})
-    assert list(store.read_lines(path)) == [{"number": 0}, {"number": 1}]
+    assert list(store.read_structs(path, Json)) == [{"number": 0}, {"number": 1}]
     with pytest.raises(FileExistsError):
         store.Lines(path)
 
@@ -83,18 +83,18 @@ def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
 def test_a_last_line_that_was_cut_off_is_passed_over(tmp_path: Path, torn: bytes) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_bytes(b'{"mono_ns": 1}\n' + torn)
-    assert list(store.read_lines(path)) == [{"mono_ns": 1}]
+    assert list(store.read_structs(path, Json)) == [{"mono_ns": 1}]
 
 
 def test_a_damaged_line_in_the_middle_is_an_error_with_its_number(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_bytes(b'{"a": 1}\n{"a": \n{"a": 3}\n')
     with pytest.raises(ResultError, match=r"lines\.jsonl:2: "):
-        list(store.read_lines(path))
+        list(store.read_structs(path, Json))
 
 
 def test_a_file_of_lines_that_is_missing_has_none(tmp_path: Path) -> None:
-    assert list(store.read_lines(tmp_path / "no.jsonl")) == []
+    assert list(store.read_structs(tmp_path / "no.jsonl", Json)) == []
 
 
 def test_lines_survive_a_kill_of_the_process_that_wrote_them(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_lines_survive_a_kill_of_the_process_that_wrote_them(tmp_path: Path) -> 
     )
     ended = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
     assert ended.returncode == -signal.SIGKILL
-    assert [line["number"] for line in store.read_lines(path)] == list(range(100))
+    assert [line["number"] for line in store.read_structs(path, Json)] == list(range(100))
 
 
 # --- Opening ---------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_the_parent_of_a_result_folder_gets_a_hint(tmp_path: Path) -> None:
 
 def test_a_folder_of_another_format_is_refused(tmp_path: Path) -> None:
     folder = begun(tmp_path).folder
-    plan = store.read_json(folder / "plan.json")
+    plan = store.read_struct(folder / "plan.json", Json)
     store.write_json(folder / "plan.json", {**plan, "format": 99})
     with pytest.raises(ResultError, match="`format` is 99"):
         Results.open(folder)
@@ -155,7 +155,7 @@ def test_facts_of_an_earlier_boot_are_kept(tmp_path: Path) -> None:
     for boot, kernel in (("a", "6.1"), ("a", "6.1"), ("b", "6.2")):
         results.write_host(HostFacts(boot_id=boot, kernel=kernel))
     assert results.host() == HostFacts(boot_id="b", kernel="6.2")
-    assert store.read_json(results.folder / "host.001.json")["kernel"] == "6.1"
+    assert store.read_struct(results.folder / "host.001.json", Json)["kernel"] == "6.1"
     assert not (results.folder / "host.002.json").exists()
 
 
@@ -220,9 +220,9 @@ def test_more_blocks_go_on_in_the_same_folder_and_the_old_plan_is_kept(tmp_path:
     folder = begun(tmp_path, blocks=3).folder
     results = Results.open_or_create(tmp_path, *a_plan(blocks=6))
     assert results.plan.blocks == 6
-    assert store.read_json(folder / "plan.001.json")["blocks"] == 3
+    assert store.read_struct(folder / "plan.001.json", Json)["blocks"] == 3
     Results.open_or_create(tmp_path, *a_plan(blocks=8))
-    assert store.read_json(folder / "plan.002.json")["blocks"] == 6
+    assert store.read_struct(folder / "plan.002.json", Json)["blocks"] == 6
 
 
 def test_fewer_blocks_are_refused_only_where_they_would_drop_one_that_was_begun(

@@ -238,7 +238,7 @@ def test_ten_percent_of_a_canary_are_let_pass(tmp_path: Path) -> None:
 def test_an_arm_that_became_another_version_is_said(tmp_path: Path) -> None:
     folder = build(tmp_path)
     path = folder / "blocks" / "003" / "pg17" / "server.json"
-    store.write_json(path, {**store.read_json(path), "version": "17.7"})
+    store.write_json(path, {**store.read_struct(path, Json), "version": "17.7"})
     (line,) = compare.load(folder).warnings
     assert line == "changed server: pg17 differed between blocks: 17.6, 17.7"
 
@@ -246,7 +246,7 @@ def test_an_arm_that_became_another_version_is_said(tmp_path: Path) -> None:
 def test_blocks_of_several_boots_are_said(tmp_path: Path) -> None:
     folder = build(tmp_path)
     path = folder / "blocks" / "003" / "order.json"
-    store.write_json(path, {**store.read_json(path), "boot_id": "another"})
+    store.write_json(path, {**store.read_struct(path, Json), "boot_id": "another"})
     assert compare.load(folder).warnings == (
         "rebooted: the machine booted between blocks, 2 boots in all",
     )

@@ -10,10 +10,8 @@ from dbdyno.store.derived_cache import Files, Shelf, code_version
 from dbdyno.store.file import (
     Lines,
     decoded_lines,
-    read_json,
-    read_json_if_there,
-    read_lines,
     read_struct,
+    read_structs,
     write_json,
 )
 from dbdyno.store.folder import BlockFolder, BlockState, RunFolder, StepFolder, safe_name
@@ -21,6 +19,6 @@ from dbdyno.store.results import FORMAT, Results
 
 __all__ = [
     "FORMAT", "BlockFolder", "BlockState", "Files", "Lines", "Results", "RunFolder", "Shelf",
-    "StepFolder", "code_version", "decoded_lines", "read_json", "read_json_if_there",
-    "read_lines", "read_struct", "safe_name", "write_json",
+    "StepFolder", "code_version", "decoded_lines",
+    "read_struct", "read_structs", "safe_name", "write_json",
 ]  # fmt: skip

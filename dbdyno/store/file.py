@@ -16,7 +16,6 @@ from typing import TypeVar
 
 import msgspec
 
-from dbdyno.model import Json
 from dbdyno.model.error import ResultError
 from dbdyno.model.json import decoder, misfit_words, plain
 from dbdyno.store import regular_file
@@ -151,16 +150,6 @@ def read_structs(path: Path, form: type[Value]) -> Iterator[Value]:
     return decoded_lines(path, decoder(form).decode)
 
 
-def read_json(path: Path) -> Json:
-    """The object in `path`. Raises ResultError where there is none, or it is damaged."""
-    return read_struct(path, Json)
-
-
-def read_json_if_there(path: Path) -> Json | None:
-    """The same; None where there is no file."""
-    return read_struct_if_there(path, Json)
-
-
 def read_if_there(path: Path) -> bytes | None:
     """The content of `path`, unpacked if its name ends in `.gz`; None where there is no file.
 
@@ -174,11 +163,6 @@ def read_if_there(path: Path) -> bytes | None:
         raise ResultError(f"{path}: cannot be read: {error.strerror}") from error
     except (EOFError, zlib.error) as error:
         raise ResultError(f"{path}: cannot be read: {error}; {REMEDY}") from error
-
-
-def read_lines(path: Path) -> Iterator[Json]:
-    """The objects of a file of JSON lines; raises as `decoded_lines` does."""
-    return read_structs(path, Json)
 
 
 def decoded_lines(path: Path, decode: Callable[[bytes], Value]) -> Iterator[Value]:

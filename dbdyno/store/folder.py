@@ -27,7 +27,6 @@ from dbdyno.store.checksums import Checksums
 from dbdyno.store.derived_cache import Files, files
 from dbdyno.store.file import (
     decoded_lines,
-    read_json_if_there,
     read_struct,
     read_struct_if_there,
     read_structs,
@@ -97,7 +96,7 @@ class StepFolder:
 
     def job_as_written(self) -> Json | None:
         """job.json with keys that only newer versions know: by all of them works are the same."""
-        return read_json_if_there(self.path / "job.json")
+        return read_struct_if_there(self.path / "job.json", Json)
 
     def events(self) -> Iterator[events.AnyEvent | events.Newer]:
         """events.jsonl, line by line: what the load said, and what only newer versions know."""

@@ -30,7 +30,6 @@ from dbdyno.store import checksums, continuation, folder_lock, profile, void_blo
 from dbdyno.store.derived_cache import Shelf, code_version
 from dbdyno.store.file import (
     made,
-    read_json,
     read_struct,
     read_struct_if_there,
     read_structs,
@@ -90,7 +89,7 @@ class Results:
 
     def plan_json(self) -> Json:
         """plan.json with all of its keys, as it was written."""
-        return read_json(self.folder / "plan.json")
+        return read_struct(self.folder / "plan.json", Json)
 
     @classmethod
     def within(cls, parent: Path) -> list[Results]:

@@ -47,9 +47,9 @@ def only(its: list[Index], **choice: object) -> History:
 
 def test_a_history_has_a_change_point_where_the_version_changed(days: list[Index]) -> None:
     (line,) = only(days).lines
-    assert [one.found.index for one in line.changes] == [6, 12]
+    assert [one.change_point.index for one in line.changes] == [6, 12]
     rise, fall = line.changes
-    assert rise.found.after / rise.found.before == pytest.approx(1.1, rel=0.005)
+    assert rise.change_point.after / rise.change_point.before == pytest.approx(1.1, rel=0.005)
     assert (rise.before.side.version, rise.after.side.version) == ("16.9", "17.6")
     assert (rise.points_before, rise.points_after, fall.points_after) == (6, 6, 6)
     assert "version" in [one.what for one in rise.unlike]

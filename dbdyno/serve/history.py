@@ -95,9 +95,9 @@ def as_json(found: History) -> str:
             "line": line.name,
             "result": change.after.side.result,
             "begun": day(change.after.side.begun_unix_ns),
-            "before": change.found.before,
-            "after": change.found.after,
-            "p": change.found.p,
+            "before": change.change_point.before,
+            "after": change.change_point.after,
+            "p": change.change_point.p,
             "results_before": change.points_before,
             "results_after": change.points_after,
             "unlike": [{"what": its.what, **its.values} for its in change.unlike],
@@ -303,7 +303,10 @@ def _chart(found: History) -> Chart:
                 for plateau in line.plateaus
             ),
             changes=tuple(
-                (_place(line, change.found.index - 1, by) + _place(line, change.found.index, by))
+                (
+                    _place(line, change.change_point.index - 1, by)
+                    + _place(line, change.change_point.index, by)
+                )
                 / 2
                 for line in lines
                 for change in line.changes
@@ -389,7 +392,7 @@ def _changes(found: History) -> Table | Text:
 
 
 def _change(line: Line, one: Change, metric: str, by: By) -> Row:
-    its, after = one.found, one.after.side
+    its, after = one.change_point, one.after.side
     plateaus = (its.before, one.points_before), (its.after, one.points_after)
     change = number.change(its.after / its.before) if its.before > 0 else number.MISSING
     return Row(

@@ -30,7 +30,9 @@ class StepBeside:
 
     def ratio(self, metric: str) -> float | None:
         """Right by left; None where the work is not the same, or one has no figure above 0."""
-        left, right = (its.figures.get(metric) if its else None for its in (self.left, self.right))
+        left, right = (
+            side.figures.get(metric) if side else None for side in (self.left, self.right)
+        )
         if self.other_work or left is None or right is None or not left.value > 0:
             return None
         return right.value / left.value
@@ -55,7 +57,7 @@ class Beside:
 
 def other_host(left: Index, right: Index) -> bool:
     """Whether two results are of different hosts, so that nothing may stand beside each other."""
-    keys = [{trace.work.host_key for trace in one.traces} for one in (left, right)]
+    keys = [{trace.work.host_key for trace in index.traces} for index in (left, right)]
     return keys[0] != keys[1]
 
 
@@ -65,19 +67,19 @@ def beside(left: tuple[Index, str], right: tuple[Index, str], reader: Reader) ->
     Raises KeyError where a result has no such arm.
     """
     sides = [reader.side(index, arm) for index, arm in (left, right)]
-    its = [_by_name(index, arm) for index, arm in (left, right)]
-    both = [name for name in its[0] if name in its[1]]
+    traces = [_by_name(index, arm) for index, arm in (left, right)]
+    both = [name for name in traces[0] if name in traces[1]]
     return Beside(
         left=sides[0],
         right=sides[1],
         together=sides[0].result == sides[1].result,
         unlike=side.unlike(*sides),
         steps=tuple(
-            _step(its[0][name], its[1][name], (left[0], right[0]), reader) for name in both
+            _step(traces[0][name], traces[1][name], (left[0], right[0]), reader) for name in both
         ),
         alone={
-            LEFT: tuple(name[1] for name in its[0] if name not in its[1]),
-            RIGHT: tuple(name[1] for name in its[1] if name not in its[0]),
+            LEFT: tuple(name[1] for name in traces[0] if name not in traces[1]),
+            RIGHT: tuple(name[1] for name in traces[1] if name not in traces[0]),
         },
     )
 
@@ -86,9 +88,9 @@ def _by_name(index: Index, arm: str) -> dict[tuple[str, str], Trace]:
     """An arm's traces by workload and step, in the order in which they run."""
     own = sorted(
         (trace for trace in index.traces if trace.arm == arm),
-        key=lambda one: (one.work.workload, one.work.ordinal),
+        key=lambda trace: (trace.work.workload, trace.work.ordinal),
     )
-    return {(one.work.workload, one.work.step): one for one in own}
+    return {(trace.work.workload, trace.work.step): trace for trace in own}
 
 
 def _step(left: Trace, right: Trace, indexes: tuple[Index, Index], reader: Reader) -> StepBeside:
@@ -112,7 +114,7 @@ def other_work(left: Work, right: Work) -> Iterable[str]:
     yield from _unlike(left.turns, right.turns)
     if left.headline != right.headline:
         yield f"throughput: {left.headline} and {right.headline}"
-    jobs = [_comparable(one.job, left.engine != right.engine) for one in (left, right)]
+    jobs = [_comparable(work.job, left.engine != right.engine) for work in (left, right)]
     for key in sorted(jobs[0].keys() | jobs[1].keys()):
         if jobs[0].get(key) != jobs[1].get(key):
             yield f"the job's `{key}`"
@@ -125,6 +127,6 @@ def _comparable(job: Json, other_engine: bool) -> Json:
 
 
 def _unlike(left: Mapping[str, str], right: Mapping[str, str]) -> Iterable[str]:
-    for name in [*left, *(one for one in right if one not in left)]:
+    for name in [*left, *(name for name in right if name not in left)]:
         if left.get(name) != right.get(name):
             yield f"{name}: {left.get(name, words(None))} and {right.get(name, words(None))}"

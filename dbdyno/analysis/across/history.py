@@ -46,7 +46,7 @@ class Point:
 class Change:
     """A point from which on the plateau is another one, and what is known to differ there."""
 
-    found: ChangePoint
+    change_point: ChangePoint
     before: Point  # the last one of the plateau before
     after: Point  # the first one of the new plateau
     points_before: int  # of the plateau before
@@ -99,12 +99,12 @@ class Steps:
 
 def steps(indexes: Iterable[Index]) -> list[Steps]:
     """Every work of these results, by host, workload, parameters and order of steps."""
-    found: dict[str, list[tuple[Index, Trace]]] = {}
+    by_key: dict[str, list[tuple[Index, Trace]]] = {}
     for index in indexes:
         for trace in index.traces:
-            found.setdefault(trace.work.key, []).append((index, trace))
-    its = [_steps(traces) for traces in found.values()]
-    return sorted(its, key=lambda one: _order(one.work))
+            by_key.setdefault(trace.work.key, []).append((index, trace))
+    sequences = [_steps(traces) for traces in by_key.values()]
+    return sorted(sequences, key=lambda sequence: _order(sequence.work))
 
 
 def _steps(traces: Sequence[tuple[Index, Trace]]) -> Steps:
@@ -146,23 +146,27 @@ def history(indexes: Iterable[Index], key: str, choice: Choice, reader: Reader) 
     work = traces[0][1].work
     name = choice.metric or work.headline
     names = tuple(sorted({trace.arm for _, trace in traces}))
-    wanted = [one for one in traces if not choice.arms or one[1].arm in choice.arms]
-    found = [(index, trace, its) for index, trace in wanted if (its := reader.values(index, trace))]
+    wanted = [pair for pair in traces if not choice.arms or pair[1].arm in choice.arms]
+    measured = [
+        (index, trace, values) for index, trace in wanted if (values := reader.values(index, trace))
+    ]
     points = [
         Point(
             side=reader.side(index, trace.arm),
-            figure=its.figures[name],
-            bound=its.bound if name == work.headline else "exact",
+            figure=values.figures[name],
+            bound=values.bound if name == work.headline else "exact",
         )
-        for index, trace, its in found
-        if name in its.figures
+        for index, trace, values in measured
+        if name in values.figures
     ]
     return History(
         work=work,
         metric=name,
         by=choice.by,
         arms=names,
-        metrics=_in_order({figure for _, _, its in found for figure in its.figures}, work.headline),
+        metrics=_in_order(
+            {figure for _, _, values in measured for figure in values.figures}, work.headline
+        ),
         lines=_lines(points, choice.by, engine.of(work.engine).product),
         without=len(wanted) - len(points),
     )
@@ -175,8 +179,8 @@ def _in_order(metrics: set[str], headline: str) -> tuple[str, ...]:
 def _lines(points: Sequence[Point], by: By, product: str) -> tuple[Line, ...]:
     """By date a line of each arm; by version one of all."""
     if by == "version":
-        its = sorted(points, key=lambda one: (one.side.version_num, *_when(one)))
-        return (line(product, its, lines=1),) if its else ()
+        ordered = sorted(points, key=lambda point: (point.side.version_num, *_when(point)))
+        return (line(product, ordered, lines=1),) if ordered else ()
     by_arm: dict[str, list[Point]] = {}
     for point in sorted(points, key=_when):
         by_arm.setdefault(point.side.arm, []).append(point)
@@ -193,22 +197,26 @@ def line(name: str, points: Sequence[Point], *, lines: int) -> Line:
     `lines`: of its history, which share the level.
     """
     values = [point.figure.value for point in points]
-    found = changed(values, lines)
-    cuts = [0, *(one.index for one in found), len(points)]
+    change_points = changed(values, lines)
+    cuts = [0, *(change_point.index for change_point in change_points), len(points)]
     plateaus = tuple(
         Plateau(first=first, last=end - 1, mean=sum(values[first:end]) / (end - first))
         for first, end in pairwise(cuts)
     )
     changes = tuple(
         Change(
-            found=one,
-            before=points[one.index - 1],
-            after=points[one.index],
-            points_before=one.index - plateau.first,
+            change_point=change_point,
+            before=points[change_point.index - 1],
+            after=points[change_point.index],
+            points_before=change_point.index - plateau.first,
             points_after=following.last - following.first + 1,
-            unlike=side.unlike(points[one.index - 1].side, points[one.index].side),
+            unlike=side.unlike(
+                points[change_point.index - 1].side, points[change_point.index].side
+            ),
         )
-        for one, (plateau, following) in zip(found, pairwise(plateaus), strict=True)
+        for change_point, (plateau, following) in zip(
+            change_points, pairwise(plateaus), strict=True
+        )
     )
     return Line(name=name, points=tuple(points), plateaus=plateaus, changes=changes)
 

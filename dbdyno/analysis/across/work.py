@@ -67,8 +67,8 @@ class Index:
 
     def trace(self, arm: str, key: str) -> Trace | None:
         """An arm's trace of a work; None where it has not done it."""
-        its = (one for one in self.traces if one.arm == arm and one.work.key == key)
-        return next(its, None)
+        traces = (trace for trace in self.traces if trace.arm == arm and trace.work.key == key)
+        return next(traces, None)
 
 
 def index(name: str, results: Results, known: dict[str, Work] | None = None) -> Index:

@@ -71,9 +71,9 @@ def _patterns(faced: Facing, before: Predecessors, name: str) -> dict[Order, Map
         if not bases or run.position is None or bases[0].position is None:
             continue
         place[run.block] = 0.5 if run.position > bases[0].position else -0.5
-        own, its = (
+        own, base_predecessor = (
             before.get((run.block, run.facts.workload, arm)) for arm in (run.arm, bases[0].arm)
         )
-        other = (own == name) + (its == run.arm)
-        after[run.block] = (other - (own == run.arm) - (its == name)) / 2
+        other = (own == name) + (base_predecessor == run.arm)
+        after[run.block] = (other - (own == run.arm) - (base_predecessor == name)) / 2
     return {"place": place, "predecessor": after}

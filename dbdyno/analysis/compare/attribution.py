@@ -82,22 +82,22 @@ def attribution(
     remainder = factorial.remainder(whole, [effect.weights for effect in effects])
     contrasts = [*effects, *interactions]
     values = [_values(contrast.weights, logs) for contrast in contrasts]
-    found = tuple(
+    measured = tuple(
         Effect(
-            factors=tuple(names[place] for place in one.factors),
+            factors=tuple(names[place] for place in contrast.factors),
             change=_ratio(value),
             q=q,
             found=q is not None and q <= FALSE_SHARE_MAX,
-            aliases=tuple((names[first], names[second]) for first, second in one.aliases),
-            partly=one.partly,
+            aliases=tuple((names[first], names[second]) for first, second in contrast.aliases),
+            partly=contrast.partly,
         )
-        for one, value, q in zip(contrasts, values, _qs(values), strict=True)
+        for contrast, value, q in zip(contrasts, values, _qs(values), strict=True)
     )
     return Attribution(
         metric=metric,
         whole=_ratio(_values(whole, logs)),
-        effects=found[: len(effects)],
-        interactions=found[len(effects) :],
+        effects=measured[: len(effects)],
+        interactions=measured[len(effects) :],
         remainder=_ratio(_values(remainder, logs)),
     )
 

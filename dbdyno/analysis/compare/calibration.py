@@ -107,13 +107,13 @@ def _noises(
         if len(logs := contest.logs(name)) > 1
     ]
     level = aims.level / max(len(seen), 1)
-    for one, name, logs in seen:
+    for contest, name, logs in seen:
         _, sd = interval.mean_and_sd(tuple(logs.values()))
         assert sd is not None
         low, high = interval.sd_interval(sd, len(logs) - 1)
         yield Noise(
-            workload=one.where.workload,
-            step=one.where.step,
+            workload=contest.where.workload,
+            step=contest.where.step,
             metric=name,
             blocks=len(logs),
             sd=sd,

@@ -55,15 +55,15 @@ def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
     contests = {arm: _contests(rows, arm) for arm in arms.shown[1:]}
     said = {
         arm: _OfArm(
-            judged=judge(arm, its, aims, rules.sights[arm], rules.minutes),
-            costs=costs(its, aims),
-            nodes=nodes.of_arm(its, rules.nodes, aims),
+            judged=judge(arm, arm_contests, aims, rules.sights[arm], rules.minutes),
+            costs=costs(arm_contests, aims),
+            nodes=nodes.of_arm(arm_contests, rules.nodes, aims),
         )
-        for arm, its in contests.items()
+        for arm, arm_contests in contests.items()
     }
     return Concluded(
         steps=tuple(explained(_with_verdicts(row, said, aims), aims) for row in rows),
-        overall=tuple(whole for its in said.values() for whole in its.judged.overall),
+        overall=tuple(whole for conclusion in said.values() for whole in conclusion.judged.overall),
         calibration=None
         if arms.aa_arm is None
         else _calibration(arms.aa_arm, contests[arms.aa_arm], rules),
@@ -81,8 +81,8 @@ def _calibration(aa_arm: str, contests: Sequence[Contest], rules: Rules) -> Cali
 
 
 def _contests(rows: Sequence[Row], arm: str) -> list[Contest]:
-    found = (contest(row.where, row.faced[arm]) for row in rows)
-    return [one for one in found if one is not None]
+    contests = (contest(row.where, row.faced[arm]) for row in rows)
+    return [contest for contest in contests if contest is not None]
 
 
 def _with_verdicts(row: Row, said: Mapping[str, _OfArm], aims: Aims) -> StepComparison:

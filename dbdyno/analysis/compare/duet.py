@@ -85,21 +85,21 @@ def checked(  # noqa: PLR0913 (a comparison's parts, each by its name)
     return tuple(_checked(row, solos, arms, setting) for row in rows)
 
 
-def _checked(one: Row, solos: Sequence[StepRun], arms: Arms, setting: Setting) -> Row:
+def _checked(compared: Row, solos: Sequence[StepRun], arms: Arms, setting: Setting) -> Row:
     """One step; as it is where it was none of the duet's."""
-    if not any(run.halves for cell in one.step.cells for run in cell.runs):
-        return one
-    own = [run for run in solos if Where.of(run) == one.where]
-    both = _both(one, own, arms)
-    said = concluded(both, one.step.headline or "", setting)
-    shown = row(one.where, arms, own, one.units) if said.judged == "solo" else one
+    if not any(run.halves for cell in compared.step.cells for run in cell.runs):
+        return compared
+    own = [run for run in solos if Where.of(run) == compared.where]
+    both = _both(compared, own, arms)
+    said = concluded(both, compared.step.headline or "", setting)
+    shown = row(compared.where, arms, own, compared.units) if said.judged == "solo" else compared
     warned = tuple(f"duet: {check.text}" for check in said.checks if check.state == "warns")
     step = replace(shown.step, duet=said, notices=(*shown.step.notices, *warned))
     faced = {
         arm: replace(facing, said=said.text, withheld=said.judged == "nothing")
         for arm, facing in shown.faced.items()
     }
-    return Row(step=step, faced=faced, units=one.units)
+    return Row(step=step, faced=faced, units=compared.units)
 
 
 def _both(row: Row, solos: Sequence[StepRun], arms: Arms) -> Both:
@@ -130,7 +130,7 @@ def concluded(both: Both, headline: str, setting: Setting) -> Duet:
         acceptance(setting),
     )
     failed = [check for check in checks if check.state == "fails"]
-    why = f"the duet fails: {', '.join(one.name for one in failed)}"
+    why = f"the duet fails: {', '.join(check.name for check in failed)}"
     if setting.forced:
         text = "an estimate, as the duet is forced onto too few cores"
         return Duet(judged="nothing", checks=checks, text=f"{text}; {why}" if failed else text)
@@ -217,15 +217,15 @@ def company(both: Both, name: str) -> DuetCheck:
 
 def cores(both: Both, name: str) -> DuetCheck:
     """The difference between the two sets of cores: harmless, because the arms swap them."""
-    found = []
+    log_ratios = []
     for block in sorted({*both.base} & {*both.other}):
         base, other = both.base[block], both.other[block]
         halves = of_halves(base, other, name)
         if halves is not None:
             # Which arm began on the first set is drawn for each block; it is the first in order.
             began = (base.position or 0) <= (other.position or 0)
-            found.append(halves if began else halves[::-1])
-    effect = math.expm1(abs(duet.core_effect(found))) if found else 0.0
+            log_ratios.append(halves if began else halves[::-1])
+    effect = math.expm1(abs(duet.core_effect(log_ratios))) if log_ratios else 0.0
     return DuetCheck(
         name="cores",
         state="warns" if effect > CORES_WARN else "holds",

@@ -272,9 +272,9 @@ def _unchanged(change: _Change) -> dict[str, list[str]]:
         if change.cell.metrics.get(reason.metric) is not None:
             groups.setdefault(reason.group, []).append(reason)
     unchanged = {
-        group: [one.metric for one in reasons]
+        group: [reason.metric for reason in reasons]
         for group, reasons in groups.items()
-        if all(_is_unchanged(change, one) for one in reasons)
+        if all(_is_unchanged(change, reason) for reason in reasons)
     }
     if _plans_alike(change):
         unchanged["plans"] = [PLAN]

@@ -78,9 +78,9 @@ def of_result(
         elif after is not None and compares:
             of = [place for place in places if place.workload == workload and place.ordinal > after]
             measured = measured or _measured(results, base, read)
-            its = {} if measured is None else {one: measured.units(one) for one in of}
-            units |= its
-            notes += _one(workload, of, its, measured)
+            place_units = {} if measured is None else {place: measured.units(place) for place in of}
+            units |= place_units
+            notes += _one(workload, of, place_units, measured)
     return Fills(units=units, notes=(*golden_copies.notes(copies), *notes))
 
 

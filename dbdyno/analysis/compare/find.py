@@ -31,10 +31,10 @@ def with_searches(runs: Iterable[StepRun]) -> list[StepRun]:
 
 
 def _with_rate(run: StepRun, windows: Mapping[Searched, Sequence[StepRun]]) -> StepRun:
-    its = windows.get(_place(run))
-    if its is None:
+    window_runs = windows.get(_place(run))
+    if window_runs is None:
         return run
-    return replace(run, metrics={**run.metrics, METRIC: _found(its)})
+    return replace(run, metrics={**run.metrics, METRIC: _found(window_runs)})
 
 
 def _found(windows: Sequence[StepRun]) -> float | None:

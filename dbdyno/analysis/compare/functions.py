@@ -101,15 +101,15 @@ def compared(row: Row, tables: Tables) -> tuple[ProfileComparison, ...]:
             known[id(run)] = _seen(run, tables)
         return known[id(run)]
 
-    found = []
+    comparisons = []
     for cell in others:
         faced = row.faced[cell.arm]
         bases = {run.block: once(run) for run in faced.base_runs}
         both = ((bases.get(run.block), once(run)) for run in faced.runs)
         pairs = [_Pair(base=profile, arm=arm) for profile, arm in both if profile and arm]
         if pairs:
-            found.append(_comparison(pairs, tables))
-    return tuple(found)
+            comparisons.append(_comparison(pairs, tables))
+    return tuple(comparisons)
 
 
 # --- The samples of a run --------------------------------------------------------------------
@@ -187,7 +187,7 @@ def _costs(
     own_changes, whole_changes = _changes(pairs, *own), _changes(pairs, *whole)
     qs = _adjusted(own, own_changes)
     means = [side.costs.mean(axis=1).tolist() for side in (*own, *whole)]
-    found = [
+    costs = [
         FunctionCost(
             name=part[0],
             binary=part[1],
@@ -206,10 +206,10 @@ def _costs(
 
     def surest(at: int) -> tuple[bool, float, float]:
         p = own_changes[at].p
-        dearest = max(found[at].base_us, found[at].arm_us)
+        dearest = max(costs[at].base_us, costs[at].arm_us)
         return qs[at] is None, 1.0 if p is None else p, -(own_changes[at].surely or dearest)
 
-    return [found[at] for at in sorted(range(len(found)), key=surest)]
+    return [costs[at] for at in sorted(range(len(costs)), key=surest)]
 
 
 def _sides(
@@ -258,19 +258,19 @@ def _difference(change: Change, blocks: int) -> Difference:
 
 def _window_us(seen: Sequence[_Seen]) -> float | None:
     """CPU for each operation in the profiled windows; None where one of them does not tell."""
-    found = [
-        one.profile.cpu_us / one.profile.operations
-        for one in seen
-        if one.profile.cpu_us is not None and one.profile.operations
+    costs = [
+        block.profile.cpu_us / block.profile.operations
+        for block in seen
+        if block.profile.cpu_us is not None and block.profile.operations
     ]
-    return fmean(found) if len(found) == len(seen) else None
+    return fmean(costs) if len(costs) == len(seen) else None
 
 
 def _mean_stacks(seen: Sequence[_Seen]) -> dict[Stack, float]:
     """Microseconds for each operation by call stack, the mean of the blocks."""
     costs: dict[Stack, float] = {}
-    for one in seen:
-        each = one.cost / one.stacks.total() / len(seen)
-        for stack, count in one.stacks.items():
+    for block in seen:
+        each = block.cost / block.stacks.total() / len(seen)
+        for stack, count in block.stacks.items():
             costs[stack] = costs.get(stack, 0.0) + count * each
     return costs

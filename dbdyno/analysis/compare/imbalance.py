@@ -120,7 +120,7 @@ def notices(cells: Sequence[Cell]) -> tuple[str, ...]:
     """A line for each thing that the arms of one step did not have alike."""
     blocks = _blocks(cells)
     states = (line for rule in RULES if (line := _state(rule, blocks)) is not None)
-    windows = (line for kind in KINDS if (line := _window(kind, blocks)) is not None)
+    windows = (line for event in KINDS if (line := _window(event, blocks)) is not None)
     shapes = (line for line in [_shapes(list(blocks.values()))] if line is not None)
     return (*states, *windows, *shapes)
 
@@ -153,7 +153,7 @@ def _state(rule: _Rule, blocks: Mapping[int, Runs]) -> str | None:
     # Where it is now this arm, now that one, means of all would look alike.
     usual = max(ahead.values(), key=len)
     means = _by_arm(_means(usual), rule.shown)
-    others = sum(len(its) for its in ahead.values()) - len(usual)
+    others = sum(len(differing) for differing in ahead.values()) - len(usual)
     count = len(known)
     where = f"in {len(usual)} of {count} blocks" if count > 1 else "in the only block"
     ending = f", the other way round in {others} more" if others else ""
@@ -178,19 +178,19 @@ def _means(blocks: Sequence[Mapping[str, float]]) -> dict[str, float]:
     for values in blocks:
         for arm, value in values.items():
             known.setdefault(arm, []).append(value)
-    return {arm: fsum(its) / len(its) for arm, its in known.items()}
+    return {arm: fsum(arm_values) / len(arm_values) for arm, arm_values in known.items()}
 
 
 def _values(rule: _Rule, runs: Runs) -> dict[str, float]:
     """A value of each arm that has it, where its database is large enough to matter."""
-    found = {
+    values = {
         arm: value for arm, run in runs.items() if (value := _value(rule.name, run)) is not None
     }
-    if not rule.across and len({runs[arm].server.statistics for arm in found}) > 1:
+    if not rule.across and len({runs[arm].server.statistics for arm in values}) > 1:
         return {}
     live = [run.server.before.get("live_rows") for run in runs.values()]
     large = any(rows is not None and rows >= LIVE_ROWS_MIN for rows in live)
-    return found if large else {}
+    return values if large else {}
 
 
 def _value(name: str, run: StepRun) -> float | None:
@@ -209,19 +209,19 @@ def _differs(rule: _Rule, values: Sequence[float]) -> bool:
 # --- What ran in the window ------------------------------------------------------------------
 
 
-def _window(kind: str, blocks: Mapping[int, Runs]) -> str | None:
+def _window(event: str, blocks: Mapping[int, Runs]) -> str | None:
     """`checkpoints in the windows differ: block 2: none in pg17's, 12.1 s in pg18's`."""
-    told = [
+    lines = [
         f"block {block}: {_amounts(known)}"
         for block, runs in blocks.items()
-        if _unlike(known := _seconds_by_arm(kind, runs), runs)
+        if _unlike(known := _seconds_by_arm(event, runs), runs)
     ]
-    if not told:
+    if not lines:
         return None
-    more = len(told) - BLOCKS_NAMED_MAX
+    more = len(lines) - BLOCKS_NAMED_MAX
     ending = f"; and so in {more} more" if more > 0 else ""
-    named = "; ".join(told[:BLOCKS_NAMED_MAX])
-    return f"{KINDS[kind]}: {named}{ending}"
+    named = "; ".join(lines[:BLOCKS_NAMED_MAX])
+    return f"{KINDS[event]}: {named}{ending}"
 
 
 def _unlike(known: Mapping[str, float], runs: Runs) -> bool:
@@ -250,21 +250,21 @@ def _amount(seconds: float, arm: str) -> str:
     return f"none in {arm}'s" if text == "0.0" else f"{text} s in {arm}'s"
 
 
-def _seconds_by_arm(kind: str, runs: Runs) -> dict[str, float]:
-    return {arm: s for arm, run in runs.items() if (s := _seconds(kind, run)) is not None}
+def _seconds_by_arm(event: str, runs: Runs) -> dict[str, float]:
+    return {arm: s for arm, run in runs.items() if (s := _seconds(event, run)) is not None}
 
 
-def _seconds(kind: str, run: StepRun) -> float | None:
+def _seconds(event: str, run: StepRun) -> float | None:
     """How long something ran in the window; None where the log does not tell."""
     if run.window.seconds is None:
         return None
-    if kind == "checkpoint":
+    if event == "checkpoint":
         return run.metrics.get("checkpoint_overlap_s")
-    logged = any(span.kind == kind for span in run.server.spans)
+    logged = any(span.kind == event for span in run.server.spans)
     counted = run.metrics.get("autovacuum_runs")
     if not logged and counted != 0:
         return None
-    return overlap_s(run.server.spans, kind, run.window.seconds)
+    return overlap_s(run.server.spans, event, run.window.seconds)
 
 
 # --- The shape of the rate --------------------------------------------------------------------
@@ -282,10 +282,10 @@ def _shapes(blocks: Sequence[Mapping[str, StepRun]]) -> str | None:
             if run.window.shape is not None:
                 places.setdefault(arm, []).append(run.window.shape)
     usual = {
-        arm: (name, times, len(its))
-        for arm, its in places.items()
-        for name, times in Counter(its).most_common(1)
-        if 2 * times > len(its)
+        arm: (name, times, len(shapes))
+        for arm, shapes in places.items()
+        for name, times in Counter(shapes).most_common(1)
+        if 2 * times > len(shapes)
     }
     if len({name for name, _, _ in usual.values()}) < 2:
         return None

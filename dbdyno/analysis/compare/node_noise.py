@@ -63,7 +63,7 @@ def _qs(
     ps: Mapping[Unlikeness, Mapping[str, float]],
 ) -> dict[tuple[Unlikeness, str], float]:
     """The q of each of these tests, which are one family."""
-    tests = [(what, node) for what, its in ps.items() for node in its]
+    tests = [(what, node) for what, node_ps in ps.items() for node in node_ps]
     qs = significance.adjusted([ps[what][node] for what, node in tests])
     return dict(zip(tests, qs, strict=True))
 
@@ -152,10 +152,10 @@ def _vectors(contests: Iterable[Contest], where: Nodes) -> dict[str, list[list[f
     """By node each block's log ratios, of the tests that all blocks have; none where none has."""
     tests = [contest.logs(name) for contest in contests for name in contest.primary]
     whole = [logs for logs in tests if where.keys() <= logs.keys()]
-    found: dict[str, list[list[float]]] = {}
+    vectors: dict[str, list[list[float]]] = {}
     for block in sorted(where) if whole else ():
-        found.setdefault(where[block], []).append([logs[block] for logs in whole])
-    return found
+        vectors.setdefault(where[block], []).append([logs[block] for logs in whole])
+    return vectors
 
 
 def _scatter(contests: Iterable[Contest], blocks: Sequence[int]) -> float | None:

@@ -46,12 +46,12 @@ def _counted(name: str) -> tuple[tuple[str, int], ...]:
 
 def by_node(values: Mapping[int, Value], where: Nodes) -> dict[str, list[Value]]:
     """Values of blocks by node, each node's in the order of its blocks."""
-    found: dict[str, list[Value]] = {
+    node_values: dict[str, list[Value]] = {
         node: [] for node in in_order(where[block] for block in values)
     }
     for block in sorted(values):
-        found[where[block]].append(values[block])
-    return found
+        node_values[where[block]].append(values[block])
+    return node_values
 
 
 def of_arm(
@@ -64,19 +64,19 @@ def of_arm(
     """
     if len(set(where.values())) < nodes.NODES_MIN:
         return {}
-    found = [
-        (contest.where, _of_metric(name, its, aims))
+    tests = [
+        (contest.where, _of_metric(name, logs, aims))
         for contest in contests
         if contest.outcome.word is None
         for name in contest.primary
-        if len(its := by_node(contest.logs(name), where)) >= nodes.NODES_MIN
+        if len(logs := by_node(contest.logs(name), where)) >= nodes.NODES_MIN
     ]
-    qs = iter(significance.adjusted([one.p for _, one in found if one.p is not None]))
-    told: dict[Where, tuple[ByNode, ...]] = {}
-    for place, one in found:
-        judged = one if one.p is None else _judged(one, next(qs), aims)
-        told[place] = (*told.get(place, ()), judged)
-    return told
+    qs = iter(significance.adjusted([test.p for _, test in tests if test.p is not None]))
+    by_step: dict[Where, tuple[ByNode, ...]] = {}
+    for place, test in tests:
+        judged = test if test.p is None else _judged(test, next(qs), aims)
+        by_step[place] = (*by_step.get(place, ()), judged)
+    return by_step
 
 
 def _of_metric(name: str, logs: Mapping[str, Sequence[float]], aims: Aims) -> ByNode:

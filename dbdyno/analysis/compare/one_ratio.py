@@ -20,9 +20,9 @@ def log_ratio(comparison: Comparison, step: str, arm: str, by: str) -> tuple[flo
     """
     cells = [
         cell
-        for one in comparison.steps
-        if one.step == step
-        for cell in one.cells
+        for compared in comparison.steps
+        if compared.step == step
+        for cell in compared.cells
         if cell.arm == arm
     ]
     judgement = _judgement(cells[0], by) if cells else None

@@ -40,7 +40,7 @@ class Whole:
         """The judgement of the only step, which is the whole."""
         (where,) = self.places
         cpu = is_cpu(self.sample.metric)
-        return next(one for one in by_step[where] if is_cpu(one.metric) == cpu)
+        return next(judgement for judgement in by_step[where] if is_cpu(judgement.metric) == cpu)
 
 
 def wholes(contests: Sequence[Contest]) -> list[Whole]:
@@ -49,14 +49,14 @@ def wholes(contests: Sequence[Contest]) -> list[Whole]:
     Steps count that compare exactly; blocks, in which all of these are.
     """
     alike = [contest for contest in contests if contest.outcome.word is None]
-    found: list[Whole] = []
-    for workload in dict.fromkeys(one.where.workload for one in alike):
-        its = [one for one in alike if one.where.workload == workload]
-        exact = [one for one in its if one.bound == "exact"]
-        found += _whole(workload, [(one, one.headline) for one in exact])
-        cpu = CPU if all(one.cpu == CPU for one in its) else SESSIONS_CPU
-        found += _whole(workload, [(one, cpu) for one in its])
-    return found
+    whole_workloads: list[Whole] = []
+    for workload in dict.fromkeys(contest.where.workload for contest in alike):
+        of_workload = [contest for contest in alike if contest.where.workload == workload]
+        exact = [contest for contest in of_workload if contest.bound == "exact"]
+        whole_workloads += _whole(workload, [(contest, contest.headline) for contest in exact])
+        cpu = CPU if all(contest.cpu == CPU for contest in of_workload) else SESSIONS_CPU
+        whole_workloads += _whole(workload, [(contest, cpu) for contest in of_workload])
+    return whole_workloads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,13 +90,13 @@ def _whole(workload: str, metrics: Sequence[tuple[Contest, str]]) -> Iterator[Wh
     A step of one block, as one before a golden copy, would leave only that block of all the others.
     """
     parts = {
-        one.where: _Part(
+        contest.where: _Part(
             name=name,
-            seen=one.seen(name),
-            units=one.faced.units,
-            between=one.faced.compared(name).between,
+            seen=contest.seen(name),
+            units=contest.faced.units,
+            between=contest.faced.compared(name).between,
         )
-        for one, name in metrics
+        for contest, name in metrics
     }
     most = max((len(part.at) for part in parts.values()), default=0)
     there = {

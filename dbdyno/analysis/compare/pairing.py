@@ -186,12 +186,12 @@ def facing(runs: Sequence[StepRun], bases: Sequence[StepRun], units: Units | Non
 
 def of_halves(base: StepRun, run: StepRun, name: str) -> tuple[float, float] | None:
     """The log ratios of both halves of a duet; None where it was none, or one has no figure."""
-    found = []
+    logs = []
     for half, other in zip(base.halves, run.halves, strict=False):
-        value, its = half.metrics.get(name), other.metrics.get(name)
-        if value and its:
-            found.append(Pair(value, its).log)
-    return (found[0], found[1]) if len(found) == HALVES else None
+        value, other_value = half.metrics.get(name), other.metrics.get(name)
+        if value and other_value:
+            logs.append(Pair(value, other_value).log)
+    return (logs[0], logs[1]) if len(logs) == HALVES else None
 
 
 def _by_nearness(run: StepRun, bases: Sequence[StepRun]) -> tuple[StepRun, ...]:
@@ -217,12 +217,12 @@ def placed(
 
     A step that the arms took in turn says its own order, and its runs have their places already.
     """
-    its = ((run, orders.get((run.block, run.facts.workload), ())) for run in runs)
+    ordered = ((run, orders.get((run.block, run.facts.workload), ())) for run in runs)
     return [
         replace(run, position=order.index(run.arm))
         if run.position is None and run.arm in order
         else run
-        for run, order in its
+        for run, order in ordered
     ]
 
 
@@ -252,11 +252,11 @@ def ratio(base: Sequence[StepRun], other: Sequence[StepRun], name: str) -> Ratio
 
 def ratio_of(faced: Facing, name: str) -> Ratio | None:
     """The same of runs that stand beside their bases already."""
-    its = faced.compared(name)
-    found = its.interval
-    if found is None:
+    compared = faced.compared(name)
+    bounds = compared.interval
+    if bounds is None:
         return None
-    return Ratio(value=found.value, low=found.low, high=found.high, blocks=len(its.pairs))
+    return Ratio(value=bounds.value, low=bounds.low, high=bounds.high, blocks=len(compared.pairs))
 
 
 def own(values: Mapping[int, float]) -> Ratio | None:

@@ -187,7 +187,9 @@ def with_imported(
 
     Raises ResultError for a damaged import.
     """
-    tables = [(one, read(one.text, one.reading)) for one in imported.all_of(results.folder)]
+    tables = [
+        (source, read(source.text, source.reading)) for source in imported.all_of(results.folder)
+    ]
     if not tables:
         return list(runs)
     return [
@@ -200,11 +202,11 @@ def _with(run: StepRun, folder: StepFolder, tables: Iterable[tuple[Imported, Tab
     at = window(folder)
     if at is None:
         return run
-    found = dict(run.told)
-    for one, table in tables:
-        if one.reading.arm in (None, run.arm):
-            found |= told(table, *at)
-    return replace(run, told=found)
+    figures = dict(run.told)
+    for source, table in tables:
+        if source.reading.arm in (None, run.arm):
+            figures |= told(table, *at)
+    return replace(run, told=figures)
 
 
 def add(folder: Path, file: Path, reading: Reading) -> str:
@@ -247,10 +249,12 @@ def _apart(table: Table, windows: Sequence[tuple[float, float]]) -> str:
     if not windows:
         return "the result has no measured window yet; run its plan first"
     spans = [
-        " to ".join(datetime.fromtimestamp(one, UTC).isoformat(" ", "seconds") for one in span)
+        " to ".join(
+            datetime.fromtimestamp(moment, UTC).isoformat(" ", "seconds") for moment in span
+        )
         for span in (
             (table.begins_s[0], table.ends_s[-1]),
-            (min(one for one, _ in windows), max(one for _, one in windows)),
+            (min(begin for begin, _ in windows), max(end for _, end in windows)),
         )
     ]
     return (

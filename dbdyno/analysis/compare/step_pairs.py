@@ -69,13 +69,13 @@ def _scale_up(steps: Sequence[StepComparison]) -> Iterable[Across]:
 
 
 def _pairs(
-    kind: Kind, first: StepComparison, second: StepComparison, clients: tuple[int, int] | None
+    quotient: Kind, first: StepComparison, second: StepComparison, clients: tuple[int, int] | None
 ) -> Iterable[Across]:
     """The two steps of each arm."""
     assert first.headline is not None
     for cell, other in zip(first.cells, second.cells, strict=True):
         yield Across(
-            kind=kind,
+            kind=quotient,
             workload=first.workload,
             arm=cell.arm,
             first=first.step,

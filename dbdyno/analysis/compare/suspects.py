@@ -40,19 +40,19 @@ def _of(known: Sequence[CommitsBetween], arm: str, base: str) -> CommitsBetween 
 
     An arm may have been built anew while the plan went on.
     """
-    for one in reversed(known):
-        if (one.arm, one.base) == (arm, base):
-            return one
-        if (one.arm, one.base) == (base, arm):
+    for between in reversed(known):
+        if (between.arm, between.base) == (arm, base):
+            return between
+        if (between.arm, between.base) == (base, arm):
             return replace(
-                one,
+                between,
                 arm=arm,
                 base=base,
-                arm_commit=one.base_commit,
-                base_commit=one.arm_commit,
+                arm_commit=between.base_commit,
+                base_commit=between.arm_commit,
                 commits=tuple(
                     replace(commit, of="base" if commit.of == "arm" else "arm")
-                    for commit in one.commits
+                    for commit in between.commits
                 ),
             )
     return None
@@ -68,10 +68,10 @@ def suspects(profile: ProfileComparison, between: CommitsBetween) -> Suspects:
         for function in profile.functions
         if function.binary != KERNEL and function.name != NO_SYMBOL
     ]
-    changed = [one for one in own if one.found]
-    leading = sorted(own, key=lambda one: -abs(one.change.value))
-    if any(one.p is not None for one in own):
-        leading = [one for one in own if one.p is not None]
+    changed = [function for function in own if function.found]
+    leading = sorted(own, key=lambda function: -abs(function.change.value))
+    if any(function.p is not None for function in own):
+        leading = [function for function in own if function.p is not None]
     smallest = sorted(
         between.commits, key=lambda commit: (sum(map(len, commit.touched.values())), -commit.unix_s)
     )
@@ -79,7 +79,7 @@ def suspects(profile: ProfileComparison, between: CommitsBetween) -> Suspects:
         between=between,
         sure=bool(changed),
         functions=tuple(
-            _suspect(one, between, smallest) for one in changed or leading[:LEADING_MAX]
+            _suspect(function, between, smallest) for function in changed or leading[:LEADING_MAX]
         ),
     )
 
@@ -93,7 +93,7 @@ def _suspect(
         commit for commit in commits if any(name in names for names in commit.touched.values())
     ]
     files = {file for file, names in between.defined.items() if name in names}
-    files |= {file for one in touched for file, names in one.touched.items() if name in names}
+    files |= {file for commit in touched for file, names in commit.touched.items() if name in names}
     beside = [
         commit for commit in commits if commit not in touched and files & commit.touched.keys()
     ]

@@ -29,17 +29,17 @@ class _Swept:
 
 def sweeps(rows: Sequence[Row]) -> tuple[Sweep, ...]:
     """All sweeps over a number of two values at least, in the order in which their steps stand."""
-    found: dict[tuple[str, str, str], list[_Swept]] = {}
+    swept: dict[tuple[str, str, str], list[_Swept]] = {}
     for row in rows:
         step = row.step
         measured = any(run.facts.measured for cell in step.cells for run in cell.runs)
         for key, (value, title) in values(step.step).items() if measured else ():
-            found.setdefault((step.workload, title, key), []).append(_Swept(value, row))
+            swept.setdefault((step.workload, title, key), []).append(_Swept(value, row))
     return tuple(
-        _sweep(title, key, sorted(some, key=lambda one: one.value))
-        for (_, title, key), some in found.items()
-        if len({one.value for one in some}) > 1
-        and len({one.row.step.headline for one in some} - {None}) == 1
+        _sweep(title, key, sorted(some, key=lambda point: point.value))
+        for (_, title, key), some in swept.items()
+        if len({point.value for point in some}) > 1
+        and len({point.row.step.headline for point in some} - {None}) == 1
     )
 
 
@@ -70,9 +70,9 @@ def _points(swept: Sequence[_Swept], headline: str) -> Iterable[SweepPoint]:
     for point in swept:
         for cell in point.row.step.cells:
             known = {
-                name: found
+                name: ratio
                 for name in (headline, P99)
-                if (found := _ratio(curves.mean(list(by_block(cell.runs, name).values()))))
+                if (ratio := _ratio(curves.mean(list(by_block(cell.runs, name).values()))))
             }
             if known:
                 yield SweepPoint(arm=cell.arm, value=point.value, figures=known)
@@ -86,11 +86,11 @@ def _peaks(swept: Sequence[_Swept], headline: str) -> Iterable[Peak]:
     for place, cell in enumerate(swept[0].row.step.cells):
         runs = {point.value: point.row.step.cells[place].runs for point in swept}
         faced = {point.value: point.row.faced.get(cell.arm) for point in swept}
-        bases = {value: its.base_runs for value, its in faced.items() if its is not None}
-        found = _peak(cell.arm, _curves(runs, headline), _curves(bases, headline))
-        if found is not None:
+        bases = {value: facing.base_runs for value, facing in faced.items() if facing is not None}
+        peak = _peak(cell.arm, _curves(runs, headline), _curves(bases, headline))
+        if peak is not None:
             limits = (clients for clients, some in runs.items() if _is_limited(some))
-            yield replace(found, limited=tuple(int(clients) for clients in limits))
+            yield replace(peak, limited=tuple(int(clients) for clients in limits))
 
 
 def _is_limited(runs: Sequence[StepRun]) -> bool:
@@ -101,8 +101,8 @@ def _curves(runs: Mapping[float, Sequence[StepRun]], headline: str) -> dict[int,
     """By block its whole curve; not of a block that lacks a value, or did nothing at all."""
     known = {value: by_block(some, headline) for value, some in runs.items()}
     blocks = set.intersection(*(set(some) for some in known.values())) if known else set()
-    found = {block: {value: known[value][block] for value in known} for block in sorted(blocks)}
-    return {block: curve for block, curve in found.items() if any(curve.values())}
+    whole = {block: {value: known[value][block] for value in known} for block in sorted(blocks)}
+    return {block: curve for block, curve in whole.items() if any(curve.values())}
 
 
 def _peak(arm: str, own: Mapping[int, Curve], base: Mapping[int, Curve]) -> Peak | None:
@@ -111,9 +111,9 @@ def _peak(arm: str, own: Mapping[int, Curve], base: Mapping[int, Curve]) -> Peak
         return None
     peaks = [curves.peak(curve) for curve in own.values()]
     drops = {block: curves.drop(curve) for block, curve in own.items()}
-    both = [(one, base[block]) for block, one in own.items() if block in base]
-    by_base = [max(one.values()) / max(other.values()) for one, other in both]
-    fallen = [(curves.drop(one), curves.drop(other)) for one, other in both]
+    both = [(curve, base[block]) for block, curve in own.items() if block in base]
+    by_base = [max(curve.values()) / max(other.values()) for curve, other in both]
+    fallen = [(curves.drop(curve), curves.drop(other)) for curve, other in both]
     return Peak(
         arm=arm,
         clients=int(curves.typical(peaks)),
@@ -123,13 +123,13 @@ def _peak(arm: str, own: Mapping[int, Curve], base: Mapping[int, Curve]) -> Peak
         throughput=_ratio(curves.mean([max(curve.values()) for curve in own.values()])),
         drop=_ratio(curves.mean_drop(list(drops.values()))),
         by_base=_ratio(curves.mean(by_base)),
-        drop_by_base=_ratio(curves.mean([its / other for its, other in fallen if other])),
+        drop_by_base=_ratio(curves.mean([drop / other for drop, other in fallen if other])),
         stood_still=sum(not drop for drop in drops.values()),
         limited=(),
     )
 
 
-def _ratio(found: Interval | None) -> Ratio | None:
-    if found is None:
+def _ratio(interval: Interval | None) -> Ratio | None:
+    if interval is None:
         return None
-    return Ratio(value=found.value, low=found.low, high=found.high, blocks=found.count)
+    return Ratio(value=interval.value, low=interval.low, high=interval.high, blocks=interval.count)

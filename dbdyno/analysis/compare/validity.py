@@ -89,8 +89,9 @@ def _older(runs: Sequence[StepRun]) -> Iterable[str]:
         steps.setdefault(run.facts.step, []).append(run)
     mixed = [
         step
-        for step, its in steps.items()
-        if cpu_of(its) == SESSIONS_CPU and any(run.metrics.get(CPU) is not None for run in its)
+        for step, step_runs in steps.items()
+        if cpu_of(step_runs) == SESSIONS_CPU
+        and any(run.metrics.get(CPU) is not None for run in step_runs)
     ]
     if mixed:
         yield (
@@ -180,7 +181,7 @@ def _of_steps(runs: Sequence[StepRun]) -> Iterable[str]:
             subject, _, details = text.partition(": ")
             place = f"{run.facts.step} {run.arm} block {run.block}"
             places.setdefault(subject, []).append(f"{place}: {details}" if details else place)
-    for subject, its in places.items():
-        more = len(its) - PLACES_MAX
+    for subject, subject_places in places.items():
+        more = len(subject_places) - PLACES_MAX
         ending = f"; and {more} more" if more > 0 else ""
-        yield f"{subject}: {'; '.join(its[:PLACES_MAX])}{ending}"
+        yield f"{subject}: {'; '.join(subject_places[:PLACES_MAX])}{ending}"

@@ -43,20 +43,20 @@ def judge(
         Unit(
             samples=samples,
             looks=tuple(
-                (look, one.samples[key])
-                for look, one in zip(sights.taken, seen, strict=True)
-                if key in one.samples
+                (look, at_look.samples[key])
+                for look, at_look in zip(sights.taken, seen, strict=True)
+                if key in at_look.samples
             ),
             whole=key not in now.places,
         )
         for key, samples in now.samples.items()
     ]
     judged = decision.decide(units, aims, done=len(sights.numbers), coming=sights.coming)
-    found = {
-        key: cost_to_decide.priced(its, minutes)
-        for key, its in zip(now.samples, judged, strict=True)
+    by_unit = {
+        key: cost_to_decide.priced(decided, minutes)
+        for key, decided in zip(now.samples, judged, strict=True)
     }
-    by_step = {where: found.get(where, []) for where in now.places}
+    by_step = {where: by_unit.get(where, []) for where in now.places}
     failed = {contest.where.workload for contest in contests if contest.outcome.word == "failed"}
     return Judged(
         verdicts={contest.where: _verdict(contest, by_step[contest.where]) for contest in contests},
@@ -68,7 +68,7 @@ def judge(
                 judgement=_without_word(judgement) if whole.workload in failed else judgement,
             )
             for whole in now.wholes
-            for judgement in [_of_whole(whole, found) if whole.steps > 1 else whole.lone(by_step)]
+            for judgement in [_of_whole(whole, by_unit) if whole.steps > 1 else whole.lone(by_step)]
         ),
     )
 
@@ -94,20 +94,20 @@ class _Seen:
             contest.where: tuple(contest.samples(contest.primary)) for contest in contests
         }
         for workload in dict.fromkeys(whole.workload for whole in wholes if whole.steps > 1):
-            its = (
+            workload_samples = (
                 whole.sample for whole in wholes if whole.workload == workload and whole.steps > 1
             )
-            samples[workload] = tuple(its)
+            samples[workload] = tuple(workload_samples)
         return cls(
-            samples={key: its for key, its in samples.items() if its},
+            samples={key: unit_samples for key, unit_samples in samples.items() if unit_samples},
             places=tuple(contest.where for contest in contests),
             wholes=wholes,
         )
 
 
-def _of_whole(whole: Whole, found: Mapping[Where | str, Sequence[Judgement]]) -> Judgement:
+def _of_whole(whole: Whole, by_unit: Mapping[Where | str, Sequence[Judgement]]) -> Judgement:
     """The judgement of a workload by one of its metrics."""
-    judgements = found[whole.workload]
+    judgements = by_unit[whole.workload]
     return next(judgement for judgement in judgements if judgement.metric == whole.sample.metric)
 
 
@@ -119,15 +119,15 @@ def costs(contests: Sequence[Contest], aims: Aims) -> dict[Where, dict[str, Judg
         for sample in contest.samples(name for name in NAMES if name not in contest.primary)
     ]
     judged = decision.explore([sample for _, sample in tests], aims)
-    found: dict[Where, dict[str, Judgement]] = {contest.where: {} for contest in contests}
+    by_step: dict[Where, dict[str, Judgement]] = {contest.where: {} for contest in contests}
     for (where, sample), judgement in zip(tests, judged, strict=True):
-        found[where][sample.metric] = judgement
-    return found
+        by_step[where][sample.metric] = judgement
+    return by_step
 
 
-def _verdict(one: Contest, judgements: Sequence[Judgement]) -> Verdict:
+def _verdict(contest: Contest, judgements: Sequence[Judgement]) -> Verdict:
     """The step's word: what the arm, or the base, did comes before what its tests say."""
-    said = one.outcome
+    said = contest.outcome
     if said.word is not None:
         word, by = said.word, tuple[str, ...]()
     elif not judgements:
@@ -153,18 +153,21 @@ def together(judgements: Sequence[Judgement]) -> tuple[Word, tuple[str, ...]]:
     known = [judgement for judgement in judgements if judgement.word != "one block"]
     if not known:
         return "one block", tuple(judgement.metric for judgement in judgements)
-    stood = any(one.stood_still for one in known)
-    base_stood = any(one.base_stood_still for one in known)
-    if any(one.p_still is not None and one.word not in CHANGED for one in known):
+    stood = any(judgement.stood_still for judgement in known)
+    base_stood = any(judgement.base_stood_still for judgement in known)
+    if any(judgement.p_still is not None and judgement.word not in CHANGED for judgement in known):
         known = [
-            one
-            for one in known
-            if not (stood and one.word in BETTER) and not (base_stood and one.word in WORSE)
+            judgement
+            for judgement in known
+            if not (stood and judgement.word in BETTER)
+            and not (base_stood and judgement.word in WORSE)
         ]
-    worse = [one for one in known if one.word in WORSE]
-    better = [one for one in known if one.word in BETTER]
+    worse = [judgement for judgement in known if judgement.word in WORSE]
+    better = [judgement for judgement in known if judgement.word in BETTER]
     if worse and better:
-        return "mixed", tuple(one.metric for one in known if one in worse or one in better)
+        return "mixed", tuple(
+            judgement.metric for judgement in known if judgement in worse or judgement in better
+        )
     ranked: tuple[Word, ...] = (
         "slower",
         "faster",
@@ -174,5 +177,5 @@ def together(judgements: Sequence[Judgement]) -> tuple[Word, tuple[str, ...]]:
         "cannot tell",
         "same",
     )
-    word = next(word for word in ranked if any(one.word == word for one in known))
-    return word, tuple(one.metric for one in known if one.word == word)
+    word = next(word for word in ranked if any(judgement.word == word for judgement in known))
+    return word, tuple(judgement.metric for judgement in known if judgement.word == word)

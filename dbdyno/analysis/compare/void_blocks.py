@@ -86,9 +86,9 @@ def disturbed(blocks: Iterable[BlockFolder], lost: Damage) -> tuple[str, ...]:
             subject, _, details = text.partition(": ")
             places.setdefault(subject, []).append(f"{block.name}: {details}")
     return tuple(
-        f"{subject}: {_first(its)}; no repeat was left, so "
-        f"{'it counts' if len(its) == 1 else 'they count'}"
-        for subject, its in places.items()
+        f"{subject}: {_first(subject_places)}; no repeat was left, so "
+        f"{'it counts' if len(subject_places) == 1 else 'they count'}"
+        for subject, subject_places in places.items()
     )
 
 

@@ -11,9 +11,9 @@ class Kind:
     """The facts of a headline that follow from its name."""
 
     counted: str  # what it counts: "rows inserted"
-    one: str = "operation"  # what costs are shared out to, one of it
+    singular: str = "operation"  # what costs are shared out to, one of it
     many: str = "operations"
-    in_full: str = ""  # `one` where it stands without a table; empty: the same
+    in_full: str = ""  # `singular` where it stands without a table; empty: the same
     times_of: str = "other"  # whose response times are its own: insert, query, other
     whole: bool = False  # it tells of the whole window alone, whatever its role did in it
     per_second: bool = True  # whether it is a rate
@@ -26,16 +26,16 @@ class Kind:
     @property
     def unit(self) -> str:
         """One of what costs are shared out to, in a sentence."""
-        return self.in_full or self.one
+        return self.in_full or self.singular
 
 
 HEADLINES: Mapping[str, Kind] = {
-    "ips": Kind(counted="rows inserted", one="row", many="rows", times_of="insert"),
-    "qps": Kind(counted="queries", one="query", many="queries", times_of="query"),
+    "ips": Kind(counted="rows inserted", singular="row", many="rows", times_of="insert"),
+    "qps": Kind(counted="queries", singular="query", many="queries", times_of="query"),
     "scan": Kind(
-        counted="rows scanned", one="row", many="rows", in_full="row scanned", times_of="query"
+        counted="rows scanned", singular="row", many="rows", in_full="row scanned", times_of="query"
     ),
-    "riops": Kind(counted="rows read or updated", one="row", many="rows"),
+    "riops": Kind(counted="rows read or updated", singular="row", many="rows"),
     "seconds": Kind(counted="seconds", whole=True, per_second=False),
     "mbps": Kind(counted="MiB", whole=True),
 }

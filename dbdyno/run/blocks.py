@@ -198,8 +198,8 @@ def most_connections(lab: Lab) -> dict[str, int]:
     for arm in lab.plan.arms:
         if can(arm, "clock"):
             protocol = engine.of(arm.engine).traits.protocol
-            found = preflight.connections(lab.plan, arm, lab.prepared)
-            most[protocol] = max(found, most.get(protocol, 0))
+            connections = preflight.connections(lab.plan, arm, lab.prepared)
+            most[protocol] = max(connections, most.get(protocol, 0))
     return most
 
 
@@ -314,8 +314,8 @@ def run_blocks(
         for index in range(len(blocks)):
             if not fits():
                 break
-            its = run_whole(lab, blocks[index:])
-            failed, voids = failed + its.failed, voids + its.voids
+            outcome = run_whole(lab, blocks[index:])
+            failed, voids = failed + outcome.failed, voids + outcome.voids
     return Outcome(folder=lab.results.folder, failed=failed, voids=voids)
 
 
@@ -359,18 +359,20 @@ def attempt(lab: Lab, block: Block) -> int | None:
         if last:
             raise last_word(error) from None
         return None
-    (block_folder,) = [one for one in lab.results.blocks() if one.number == number and not one.void]
-    found = void.lines(void.disturbances(block_folder, lab.plan.schedule.void))
-    if found and not last:
-        cause = next(iter(found))
-        set_aside(lab, number, cause, "; ".join(found.values()), again=True)
+    (block_folder,) = [
+        folder for folder in lab.results.blocks() if folder.number == number and not folder.void
+    ]
+    disturbances = void.lines(void.disturbances(block_folder, lab.plan.schedule.void))
+    if disturbances and not last:
+        cause = next(iter(disturbances))
+        set_aside(lab, number, cause, "; ".join(disturbances.values()), again=True)
         return None
     try:
         for went in ran.went:
             went.repeat()
     finally:  # what is judged is complete, whatever ends the rest
-        lab.results.end_block(number, ran.took(lab), *found.values())
-    for text in found.values():
+        lab.results.end_block(number, ran.took(lab), *disturbances.values())
+    for text in disturbances.values():
         lab.watch.say(f"block {number} counts although it was disturbed again: {text}")
     return ran.failed
 
@@ -448,17 +450,17 @@ def folder_of(lab: Lab, block: Block, use: WorkloadUse) -> str:
 def sweeps_of(lab: Lab, block: Block) -> dict[str, dict[str, tuple[str, ...]]]:
     """By workload and sweep the steps in the order in which the block goes through them."""
     steps = (lab.steps(block, use, lab.plan.base) for use, _ in passes_of(lab, block))
-    found = {some[0].workload: schedule.sweeps(some) for some in steps}
-    return {workload: its for workload, its in found.items() if its}
+    sweeps = {some[0].workload: schedule.sweeps(some) for some in steps}
+    return {workload: of_workload for workload, of_workload in sweeps.items() if of_workload}
 
 
 def steps_s(lab: Lab, legs: Sequence[tuple[Leg, float]]) -> dict[str, dict[str, float]]:
     """The seconds that each step took, all arms together: by workload and step."""
-    found: dict[str, dict[str, float]] = {}
+    seconds: dict[str, dict[str, float]] = {}
     for use in lab.plan.workloads:
         for step in lab.prepared.steps[use.title][lab.plan.base]:
             names = step.name, step.name + profile.LEG
             here = [s for leg, s in legs if leg.workload == use.title and leg.step in names]
             if here:
-                found.setdefault(step.workload, {})[step.name] = sum(here)
-    return found
+                seconds.setdefault(step.workload, {})[step.name] = sum(here)
+    return seconds

@@ -180,9 +180,9 @@ def write_description(step: Step, bench: Bench, folder: Path) -> None:
     store.write_json(folder / "step.json", described)
 
 
-def idle_reading(server: Server, sampler: HostSampler, kind: str) -> CanaryReading | None:
+def idle_reading(server: Server, sampler: HostSampler, moment: str) -> CanaryReading | None:
     """A reading of the counters and, on a real machine, the canary, while nothing runs."""
-    sampler.read(kind)
+    sampler.read(moment)
     if server.made is None:
         return None
     return canary.run(server.made.data_dir, program.find("dyno-loadgen"))

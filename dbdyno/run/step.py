@@ -115,11 +115,11 @@ class Load:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._stack.__exit__(kind, error, traceback)
+        self._stack.__exit__(error_type, error, traceback)
 
     def _started(self, job: Job, keep: Keep, stack: ExitStack) -> Running:
         """The load, made here or on other hosts, whose own lines have a file each.

@@ -86,7 +86,7 @@ class Meter:
     def merged(self, tick: Tick) -> Histogram:
         """The response times of a second: of whole operations, not of a transaction's parts."""
         whole = [(name, part) for name, part in tick.operations.items() if part.count]
-        (found,) = Histogram.of_each(
+        (histogram,) = Histogram.of_each(
             [
                 [
                     part.response
@@ -95,7 +95,7 @@ class Meter:
                 ]
             ]
         )
-        return found
+        return histogram
 
     def rates(self, tick: Tick) -> Json:
         """The headline's rates; work that is told as a whole (an index's rows) has none so far."""
@@ -145,9 +145,9 @@ class Meter:
         return min(1.0, count.operations / operations) if count and operations else 0.0
 
 
-def p99_us(found: Histogram) -> float | None:
+def p99_us(histogram: Histogram) -> float | None:
     """The p99 in microseconds; None where nothing was counted."""
-    return found.percentile_us(0.99) if found.count else None
+    return histogram.percentile_us(0.99) if histogram.count else None
 
 
 def unit(headline: Headline) -> str:

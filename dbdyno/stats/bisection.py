@@ -132,24 +132,28 @@ def found(
     """The answer so far: the first change, and those after it. Arguments as of `posterior`."""
     _check(n, tests, skipped)
     measured, chain = _known(n, tuple(tests), smallest)
-    told: list[Found] = []
+    changes: list[Found] = []
     for order, chances in enumerate(chain.changes()):
         if order > 0 and chances[-1] > 1 - FURTHER:
             break
-        told.append(_told(chances, skipped))
-    ends = [(0, 0), *((one.suspects[0], one.suspects[-1]) for one in told if one.suspects)]
+        changes.append(_told(chances, skipped))
+    ends = [
+        (0, 0),
+        *((change.suspects[0], change.suspects[-1]) for change in changes if change.suspects),
+    ]
     ends.append((n + 1, n + 1))
     scatter = _layout(chain)
     sized = [
-        replace(one, size=_size(measured, scatter.sd**2, before[1], own, after[0]))
-        if one.suspects
-        else one
-        for one, before, own, after in zip(
-            told, ends, ends[1:], [*ends[2:], ends[-1]], strict=False
+        replace(change, size=_size(measured, scatter.sd**2, before[1], own, after[0]))
+        if change.suspects
+        else change
+        for change, before, own, after in zip(
+            changes, ends, ends[1:], [*ends[2:], ends[-1]], strict=False
         )
     ]
     whole = [
-        one if one.sure else replace(one, wanted=_wanted(one, measured, scatter)) for one in sized
+        change if change.sure else replace(change, wanted=_wanted(change, measured, scatter))
+        for change in sized
     ]
     return replace(whole[0], more_changes=tuple(whole[1:]))
 
@@ -261,7 +265,7 @@ def _size(
         value=math.exp(log),
         low=math.exp(log - reach),
         high=math.exp(log + reach),
-        count=sum(one.blocks for one in after),
+        count=sum(plateau.blocks for plateau in after),
     )
 
 
@@ -269,7 +273,7 @@ def _mean(plateaus: Sequence[Plateau], own_variance: float) -> tuple[float, floa
     """Their common plateau, each weighed by its precision, and its variance."""
     weights = [1 / (plateau.variance + own_variance) for plateau in plateaus]
     total = math.fsum(weights)
-    logs = (weight * one.log_ratio for weight, one in zip(weights, plateaus, strict=True))
+    logs = (weight * plateau.log_ratio for weight, plateau in zip(weights, plateaus, strict=True))
     return math.fsum(logs) / total, 1 / total
 
 
@@ -280,7 +284,7 @@ def _layout(chain: Chain) -> Layout:
     return Layout(sd=math.sqrt(chain.layout_variance), low=low, high=high)
 
 
-def _wanted(told: Found, measured: Measured, layout: Layout) -> Wanted:
+def _wanted(change: Found, measured: Measured, layout: Layout) -> Wanted:
     """How many builds and tests would tell the plateaus before and after a change apart, about.
 
     Each plateau has to be known to half of the change. Layout, which only further builds average
@@ -289,12 +293,12 @@ def _wanted(told: Found, measured: Measured, layout: Layout) -> Wanted:
     low end of the layout noise asks for them.
     """
     size = measured.smallest
-    if told.first is not None and told.size is not None:
-        size = max(size, abs(math.log(told.size.value)))
+    if change.first is not None and change.size is not None:
+        size = max(size, abs(math.log(change.size.value)))
     allowed = (size / 2 / t_quantile(0.975, max(measured.freedom, 1))) ** 2
-    ends = 1 if told.first is not None else 2
+    ends = 1 if change.first is not None else 2
     least, builds = (math.ceil(ends * sd**2 / (allowed / 2)) for sd in (layout.low, layout.sd))
-    commits = min(len(told.suspects), math.ceil(math.log2(max(len(told.suspects), 1))) + 1)
-    done = sum(plateau.blocks for plateau in measured.plateaus if plateau.index in told.suspects)
+    commits = min(len(change.suspects), math.ceil(math.log2(max(len(change.suspects), 1))) + 1)
+    done = sum(plateau.blocks for plateau in measured.plateaus if plateau.index in change.suspects)
     blocks = commits * measured.variance / (allowed / 2) - done
     return Wanted(builds=builds if least > 1 else 1, tests=max(1, math.ceil(blocks / BLOCKS)))

@@ -75,12 +75,12 @@ def find(
         raise ValueError(f"level {test.level}, and finite values, are wanted")
     cuts = _weak_cuts(series, replace(test, level=test.level * WEAK_TIMES))
     while cuts:
-        found = _tested(series, cuts, test)
-        weakest = max(found, key=lambda one: one.p)
+        changes = _tested(series, cuts, test)
+        weakest = max(changes, key=lambda change: change.p)
         if weakest.p <= test.level:
-            weakest = min(found, key=lambda one: one.magnitude)
+            weakest = min(changes, key=lambda change: change.magnitude)
             if weakest.magnitude > magnitude_min:
-                return found
+                return changes
         # One at a time: without it the plateaus beside it are others, and so are their tests.
         cuts.remove(weakest.index)
     return ()
@@ -97,13 +97,13 @@ def level_of_each(count: int, histories: int, *, chance: float) -> float:
 
 def _weak_cuts(series: Numbers, test: Test) -> list[int]:
     """The cuts that windows find which overlap by half; a cut begins the next window early."""
-    found: set[int] = set()
+    cuts: set[int] = set()
     start = 0
     while start < len(series):
         own = [start + cut for cut in _divided(series[start : start + WINDOW], test)]
-        found.update(own)
+        cuts.update(own)
         start = max([start + WINDOW // 2, *own[-1:]])
-    return sorted(found)
+    return sorted(cuts)
 
 
 def _divided(series: Numbers, test: Test) -> list[int]:
@@ -156,13 +156,13 @@ def _tested(series: Numbers, cuts: Sequence[int], test: Test) -> tuple[ChangePoi
     return tuple(
         ChangePoint(
             index=cut,
-            before=float(one.mean()),
-            after=float(other.mean()),
-            p=t_p(one, other, test.autocorrelation)
-            if min(len(one), len(other)) >= test.shortest
+            before=float(before.mean()),
+            after=float(after.mean()),
+            p=t_p(before, after, test.autocorrelation)
+            if min(len(before), len(after)) >= test.shortest
             else 1.0,
         )
-        for cut, (one, other) in zip(cuts, pairwise(plateaus), strict=True)
+        for cut, (before, after) in zip(cuts, pairwise(plateaus), strict=True)
     )
 
 

@@ -92,11 +92,11 @@ def gathered(n: int, tests: Sequence[Test], smallest: float) -> Measured:
     plateaus = []
     for index in sorted({test.index for test in tests}):
         own = [test for test in tests if test.index == index]
-        blocks = sum(one.blocks for one in own)
+        blocks = sum(test.blocks for test in own)
         plateaus.append(
             Plateau(
                 index=index,
-                log_ratio=math.fsum(one.blocks * one.log_ratio for one in own) / blocks,
+                log_ratio=math.fsum(test.blocks * test.log_ratio for test in own) / blocks,
                 variance=variance / blocks,
                 blocks=blocks,
             )

@@ -32,8 +32,8 @@ class Side:
     @property
     def costs(self) -> Numbers:
         """Each part's microseconds for each operation, parts by blocks."""
-        found: Numbers = self.counts / self.samples * self.cost
-        return found
+        costs: Numbers = self.counts / self.samples * self.cost
+        return costs
 
     @property
     def sampling_variance(self) -> Numbers:

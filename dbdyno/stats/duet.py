@@ -67,15 +67,15 @@ def correlation(halves: Sequence[Pairs]) -> Correlation | None:
     """
     from scipy.special import ndtr
 
-    its = [centred(half) for half in halves if len(half) > 1]
-    ones, others = ([[pair[side] for pair in half] for half in its] for side in (0, 1))
-    count = sum(map(len, its))
+    logs = [centred(half) for half in halves if len(half) > 1]
+    ones, others = ([[pair[side] for pair in half] for half in logs] for side in (0, 1))
+    count = sum(map(len, logs))
     spread = math.sqrt(_products(ones, ones) * _products(others, others))
     if count < SECONDS_MIN or spread == 0:
         return None
     value = max(-1.0, min(1.0, _products(ones, others) / spread))
     joint = max(0.0, _with_before(ones) * _with_before(others))
-    free = (count - len(its)) * (1 - joint) / (1 + joint)
+    free = (count - len(logs)) * (1 - joint) / (1 + joint)
     error = 1 / math.sqrt(max(free - 2, 1.0))  # n - 3 of a single series of n seconds
     z = math.atanh(max(-1 + 1e-12, min(1 - 1e-12, value)))
     return Correlation(
@@ -89,11 +89,11 @@ def correlation(halves: Sequence[Pairs]) -> Correlation | None:
 
 def centred(half: Pairs) -> list[tuple[float, float]]:
     """A half's pairs by their logs, each side less its mean; a second of 0 is left out."""
-    logs = [(math.log(one), math.log(other)) for one, other in half if min(one, other) > 0]
+    logs = [(math.log(first), math.log(second)) for first, second in half if min(first, second) > 0]
     if not logs:
         return []
     means = [math.fsum(pair[side] for pair in logs) / len(logs) for side in (0, 1)]
-    return [(one - means[0], other - means[1]) for one, other in logs]
+    return [(first - means[0], second - means[1]) for first, second in logs]
 
 
 def _products(ones: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> float:
@@ -127,23 +127,24 @@ class Slope:
         return SLOPE_LOW <= self.value <= SLOPE_HIGH and self.error <= SLOPE_ERROR_MAX
 
 
-def slope(planted: Sequence[float], found: Sequence[float]) -> Slope:
-    """The line of least squares through the blocks: found on planted, both as log ratios.
+def slope(planted: Sequence[float], measured: Sequence[float]) -> Slope:
+    """The line of least squares through the blocks: measured on planted, both as log ratios.
 
     ValueError where there are under three blocks, or one size only was planted.
     """
     count = len(planted)
-    if count != len(found) or count < 3:
-        raise ValueError(f"{count} and {len(found)} blocks have no slope with an interval")
-    centre, height = math.fsum(planted) / count, math.fsum(found) / count
+    if count != len(measured) or count < 3:
+        raise ValueError(f"{count} and {len(measured)} blocks have no slope with an interval")
+    centre, height = math.fsum(planted) / count, math.fsum(measured) / count
     width = math.fsum((x - centre) ** 2 for x in planted)
     if len(set(planted)) == 1:
         raise ValueError("one planted size alone has no slope")
     value = (
-        math.fsum((x - centre) * (y - height) for x, y in zip(planted, found, strict=True)) / width
+        math.fsum((x - centre) * (y - height) for x, y in zip(planted, measured, strict=True))
+        / width
     )
     left = math.fsum(
-        (y - height - value * (x - centre)) ** 2 for x, y in zip(planted, found, strict=True)
+        (y - height - value * (x - centre)) ** 2 for x, y in zip(planted, measured, strict=True)
     )
     error = math.sqrt(left / (count - 2) / width)
     reach = t_quantile(0.975, count - 2) * error

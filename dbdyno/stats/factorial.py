@@ -105,11 +105,13 @@ def effects(values: FactorValues) -> tuple[Contrast, ...]:
             factors=(place,),
             weights=_by_arm(values, row),
             aliases=tuple(
-                pair for pair, share in zip(pairs, its, strict=True) if abs(share) >= WHOLLY / 2
+                pair
+                for pair, share in zip(pairs, row_shares, strict=True)
+                if abs(share) >= WHOLLY / 2
             ),
-            partly=_largest([share for share in its if abs(share) < WHOLLY / 2]),
+            partly=_largest([share for share in row_shares if abs(share) < WHOLLY / 2]),
         )
-        for place, (row, its) in enumerate(zip(weights, shares, strict=True))
+        for place, (row, row_shares) in enumerate(zip(weights, shares, strict=True))
     )
 
 
@@ -119,29 +121,29 @@ def interactions(values: FactorValues) -> tuple[Contrast, ...]:
     Empty where the arms mix one with the mean or with the effect of a factor.
     """
     count = len(next(iter(values.values())))
-    its = list(itertools.combinations(range(count), 2))
-    if not its:
+    pairs = list(itertools.combinations(range(count), 2))
+    if not pairs:
         return ()
-    products = _products(values, its)
+    products = _products(values, pairs)
     if np.abs(_columns(values).T @ products).max() > NOTHING:
         return ()
     size = (products**2).sum(axis=0)
     shares = products.T @ products / size[:, np.newaxis]
-    found: list[Contrast] = []
-    for place, pair in enumerate(its):
+    contrasts: list[Contrast] = []
+    for place, pair in enumerate(pairs):
         same = [other for other, share in enumerate(shares[place]) if abs(share) >= WHOLLY]
         if same[0] < place:
             continue
         others = [share for at, share in enumerate(shares[place]) if at not in same]
-        found.append(
+        contrasts.append(
             Contrast(
                 factors=pair,
                 weights=_by_arm(values, products[:, place] / size[place]),
-                aliases=tuple(its[other] for other in same if other != place),
+                aliases=tuple(pairs[other] for other in same if other != place),
                 partly=_largest(others),
             )
         )
-    return tuple(found)
+    return tuple(contrasts)
 
 
 def whole(base: str, arm: str) -> Weights:
@@ -179,7 +181,7 @@ def _columns(values: FactorValues) -> npt.NDArray[np.float64]:
 def _products(values: FactorValues, pairs: Sequence[Two]) -> npt.NDArray[np.float64]:
     """A row for each arm, a column for each pair: the product of their columns."""
     columns = _columns(values)[:, 1:]
-    return np.stack([columns[:, one] * columns[:, other] for one, other in pairs], axis=1)
+    return np.stack([columns[:, first] * columns[:, second] for first, second in pairs], axis=1)
 
 
 def _by_arm(values: FactorValues, row: npt.NDArray[np.float64]) -> Weights:

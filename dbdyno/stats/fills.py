@@ -112,7 +112,7 @@ def log_interval(logs: Sequence[float], between: FillVariance | None) -> Interva
 
 
 def _means(logs: Mapping[int, float], fills: int) -> dict[int, float]:
-    its: dict[int, list[float]] = {}
+    by_fill: dict[int, list[float]] = {}
     for block, log in logs.items():
-        its.setdefault(fill_of(block, fills), []).append(log)
-    return {fill: math.fsum(its[fill]) / len(its[fill]) for fill in sorted(its)}
+        by_fill.setdefault(fill_of(block, fills), []).append(log)
+    return {fill: math.fsum(by_fill[fill]) / len(by_fill[fill]) for fill in sorted(by_fill)}

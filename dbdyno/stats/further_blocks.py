@@ -34,10 +34,10 @@ def needed(
         if sample is not None and sample.fills is not None:
             units = min(blocks, sample.fills.planned)
         own = replace(spread, freedom=units - 1 + spread.lent)
-        its, share = fills.widened(own, units, between), aims.level / SAME_SHARE
+        widened, share = fills.widened(own, units, between), aims.level / SAME_SHARE
         return (
-            power.power(aims.margin, its.sd, units, level, its.freedom) >= aims.power
-            and power.equivalence_power(aims.margin, its.sd, units, share, its.freedom)
+            power.power(aims.margin, widened.sd, units, level, widened.freedom) >= aims.power
+            and power.equivalence_power(aims.margin, widened.sd, units, share, widened.freedom)
             >= aims.power
         )
 

@@ -73,13 +73,13 @@ def sums(groups: Sequence[Sequence[str]]) -> list[str]:
 
     Raises ResultError as `counts_of_each` does.
     """
-    found = ["" if len(group) > 1 else group[0] for group in groups]
-    several = [place for place, text in enumerate(found) if not text]
+    texts = ["" if len(group) > 1 else group[0] for group in groups]
+    several = [place for place, text in enumerate(texts) if not text]
     whole = counts_of_each([groups[place] for place in several])
     parts = [(np.flatnonzero(counts), counts[counts > 0]) for counts in whole]
     for place, text in zip(several, _encoded(parts), strict=True):
-        found[place] = text
-    return found
+        texts[place] = text
+    return texts
 
 
 def _encoded(parts: Sequence[tuple[Counts, Counts]]) -> list[str]:
@@ -88,7 +88,7 @@ def _encoded(parts: Sequence[tuple[Counts, Counts]]) -> list[str]:
     numbers = np.concatenate([*lists, np.zeros(0, dtype=np.int64)])
     body, ends = _written((numbers << 1) ^ (numbers >> 63))
     begin, texts = 0, []
-    for following in np.cumsum([len(one) for one in lists]).tolist():
+    for following in np.cumsum(list(map(len, lists))).tolist():
         end = int(ends[following - 1]) if following else 0
         texts.append(_text(body[begin:end]))
         begin = end
@@ -161,13 +161,13 @@ def _body(text: str) -> bytes:
 
 def _decoded(bodies: Sequence[bytes]) -> tuple[Counts, Counts, Counts]:
     """The cells, their counts (negative: so many are empty), and where each body ends in these."""
-    found = np.frombuffer(b"".join(bodies), dtype=np.uint8)
+    octets = np.frombuffer(b"".join(bodies), dtype=np.uint8)
     none = np.zeros(0, dtype=np.int64)
-    if not len(found):
+    if not len(octets):
         return none, none, np.zeros(len(bodies), dtype=np.int64)
-    last = np.flatnonzero(found < 128)  # a number's last byte has no high bit
+    last = np.flatnonzero(octets < 128)  # a number's last byte has no high bit
     first = np.concatenate(([0], last[:-1] + 1))
-    numbers = _numbers(found, first, last)
+    numbers = _numbers(octets, first, last)
     steps = np.where(numbers < 0, -numbers, 1)  # how many cells each number is about
     ends = np.searchsorted(last, np.cumsum([len(body) for body in bodies]))
     if steps.max() > CELLS:
@@ -180,14 +180,14 @@ def _decoded(bodies: Sequence[bytes]) -> tuple[Counts, Counts, Counts]:
 
 
 def _numbers(
-    found: NDArray[np.uint8], first: NDArray[np.int64], last: NDArray[np.int64]
+    octets: NDArray[np.uint8], first: NDArray[np.int64], last: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """ZigZag LEB128: seven bits a byte, the lowest first; even numbers are not negative."""
     widths = last - first + 1
     if widths.max() > _COUNT_BYTES_MAX:
         raise _refused("a count is too large")
-    place = np.arange(len(found)) - np.repeat(first, widths)
-    bits = (found & 127).astype(np.int64) << (7 * place)
+    place = np.arange(len(octets)) - np.repeat(first, widths)
+    bits = (octets & 127).astype(np.int64) << (7 * place)
     numbers = np.add.reduceat(bits, first)
     return (numbers >> 1) ^ -(numbers & 1)
 

@@ -96,8 +96,8 @@ def shared(values: Numbers) -> Numbers:
     residuals = residuals / np.sqrt((residuals**2).sum(axis=-1, keepdims=True))
     gram = np.swapaxes(residuals, -1, -2) @ residuals  # its square's trace: r² of all pairs
     squares = ((gram**2).sum(axis=(-1, -2)) - units) / (units * (units - 1))
-    found: Numbers = np.clip((squares - 1 / freedom) / (1 - 1 / freedom), 0.0, 1.0)
-    return found
+    share: Numbers = np.clip((squares - 1 / freedom) / (1 - 1 / freedom), 0.0, 1.0)
+    return share
 
 
 def prior(variances: Numbers, freedom: int) -> tuple[Numbers, Numbers]:

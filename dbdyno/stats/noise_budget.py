@@ -38,22 +38,22 @@ def components(values: Mapping[Place, float]) -> tuple[Variance | None, ...]:
     squares = [_square(groups, stratum) for stratum in range(strata)]
     if not strata or squares[-1].freedom < 1:
         return (None,) * strata
-    found: list[Variance | None] = []
+    variances: list[Variance | None] = []
     # Each known stratum's variance as a sum of mean squares, by the stratum of these.
     known: dict[int, dict[int, float]] = {}
     for stratum in reversed(range(strata)):
-        its = squares[stratum]
-        if its.freedom < 1 or its.weights[stratum] <= 0:
-            found.append(None)
+        square = squares[stratum]
+        if square.freedom < 1 or square.weights[stratum] <= 0:
+            variances.append(None)
             continue
         below: dict[int, float] = {}
         for inner, sums in known.items():
             for at, factor in sums.items():
-                below[at] = below.get(at, 0.0) + its.weights[inner] * factor
-        own = its.weights[stratum]
+                below[at] = below.get(at, 0.0) + square.weights[inner] * factor
+        own = square.weights[stratum]
         known[stratum] = {at: -factor / own for at, factor in below.items()} | {stratum: 1 / own}
-        found.append(_variance(squares, stratum, below))
-    return tuple(found)
+        variances.append(_variance(squares, stratum, below))
+    return tuple(variances)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,10 +93,10 @@ def _square(sums: Sequence[Groups], at: int) -> _Square:
 
 def _groups(values: Mapping[Place, float], depth: int) -> Groups:
     """The groups of a depth; depth 0 is the whole."""
-    found: dict[Place, list[float]] = {}
+    groups: dict[Place, list[float]] = {}
     for place, value in values.items():
-        found.setdefault(place[:depth], []).append(value)
-    return {place: (len(its), math.fsum(its)) for place, its in found.items()}
+        groups.setdefault(place[:depth], []).append(value)
+    return {place: (len(members), math.fsum(members)) for place, members in groups.items()}
 
 
 def _mean(groups: Groups, place: Place) -> float:
@@ -108,24 +108,28 @@ def _variance(squares: Sequence[_Square], stratum: int, below: Mapping[int, floa
     """A stratum's variance, from its mean square and that which the strata below it explain."""
     from scipy.special import chdtri, fdtri
 
-    its = squares[stratum]
-    own = its.weights[stratum]
+    square = squares[stratum]
+    own = square.weights[stratum]
     parts = {at: factor * squares[at].value for at, factor in below.items()}
     explained = math.fsum(parts.values())
-    value = (its.value - explained) / own
-    upper, lower = (float(chdtri(its.freedom, side)) for side in (0.025, 0.975))
+    value = (square.value - explained) / own
+    upper, lower = (float(chdtri(square.freedom, side)) for side in (0.025, 0.975))
     if not parts:
-        spread = its.value * its.freedom
-        return Variance(value=value, low=spread / upper, high=spread / lower, freedom=its.freedom)
+        spread = square.value * square.freedom
+        return Variance(
+            value=value, low=spread / upper, high=spread / lower, freedom=square.freedom
+        )
     if explained <= 0:
-        return Variance(value=value, low=None, high=None, freedom=its.freedom)
+        return Variance(value=value, low=None, high=None, freedom=square.freedom)
     freedom = explained**2 / math.fsum(part**2 / squares[at].freedom for at, part in parts.items())
-    most, least = (explained * float(fdtri(its.freedom, freedom, side)) for side in (0.975, 0.025))
+    most, least = (
+        explained * float(fdtri(square.freedom, freedom, side)) for side in (0.975, 0.025)
+    )
     return Variance(
         value=value,
-        low=max((its.value - most) * its.freedom / own / upper, 0.0),
-        high=max((its.value - least) * its.freedom / own / lower, 0.0),
-        freedom=its.freedom,
+        low=max((square.value - most) * square.freedom / own / upper, 0.0),
+        high=max((square.value - least) * square.freedom / own / lower, 0.0),
+        freedom=square.freedom,
     )
 
 

@@ -46,23 +46,23 @@ class Plateaus:
 
 def place(values: Sequence[float] | Numbers) -> Place:
     """The place in which two plateaus explain the values best; of three values or more."""
-    found = np.asarray(values, dtype=float)
-    count = len(found)
+    series = np.asarray(values, dtype=float)
+    count = len(series)
     before = np.arange(1, count)
-    sums = np.cumsum(found)[:-1]
-    gaps = sums / before - (found.sum() - sums) / (count - before)
+    sums = np.cumsum(series)[:-1]
+    gaps = sums / before - (series.sum() - sums) / (count - before)
     gains = before * (count - before) / count * gaps * gaps
     at = int(gains.argmax()) + 1
-    noise = _long_run_variance(found, at)
+    noise = _long_run_variance(series, at)
     sure = np.flatnonzero(gains >= gains.max() * (1 - 1e-9) - PLACE_QUANTILE * noise) + 1
     return Place(at=at, first=int(sure[0]), last=int(sure[-1]))
 
 
 def plateaus(values: Sequence[float] | Numbers, at: int) -> Plateaus:
     """The plateaus before and after the place `at`, which has values on both sides."""
-    found = np.asarray(values, dtype=float)
-    before, after = float(found[:at].mean()), float(found[at:].mean())
-    noise = math.sqrt(_long_run_variance(found, at) * (1 / at + 1 / (len(found) - at)))
+    series = np.asarray(values, dtype=float)
+    before, after = float(series[:at].mean()), float(series[at:].mean())
+    noise = math.sqrt(_long_run_variance(series, at) * (1 / at + 1 / (len(series) - at)))
     gap = abs(after - before)
     errors = gap / noise if noise else math.inf
     return Plateaus(before=before, after=after, errors=errors if gap else 0.0)

@@ -45,10 +45,10 @@ def _shifted_power(shift: float, freedom: float, level: float) -> float:
     from scipy.special import ncfdtr
 
     critical = t_quantile(1 - level / 2, freedom)
-    found = 1 - float(ncfdtr(1, freedom, shift**2, critical**2))
-    if math.isnan(found):
+    power = 1 - float(ncfdtr(1, freedom, shift**2, critical**2))
+    if math.isnan(power):
         return 1.0  # what it says of shifts many times the critical value
-    return max(found, level)  # never less: near a shift of 0 ncfdtr loses itself
+    return max(power, level)  # never less: near a shift of 0 ncfdtr loses itself
 
 
 def equivalence_power(
@@ -155,8 +155,8 @@ def blocks_for_signs(
     blocks = np.arange(1, blocks_max + 1)
     rarer = np.floor(bdtrik(level / 2, blocks, 0.5) + ROUNDING_MAX)  # at most, to be found
     possible = 2 * bdtr(rarer, blocks, 0.5) <= level
-    found = np.where(possible, bdtr(rarer, blocks, 1 - share), 0.0)
-    enough = np.flatnonzero(found >= power)
+    powers = np.where(possible, bdtr(rarer, blocks, 1 - share), 0.0)
+    enough = np.flatnonzero(powers >= power)
     return int(blocks[enough[0]]) if len(enough) else None
 
 

@@ -114,8 +114,8 @@ def drawn_sign_flip_ps(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
     for first in range(0, SIGNS_DRAWN, SIGNS_IN_MEMORY_MAX):
         some = drawn[first : first + SIGNS_IN_MEMORY_MAX].astype(float)
         far += np.count_nonzero(np.abs(some @ rows.T) >= reach, axis=0)
-    found: npt.NDArray[np.float64] = (far + 1) / (SIGNS_DRAWN + 1)
-    return found
+    ps: npt.NDArray[np.float64] = (far + 1) / (SIGNS_DRAWN + 1)
+    return ps
 
 
 def sign_p(less: int, more: int) -> float:
@@ -222,6 +222,6 @@ def adjusted(ps: Sequence[float]) -> list[float]:
     values = np.asarray(ps, dtype=float)
     order = np.argsort(values, kind="stable")
     scaled = values[order] * (len(ps) / np.arange(1, len(ps) + 1))  # a factor of 1 changes nothing
-    found = np.empty(len(ps))
-    found[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    return [float(q) for q in found]
+    qs = np.empty(len(ps))
+    qs[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return [float(q) for q in qs]

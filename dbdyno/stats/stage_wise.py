@@ -77,13 +77,13 @@ def ended(
 
 def _apart(earlier: Sequence[Stage]) -> list[Stage]:
     """The stages in their order, each with clearly less information than what follows."""
-    found: list[Stage] = []
+    stages: list[Stage] = []
     following = 1.0
     for stage in reversed(earlier):
         if stage.information < (1 - ADDS_MIN) * following:
-            found.append(stage)
+            stages.append(stage)
             following = stage.information
-    return found[::-1]
+    return stages[::-1]
 
 
 def _where(chances: Callable[[Numbers], Numbers], wanted: Numbers) -> Numbers:
@@ -97,8 +97,8 @@ def _where(chances: Callable[[Numbers], Numbers], wanted: Numbers) -> Numbers:
     aims = ndtri(wanted)
 
     def above(at: Numbers) -> Numbers:
-        found: Numbers = np.clip(ndtri(np.clip(chances(at), 0, 1)), -REACH, REACH) - aims
-        return found
+        distance: Numbers = np.clip(ndtri(np.clip(chances(at), 0, 1)), -REACH, REACH) - aims
+        return distance
 
     low, high = -np.ones_like(wanted), np.ones_like(wanted)
     while ((of_low := above(low)) > 0).any():
@@ -144,8 +144,8 @@ def _chances(away: Numbers, mean: float, stages: Sequence[Stage], freedom: float
     tie = math.sqrt(before)
     seen = ndtri(stdtr(freedom, -away))
     last = ndtr((tie * points - seen[:, None]) / math.sqrt(1 - tie**2))
-    found: Numbers = more + (weights * last).sum(axis=1)
-    return found
+    chances: Numbers = more + (weights * last).sum(axis=1)
+    return chances
 
 
 def _bounds(truth: Numbers, stage: Stage) -> tuple[Numbers, Numbers]:
@@ -162,8 +162,8 @@ def _bound(shift: Numbers, stage: Stage) -> Numbers:
     less = nctdtr(stage.freedom, shift, critical)
     # It may know no number for a chance that is next to nothing, or next to 1.
     less = np.where(np.isnan(less), shift < critical, less)
-    found: Numbers = np.clip(ndtri(less), -REACH, REACH)
-    return found
+    bound: Numbers = np.clip(ndtri(less), -REACH, REACH)
+    return bound
 
 
 @cache

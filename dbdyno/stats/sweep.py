@@ -39,7 +39,9 @@ def mean(values: Sequence[float]) -> Interval | None:
 
 def mean_drop(drops: Sequence[float]) -> Interval | None:
     """The same of drops, which are never above 1: so the interval ends there."""
-    found = mean(drops)
-    if found is None or found.high is None:
-        return found
-    return Interval(value=found.value, low=found.low, high=min(found.high, 1.0), count=found.count)
+    interval = mean(drops)
+    if interval is None or interval.high is None:
+        return interval
+    return Interval(
+        value=interval.value, low=interval.low, high=min(interval.high, 1.0), count=interval.count
+    )

@@ -59,8 +59,8 @@ def _below(at: Numbers, sd: Numbers, count: int) -> Numbers:
     from scipy.special import stdtr
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Numbers = stdtr(count - 1, at / sd * math.sqrt(count))
-    return np.where(sd > 0, found, np.where(at < 0, 0.0, 1.0))
+        chances: Numbers = stdtr(count - 1, at / sd * math.sqrt(count))
+    return np.where(sd > 0, chances, np.where(at < 0, 0.0, 1.0))
 
 
 def _sign_flip(values: Numbers) -> Numbers:
@@ -74,5 +74,5 @@ def _sign_flip(values: Numbers) -> Numbers:
     rows: npt.NDArray[np.int64] = np.arange(2 ** (count - 1))[:, np.newaxis] >> np.arange(count)
     sums = np.abs(np.where(rows & 1, -1.0, 1.0) @ values.T)
     slack = ROUNDING_MAX * np.maximum(1.0, np.abs(values).sum(axis=1))
-    found: Numbers = (sums >= np.abs(values.sum(axis=1)) - slack).mean(axis=0)
-    return found
+    ps: Numbers = (sums >= np.abs(values.sum(axis=1)) - slack).mean(axis=0)
+    return ps

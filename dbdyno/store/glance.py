@@ -45,7 +45,7 @@ def below(root: Path) -> Iterator[tuple[str, Path]]:
 def _below(prefix: str, folder: Path, depth: int) -> Iterator[tuple[str, Path]]:
     try:
         with os.scandir(folder) as entries:
-            inside = [one for one in entries if one.name[0] != "."]
+            inside = [entry for entry in entries if entry.name[0] != "."]
     except OSError:
         return
     for entry in inside:

@@ -148,14 +148,14 @@ def responses(basis: Evidence) -> Responses:
     """The times of the published kinds of work and of each operation, of what was done at all."""
     paced = {role.name for role in basis.job.roles if not isinstance(role.pace, Closed)}
     by_kind = {
-        kind: _times(
+        work: _times(
             basis.response(roles),
             basis.service(roles),
             partial(sums.of_roles, basis, roles),
             paced=not paced.isdisjoint(roles),
         )
-        for kind in KINDS
-        for roles in [basis.roles(kind)]
+        for work in KINDS
+        for roles in [basis.roles(work)]
     }
     by_operation = {
         name: _times(

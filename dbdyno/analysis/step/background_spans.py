@@ -92,12 +92,12 @@ def _running(
             yield Span(kind="autovacuum", label=label, start_s=start_s, end_s=end_s)
 
 
-def overlap_s(spans: Iterable[Span], kind: str, window_s: float) -> float:
-    """Seconds of the window in which at least one span of the kind was running."""
+def overlap_s(spans: Iterable[Span], activity: str, window_s: float) -> float:
+    """Seconds of the window in which at least one span of the activity was running."""
     covered = 0.0
     reached_s = 0.0
     for span in sorted(spans, key=lambda span: span.start_s):
-        if span.kind == kind:
+        if span.kind == activity:
             start_s, end_s = max(span.start_s, reached_s), min(span.end_s, window_s)
             covered += max(end_s - start_s, 0.0)
             reached_s = max(reached_s, end_s)

@@ -15,9 +15,9 @@ ROWS_KINDS = ("insert", "delete")
 """The kinds of roles whose work is counted in rows; that of others in operations."""
 
 
-def unit(kind: str) -> str:
-    """The unit counted for a role of this kind: "rows" or "operations"."""
-    return "rows" if kind in ROWS_KINDS else "operations"
+def unit(work: str) -> str:
+    """The unit counted for a role of this work: "rows" or "operations"."""
+    return "rows" if work in ROWS_KINDS else "operations"
 
 
 def several(evidence: Evidence) -> dict[str, list[Tick]]:
@@ -30,12 +30,12 @@ def several(evidence: Evidence) -> dict[str, list[Tick]]:
     return by_role
 
 
-def amounts(ticks: Sequence[Tick], kind: str) -> NDArray[np.float64]:
+def amounts(ticks: Sequence[Tick], work: str) -> NDArray[np.float64]:
     """The work of each client in each tick of a role: rows are ticks, columns are clients.
 
     Raises ResultError where the ticks do not have as many clients each.
     """
-    in_rows = unit(kind) == "rows"
+    in_rows = unit(work) == "rows"
     counted = [
         [(client.rows if in_rows else client.count) or 0 for client in tick.clients]
         for tick in ticks

@@ -110,9 +110,9 @@ class Evidence:
         """A role's kind in the published tables."""
         return self.step.roles.get(role, "other")
 
-    def roles(self, kind: str) -> list[str]:
-        """The roles of a kind."""
-        return [role for role, of in self.step.roles.items() if of == kind]
+    def roles(self, work: str) -> list[str]:
+        """The roles that do this work."""
+        return [role for role, of in self.step.roles.items() if of == work]
 
     @property
     def headline_roles(self) -> list[str]:
@@ -120,8 +120,8 @@ class Evidence:
         headline = self.step.headline
         if headline is None:
             return []
-        kind = self.kind(headline.role)
-        return list(dict.fromkeys([headline.role, *(self.roles(kind) if kind in KINDS else [])]))
+        work = self.kind(headline.role)
+        return list(dict.fromkeys([headline.role, *(self.roles(work) if work in KINDS else [])]))
 
     @property
     def headline_role(self) -> str:
@@ -129,9 +129,9 @@ class Evidence:
         assert self.step.headline is not None
         return self.step.headline.role
 
-    def rows(self, kind: str) -> float | None:
-        """Rows that a kind's statements affected in the window, all clients; None: not told."""
-        return raw_files.plus_all(self.role_rows(role) for role in self.roles(kind))
+    def rows(self, work: str) -> float | None:
+        """Rows that the statements of this work affected in the window; None: not told."""
+        return raw_files.plus_all(self.role_rows(role) for role in self.roles(work))
 
     def role_rows(self, role: str) -> float | None:
         """Rows that a role's statements affected in the window; None: not told.

@@ -33,8 +33,8 @@ def fairness(evidence: Evidence) -> tuple[Fairness, ...]:
     return tuple(fair for fair in roles if sum(fair.counts) > 0)
 
 
-def _of_role(ticks: Sequence[Tick], kind: str, load: Load, window_s: float) -> Fairness:
-    amounts = client_rates.amounts(ticks, kind)
+def _of_role(ticks: Sequence[Tick], work: str, load: Load, window_s: float) -> Fairness:
+    amounts = client_rates.amounts(ticks, work)
     counts = amounts.sum(axis=0)
     timed = [tick for tick in ticks if tick.seconds]  # what was in flight at the end has no second
     finish_s = finishes_s(load, len(counts))
@@ -43,8 +43,8 @@ def _of_role(ticks: Sequence[Tick], kind: str, load: Load, window_s: float) -> F
     apart_s = None if first_s is None or last_s is None else last_s - first_s
     return Fairness(
         role=ticks[0].role,
-        kind=kind,
-        unit=client_rates.unit(kind),
+        kind=work,
+        unit=client_rates.unit(work),
         counts=tuple(int(count) for count in counts),
         rates=rates,
         tenths=tenths([tick.end_s for tick in timed], amounts[: len(timed)], window_s),

@@ -329,16 +329,16 @@ def _background_cpu_us(evidence: Evidence) -> float | None:
 
 
 def background(evidence: Evidence) -> Metrics:
-    """CPU of the server's background for each operation, by kind.
+    """CPU of the server's background for each operation, by task.
 
-    Of InnoDB's threads only where the server names them, else none of a kind is no 0.
+    Of InnoDB's threads only where the server names them, else none of a task is no 0.
     """
     unnamed = evidence.servers == "InnoDB" and NAMED_THREAD not in evidence.owners
     return {
-        f"{kind}_cpu_per_op": None
+        f"{task}_cpu_per_op": None
         if unnamed
         else per(basis.cpu_us(evidence, *owners), evidence.operations)
-        for kind, owners in BACKGROUND.items()
+        for task, owners in BACKGROUND.items()
     }
 
 
@@ -347,9 +347,9 @@ def _switches(evidence: Evidence, roles: Iterable[str]) -> float | None:
     return raw_files.plus(cost.context_switches for cost in known if cost is not None)
 
 
-def _cpu_per_row(evidence: Evidence, kind: str) -> float | None:
-    rows = evidence.rows_inserted if kind == "insert" else evidence.rows(kind)
-    return per(basis.roles_cpu_us(evidence, evidence.roles(kind)), rows)
+def _cpu_per_row(evidence: Evidence, work: str) -> float | None:
+    rows = evidence.rows_inserted if work == "insert" else evidence.rows(work)
+    return per(basis.roles_cpu_us(evidence, evidence.roles(work)), rows)
 
 
 def sizes(evidence: Evidence) -> Metrics:

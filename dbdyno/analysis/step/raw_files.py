@@ -181,10 +181,10 @@ class _Said:
             self.pauses.append((paused.mono_ns, event.mono_ns + self.settle_ns))
         self.last[type(event)] = event
 
-    def of(self, kind: type[events.EventOf]) -> events.EventOf | None:
-        """The last event of a kind; None where there is none."""
-        event = self.last.get(kind)
-        return event if isinstance(event, kind) else None
+    def of(self, event_type: type[events.EventOf]) -> events.EventOf | None:
+        """The last event of a type; None where there is none."""
+        event = self.last.get(event_type)
+        return event if isinstance(event, event_type) else None
 
 
 def load(

@@ -51,15 +51,15 @@ def _tells(ticks: Sequence[Tick], *, regular: bool) -> bool:
     return usual > 0 if regular else usual >= OPERATIONS_MIN
 
 
-def _stalls(ticks: Sequence[Tick], kind: str) -> Stalls:
-    rows = client_rates.unit(kind) == "rows"
+def _stalls(ticks: Sequence[Tick], work: str) -> Stalls:
+    rows = client_rates.unit(work) == "rows"
     rates = [((tick.rows or 0) if rows else tick.count) / tick.seconds for tick in ticks]
     usual = median(rates)
     stalled = [rate < STALL_SHARE * usual for rate in rates]
     runs = [len(list(run)) for still, run in groupby(stalled) if still]
     return Stalls(
         role=ticks[0].role,
-        kind=kind,
+        kind=work,
         median=usual,
         seconds=len(rates),
         stalled=sum(stalled),

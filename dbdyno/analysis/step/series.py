@@ -41,13 +41,13 @@ def series(evidence: Evidence) -> dict[str, Series]:
     none of these.
     """
     curves: dict[str, Series] = {}
-    for kind, roles in _roles(evidence).items():
+    for work, roles in _roles(evidence).items():
         ticks = evidence.load.of(roles) if evidence.load.in_seconds else []
         if ticks:
-            curves[f"{kind}.rate"] = _rates(evidence, ticks, kind)
-            curves |= {f"{kind}.client.{n}.rate": rate for n, rate in _by_client(ticks, kind)}
+            curves[f"{work}.rate"] = _rates(evidence, ticks, work)
+            curves |= {f"{work}.client.{n}.rate": rate for n, rate in _by_client(ticks, work)}
             longest = _longest(ticks)
-            curves |= {f"{kind}.max_us": longest} if longest.x_s else {}
+            curves |= {f"{work}.max_us": longest} if longest.x_s else {}
     if evidence.load.open_ns is not None:
         busy = [(at_s, _busy_share(before, after)) for at_s, before, after in _seconds(evidence)]
         curves |= dict(_known("host.cpu_pct", busy))
@@ -58,7 +58,7 @@ def series(evidence: Evidence) -> dict[str, Series]:
 
 def _roles(evidence: Evidence) -> dict[str, list[str]]:
     """The roles of each kind that has series."""
-    roles = {kind: evidence.roles(kind) for kind in KINDS}
+    roles = {work: evidence.roles(work) for work in KINDS}
     if evidence.counts_in_seconds:
         role = evidence.headline_role
         if evidence.kind(role) not in KINDS:
@@ -66,9 +66,9 @@ def _roles(evidence: Evidence) -> dict[str, list[str]]:
     return roles
 
 
-def _rates(evidence: Evidence, ticks: Iterable[Tick], kind: str) -> Series:
+def _rates(evidence: Evidence, ticks: Iterable[Tick], work: str) -> Series:
     """The work of all roles of a kind, by second."""
-    rows = client_rates.unit(kind) == "rows"
+    rows = client_rates.unit(work) == "rows"
     headline = evidence.step.headline
     role = headline.role if headline is not None and headline.count == "statements" else None
     amounts: dict[float, float] = {}
@@ -82,7 +82,7 @@ def _rates(evidence: Evidence, ticks: Iterable[Tick], kind: str) -> Series:
     return Series(x_s=tuple(amounts), y=tuple(amounts.values()))
 
 
-def _by_client(ticks: Iterable[Tick], kind: str) -> Iterable[tuple[int, Series]]:
+def _by_client(ticks: Iterable[Tick], work: str) -> Iterable[tuple[int, Series]]:
     """The work of each client in roles with several clients."""
     known = [
         tick
@@ -94,7 +94,7 @@ def _by_client(ticks: Iterable[Tick], kind: str) -> Iterable[tuple[int, Series]]
     if not known:
         return
     seconds = np.array([tick.seconds for tick in known])
-    own = client_rates.amounts(known, kind) / seconds[:, np.newaxis]
+    own = client_rates.amounts(known, work) / seconds[:, np.newaxis]
     ends_s, place = np.unique([tick.end_s for tick in known], return_inverse=True)
     rates = np.zeros((len(ends_s), own.shape[1]))
     np.add.at(rates, place, own)

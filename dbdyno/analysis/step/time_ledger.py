@@ -40,7 +40,7 @@ def ledger(evidence: Evidence, waits: Waits | None) -> Mapping[str, float | None
     return {
         "connection_us_per_op": whole,
         "runnable_us_per_op": runnable,
-        **{f"wait_{kind}_us_per_op": parts[kind] for kind in WAITS},
+        **{f"wait_{wait}_us_per_op": parts[wait] for wait in WAITS},
         "client_us_per_op": parts["client"],
         "unaccounted_us_per_op": parts["unaccounted"],
     }
@@ -58,7 +58,7 @@ def split(asleep: float | None, seen: Mapping[str, float] | None) -> dict[str, f
     total = math.fsum(seen.values())
     share = min(1.0, asleep / total) if total else 1.0
     return {
-        **{kind: share * value for kind, value in seen.items()},
+        **{wait: share * value for wait, value in seen.items()},
         "unaccounted": max(0.0, asleep - total),
     }
 
@@ -99,7 +99,7 @@ def _seen(evidence: Evidence, waits: Waits | None, role: str | None) -> dict[str
     owner = f"role:{role}"
     seen = sessions(doing for doing in waits.load if doing.owner == owner)
     seen["client"] += waits.idle.get(owner, 0.0)
-    return {kind: each * seen[kind] for kind in SLEEP}
+    return {wait: each * seen[wait] for wait in SLEEP}
 
 
 def sessions(load: Iterable[WaitLoad]) -> dict[str, float]:
@@ -110,10 +110,10 @@ def sessions(load: Iterable[WaitLoad]) -> dict[str, float]:
     return mean
 
 
-def kind_of(kind: str) -> str:
+def kind_of(wait_class: str) -> str:
     """The ledger's kind of a class of wait events; 9.6 has two classes of LWLock."""
-    if kind == ON_CPU:
+    if wait_class == ON_CPU:
         return "cpu"
-    if kind in (CLIENT, IN_TRANSACTION):
+    if wait_class in (CLIENT, IN_TRANSACTION):
         return "client"
-    return "lwlock" if kind.startswith("LWLock") else _KINDS.get(kind, "other")
+    return "lwlock" if wait_class.startswith("LWLock") else _KINDS.get(wait_class, "other")

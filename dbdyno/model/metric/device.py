@@ -18,7 +18,7 @@ DEVICES: dict[Device, str] = {"disk": "data", "wal_disk": "log"}
 IN_FLIGHT = "in flight max"
 """The heading of the one column that iostat -x does not have."""
 
-Kind = Literal["reads", "writes", "discards", "flushes", "queue"]
+Requests = Literal["reads", "writes", "discards", "flushes", "queue"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class Column:
 
     heading: str  # iostat's
     name: str  # the end of the metric's name
-    kind: Kind
+    requests: Requests
     unit: str
     digits: int  # after the point, for display
     better: Direction
@@ -35,13 +35,13 @@ class Column:
     how: str
 
 
-def _column(heading: str, kind: Kind, unit: str, digits: int, texts: str) -> Column:
+def _column(heading: str, requests: Requests, unit: str, digits: int, texts: str) -> Column:
     """A column from "title | how"; less of a wait is better, of all else neither."""
     title, how = " ".join(texts.split()).split(" | ")
     return Column(
         heading=heading,
         name=_name(heading),
-        kind=kind,
+        requests=requests,
         unit=unit,
         digits=digits,
         better="lower" if heading.endswith("await") else "neutral",
@@ -56,35 +56,36 @@ def _name(heading: str) -> str:
     return f"{text[1:]}_pct" if text.startswith("%") else text
 
 
-def _requests(letter: str, kind: Kind, request: str) -> tuple[Column, ...]:
+def _requests(letter: str, requests: Requests, request: str) -> tuple[Column, ...]:
     """The columns that iostat has of reads, writes and discards alike."""
     old = ", or before Linux 4.18" if letter == "d" else ""
     none = f"NA without requests (iostat: 0){old}"
     return (
         _column(
-            f"{letter}/s", kind, "1/s", 1,
-            f"{kind} | {request} requests that ended, after merging, by time",
+            f"{letter}/s", requests, "1/s", 1,
+            f"{requests} | {request} requests that ended, after merging, by time",
         ),
         _column(
-            f"{letter}MB/s", kind, "MiB/s", 2,
-            f"bytes of {kind} | sectors of 512 bytes, by time; iostat's MB is 2^20 bytes",
+            f"{letter}MB/s", requests, "MiB/s", 2,
+            f"bytes of {requests} | sectors of 512 bytes, by time; iostat's MB is 2^20 bytes",
         ),
         _column(
-            f"{letter}rqm/s", kind, "1/s", 1,
-            f"merged {kind} | {request} requests merged into a queued one, by time",
+            f"{letter}rqm/s", requests, "1/s", 1,
+            f"merged {requests} | {request} requests merged into a queued one, by time",
         ),
         _column(
-            f"%{letter}rqm", kind, "%", 1,
-            f"share of {kind} merged | merged {request} requests by merged and ended ones; {none}",
+            f"%{letter}rqm", requests, "%", 1,
+            f"""share of {requests} merged | merged {request} requests by merged and ended ones;
+            {none}""",
         ),
         _column(
-            f"{letter}_await", kind, "ms", 3,
+            f"{letter}_await", requests, "ms", 3,
             f"""time of a {request} | time of {request} requests, in the queue and in the
             device, divided by their number; {none}""",
         ),
         _column(
-            f"{letter}areq-sz", kind, "KiB", 1,
-            f"size of a {request} | bytes of {kind} divided by {request} requests; {none}",
+            f"{letter}areq-sz", requests, "KiB", 1,
+            f"size of a {request} | bytes of {requests} divided by {request} requests; {none}",
         ),
     )  # fmt: skip
 

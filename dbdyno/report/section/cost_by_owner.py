@@ -100,7 +100,7 @@ def cost_tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]
     kind = kind_of(step.headline)
     yield Table(
         name=f"{prefix}-costs",
-        title=f"Cost of a {kind.one}, by owner",
+        title=f"Cost of a {kind.singular}, by owner",
         columns=tuple(columns),
         rows=tuple(rows),
         note=f"Differences of counters over the window, divided by the {kind.many} counted in "

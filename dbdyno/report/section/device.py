@@ -36,7 +36,7 @@ def table(step: StepComparison, comparison: Comparison, prefix: str) -> Table | 
         for place, result in enumerate(step.cells)
     )
     headings = (
-        Heading(text=one.heading, group=one.kind, title=f"{one.title} ({one.unit}): {one.how}")
+        Heading(text=one.heading, group=one.requests, title=f"{one.title} ({one.unit}): {one.how}")
         for one in shown
     )
     return Table(
@@ -62,7 +62,7 @@ def _values(step: StepComparison, device: Device, column: str) -> list[float | N
 def _shown(step: StepComparison, devices: Sequence[Device], one: Column) -> bool:
     """Whether any arm and device has a figure, which of seldom requests is not 0."""
     values = [value for device in devices for value in _values(step, device, one.name)]
-    return any(values) if one.kind in SELDOM else any(value is not None for value in values)
+    return any(values) if one.requests in SELDOM else any(value is not None for value in values)
 
 
 def _cell(step: StepComparison, place: int, device: Device, one: Column) -> TableCell:

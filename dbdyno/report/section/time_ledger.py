@@ -33,7 +33,7 @@ def table(step: StepComparison, base: str, prefix: str) -> Table | None:
         return None
     others = [result for result in step.cells if result.arm != base]
     kind = kind_of(step.headline)
-    one, many = kind.one, kind.many
+    one, many = kind.singular, kind.many
     return Table(
         name=f"{prefix}-ledger",
         look="inline",

@@ -163,7 +163,7 @@ DESIGN = Design(
 ATTRIBUTION = Attribution(
     metric="qps",
     whole=FIGURE,
-    effects=(Effect(factors=("version",), change=FIGURE, q=0.01, found=True),),
+    effects=(Effect(factors=("version",), change=FIGURE, q=0.01, significant=True),),
     interactions=(),
     remainder=None,
 )

@@ -92,8 +92,8 @@ def test_planted_effects_are_told_from_none_and_others_are_not(
     effects = [-0.12, 0.05, *[0.0] * (factors - 2)]
     found = told(design(kind, factors), logs(design(kind, factors), effects))
     assert changes(found) == pytest.approx(effects, abs=0.02)
-    assert [one.found for one in found.effects[:2]] == [True, True]
-    assert sum(one.found for one in found.effects[2:]) <= 1
+    assert [one.significant for one in found.effects[:2]] == [True, True]
+    assert sum(one.significant for one in found.effects[2:]) <= 1
     assert found.whole is not None
     assert math.log(found.whole.value) == pytest.approx(-0.07, abs=0.03)
 
@@ -113,7 +113,7 @@ def test_intervals_hold_the_planted_effect_as_often_as_they_say() -> None:
 def test_what_two_factors_add_together_is_an_interaction_where_the_design_tells_it() -> None:
     full = told(design("factorial", 2), logs(design("factorial", 2), [0.1, 0.1], both=0.08))
     (pair,) = full.interactions
-    assert pair.factors == ("s0", "s1") and pair.found and pair.change is not None
+    assert pair.factors == ("s0", "s1") and pair.significant and pair.change is not None
     assert math.log(pair.change.value) == pytest.approx(0.08, abs=0.03)
     assert full.remainder is None
     chain = design("one at a time", 4)
@@ -147,7 +147,7 @@ def test_one_block_has_no_intervals_and_tells_nothing_from_none() -> None:
     of = design("factorial", 2)
     found = told(of, logs(of, [0.1, 0.0], blocks=1))
     assert all(one.change is not None and one.change.low is None for one in found.effects)
-    assert not any(one.found or one.q is not None for one in found.effects)
+    assert not any(one.significant or one.q is not None for one in found.effects)
 
 
 # --- In words --------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def test_the_sentence_names_several_or_says_that_none_is_told() -> None:
 def test_the_sentence_is_of_cpu_where_throughput_tells_nothing() -> None:
     of = design("factorial", 2)
     quiet, loud = (told(of, logs(of, [effect, 0.0])) for effect in (0.0, 0.1))
-    assert not any(one.found for one in quiet.effects)
+    assert not any(one.significant for one in quiet.effects)
     assert section.surest([quiet, loud]) is loud
     assert section.surest([quiet, quiet]) is quiet
 

@@ -55,7 +55,7 @@ class Effect:
     factors: tuple[str, ...]  # one; of an interaction two
     change: Ratio | None  # None: no block has all arms that tell it
     q: float | None = None  # over all effects of the metric in the step; None with one block
-    found: bool = False  # whether it is told from 1 after that adjustment
+    significant: bool = False  # whether it is told from 1 after that adjustment
     # interactions: half of each is in an effect; of an interaction those in one sum with it
     aliases: tuple[tuple[str, str], ...] = ()
     partly: float = 0.0  # the largest share of any other interaction in it

@@ -142,7 +142,7 @@ def _effect(one: Effect) -> Json:
         "factors": one.factors,
         **_ratio(one.change),
         "q": one.q,
-        "found": one.found,
+        "found": one.significant,
         "aliases": one.aliases,
         "partly": one.partly,
     }

@@ -87,7 +87,7 @@ def attribution(
             factors=tuple(names[place] for place in contrast.factors),
             change=_ratio(value),
             q=q,
-            found=q is not None and q <= FALSE_SHARE_MAX,
+            significant=q is not None and q <= FALSE_SHARE_MAX,
             aliases=tuple((names[first], names[second]) for first, second in contrast.aliases),
             partly=contrast.partly,
         )

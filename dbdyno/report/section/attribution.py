@@ -42,7 +42,9 @@ BY_DESIGN: Mapping[DesignKind, str] = {
 
 def surest(found: Sequence[Attribution]) -> Attribution:
     """The first metric that tells a factor's effect from none; where none does, the headline's."""
-    return next((one for one in found if any(effect.found for effect in one.effects)), found[0])
+    return next(
+        (one for one in found if any(effect.significant for effect in one.effects)), found[0]
+    )
 
 
 def sentence(step: StepComparison, told: Attribution) -> str:
@@ -58,8 +60,8 @@ def _shares(told: Attribution) -> str:
         key=lambda one: abs(math.log(one.change.value)) if one.change is not None else 0.0,
         reverse=True,
     )
-    found = [one for one in known if one.found]
-    others = [one for one in known if not one.found]
+    found = [one for one in known if one.significant]
+    others = [one for one in known if not one.significant]
     if not known:
         return "no block has the arms that tell the factors apart"
     named = [_has(other) for other in others[:NAMED_MAX]]
@@ -143,7 +145,7 @@ def _figures(one: Attribution) -> dict[str, TableCell]:
     effects = (*one.effects, *one.interactions)
     return {
         "whole": _cell(one.whole),
-        **{_name(effect): _cell(effect.change, found=effect.found) for effect in effects},
+        **{_name(effect): _cell(effect.change, found=effect.significant) for effect in effects},
         **({"remainder": _cell(one.remainder)} if one.remainder else {}),
     }
 

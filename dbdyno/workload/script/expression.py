@@ -132,14 +132,14 @@ class _Parser:
             left = self._operand()
             while left is not None:
                 inner = self._open[-1]
-                if self.now.kind in ("is", "isnull", "notnull"):
+                if self.now.symbol in ("is", "isnull", "notnull"):
                     left = self._test(self._reduced(left, IS))
-                elif self.now.kind in BINARY:
+                elif self.now.symbol in BINARY:
                     self._wait(left)
                     left = None
                 elif len(self._open) > 1:
                     left = self._behind(inner, self._reduced(left, 0))
-                elif self.now.kind == END:
+                elif self.now.symbol == END:
                     return self._reduced(left, 0)
                 else:
                     raise self.unexpected("the end of the line")
@@ -152,7 +152,7 @@ class _Parser:
     def _operand(self) -> Node | None:
         """Takes what begins an operand: a leaf, or None where more has to follow."""
         token = self._step()
-        match token.kind:
+        match token.symbol:
             case "integer" | "double" | "null" | "true" | "false" | "variable":
                 return self._leaf(token)
             case "name":
@@ -162,7 +162,7 @@ class _Parser:
                 self._open.append(_Open(token, waits="then"))
             case "(":
                 self._open.append(_Open(token))
-            case "-" if self.now.kind == "integer" and self.now.text == SMALLEST:
+            case "-" if self.now.symbol == "integer" and self.now.text == SMALLEST:
                 self._step()
                 return Node("integer", token.offset, value=-INTEGER_MAX - 1)
             case kind if kind in PREFIXES:
@@ -174,7 +174,7 @@ class _Parser:
 
     def _wait(self, left: Node) -> None:
         """Takes an operator between two operands, of which the second follows."""
-        binds, form = BINARY[self.now.kind]
+        binds, form = BINARY[self.now.symbol]
         left = self._reduced(left, binds)
         operators = self._open[-1].operators
         if operators and operators[-1].binds == binds == COMPARE:
@@ -210,14 +210,14 @@ class _Parser:
 
     def _behind(self, inner: _Open, operand: Node) -> Node | None:
         """Goes on behind an operand in brackets, a call or a CASE; returns what that ends."""
-        if inner.token.kind == "case":
+        if inner.token.symbol == "case":
             return self._in_case(inner, operand)
-        if inner.token.kind == "(":
+        if inner.token.symbol == "(":
             self._take(")")
             self._open.pop()
             return operand
         inner.arguments.append(operand)
-        if self.now.kind == ",":
+        if self.now.symbol == ",":
             self._step()
             return None
         return self._called(inner)
@@ -229,11 +229,11 @@ class _Parser:
             self._take("then")
             case.waits = "when"
             return None
-        if case.waits == "when" and self.now.kind == "when":
+        if case.waits == "when" and self.now.symbol == "when":
             self._step()
             case.waits = "then"
             return None
-        if case.waits == "when" and self.now.kind == "else":
+        if case.waits == "when" and self.now.symbol == "else":
             self._step()
             case.waits = "end"
             return None
@@ -252,18 +252,18 @@ class _Parser:
 
     def _step(self) -> Token:
         token = self.now
-        if token.kind != END:
+        if token.symbol != END:
             self.now = next(self._stream)
         return token
 
     def _take(self, expected: str) -> Token:
-        if self.now.kind != expected:
+        if self.now.symbol != expected:
             raise self.unexpected(f"`{expected}`")
         return self._step()
 
     def _leaf(self, token: Token) -> Node:
         value: int | float | bool | str | None = None
-        match token.kind:
+        match token.symbol:
             case "integer":
                 value = int(token.text)
                 if value > INTEGER_MAX:
@@ -274,8 +274,8 @@ class _Parser:
             case "variable":
                 value = token.text
             case "true" | "false":
-                return Node("boolean", token.offset, value=token.kind == "true")
-        return Node(token.kind, token.offset, value=value)
+                return Node("boolean", token.offset, value=token.symbol == "true")
+        return Node(token.symbol, token.offset, value=value)
 
     def _negative(self, offset: int, inner: Node) -> Node:
         """`-x` is `0 - x`, and so overflows as that does; constants are computed here."""
@@ -288,15 +288,15 @@ class _Parser:
     def _test(self, left: Node) -> Node:
         """IS [NOT] NULL, TRUE or FALSE, and their short forms."""
         token = self._step()
-        if token.kind != "is":
+        if token.symbol != "is":
             node = self._node("is_null", token.offset, left)
-            return node if token.kind == "isnull" else self._node("not", token.offset, node)
-        negated = self.now.kind == "not"
+            return node if token.symbol == "isnull" else self._node("not", token.offset, node)
+        negated = self.now.symbol == "not"
         if negated:
             self._step()
-        if self.now.kind not in TESTS:
+        if self.now.symbol not in TESTS:
             raise self.unexpected("null, true or false")
-        node = self._node(TESTS[self._step().kind], token.offset, left)
+        node = self._node(TESTS[self._step().symbol], token.offset, left)
         return self._node("not", token.offset, node) if negated else node
 
     def _call(self, name: Token) -> Node | None:
@@ -306,9 +306,9 @@ class _Parser:
             raise self.source.error(name.offset, f"no function `{name.text}`; {remedy}")
         self._take("(")
         self._open.append(_Open(name))
-        if self.now.kind == ")":
+        if self.now.symbol == ")":
             return self._called(self._open[-1])
-        if self.now.kind == ",":  # pgbench, too, takes a comma before the first argument
+        if self.now.symbol == ",":  # pgbench, too, takes a comma before the first argument
             self._step()
         return None
 

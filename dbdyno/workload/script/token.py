@@ -31,16 +31,16 @@ TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """`kind` is a keyword, a sign, or `integer`, `double`, `variable`, `name`, END."""
+    """`symbol` is a keyword, a sign, or `integer`, `double`, `variable`, `name`, END."""
 
-    kind: str
+    symbol: str
     text: str
     offset: int
 
     @property
     def shown(self) -> str:
         """How a message names it."""
-        return self.kind if self.kind == END else f"`{self.text}`"
+        return self.symbol if self.symbol == END else f"`{self.text}`"
 
 
 def tokens(source: Source, start: int) -> Iterator[Token]:

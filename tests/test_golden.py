@@ -20,6 +20,9 @@ from dbdyno.host import account, data_folder, quiesce
 from dbdyno.host.place import Place
 from dbdyno.model import Json, Step
 from dbdyno.model.error import HostError, ServerError
+from dbdyno.model.job import Job
+from dbdyno.model.job.fills import Fill
+from dbdyno.model.job.statements import Piece, Statement
 from dbdyno.run import disk_space, starting_state
 from dbdyno.run.check import dry_run
 
@@ -93,8 +96,8 @@ def test_other_parts_have_another_key(one: Json, other: Json) -> None:
 
 
 def step(ordinal: int, *sql: str, after: tuple[str, ...] = (), writes: bool = True) -> Step:
-    fills = [{"after": list(after)}] if after else []
-    statements = [{"name": "s", "pieces": [text, {"table": "t"}]} for text in sql]
+    fills = (Fill(table="t", rows=1, columns=(), after=after),) if after else ()
+    statements = tuple(Statement(name="s", pieces=(text, Piece(table="t"))) for text in sql)
     return Step(
         ordinal=ordinal,
         name=f"s{ordinal}",
@@ -103,7 +106,7 @@ def step(ordinal: int, *sql: str, after: tuple[str, ...] = (), writes: bool = Tr
         writes=writes,
         warm="none",
         setup=(),
-        job={"statements": statements, "fills": fills},
+        job=Job(clients=1, statements=statements, fills=fills),
         headline=None,
         sla=None,
         pad_to_s=None,

@@ -172,7 +172,8 @@ def test_seed_server_and_blocks_do_not_make_another_work(tmp_path: Path) -> None
     result(tmp_path, 1)
     other = result(tmp_path, 2, blocks=3)
     for job in other.rglob("job.json"):
-        change(job, seed=77, server={"host": "/elsewhere"})
+        server = {"host": "/elsewhere", "port": 5432, "user": "dyno", "database": "ib"}
+        change(job, seed=77, server=server)
     assert [one.results for one in history.steps(indexes(tmp_path))] == [2]
 
 

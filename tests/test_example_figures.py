@@ -124,8 +124,9 @@ def say_figures(results: Results) -> None:
     """Says of the first block that it was measured as blocks are today, by the files of today."""
     path = results.blocks()[0].path / "order.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"figures": FIGURES}))
-    as_today(results.plan)
-    (results.folder / "plan.json").write_text(json.dumps(results.plan))
+    plan_json = results.plan_json()
+    as_today(plan_json)
+    (results.folder / "plan.json").write_text(json.dumps(plan_json))
 
 
 def files(results: Results, number: int) -> dict[str, bytes]:

@@ -11,8 +11,10 @@ import m5_metal
 import result_builder
 from dbdyno import plan, workload
 from dbdyno.analysis.step.raw_files import Host
+from dbdyno.model.host_facts import HostFacts, Storage
 from dbdyno.model.host_reading import HostCounters, OwnerCounters, Reading
 from dbdyno.model.plan import Plan
+from dbdyno.model.snapshot import Snapshot
 from run_builder import step_run
 from workload_reader import job_of
 
@@ -48,13 +50,17 @@ def test_a_point_has_timed_checkpoints_and_no_requested_ones(
 
 
 def test_room_is_that_of_the_log_s_own_device_or_of_both() -> None:
-    storage = {"free_bytes": 100 * GIB, "total_bytes": 150 * GIB}
-    after = {"sizes": {"data_dir_bytes": 60 * GIB, "wal_dir_bytes": 75 * GIB}}
-    assert m5_metal.free_space(after, {"wal": storage, "data": {}})[1] is False
-    after["sizes"]["wal_dir_bytes"] = 60 * GIB
-    assert m5_metal.free_space(after, {"wal": storage, "data": {}})[1] is True
-    assert m5_metal.free_space(after, {"wal": None, "data": storage})[1] is False
-    assert m5_metal.free_space(None, {"data": storage})[1] is None
+    storage = Storage(free_bytes=100 * GIB, total_bytes=150 * GIB)
+    of_the_log = HostFacts(wal=storage)
+    of_both = HostFacts(data=storage)
+
+    def after(wal_gib: int) -> Snapshot:
+        return Snapshot(sizes={"data_dir_bytes": 60 * GIB, "wal_dir_bytes": wal_gib * GIB})
+
+    assert m5_metal.free_space(after(75), of_the_log)[1] is False
+    assert m5_metal.free_space(after(60), of_the_log)[1] is True
+    assert m5_metal.free_space(after(60), of_both)[1] is False
+    assert m5_metal.free_space(None, of_both)[1] is None
 
 
 def test_a_rate_is_steady_within_a_tenth() -> None:

@@ -14,6 +14,7 @@ from dbdyno.host import program as binary
 from dbdyno.host.account import Account, blocked_at, choose
 from dbdyno.model import Arm
 from dbdyno.model.error import DynoError, GeneratorError, PlanError, ServerError
+from dbdyno.model.job import Job
 from server_place import a_place
 
 SELF = Account(name="me", uid=os.geteuid(), gid=os.getegid(), other=False)
@@ -157,7 +158,7 @@ def test_a_fake_takes_everything_and_says_what_is_planted():
     server.create_database("ib")
     assert server.execute("CREATE TABLE t (a int)") == []
     assert (server.address(), server.failure()) == (None, None)
-    assert server.plants.of_job({"statements": [], "cursors": []}) == {
+    assert server.plants.of_job(Job(clients=1)) == {
         "service_us": {},
         "default_us": 50,
         "jitter": 0.0,

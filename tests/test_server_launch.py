@@ -19,6 +19,7 @@ from dbdyno.host.observe import limits
 from dbdyno.host.observe.reader import Reader
 from dbdyno.model import Arm, Placement
 from dbdyno.model.error import HostError, PlanError
+from dbdyno.model.host_facts import ControlGroup
 from dbdyno.run.check import preflight
 from dbdyno.run.prepared import Prepared, provide_server
 
@@ -144,10 +145,10 @@ def test_an_arms_preset_is_sized_to_the_plans_processors_and_to_the_arms_own_lim
 
 
 def test_a_containers_limits_are_what_presets_are_sized_to(monkeypatch: pytest.MonkeyPatch):
-    found: dict[str, object] = {"cpu_max": 0.5, "memory_max": 64 << 20}
-    monkeypatch.setattr(limits, "control_group", lambda reader: found)
+    group = ControlGroup(cpu_max=0.5, memory_max=64 << 20)
+    monkeypatch.setattr(limits, "control_group", lambda reader: group)
     assert (capacity.cores(), capacity.memory_bytes()) == (1, 64 << 20)
-    found |= {"cpu_max": "unlimited", "memory_max": None}
+    group = ControlGroup(cpu_max="unlimited")
     assert capacity.cores() == len(os.sched_getaffinity(0))
     assert capacity.memory_bytes() > 64 << 20
 

@@ -156,8 +156,8 @@ class Generator:
             yield event
             if isinstance(event, events.Done):
                 return
-        said = "; ".join(self._child.said)
         died = f"dyno-loadgen {self._child.death()} before the step was done"
+        said = "; ".join(self._child.said)  # all of it, now that it has ended
         raise GeneratorDied(f"{died}: {said}" if said else died)
 
     def __enter__(self) -> Self:

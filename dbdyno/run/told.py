@@ -95,16 +95,12 @@ def value(source: MetricSource, server: Server, captured: Iterable[Captured]) ->
     return TAKES[source.take]([number(text) for text in texts])
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
 TAKES: Mapping[str, Callable[[Sequence[float]], float]] = {
     "first": lambda values: values[0],
     "last": lambda values: values[-1],
     "sum": math.fsum,
     "max": max,
-    "mean": _mean,
+    "mean": lambda values: math.fsum(values) / len(values),
 }
 """The value made of several."""
 

@@ -251,11 +251,11 @@ class _Judging:
         """The metrics that carry the change, where one was called."""
         if self.q is None or self.q > self.aims.level:
             return set()
-        ps = {sample.metric: self._repeated(sample.metric) for sample in self.samples}
+        ps = {
+            name: min((look.repeated_of(name) for look in self.looks), default=1.0)
+            for name in (sample.metric for sample in self.samples)
+        }
         return {name for name, p in ps.items() if p == min(ps.values()) or p <= self.level_within}
-
-    def _repeated(self, metric: str) -> float:
-        return min((look.repeated_of(metric) for look in self.looks), default=1.0)
 
     def _evidence(self) -> float | None:
         """The unit's e-value by all blocks so far."""

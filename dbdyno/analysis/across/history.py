@@ -159,21 +159,16 @@ def history(indexes: Iterable[Index], key: str, choice: Choice, reader: Reader) 
         for index, trace, values in measured
         if name in values.figures
     ]
+    metrics = {figure for _, _, values in measured for figure in values.figures}
     return History(
         work=work,
         metric=name,
         by=choice.by,
         arms=names,
-        metrics=_in_order(
-            {figure for _, _, values in measured for figure in values.figures}, work.headline
-        ),
+        metrics=tuple(sorted(metrics, key=lambda name: (name != work.headline, name))),
         lines=_lines(points, choice.by, engine.of(work.engine).product),
         without=len(wanted) - len(points),
     )
-
-
-def _in_order(metrics: set[str], headline: str) -> tuple[str, ...]:
-    return tuple(sorted(metrics, key=lambda name: (name != headline, name)))
 
 
 def _lines(points: Sequence[Point], by: By, product: str) -> tuple[Line, ...]:

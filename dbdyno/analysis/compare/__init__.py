@@ -44,7 +44,6 @@ from dbdyno.model import Comparison, Ending, StepComparison, StepRun
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.figures import changes_since
 from dbdyno.model.host_facts import HostFacts
-from dbdyno.model.looks import Looked
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.store import BlockFolder, Results, checksums, safe_name
@@ -85,7 +84,11 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         nodes=where,
     )
     ended = conclusions.conclude(functions.with_profiles(rows, plan), arms, rules)
-    looked = min((sights[arm].looked for arm in arms.shown[1:]), key=_far, default=None)
+    looked = min(
+        (sights[arm].looked for arm in arms.shown[1:]),
+        key=lambda looked: len(looked.taken),
+        default=None,
+    )
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.label,
@@ -182,11 +185,6 @@ def _in_every_block(
             for arm in last.arms()
         )
     ]
-
-
-def _far(looked: Looked) -> int:
-    """How many looks have been taken."""
-    return len(looked.taken)
 
 
 # --- What there is ---------------------------------------------------------------------------

@@ -199,7 +199,7 @@ def _costs(
             arm_inclusive_us=means[3][at],
             inclusive_change=_difference(whole_changes[at], len(pairs)),
             p=qs[at],
-            found=_is_found(qs[at]),
+            found=(q := qs[at]) is not None and q <= LEVEL,
         )
         for at, part in enumerate(parts)
     ]
@@ -246,10 +246,6 @@ def _adjusted(sides: tuple[Side, Side], changes: Sequence[Change]) -> list[float
     qs = adjusted([p for at in tested if (p := changes[at].p) is not None])
     by_place = dict(zip(tested, qs, strict=True))
     return [by_place.get(at) for at in range(len(changes))]
-
-
-def _is_found(q: float | None) -> bool:
-    return q is not None and q <= LEVEL
 
 
 def _difference(change: Change, blocks: int) -> Difference:

@@ -211,11 +211,11 @@ def _differs(rule: _Rule, values: Sequence[float]) -> bool:
 
 def _window(event: str, blocks: Mapping[int, Runs]) -> str | None:
     """`checkpoints in the windows differ: block 2: none in pg17's, 12.1 s in pg18's`."""
-    lines = [
-        f"block {block}: {_amounts(known)}"
-        for block, runs in blocks.items()
-        if _unlike(known := _seconds_by_arm(event, runs), runs)
-    ]
+    lines = []
+    for block, runs in blocks.items():
+        known = {arm: s for arm, run in runs.items() if (s := _seconds(event, run)) is not None}
+        if _unlike(known, runs):
+            lines.append(f"block {block}: {_amounts(known)}")
     if not lines:
         return None
     more = len(lines) - BLOCKS_NAMED_MAX
@@ -248,10 +248,6 @@ def _amounts(known: Mapping[str, float]) -> str:
 def _amount(seconds: float, arm: str) -> str:
     text = f"{seconds:.1f}"
     return f"none in {arm}'s" if text == "0.0" else f"{text} s in {arm}'s"
-
-
-def _seconds_by_arm(event: str, runs: Runs) -> dict[str, float]:
-    return {arm: s for arm, run in runs.items() if (s := _seconds(event, run)) is not None}
 
 
 def _seconds(event: str, run: StepRun) -> float | None:

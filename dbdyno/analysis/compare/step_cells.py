@@ -94,7 +94,7 @@ def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
     headline = next((run.facts.headline for run in runs), None)
     by_block = by_block_of_each(runs)
     values = list(by_block.get(headline, {}).values()) if headline is not None else []
-    names = _names(runs)
+    names = [row.name for row in metric.METRICS] if any(run.metrics for run in runs) else []
     ratios = {
         name: own(by_block.get(name, {})) if faced is None else ratio_of(faced, name)
         for name in names
@@ -115,11 +115,6 @@ def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
         metrics={name: _mean(by_block.get(name, {})) for name in names},
         ratios=known,
     )
-
-
-def _names(runs: Sequence[StepRun]) -> list[str]:
-    """The metrics that a run may have, in the table's order."""
-    return [row.name for row in metric.METRICS] if any(run.metrics for run in runs) else []
 
 
 def _mean(values: Mapping[int, float]) -> float | None:

@@ -89,12 +89,10 @@ def _peaks(swept: Sequence[_Swept], headline: str) -> Iterable[Peak]:
         bases = {value: facing.base_runs for value, facing in faced.items() if facing is not None}
         peak = _peak(cell.arm, _curves(runs, headline), _curves(bases, headline))
         if peak is not None:
-            limits = (clients for clients, some in runs.items() if _is_limited(some))
+            limits = (
+                clients for clients, some in runs.items() if any(run.window.limited for run in some)
+            )
             yield replace(peak, limited=tuple(int(clients) for clients in limits))
-
-
-def _is_limited(runs: Sequence[StepRun]) -> bool:
-    return any(run.window.limited for run in runs)
 
 
 def _curves(runs: Mapping[float, Sequence[StepRun]], headline: str) -> dict[int, Curve]:

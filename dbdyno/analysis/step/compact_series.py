@@ -38,7 +38,8 @@ class PackedSeries(Mapping[str, Series]):
         for curve in series.values():
             for values in (curve.x_s, curve.y):
                 if values not in arrays:
-                    arrays[values] = _packed(values)
+                    numbers = np.array(values, dtype=_NUMBER)
+                    arrays[values] = zlib.compress(numbers.tobytes(), _COMPRESSION)
         places = {values: place for place, values in enumerate(arrays)}
         return cls(
             SeriesBytes(
@@ -62,10 +63,6 @@ class PackedSeries(Mapping[str, Series]):
 
     def __repr__(self) -> str:
         return f"PackedSeries({', '.join(self)})"
-
-
-def _packed(values: tuple[float, ...]) -> bytes:
-    return zlib.compress(np.array(values, dtype=_NUMBER).tobytes(), _COMPRESSION)
 
 
 def _unpacked(array: bytes) -> tuple[float, ...]:

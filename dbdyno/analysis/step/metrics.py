@@ -84,12 +84,12 @@ def metrics(evidence: Evidence, roles: RoleFigures, server: ServerSide) -> dict[
         **canary(evidence),
         **counters.metrics(None),  # a profile's, where there is one
     }
-    return {name: value if _has(evidence, name) else None for name, value in values.items()}
-
-
-def _has(evidence: Evidence, name: str) -> bool:
-    """Whether the step's server is one that can have a metric; else a 0 would be no count."""
-    return metric.by_name(name).servers in ("all", evidence.servers)
+    # Of a server that cannot have a metric a 0 would be no count.
+    servers = ("all", evidence.servers)
+    return {
+        name: value if metric.by_name(name).servers in servers else None
+        for name, value in values.items()
+    }
 
 
 def throughput(evidence: Evidence) -> Metrics:
@@ -298,12 +298,13 @@ def costs(evidence: Evidence) -> Metrics:
     """CPU and context switches by owner, for each operation or row."""
     operations, headline = evidence.operations, evidence.step.headline
     roles = [headline.role] if headline is not None else []
+    in_operations = raw_files.plus(basis.operations_cpu_us(evidence, role) for role in roles)
     server = basis.cpu_us(evidence, *SERVER_OWNERS)
     generator = basis.cpu_us(evidence, "generator") if "generator" in evidence.owners else None
     # With less than that known, a change of owners would pass for one of the operations' CPU.
     owned = operations if basis.without_owner(evidence) <= basis.WITHOUT_OWNER_MAX else None
     return {
-        "cpu_per_op": per(_operations_cpu_us(evidence, roles), owned),
+        "cpu_per_op": per(in_operations, owned),
         "server_cpu_per_op": per(basis.roles_cpu_us(evidence, roles), owned),
         "connections_cpu_per_op": per(basis.connections_cpu_us(evidence), operations),
         "cs_per_op": per(_switches(evidence, roles), operations),
@@ -314,10 +315,6 @@ def costs(evidence: Evidence) -> Metrics:
         "insert_cpu_per_row": _cpu_per_row(evidence, "insert"),
         "delete_cpu_per_row": _cpu_per_row(evidence, "delete"),
     }
-
-
-def _operations_cpu_us(evidence: Evidence, roles: Iterable[str]) -> float | None:
-    return raw_files.plus(basis.operations_cpu_us(evidence, role) for role in roles)
 
 
 def _background_cpu_us(evidence: Evidence) -> float | None:

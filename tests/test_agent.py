@@ -213,6 +213,27 @@ def test_a_host_whose_answer_is_no_message_is_lost_with_a_line(
         assert "\n" not in str(lost.value)
 
 
+@pytest.mark.parametrize(
+    ("host", "request_", "said"),
+    [
+        ("db2", '{"type": "ReadFacts", "measure": true}', "others ReadFacts"),
+        ("db9", '{"type": "ReadClock"}', "the plan has no other host db9"),
+    ],
+    ids=["a request", "a host"],
+)
+def test_an_agent_asks_of_others_what_its_load_takes_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str, request_: str, said: str
+) -> None:
+    ask = f'{{"type": "Ask", "number": 1, "request": {request_}}}'
+    line = f'{{"type": "ForHost", "host": "{host}", "message": {ask}}}'
+    script = f"sys.stdin.readline(); print({line!r}, flush=True); sys.stdin.read()"
+    answering(tmp_path, monkeypatch, hello().replace("sys.stdin.read()", script))
+    with Session(DB1) as session, Session(DB1) as other:
+        session.others = {"db2": other}
+        with pytest.raises(LabDied, match=f"host db1: it sent what is no message .*{said}"):
+            session.request(HOLD, Nothing)
+
+
 def test_an_agent_that_is_sent_no_message_ends_and_says_why() -> None:
     with Session(Host(name="here")) as session:
         session.send(Reply(1, "nonsense"))  # type: ignore[arg-type]

@@ -237,6 +237,8 @@ class Session:
                 self._take(wire.read_from_agent(line))
             except wire.Unreadable as error:
                 return f"it sent what is no message of dyno {__version__}: {error}"
+            except Exception as error:  # nobody would hear of a thread that died
+                return f"its message was not understood: {type(error).__name__}: {error}"
         return None
 
     def _why_lost(self) -> str:
@@ -246,18 +248,27 @@ class Session:
 
     def _take(self, message: Reply | ForHost) -> None:
         if isinstance(message, ForHost):
+            if message.host not in self.others:
+                raise wire.Unreadable(f"the key `host`: the plan has no other host {message.host}")
             self._pass_on(self.others[message.host], message.message)
         elif (hear := self._sinks.get(message.number)) is not None:
             hear(message.answer)
 
     def _pass_on(self, other: Session, message: Ask | Command) -> None:
-        """Passes on what its agent asks of another host, and the answers back."""
+        """Passes on what its agent asks of another host, and the answers back.
+
+        Raises Unreadable for what no agent has to ask of another.
+        """
         number = message.number
         if isinstance(message, Command):
             known = self._relayed.get(number)
             if known is not None:
                 other.send(Command(known[1], message.order, message.at_ns))
             return
+
+        if not isinstance(message.request, wire.Relayed):
+            name = type(message.request).__name__
+            raise wire.Unreadable(f"the key `request`: an agent may not have others {name}")
 
         def back(answer: Answer) -> None:
             if isinstance(answer, LAST):

@@ -176,7 +176,9 @@ class Generate(Struct, frozen=True, tag=True):
 
 LabRequest = Hold | ReadFacts | CheckUp | Check | Open | MeasureCeiling | Measure | Repeat
 """What the agent's main thread does, one after the other."""
-Request = LabRequest | ReadClock | ReadNetwork | Generate
+Relayed = ReadClock | ReadNetwork | Generate
+"""What an agent may have another host of the plan do: what its load takes, and nothing else."""
+Request = LabRequest | Relayed
 
 
 # --- Results of requests ---------------------------------------------------------------------

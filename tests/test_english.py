@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = (
     *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")),
-    *("README.md", "ARCHITECTURE.md", "STYLE.md", "contract/README.md"),
+    *("README.md", "ARCHITECTURE.md", "SECURITY.md", "STYLE.md", "contract/README.md"),
 )
 RECORDS = ("docs/published.md", "docs/studies/m5-metal.md")
 """Pages with lines that a tool copies from results; these stay as they are."""

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 import comparison_builder
 from dbdyno.analysis.compare import arms_and_blocks, functions, step_cells
 from dbdyno.model import Comparison, StepComparison, StepRun
+from dbdyno.model.plan_record import ObserveRecord
 from dbdyno.model.profile import Difference, FunctionCost, Profile, ProfileComparison, Stack
 from run_builder import plan_of, run
 
@@ -82,7 +85,8 @@ def pair(block: int, more: int = 0) -> tuple[StepRun, StepRun]:
 def step(*runs: StepRun, arms: Sequence[str] = ("old", "new"), **own: list[str]) -> StepComparison:
     """The step of these runs, with their profiles side by side; `own`: the plan's subsystems."""
     plan = plan_of(arms, **{arm: {"engine": "postgres"} for arm in arms})
-    plan["observe"] = {"subsystems": own}
+    subsystems = {kind: tuple(names) for kind, names in own.items()}
+    plan = structs.replace(plan, observe=ObserveRecord(subsystems=subsystems))
     its = arms_and_blocks.arms(plan, None)
     rows = step_cells.rows(plan, its, sorted(runs, key=lambda one: one.block))
     (row,) = functions.with_profiles(rows, plan)

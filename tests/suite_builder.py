@@ -11,9 +11,12 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from msgspec import structs
+
 import comparison_facts as facts
 from comparison_builder import Made, all_cells, one_run, paired
 from dbdyno.model import Across, Comparison, Extent, Ratio, StatementUse, StepComparison, StepRun
+from dbdyno.model.plan_record import WorkloadRecord
 from run_builder import changed
 
 WORKLOAD = "sysbench"
@@ -109,6 +112,7 @@ def comparison(
     steps = tuple(
         _step(ordinal, one, arms, blocks, seconds) for ordinal, one in enumerate(chosen, start=1)
     )
+    suite = WorkloadRecord(name=WORKLOAD, set="32", groups=(POINT, WRITE))
     return Comparison(
         title="sysbench, 1 table of 50M rows, 1 client",
         label="made up: no server was measured",
@@ -119,8 +123,7 @@ def comparison(
         host=facts.host(),
         generator=facts.generator(),
         servers={arm: facts.server(arm) for arm in arms},
-        plan=facts.plan(arms, blocks)
-        | {"workloads": [{"name": WORKLOAD, "set": "32", "groups": [POINT, WRITE]}]},
+        plan=structs.replace(facts.plan(arms, blocks), workloads=(suite,)),
         steps=steps,
         across=tuple(_across(steps)),
         differences=facts.differences(arms),

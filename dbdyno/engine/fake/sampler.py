@@ -171,6 +171,7 @@ class FakeSampler:
             running=0,
             memory_bytes=MEMORY,
             swap_pages=SwapPages(0, 0),
+            slept_ns=0,
         )
 
     def _disk(self) -> DeviceCounters:

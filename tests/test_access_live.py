@@ -257,7 +257,7 @@ def test_the_key_is_the_servers_alone_and_lies_in_no_data(encrypted: Reached):
 def test_a_copy_of_the_data_lets_in_whom_the_next_run_names(encrypted: Reached):
     """The last with this server, whose data it takes; the next run is without TLS."""
     server, networks, plain = encrypted.server, encrypted.networks, encrypted.place
-    first, arm = server.access_secrets(), server._arm  # type: ignore[attr-defined]
+    first, arm = server.entrance.secrets(), server._arm  # type: ignore[attr-defined]
     copy = server.keep({"seed": 1}, Origin(workload="w", step="s", block_begun_unix_ns=5))
     server.remove()
     assert not (plain.data_root / "a" / "load.key").exists()

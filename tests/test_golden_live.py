@@ -438,8 +438,8 @@ def test_a_copy_that_outlives_a_killed_lab_is_ended_and_begun_anew(place: Place)
     with (copied / "big").open("wb") as file:
         for _ in range(BIG_BYTES >> 20):
             file.write(b"x" * (1 << 20))
-    place.account.own(copied)
-    place.account.own(copied / "big")
+    for path in (copied, copied / "big"):
+        os.chown(path, place.account.uid, place.account.gid)
     target = place.data_root / "a"
     command = [sys.executable, "-c", COPIER, str(place.data_root.parent), str(copied)]
     lab, copier = stopped_midway(command, target)

@@ -369,7 +369,9 @@ def test_a_connection_is_encrypted_and_the_certificate_is_looked_at_as_asked_for
     ((_, port),) = execute(address, "SHOW VARIABLES LIKE 'port'")
 
     def seen(host: str, tls: Json) -> Ran:
-        password = at(reached(server))["password"]
+        place = reached(server).password
+        assert place is not None
+        password = {"passfile": str(place.passfile), "insecure": place.insecure}
         where = at(address) | {"host": host, "port": int(port), "tls": tls, "password": password}
         return run(job(server.engine, where, [cipher]))
 

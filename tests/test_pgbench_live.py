@@ -230,7 +230,7 @@ def test_our_scripts_run_on_tables_that_pgbench_made(server: LabServer) -> None:
 KEPT = """
 name = "kept"
 [arms.theirs]
-dsn = "postgresql://{user}@/ib?host={host}&port={port}"
+dsn = "postgresql://{user}@localhost:{port}/ib?host={host}"
 [schedule.void]
 foreign = 1
 [[workloads]]

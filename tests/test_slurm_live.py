@@ -124,7 +124,9 @@ def out(fakes: Plan, tmp_path: Path) -> Path:
     """A folder for results, in which the plan was checked already."""
     assert fakes.path is not None
     checked = Spool.of(fakes.path.parent / "out", fakes).prepared
-    shutil.copytree(checked, Spool.of(tmp_path, fakes).prepared)
+    spool = Spool.of(tmp_path, fakes)
+    with spool.locked():
+        shutil.copytree(checked, spool.prepared)
     return tmp_path
 
 

@@ -26,7 +26,7 @@ from dbdyno.model.events import Connected
 from dbdyno.model.job import Job
 from dbdyno.run.check import preflight
 from mysql_place import an_arm
-from server_place import a_place, address, within
+from server_place import a_place, address, reached, within
 
 pytestmark = pytest.mark.live
 
@@ -233,7 +233,8 @@ def test_what_is_switched_on_is_off_again_afterwards(server: LabServer) -> None:
 PLAN = """
 [arms.theirs]
 engine = "mariadb"
-dsn = "mariadb://dyno@127.0.0.1:{port}/theirs"
+dsn = "mariadb://dyno@127.0.0.1:{place.port}/theirs"
+password = {{ passfile = "{place.password.passfile}" }}
 [observe]
 waits = "1s"
 [[workloads]]
@@ -249,7 +250,7 @@ def test_a_server_elsewhere_without_performance_schema_is_refused_before_anythin
     if mysql_engine == "mysql":
         pytest.skip("it is on by default there")
     mysql_server.create_database("theirs")
-    asked = plan.parse(PLAN.format(port=address(mysql_server).port), None)
+    asked = plan.parse(PLAN.format(place=reached(mysql_server)), None)
     with pytest.raises(PlanError) as refused:
         preflight.prepare(asked)
     assert str(refused.value) == (

@@ -41,7 +41,7 @@ BY_TLS = "TLS, by a certificate made for the run"
 REMEDY = "write `tls = false` in [generator]"
 
 
-def make(address: str, clients: Iterable[str], *, tls: bool) -> Access:
+def make(address: str, clients: Iterable[str], *, tls: bool, here: bool = False) -> Access:
     """The access of one run of a server, with a new password.
 
     Raises ValueError for what is no IP address.
@@ -51,6 +51,7 @@ def make(address: str, clients: Iterable[str], *, tls: bool) -> Access:
         clients=tuple(dict.fromkeys(str(ip_address(client)) for client in clients)),
         tls=tls,
         password=secrets.token_urlsafe(PASSWORD_BYTES),
+        here=here,
     )
 
 
@@ -112,7 +113,7 @@ class Entrance:
         self.access = access
         self.folder = folder
         self.certificate_file, self.key_file = folder / "load.crt", folder / "load.key"
-        self.passfile = folder / "load.pass" if ip_address(access.address).is_loopback else None
+        self.passfile = folder / "load.pass" if access.here else None
         self.certificate = made_certificate(access.address) if access.tls else None
         self.account = account
 

@@ -282,7 +282,7 @@ class LocalServer(ABC):
         self._settled = settled
         entered = place.access
         if entered is None and settled.transport == "tcp":
-            entered = access.make(LOOPBACK, [LOOPBACK], tls=False)
+            entered = access.make(LOOPBACK, [LOOPBACK], tls=False, here=True)
         if entered is not None:
             self.entrance = Entrance(entered, home.folder, place.account)
         self._database = self.own_database

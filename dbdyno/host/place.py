@@ -26,6 +26,7 @@ class Access:
     clients: tuple[str, ...]  # the addresses that may come in, and no other
     tls: bool  # whether they come by TLS
     password: str = field(repr=False)  # made for one run of the server
+    here: bool = False  # whether the load comes from this host alone, where a file tells it
 
 
 @dataclass(frozen=True, kw_only=True)

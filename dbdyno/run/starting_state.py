@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from msgspec import to_builtins
+import msgspec
 
 from dbdyno.engine import Server, golden
 from dbdyno.engine.golden_copy import Copy, Origin
@@ -74,7 +74,7 @@ def points(
             {
                 "name": s.name,
                 "setup": list(s.setup),
-                "job": to_builtins(s.job),
+                "job": msgspec.json.decode(msgspec.json.encode(s.job)),  # lists, as messages have
                 "pad_to_s": s.pad_to_s,
             }
             | ({} if (version := registry.of(s).version(s)) is None else {"version": version})

@@ -84,11 +84,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         nodes=where,
     )
     ended = conclusions.conclude(functions.with_profiles(rows, plan), arms, rules)
-    looked = min(
-        (sights[arm].looked for arm in arms.shown[1:]),
-        key=lambda looked: len(looked.taken),
-        default=None,
-    )
+    others = (sights[arm].looked for arm in arms.shown[1:])
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.label,
@@ -110,7 +106,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         sweeps=sweeps.sweeps(rows),
         overall=ended.overall,
         calibration=ended.calibration,
-        looked=looked,
+        looked=(looked := min(others, key=lambda seen: len(seen.taken), default=None)),
         aims=aims,
         differences=differences.differences(list(last), last, plan.arms),
         warnings=(

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from dbdyno import __version__, plan
 from dbdyno.model import Host, Plan
 from dbdyno.model.block_files import BlockDone, Order
-from dbdyno.model.error import HostError, LabDied, PlanError
+from dbdyno.model.error import DynoError, HostError, LabDied, PlanError
 from dbdyno.model.json import decoder, encoder
 from dbdyno.model.plan_record import ArmRecord, PlanRecord
 from dbdyno.run.agent import lab, packing, wire
@@ -211,6 +211,14 @@ def test_a_host_whose_answer_is_no_message_is_lost_with_a_line(
         with pytest.raises(LabDied, match=f"host db1: it sent .*: {said}") as lost:
             session.request(HOLD, Nothing)
         assert "\n" not in str(lost.value)
+
+
+def test_an_answer_of_another_kind_is_a_lost_host_and_an_unknown_error_an_error() -> None:
+    with pytest.raises(LabDied, match="host db1: it answered ClockReading, not Nothing"):
+        wire.result(wire.Done(wire.ClockReading(1)), Nothing, "db1")
+    for name in ("re", "NoSuchError", "annotations"):
+        with pytest.raises(DynoError, match="host db1: said"):
+            wire.result(wire.Failed(name, "said"), Nothing, "db1")
 
 
 @pytest.mark.parametrize(

@@ -408,14 +408,19 @@ def failed(reason: Exception, hidden: str = "") -> Failed:
 
 
 def result(answer: Answer, form: type[ResultOf], host: str) -> ResultOf:
-    """The result in a last answer of a host. Raises its DynoError, LabDied where it was lost."""
+    """The result in a last answer of a host.
+
+    Raises its DynoError; LabDied where it was lost, or answers something else.
+    """
     match answer:
-        case Done(value):
-            assert isinstance(value, form), "both ends run the same code"
+        case Done(value) if isinstance(value, form):
             return value
+        case Done(value):
+            raise LabDied(f"host {host}: it answered {type(value).__name__}, not {form.__name__}")
         case Failed(name, text):
             form_of_error = getattr(error, name, DynoError)
-            assert issubclass(form_of_error, DynoError)
+            if not (isinstance(form_of_error, type) and issubclass(form_of_error, DynoError)):
+                form_of_error = DynoError
             raise form_of_error(f"host {host}: {text}")
         case Lost(reason):
             raise LabDied(f"host {host}: {reason}")

@@ -52,6 +52,7 @@ class Census:
 
     files: int
     bytes: int
+    special: Path | None = None  # the first link, FIFO, socket or device: none of a server's data
 
 
 def key_of(parts: Json) -> str:
@@ -61,29 +62,23 @@ def key_of(parts: Json) -> str:
 
 
 def census(*folders: Path) -> Census:
-    """Files and bytes below folders; links count as files, wherever they lead, and lead nowhere."""
+    """What lies below folders; links count as files, wherever they lead, and lead nowhere.
+
+    The link to a write-ahead log beside the data, which the lab makes, is no special file.
+    """
     files = size = 0
+    special = None
     for folder in folders:
         for inside, below, names in os.walk(folder):
             links = [name for name in below if os.path.islink(os.path.join(inside, name))]
-            for name in (*names, *links):
+            for path in (Path(inside, name) for name in (*names, *links)):
+                status = path.lstat()
                 files += 1
-                size += os.lstat(os.path.join(inside, name)).st_size
-    return Census(files=files, bytes=size)
-
-
-def special_file(folder: Path) -> Path | None:
-    """The first link, FIFO, socket or device below a folder of data; None where there is none.
-
-    The link to a write-ahead log beside the data, which the lab makes, is none.
-    """
-    for inside, folders, names in os.walk(folder):
-        for path in (Path(inside, name) for name in (*folders, *names)):
-            mode = path.lstat().st_mode
-            of_wal = path.parent == folder and path.name in WAL_LINKS
-            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or of_wal):
-                return path
-    return None
+                size += status.st_size
+                of_wal = path.parent == folder and path.name in WAL_LINKS
+                if special is None and not (stat.S_ISREG(status.st_mode) or of_wal):
+                    special = path
+    return Census(files=files, bytes=size, special=special)
 
 
 # --- Finding one -----------------------------------------------------------------------------
@@ -135,10 +130,9 @@ def damage(copy: Copy) -> str | None:
         return f"its data are of {family.traits.product} {now.major}, not {copy.facts.major}"
     if now.sha256 != copy.facts.control_sha256:
         return f"its {now.of} was changed since: a server was started in it"
-    for folder in folders_of(copy):
-        if (special := special_file(folder)) is not None:
-            return f"`{special}` is no file or folder"
     there = census(*folders_of(copy))
+    if there.special is not None:
+        return f"`{there.special}` is no file or folder"
     kept = Census(files=copy.facts.files, bytes=copy.facts.bytes)
     if there != kept:
         return (
@@ -180,11 +174,13 @@ def keep(source: Source, parts: Json, origin: Origin) -> Copy:
 
     `parts`: all that determines the content. Everything is on the disk before the copy has its
     name.
-    Raises HostError where the disk refuses.
+    Raises HostError where the disk refuses, ServerError where what lies there is no file or folder.
     """
-    for folder in filter(None, (source.data_dir, source.wal_dir)):
-        if (special := special_file(folder)) is not None:
-            raise ServerError(f"`{source.data_dir}` is not kept: `{special}` is no file or folder")
+    amount = census(*filter(None, (source.data_dir, source.wal_dir)))
+    if amount.special is not None:
+        raise ServerError(
+            f"`{source.data_dir}` is not kept: `{amount.special}` is no file or folder"
+        )
     now = engine.of(source.engine).fingerprint(source.data_dir, source.wal_dir)
     key = key_of(parts)
     discard(source.data_root, key)
@@ -194,7 +190,6 @@ def keep(source: Source, parts: Json, origin: Origin) -> Copy:
         assert source.wal_dir is not None
         wal = move(source.wal_dir, source.wal_root / FOLDER, key, "wal", source.account)
     new = move(source.data_dir, source.data_root / FOLDER, key, "data", source.account)
-    amount = census(new / "data", *([wal / "wal"] if wal else []))
     facts = CopyFacts(
         workload=origin.workload,
         step=origin.step,

@@ -10,7 +10,7 @@ import os
 import pwd
 import stat
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -200,16 +200,7 @@ def run(
 
 def blocked_at(path: Path, account: Account) -> Path | None:
     """The first folder on the way to `path` that the account may not enter; None if it may."""
-    if not account.other:
-        return None
-    for folder in [*reversed(path.absolute().parents), path.absolute()]:
-        try:
-            found = folder.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        if not may_enter(found, account):
-            return folder
-    return None
+    return _first_on_the_way(path, account, lambda status: not may_enter(status, account))
 
 
 def changeable_at(path: Path, account: Account) -> Path | None:
@@ -218,6 +209,21 @@ def changeable_at(path: Path, account: Account) -> Path | None:
     Of a lab that runs as its servers' own account nothing is asked: it has no rights to lose. In a
     sticky folder as /tmp others cannot exchange what is not theirs.
     """
+
+    def is_changeable(status: os.stat_result) -> bool:
+        open_to_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        return status.st_uid != 0 or bool(open_to_others and not status.st_mode & stat.S_ISVTX)
+
+    return _first_on_the_way(path, account, is_changeable)
+
+
+def _first_on_the_way(
+    path: Path, account: Account, is_bad: Callable[[os.stat_result], bool]
+) -> Path | None:
+    """The first folder from the root down to `path` that is bad, as far as they are there.
+
+    None for a lab that runs as its servers' own account.
+    """
     if not account.other:
         return None
     for folder in [*reversed(path.absolute().parents), path.absolute()]:
@@ -225,8 +231,7 @@ def changeable_at(path: Path, account: Account) -> Path | None:
             status = folder.stat()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        open_to_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if status.st_uid != 0 or (open_to_others and not status.st_mode & stat.S_ISVTX):
+        if is_bad(status):
             return folder
     return None
 

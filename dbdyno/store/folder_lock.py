@@ -61,7 +61,9 @@ class FolderLock:
         try:
             made(self._path.parent)
             for _ in range(TRIES):
-                self._file = self._made() or self._taken_over()
+                self._file = self._made()
+                if self._file is None:
+                    self._file = self._taken_over()
                 if self._file is not None:
                     return self
         except OSError as error:

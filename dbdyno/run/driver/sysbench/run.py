@@ -46,7 +46,7 @@ class Run(Benchmark):
         words = [*placed(cpus), *words, *self._password()]
         self._start([*words, str(wrapped), command], folder=folder)
 
-    def _password(self) -> Iterator[str]:
+    def _password(self) -> list[str]:
         """The option by which sysbench reads a password: in a file that is ours alone.
 
         On a command line everybody reads it; libpq has it from its environment.
@@ -54,11 +54,11 @@ class Run(Benchmark):
         """
         server, name = self._job.server, engine.of(self._job.engine).sysbench
         if not isinstance(server, Endpoint) or server.password is None or name == "pgsql":
-            return
+            return []
         file = self._folder / "password.cnf"
         with created(file, 0o600) as written:
             written.write(f"{name}-password={password(server.address)}\n")
-        yield f"--config-file={file}"
+        return [f"--config-file={file}"]
 
     def events(self) -> Iterator[AnyEvent]:
         """All events up to `done`; of the window's last second when its report is there.

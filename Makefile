@@ -5,9 +5,10 @@ SHELL := /bin/bash
 ENTER := set -euo pipefail; source .tools/env;
 # The servers that live tests ask for; brought once, kept in the cache, no database is made of them.
 TEST_SERVERS := 17 18
+TEST_RELEASES := mariadb/10.2.11 mariadb/10.11.5 mariadb/11.4.5 mysql/5.5.9
 
 # Tests with servers mostly wait; more of them would disturb what they measure.
-LIVE_PROCESSES := 4
+LIVE_PROCESSES := 6
 
 .PHONY: help setup demo wheel pictures test soak test-slow check bench calibrate docs servers clean
 .DEFAULT_GOAL := help
@@ -17,7 +18,7 @@ help:
 	@echo "make demo    compare PostgreSQL 12 with 18, in under five minutes, and write a report"
 	@echo "make wheel   make a wheel in dist/ that installs on any Linux without Rust or C, a quarter of an hour once"
 	@echo "make pictures   take the three pictures of docs/ anew, from a race on this machine"
-	@echo "make test    run the tests, half an hour"
+	@echo "make test    run the tests, some 21 minutes"
 	@echo "make soak    run the tests that take long for what they add: suites on every version, further options"
 	@echo "make test-slow SOURCE=postgresql-18.6.tar.bz2   build that PostgreSQL and start it, some minutes"
 	@echo "make check   formatters, linters, types, and the rules of STYLE.md"
@@ -59,9 +60,9 @@ test-slow: setup
 	@$(ENTER) DYNO_SOURCE="$(SOURCE)" python -m pytest -m slow $(PYTEST)
 
 servers: setup
-	@$(ENTER) for version in $(TEST_SERVERS); do \
-	    dyno server fetch postgres $$version >/dev/null || \
-	        echo "make test: PostgreSQL $$version cannot be had; tests that need it are skipped" >&2; \
+	@$(ENTER) for server in $(TEST_SERVERS:%=postgres/%) $(TEST_RELEASES); do \
+	    dyno server fetch "$${server%/*}" "$${server#*/}" >/dev/null || \
+	        echo "make test: $$server cannot be had; tests that need it are skipped" >&2; \
 	done
 
 # Those of Rust run beside the others, of which each has one processor.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from dbdyno.model.bisection import Commit, Question
+from dbdyno.model.error import ServerError
 from dbdyno.model.size import Capacity
 
 QUESTION = Question(
@@ -22,5 +25,29 @@ QUESTION = Question(
     smallest=0.01,
     minutes=1.0,
     host=Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30),
-    scatter=0.05,
 )
+
+
+@dataclass
+class Builder:
+    """Builds commits at once, but for some."""
+
+    broken: tuple[int, ...] = ()
+    built: list[str] = field(default_factory=list)
+
+    def index(self, sha: str) -> int:
+        return next(n for n, one in enumerate(QUESTION.commits) if one.sha == sha)
+
+    def wish(self, sha: str):
+        return type("Named", (), {"name": f"b{self.index(sha)}"})()
+
+    def built_version(self, sha: str) -> str:
+        return "18.6"
+
+    def is_there(self, sha: str) -> bool:
+        return sha in self.built
+
+    def build(self, sha: str, say: object) -> None:
+        if self.index(sha) in self.broken:
+            raise ServerError("compile failed: x.c:1: error")
+        self.built.append(sha)

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from comparison_builder import one_cell
+from dbdyno.analysis.compare.verdicts import together
 from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.model.metric.primary import cpu_of
-from dbdyno.model.verdict import BETTER, WORSE, Aims, Verdict, Word
+from dbdyno.model.verdict import Aims
 from dbdyno.stats.sample import Sample
 from one_look import decide
 from run_builder import step_run
@@ -101,11 +102,7 @@ def _judged(cell: Cell) -> Cell:
     primaries = ("qps", cpu_of([cell]))
     primary = decide([samples[name] for name in primaries], Aims())
     costs = [samples[name] for name in samples if name not in primaries]
-    words = {one.word for one in primary}
-    word: Word = primary[0].word if primary[0].word in WORSE | BETTER else primary[1].word
-    if words & WORSE and words & BETTER:
-        word = "mixed"
-    verdict = Verdict(word=word, by=(), judgements=tuple(primary))
+    verdict = replace(together(primary), by=())
     judged = dict(zip((one.metric for one in costs), decide(costs, Aims()), strict=True))
     return replace(cell, verdict=verdict, costs=judged)
 

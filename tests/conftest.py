@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import own_lab
+from compare_command import _dyno
 from comparison_builder import comparison
 from dbdyno.engine import Place
 from dbdyno.model import Comparison
@@ -20,7 +21,8 @@ from hosts_lab import _hosts, _hosts_lab
 from mysql_place import mysql_engine, mysql_server
 from server_place import NONE, a_place, builds, ends
 
-__all__ = ["_hosts", "_hosts_lab", "mysql_engine", "mysql_server"]  # fixtures, here for all
+# Fixtures, here for all.
+__all__ = ["_dyno", "_hosts", "_hosts_lab", "mysql_engine", "mysql_server"]
 
 # How long an example takes says how busy the machine is, and nothing of what is tested.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -5,8 +5,6 @@ A user of theirs has what a service gives to whoever rents it: a database, and n
 
 from __future__ import annotations
 
-import os
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +14,7 @@ from typing import Any
 
 import psycopg
 
+from certificates import Root
 from dbdyno.engine import LabServer
 from server_place import address, over_tcp, reached, within
 
@@ -43,25 +42,10 @@ parameters = { rows = 1000, seconds = 1, warmup_s = 0, pause_s = 0, administer =
 
 
 def made_certificate(folder: Path, owner: int) -> Path:
-    """A certificate for 127.0.0.1 with its key, of the server's account; the root's file.
-
-    The root has signed it: the load generator accepts no root as a server's own certificate.
-    """
-    root, signer = folder / "root.crt", folder / "root.key"
-    certificate, key = folder / "server.crt", folder / "server.key"
-    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    by_root = ["-CA", root, "-CAkey", signer, "-addext", "basicConstraints=CA:FALSE"]
-    place = ["-addext", "subjectAltName=IP:127.0.0.1"]
-    for command in (
-        [*make, "-subj", "/CN=a root", "-keyout", signer, "-out", root],
-        [*make, "-subj", "/CN=127.0.0.1", *by_root, *place, "-keyout", key, "-out", certificate],
-    ):
-        subprocess.run(command, check=True, capture_output=True)
-    for file in (signer, key):
-        file.chmod(0o600)
-    for file in (root, signer, certificate, key):
-        os.chown(file, owner, -1)
-    return root
+    """A certificate for 127.0.0.1 with its key, of the server's account; the root's file."""
+    root = Root(folder, owner).make()
+    root.sign("server", "127.0.0.1")
+    return root.certificate
 
 
 def switch_tls_on(server: LabServer) -> None:

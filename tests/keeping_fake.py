@@ -29,7 +29,7 @@ def here() -> Account:
 class Footprint:
     """It writes no log."""
 
-    def log_bytes(self, tables_bytes: int) -> int:
+    def log_bytes(self, tables_bytes: int, *, writes: bool = True) -> int:
         """None at all."""
         return 0
 
@@ -52,6 +52,9 @@ class KeepingServer(FakeServer):
         slower = math.exp(random.Random(copy.key).gauss(0, self.sd))
         default_us = self._arm.fake.get("default_us", DEFAULTS["default_us"])
         self.plants = Planted({**self._arm.fake, "default_us": default_us * slower})
+
+    def go_on(self) -> None:
+        """Nothing: what the plan plants is slower by its fill in the copy alone."""
 
     def keep(self, parts: Json, origin: Origin) -> Copy:
         """Keeps a folder with next to nothing in it."""

@@ -26,6 +26,8 @@ ENGINES = ("mysql", "mariadb")
 VARIABLES = {"mysql": "DYNO_MYSQL", "mariadb": "DYNO_MARIADB"}
 FETCHED = {"mysql": [place.cache_root() / "mysql" / "unstable"], "mariadb": list[Path]()}
 """What `.ci/run` brings; what else a user's lab left in the cache is none of ours."""
+RELEASES = ("mariadb/10.2.11", "mariadb/10.11.5", "mariadb/11.4.5", "mysql/5.5.9")
+"""What `make servers` brings beside PostgreSQL (its TEST_RELEASES; a test compares)."""
 SETTINGS = {"innodb_buffer_pool_size": "64M"}
 """Small, so that a server is there in seconds and two fit beside others."""
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dbdyno.model.looks import Look
 from dbdyno.model.verdict import Aims, Judgement
 from dbdyno.stats import decision
-from dbdyno.stats.decision import Unit
+from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.sample import Sample
 
 COMING_MAX = 200

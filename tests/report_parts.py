@@ -9,6 +9,8 @@ from dbdyno.report.parts import (
     Bars,
     Callout,
     Chart,
+    Effect,
+    Effects,
     Finding,
     Group,
     Layers,
@@ -21,6 +23,7 @@ from dbdyno.report.parts import (
     flat,
     scoped,
 )
+from dbdyno.report.parts import charts as charts_of
 
 
 def items(page: Page, name: str) -> tuple[Finding, ...]:
@@ -32,6 +35,13 @@ def items(page: Page, name: str) -> tuple[Finding, ...]:
 def headline(page: Page) -> tuple[Finding, ...]:
     """The sentences of the headline."""
     return items(page, "headline")
+
+
+def effects(page: Page, arm: str = "pg18") -> dict[str, Effect]:
+    """An arm's changes by step, as the answer draws them, in their order."""
+    drawn = (chart.data for chart in charts_of(page.parts))
+    data = next(one for one in drawn if isinstance(one, Effects) and one.arm == arm)
+    return {effect.step: effect for effect in data.effects}
 
 
 def texts(page: Page, name: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dbdyno import workload
-from dbdyno.engine import LabServer
+from dbdyno.engine import LabServer, Server
 from dbdyno.engine.interface import HostSampler
 from dbdyno.model import Json, Step
 from dbdyno.run.driver import registry
@@ -31,7 +31,7 @@ def load(
     return last, {event["server_pid"] for event in said if event["event"] == "connected"}
 
 
-def events(server: LabServer, step: Step, *, seed: int = 7, threads: int = 1) -> list[Json]:
+def events(server: Server, step: Step, *, seed: int = 7, threads: int = 1) -> list[Json]:
     """Everything that is said of a step's load on a running server."""
     makes = registry.of(step)
     job = makes.prepare(step, bench(server, seed=seed, threads=threads))
@@ -52,7 +52,7 @@ def heard(load: Running, then: Then = lambda running, event: None) -> list[Json]
     return said
 
 
-def bench(server: LabServer, *, seed: int = 7, threads: int = 1) -> Bench:
+def bench(server: Server, *, seed: int = 7, threads: int = 1) -> Bench:
     """Where a step of one arm is measured, and nothing is observed."""
     return Bench(
         server=server, sampler=no_sampler, arm="suite", block=1, seed=seed, switch=None,

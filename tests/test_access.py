@@ -19,7 +19,7 @@ from dbdyno.engine.mysql import access as of_mysql
 from dbdyno.engine.postgres import access as of_postgres
 from dbdyno.host.account import Account, choose
 from dbdyno.host.place import Place
-from dbdyno.model import Address, Arm
+from dbdyno.model import Address, Arm, Tls
 from dbdyno.model.error import HostError, PlanError, ServerError
 
 ADDRESS, CLIENTS = "10.0.0.1", ("10.0.0.2", "fd00::2")
@@ -87,14 +87,14 @@ def test_without_tls_there_is_no_certificate(tmp_path: Path):
 def test_load_comes_to_the_address_and_the_lab_stays_at_its_socket(tmp_path: Path):
     its = entrance(tmp_path).load_address(OWN, exposed=True)
     assert (its.host, its.port, its.user, its.database) == (ADDRESS, 5433, "dyno", "ib")
-    assert (its.tls, its.tls_root) == ("verify-full", tmp_path / "load.crt")
+    assert its.tls == Tls("verify-full", str(tmp_path / "load.crt"))
     assert its.password is not None
     assert (its.password.env, its.password.insecure) == (access.PASSWORD, False)
     plain = entrance(tmp_path, tls=False)
     assert [
-        at.password and (at.password.insecure, at.tls, at.tls_root)
+        at.password and (at.password.insecure, at.tls)
         for at in (plain.load_address(OWN, exposed=exposed) for exposed in (False, True))
-    ] == [(False, None, None), (True, None, None)]
+    ] == [(False, None), (True, None)]
 
 
 def test_a_configuration_that_says_otherwise_is_told_and_settings_of_the_plan_are_refused():

@@ -164,6 +164,10 @@ def kill_generator(run: Run, lab: Lab) -> None:
     assert lab.kill("h1", "dyno-loadgen")
 
 
+def kill_dyno(run: Run, lab: Lab) -> None:
+    run.process.kill()
+
+
 def cut_for_a_while(run: Run, lab: Lab) -> None:
     lab.cut("h1")
     time.sleep(4)
@@ -195,7 +199,7 @@ def test_what_dies_makes_its_block_void_and_what_is_cut_goes_on(tmp_path: Path, 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("strike", [kill_agent, kill_ssh, kill_generator, cut_for_30_s])
+@pytest.mark.parametrize("strike", [kill_agent, kill_ssh, kill_generator, kill_dyno, cut_for_30_s])
 def test_the_plan_is_finished_whenever_it_is_struck(
     strike: Callable[[Run, Lab], None], seed: int, tmp_path: Path, hosts: Lab
 ) -> None:
@@ -204,7 +208,7 @@ def test_the_plan_is_finished_whenever_it_is_struck(
     time.sleep(random.Random(f"{strike.__name__} {seed}").uniform(0, 8))
     with contextlib.suppress(AssertionError, ValueError):  # it may not run now
         strike(run, hosts)
-    while (status := run.end()) == 2:  # what is told in a line goes on by the same command
+    while (status := run.end()) in (2, -signal.SIGKILL):  # the same command goes on
         run = Run(tmp_path, tmp_path / "plan.toml")
     assert status == 0, "".join(run.said)
     states = {block.path.name: block.state for block in Results.open(run.folder).blocks()}

@@ -136,7 +136,7 @@ def test_times_beyond_the_histograms_are_a_warning(tmp_path: Path) -> None:
     change_lines(folder.path / "events.jsonl", longer)
     said = [text for text in assemble.step_run(folder).warnings if text.startswith("percentiles")]
     assert said == [
-        "percentiles too low: operations of `query.query` took up to 1,440.0 h, and histograms end"
+        "percentiles at least: operations of `query.query` took up to 1,440.0 h, and histograms end"
         " at 1,221.7 h"
     ]
 

@@ -16,7 +16,10 @@ from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.model import Across, Comparison, Json, Link, Network, Ratio, StepRun, ToldMetric
 from dbdyno.model.attribution import Attribution, Design, Effect, Factor
+from dbdyno.model.host_facts import CountScatter
 from dbdyno.model.sweep import Peak, Sweep
+from dbdyno.model.tolerance import StepTolerance
+from dbdyno.model.work import Amounts, EventChange, FunctionChange, WorkChange, WorkComparison
 from dbdyno.report import json_document
 from profile_builder import beside, cost
 from result_builder import build, plant
@@ -39,8 +42,8 @@ PAGE = (Path(__file__).parent.parent / "docs" / "compare.md").read_text()
 NAMED = ("base_values", "levels", "limited", "metrics", "sd", "told")
 """Keys whose own keys are names of metrics or arms."""
 JUDGEMENT = (
-    "blocks fills ratio low high p p_sign q sd margin verdict leans look lent own_low own_high"
-    " evidence dependence visible blocks_needed minutes_needed"
+    "blocks fills ratio low high p p_sign q sd margin verdict within_margin reason look lent"
+    " own_low own_high evidence dependence visible blocks_needed minutes_needed"
     " stood_still base_stood_still p_still"
 )
 LOOK = "blocks share ratio low high"
@@ -49,11 +52,15 @@ PART = (
     "inclusive_change p found"
 )
 FORM = {
-    "": "format dyno title label plan base arms ghost blocks unverified nodes aims looks design "
+    "": "format dyno title label plan base arms ghost blocks unverified nodes aims tolerate "
+    "looks design "
     "calibration "
-    "overall steps across sweeps warnings void_blocks incomplete",
+    "overall steps across work sweeps warnings void_blocks incomplete",
     "nodes": "node blocks",
-    "aims": "margin effect power level judge",
+    "aims": "margin effect power level judge tolerate",
+    "tolerate": "tolerate answer arms",
+    "tolerate.arms": "arm answer steps",
+    "tolerate.arms.steps": "workload step answer by reason blocks_needed minutes_needed",
     "looks": "first minutes_max judge last taken coming",
     "looks.taken": "blocks share",
     "looks.coming": "blocks share",
@@ -71,7 +78,7 @@ FORM = {
     "bias_high level_q sd_q bias_q unlike",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "overall.look": LOOK,
-    "steps": "workload ordinal step group headline base_values arms limited notices duet "
+    "steps": "workload ordinal step group headline base_values arms limited notices "
     "attributions profiles told network",
     "steps.network": "arm sent_bytes_per_op received_bytes_per_op hosts",
     "steps.network.hosts": "host round_trip_us offset_bound_us sent_bytes_per_s "
@@ -90,7 +97,7 @@ FORM = {
     "steps.attributions.whole": "blocks ratio low high",
     "steps.attributions.effects": "factors blocks ratio low high q found aliases partly",
     "steps.told": "block metric value unit title better",
-    "steps.arms": "arm verdict by outcome metrics nodes findings",
+    "steps.arms": "arm verdict within_margin reason by against outcome metrics nodes findings",
     "steps.arms.nodes": "metric nodes agreement p q spread spread_low spread_high ratio low high "
     "freedom reach",
     "steps.arms.nodes.nodes": "node blocks ratio low high",
@@ -99,6 +106,22 @@ FORM = {
     "steps.arms.findings": "text explained causes unchanged",
     "steps.arms.findings.causes": "metric words",
     "across": "kind workload arm first second clients blocks ratio low high",
+    "work": "repeats tool left_out scatter scatter_of_writes calibration changes",
+    "work.calibration": "repeats pairs beyond deviation freedom deviation_of_writes "
+    "freedom_of_writes",
+    "work.changes": "step arm word reason base work ratio margin functions events operations",
+    "work.changes.events": "event word base arm function binary function_change",
+    **dict.fromkeys(
+        ("work.changes.base", "work.changes.work"), "instructions atomics system_calls storage"
+    ),
+    **dict.fromkeys(
+        ("work.changes.base.storage", "work.changes.work.storage"),
+        "log_bytes pages_hit pages_read pages_dirtied",
+    ),
+    "work.changes.ratio": "value low high blocks",
+    "work.changes.functions": "function subsystem binary base arm base_with_callees "
+    "arm_with_callees base_calls arm_calls base_atomics arm_atomics base_system_calls "
+    "arm_system_calls changed",
     "sweeps": "workload title parameter headline steps paced peaks",
     "sweeps.steps": "value step",
     "sweeps.peaks": "arm clients fewest most blocks throughput drop by_base drop_by_base "
@@ -108,7 +131,7 @@ FORM = {
         "blocks ratio low high",
     ),
 }
-"""Format 2. A key may be added here; one that goes away is another format."""
+"""Format 4. A key may be added here; one that goes away is another format."""
 
 
 def keys(value: Any, path: str = "", *, named: bool = False) -> Iterator[tuple[str, set[str]]]:
@@ -170,6 +193,32 @@ ATTRIBUTION = Attribution(
 PROFILE = beside(cost("_bt_compare", 0.9), subsystems=(cost("indexes", 0.9),))
 
 
+AMOUNTS = Amounts(instructions=1e5, atomics=32.0, system_calls=1.0)
+WORK = WorkComparison(
+    base="pg17", arms=("pg17", "pg18"), repeats=2, tool="valgrind 3.19.0", left_out=("f",),
+    scatter=1e-4, scatter_of_writes=1e-4,
+    calibration=CountScatter(repeats=40, pairs=780, beyond=0, deviation=5e-5, freedom=39),
+    changes=(
+        WorkChange(
+            step=("w", "l.i2"), arm="pg18", word="same", base=AMOUNTS, work=AMOUNTS, ratio=FIGURE,
+            functions=(
+                FunctionChange(
+                    function="f", subsystem="other", binary="postgres", base=1.0, arm=9.0,
+                    base_with_callees=1.0, arm_with_callees=9.0, base_calls=1.0, arm_calls=1.0,
+                    base_atomics=0.0, arm_atomics=0.0, changed=True,
+                ),
+            ),
+            events=(
+                EventChange(
+                    event="atomics", word="more", base=32.0, arm=33.0, function="f",
+                    binary="postgres", function_change=1.0,
+                ),
+            ),
+        ),
+    ),
+)  # fmt: skip
+
+
 def whole(made: Comparison) -> Comparison:
     """The made-up comparison with everything that one may have."""
     ratio = Ratio(value=0.93, low=0.9, high=0.96, blocks=3)
@@ -186,7 +235,10 @@ def whole(made: Comparison) -> Comparison:
     first, *others = made.steps
     cells = (replace(cell, runs=tuple(map(telling, cell.runs))) for cell in first.cells)
     first = replace(first, cells=tuple(cells), attributions=(ATTRIBUTION,), profiles=(PROFILE,))
-    first = replace(first, cells=(first.cells[0], replace(first.cells[1], nodes=(BY_NODE,))))
+    asked = StepTolerance(workload="w", step="l.i0", answer="yes")
+    other = replace(first.cells[1], nodes=(BY_NODE,), tolerated=asked)
+    first = replace(first, cells=(first.cells[0], other))
+    made = replace(made, aims=replace(made.aims, tolerate=0.05))
     made = replace(made, steps=(first, *others), design=DESIGN, nodes={1: "n1", 2: "n2", 3: "n1"})
     return replace(
         explained(made, {"l.i2": "7.0 % slower [6.5, 7.6]"}),
@@ -202,6 +254,7 @@ def whole(made: Comparison) -> Comparison:
         ),
         across=(across,),
         sweeps=(SWEEP,),
+        work=WORK,
     )
 
 
@@ -223,12 +276,12 @@ def step_of(written: Json, name: str) -> Json:
 # --- The promise -----------------------------------------------------------------------------
 
 
-def test_the_keys_of_format_2_are_all_there_and_no_others(three: Comparison) -> None:
+def test_the_keys_of_format_5_are_all_there_and_no_others(three: Comparison) -> None:
     found = list(keys(json.loads(json_document.render(whole(three)))))
     assert {path for path, _ in found} == set(FORM)
     for path, names in found:
         assert names == set(FORM[path].split()), path
-    assert json_document.FORMAT == 3
+    assert json_document.FORMAT == 5
 
 
 def test_the_keys_are_the_same_where_nothing_is_judged_or_known(tmp_path: Path) -> None:

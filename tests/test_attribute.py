@@ -238,12 +238,6 @@ arms = ["old", "new"]
     assert plan.workloads[0].steps == ("point-query",)
 
 
-def test_a_duet_becomes_turns() -> None:
-    rest = f'[schedule]\ninterleave = "duet"\nduet = "forced"\n{WORKLOAD}'
-    plan = made(*many(2), rest=rest)
-    assert (plan.schedule.interleave, plan.schedule.duet_forced) == ("turn", False)
-
-
 @pytest.mark.parametrize(
     ("base", "arm", "rest", "said"),
     [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +12,6 @@ import pytest
 
 from bench import figure, server, waking
 from bench.pairs import BenchArm, Sample
-from dbdyno.host import core_sets
 
 
 def test_places_need_two_processors_and_have_names_that_fit_the_table() -> None:
@@ -26,7 +27,7 @@ def test_a_client_is_on_its_processors_while_it_runs_and_no_longer(
     before = os.sched_getaffinity(0)
     its = frozenset({min(before)})
     moved: list[tuple[int, frozenset[int]]] = []
-    monkeypatch.setattr(core_sets, "move", lambda pid, cpus: moved.append((pid, cpus)))
+    monkeypatch.setattr(waking, "move", lambda pid, cpus: moved.append((pid, cpus)))
 
     def run(seconds: float) -> Sample:
         assert os.sched_getaffinity(0) == its
@@ -53,3 +54,28 @@ def test_the_cpu_is_that_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
     found = waking.together(running, BenchArm(name="one", run=run)).run(1.0)
     assert found.operations == 1_000
     assert found.cpu_us == pytest.approx((1.0 + 2.5) / 1_000 * 1e6)
+
+
+def test_whoever_is_born_while_others_are_moved_is_moved_too() -> None:
+    """A process that forks all the time: in the end all are where they should be."""
+    here = sorted(os.sched_getaffinity(0))
+    pid = os.fork()
+    if pid == 0:
+        os.setpgid(0, 0)
+        for _ in range(100):
+            if os.fork() == 0:
+                time.sleep(6)
+                os._exit(0)
+            time.sleep(0.002)
+        time.sleep(6)
+        os._exit(0)
+    try:
+        time.sleep(0.1)
+        waking.move(pid, frozenset(here[:1]))
+        time.sleep(0.5)
+        assert {frozenset(os.sched_getaffinity(one)) for one in waking.threads(pid)} == {
+            frozenset(here[:1])
+        }
+    finally:
+        os.killpg(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bisect_question import QUESTION
+from bisect_question import QUESTION, Builder
 from dbdyno.model import Plan
 from dbdyno.model.bisection import Bisection
 from dbdyno.model.error import HostError, PlanError, ResultError, ServerError
@@ -22,31 +22,6 @@ from dbdyno.run import bisect
 from dbdyno.run.bisect import BLOCKS_FIRST, BLOCKS_MORE, Searching
 from dbdyno.stats.interval import mean_and_sd
 from dbdyno.store.bisection import BisectionFolder
-
-
-@dataclass
-class Builder:
-    """Builds commits at once, but for some."""
-
-    broken: tuple[int, ...] = ()
-    built: list[str] = field(default_factory=list)
-
-    def index(self, sha: str) -> int:
-        return next(n for n, one in enumerate(QUESTION.commits) if one.sha == sha)
-
-    def wish(self, sha: str):
-        return type("Named", (), {"name": f"b{self.index(sha)}"})()
-
-    def built_version(self, sha: str) -> str:
-        return "18.6"
-
-    def is_there(self, sha: str) -> bool:
-        return sha in self.built
-
-    def build(self, sha: str, say: object) -> None:
-        if self.index(sha) in self.broken:
-            raise ServerError("compile failed: x.c:1: error")
-        self.built.append(sha)
 
 
 @dataclass
@@ -209,7 +184,7 @@ def test_a_folder_of_another_question_is_refused_with_what_differs(tmp_path: Pat
     folder = BisectionFolder(tmp_path / "search")
     with pytest.raises(ResultError, match=r"is another search: `flags` differs; .* another --out"):
         folder.opened(replace(QUESTION, flags="-O3"))
-    later = replace(QUESTION, minutes=9.0, scatter=0.5)
+    later = replace(QUESTION, minutes=9.0)
     assert folder.opened(later).question == QUESTION
 
 

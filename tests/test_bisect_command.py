@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,8 @@ from bisect_question import QUESTION
 from dbdyno.builds import cache as built
 from dbdyno.cli import bisect
 from dbdyno.cli.bisect import Asked
-from dbdyno.host import place, steadiness
+from dbdyno.host import place
+from dbdyno.host.callgrind import program
 from dbdyno.model.bisection import Bisection, CommitTest
 from dbdyno.model.error import DynoError
 from dbdyno.report import bisection as report
@@ -26,7 +28,6 @@ from fake_source import commit, git
 def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout from version 12.1 to 18.6, three commits after the first."""
     monkeypatch.setattr(place, "cache_root", lambda: tmp_path / "cache")
-    monkeypatch.setattr(steadiness, "scatter", lambda scratch, program: 0.05)
     tree = fake_source.checkout(fake_source.make(tmp_path / "source", version="12.1"))
     git(tree, "tag", "old")
     for version in ("16.2", "17.3", "18.6"):
@@ -43,7 +44,7 @@ def of_version(tree: Path, version: str) -> str:
 def asked(repository: Path | str, **more: object) -> Asked:
     usual = Asked(
         source=str(repository), good="old", bad="main", workload="point-query", steps=[],
-        by="throughput", smallest=1.0, config=[], minutes=20.0, recipe=None, cflags=None,
+        by="throughput", smallest=None, config=[], minutes=20.0, recipe=None, cflags=None,
         configure=[], jobs=None,
     )  # fmt: skip
     return replace(usual, **more)
@@ -90,6 +91,42 @@ def test_functions_are_aligned_unless_the_flags_say_how(
     assert begun.search.question.flags == flags
 
 
+@pytest.fixture(name="valgrind")
+def _valgrind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Valgrind that counts everything, whether or not this host has one."""
+    here = program.Valgrind(path=Path("/usr/bin/valgrind"), version="3.19.0")
+    monkeypatch.setattr(program, "find", lambda **words: here)
+    monkeypatch.setattr(program, "refuse_unknown", lambda valgrind, path: None)
+
+
+@pytest.mark.usefixtures("valgrind")
+def test_a_search_by_counts_takes_several_steps_small_tables_and_flags_as_they_are(
+    tmp_path: Path, repository: Path
+):
+    words = {"workload": "sysbench", "steps": ["point-query,insert"], "by": "instructions"}
+    begun = bisect.begin(asked(repository, every=True, **words), tmp_path / "results")
+    question = begun.search.question
+    assert (question.steps, question.every) == (("point-query", "insert"), True)
+    assert math.isclose(question.smallest, math.log1p(0.001))
+    assert "align-functions" not in question.flags
+    assert begun.folder.folder.name.startswith("bisect-work-")
+    plan = "\n".join(begun.plan)
+    assert "rows = 20_000" in plan and "[count]\nonly = true" in plan
+    assert "[arms.good]" in plan and plan.count("[arms.") == 1
+    assert begun.search.question.command.endswith(
+        "--steps point-query,insert --by instructions --all --minutes 20"
+    )
+
+
+def test_without_valgrind_a_search_by_counts_is_refused_with_what_installs_it(
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(program.shutil, "which", lambda name: None)
+    said = refused(tmp_path, asked(repository, by="instructions"))
+    assert "counting needs valgrind 3.19 or newer: apt-get install valgrind, or compare" in said
+    assert said.endswith("or compare --by cpu")
+
+
 def test_a_checkout_with_changes_is_refused(tmp_path: Path, repository: Path):
     (repository / "configure").write_text("changed")
     assert "a changed file (configure)" in refused(tmp_path, asked(repository))
@@ -103,10 +140,13 @@ def test_a_checkout_with_changes_is_refused(tmp_path: Path, repository: Path):
         ({"workload": "nothing"}, "no workload `nothing`; there are"),
         ({"workload": "sysbench"}, "--steps: name the one step that got slower"),
         ({"workload": "sysbench", "steps": ["pt-query"]}, "no step `pt-query`"),
-        ({"by": "speed"}, "--by speed: must be throughput or cpu"),
+        ({"by": "speed"}, "--by speed: must be throughput, cpu or instructions"),
         ({"smallest": 0.0}, "--smallest: must be above 0 and up to 50 %, not 0"),
+        ({"smallest": 0.05, "by": "instructions"}, "--smallest: must be at least 0.1 and up to 50"),
+        ({"every": True}, "--all: of --by instructions alone"),
         ({"minutes": 0.5}, "--minutes: must be from 1 to"),
         ({"recipe": "o9"}, "postgres has no recipe `o9`"),
+        ({"recipe": "o2nofp_pgo"}, "each commit would have a profile of its own"),
         ({"config": ["x10c"]}, "--config x10c: none is for version 12.1 of a commit"),
         ({"config": ["y99"]}, "y99"),
     ],

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dbdyno import engine
-from dbdyno.builds import features
+from dbdyno.builds import features, training
 from dbdyno.builds import flags as recipe
 from dbdyno.builds.flags import Flags
+from dbdyno.builds.log import BuildLog
+from dbdyno.builds.step import Site, Step
+from dbdyno.builds.training import Training
 from dbdyno.engine import Build
 from dbdyno.engine import installed as here
 from dbdyno.engine.mysql import compile
 from dbdyno.engine.postgres import compile as compile_postgres
 from dbdyno.model.compiler import for_size
 from dbdyno.model.error import ServerError
+from server_place import a_place
 
 COMMON = """
   --disable-spinlocks     do not use spinlocks
@@ -46,7 +51,9 @@ def chosen(**more: object) -> Flags:
     [
         ("def", ""),
         ("o2nofp", "-O2 -fno-omit-frame-pointer"),
+        ("o2nofp_clang", "-O2 -fno-omit-frame-pointer"),
         ("o3", "-O3"),
+        ("o3_nofp", "-O3 -fno-omit-frame-pointer"),
         ("o3_native", "-O3 -march=native -mtune=native"),
         ("o3_native_lto", "-O3 -march=native -mtune=native -flto"),
     ],
@@ -178,6 +185,73 @@ def test_a_failure_of_no_known_cause_is_told_as_it_was_said():
     assert compile_postgres.explain("compile", log).startswith("make[2]: ***")
 
 
+def test_a_recipe_with_a_profile_compiles_twice_and_trains_in_between(tmp_path: Path):
+    flags = chosen(recipe="o2nofp_pgo")
+    site = Site(tree=tmp_path / "tree", prefix=Path("/p"), root=tmp_path / "root", jobs=1)
+    once = (Step(phase="configure", command=["x"], folder=tmp_path),)
+    taken: list[str] = []
+
+    def rounds(by: Flags) -> tuple[Step, ...]:
+        taken.append(by.cflags)
+        return once
+
+    load = Training(engine="postgres", script="true", clean=("make", "clean"))
+    steps = training.steps(flags, site, rounds, load)
+    assert [step.phase for step in steps] == ["instrument"] * 3 + ["train"] * 2 + ["configure"]
+    profile = tmp_path / "profile"
+    assert taken == [
+        f"-O2 -fno-omit-frame-pointer -fprofile-generate={profile}",
+        f"-O2 -fno-omit-frame-pointer -fprofile-use={profile} -fprofile-correction "
+        "-Wno-missing-profile",
+    ]
+    # Where it was compiled is no part of what it was compiled with.
+    assert flags.words == "-O2 -fno-omit-frame-pointer -fprofile-use -fprofile-correction"
+    assert training.steps(chosen(recipe="o2nofp"), site, rounds, load) == once
+    with pytest.raises(ServerError, match="`CC=clang`: recipes with a profile need GCC"):
+        compile_postgres.arguments(flags, ("CC=clang",), ())
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc here")
+def test_what_the_first_program_does_is_written_under_its_account_for_the_second():
+    with a_place() as place, BuildLog(place.cache_root / "log") as log:
+        site = Site(
+            tree=place.cache_root / "tree",
+            prefix=Path("/p"),
+            root=place.cache_root / "root",
+            jobs=1,
+        )
+        site.tree.mkdir()
+        (site.tree / "main.c").write_text("int main(void) { return 0; }\n")
+        (site.root / "p" / "bin").mkdir(parents=True)
+        program = site.root / "p" / "bin" / "postgres"
+
+        def rounds(flags: Flags) -> tuple[Step, ...]:
+            # A configure compiles and runs programs of one name, whose profiles fit no other.
+            trial = f"echo '{'/**/' * len(flags.cflags)}int main(void){{return 0;}}' >conftest.c; "
+            trial += f"gcc {flags.cflags} -o conftest conftest.c && ./conftest"
+            strict = ["-Wmissing-profile", "-Werror"]
+            words = ["gcc", *flags.cflags.split(), *strict, "-o", str(program), "main.c"]
+            return (
+                Step(phase="configure", command=["sh", "-c", trial], folder=site.tree),
+                Step(phase="compile", command=words, folder=site.tree),
+            )
+
+        load = Training(engine="postgres", script='"$0/bin/postgres"', clean=["rm", str(program)])
+        for step in training.steps(chosen(recipe="o2nofp_pgo"), site, rounds, load):
+            assert log.run(step.command, step.folder, step.environment) is None
+        (profile,) = (site.tree.parent / "profile").rglob("*.gcda")
+        assert profile.stat().st_uid == place.account.uid
+        assert program.exists() and b"gcda" not in program.read_bytes()
+        assert not list(Path("/tmp").glob("dyno-train.*"))
+
+
+def test_a_recipes_compiler_is_named_to_configure_and_may_be_another():
+    clang = compile_postgres.RECIPES["o2nofp_clang"]
+    assert compile_postgres.arguments(clang, (), ())[-1] == "CC=clang"
+    other = compile_postgres.arguments(clang, ("CC=clang-19",), ())
+    assert other[-2:] == ["CC=clang", "CC=clang-19"]  # configure takes the last
+
+
 # --- MySQL and MariaDB -------------------------------------------------------------------------
 
 
@@ -219,6 +293,12 @@ def test_the_published_build_of_mysql_is_a_release_with_frame_pointers():
         "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
     ]
     assert {"-DWITH_SSL=system", "-DWITH_NUMA=ON", "-DWITH_ROUTER=OFF"} <= set(found)
+    clang = compile.arguments("mysql", recipe.named(engine.recipes("mysql"), "rel_o2nofp_clang"))
+    assert set(clang) == {*found, "-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++"}
+    lto = compile.arguments("mysql", recipe.named(engine.recipes("mysql"), "rel_o2nofp_lto"))
+    assert set(lto) == {*found, "-DWITH_LTO=ON"}
+    with pytest.raises(ServerError, match="mariadb has no recipe `rel_o2nofp_lto`"):
+        recipe.named(engine.recipes("mariadb"), "rel_o2nofp_lto")
 
 
 def test_an_option_that_cmake_passes_over_is_found():

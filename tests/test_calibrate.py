@@ -10,6 +10,7 @@ import pytest
 from dbdyno import cli, plan
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError
+from dbdyno.model.verdict import Aims
 from dbdyno.plan import calibration, schedule
 from dbdyno.run.check import preflight
 from dbdyno.store import Results
@@ -43,6 +44,8 @@ def test_only_the_base_and_its_aa_arm_are_measured_in_a_folder_of_their_own() ->
     assert [(arm.name, arm.same_as) for arm in made.arms] == [("old", None), ("ghost", "old")]
     assert (made.schedule.blocks, made.schedule.comparison, made.schedule.aa_arm) == (40, 4, True)
     assert made.workloads == parse().workloads
+    asking = replace(parse(), aims=Aims(tolerate=0.05))
+    assert calibration.of(asking, 10, None).aims.tolerate is None
     assert {block.order for block in schedule.blocks(made)} == {("old", "ghost"), ("ghost", "old")}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from dbdyno.host import child, process
 from dbdyno.host.child import STDERR_LINES_MAX, Child
-from dbdyno.model.error import GeneratorError
+from dbdyno.model.error import DiskError, GeneratorError
 
 
 def started(script: str) -> Child:
@@ -35,6 +35,16 @@ def test_a_program_that_does_not_end_when_asked_is_ended_by_force() -> None:
     program.end(0.1, by=signal.SIGTERM, rest=lambda line: None)
     assert time.monotonic() - begun_s < 60
     assert program.death() == "was killed by signal 9"
+
+
+def test_nothing_is_left_of_a_program_whose_lines_cannot_be_kept() -> None:
+    def keep(line: str) -> None:
+        raise DiskError("the disk is full")
+
+    program = started("while echo line; do :; done")
+    with pytest.raises(DiskError):
+        program.end(60.0, rest=keep)
+    assert not Path(f"/proc/{program.pid}").exists(), "it has ended and was waited for"
 
 
 def test_the_last_lines_of_standard_error_are_kept() -> None:

@@ -13,6 +13,7 @@ from dbdyno import engine as engines
 from dbdyno.engine import Server
 from dbdyno.host import account
 from dbdyno.model import Address, Arm
+from dbdyno.model.error import ServerError
 from dbdyno.model.plan import Transport
 from server_place import a_place, address, builds, reached, started
 
@@ -75,3 +76,26 @@ def test_another_account_reaches_no_server(engine: str, transport: Transport) ->
         assert any(words in said for words in wanted.split("|")), said
         if transport == "tcp":
             assert "cannot be read: Permission denied" in attempt(server, reached(server))
+
+
+@pytest.mark.parametrize("engine", mysql_place.ENGINES)
+def test_behind_the_socket_there_is_the_labs_account_alone(engine: str) -> None:
+    with a_place(engine) as place, started(an_arm(engine, "socket"), place) as server:
+        refuse_strangers(server)
+        # Data that an older dyno made have accounts without a password.
+        server.execute("CREATE USER root@localhost", "CREATE USER ''@localhost")
+        server.stop()
+        server.start()
+        refuse_strangers(server)
+
+
+def refuse_strangers(server: Server) -> None:
+    """Tries the accounts that come with a data directory, over the socket that is open to us."""
+    client = engines.of(server.engine).client
+    for user in ("root", "", "nobody"):
+        with pytest.raises(ServerError, match="Access denied"):
+            client.execute(replace(address(server), user=user), ["SELECT 1"], 10)
+    locked = "mysql.sys" if server.engine == "mysql" else "mariadb.sys"
+    with pytest.raises(ServerError, match=r"Access denied|locked"):
+        client.execute(replace(address(server), user=locked), ["SELECT 1"], 10)
+    assert client.execute(address(server), ["SELECT 1"], 10) == [(1,)]

@@ -11,7 +11,7 @@ import sys
 import threading
 import types
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -337,10 +337,9 @@ def made(hint: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(scalars[str], series, max_size=3)
     if hint == Mapping[Stack, int]:
         return stacks
-    if is_dataclass(hint):
-        hints = get_type_hints(hint, include_extras=True)
-        its: Any = hint
-        return st.builds(its, **{one.name: made(hints[one.name]) for one in fields(hint)})
+    if is_dataclass(hint) or (isinstance(hint, type) and issubclass(hint, msgspec.Struct)):
+        types_of = get_type_hints(hint, include_extras=True)
+        return st.builds(hint, **{name: made(of) for name, of in types_of.items()})
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return st.one_of([made(one) for one in arguments])

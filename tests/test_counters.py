@@ -105,5 +105,5 @@ def test_the_report_says_in_one_line_why_there_are_no_hardware_counters():
         profiled = replace(step, cells=(base, replace(cell, runs=runs)))
         return [table.note for table in metrics.tables(profiled, "old", "p")][-1]
 
-    assert note(missing).startswith("Without instructions, cycles and misses: this host counts no")
+    assert note(missing).startswith("Hardware counters: this host counts no")
     assert note(profile({}, counters=COUNTED)) == note(None) == ""

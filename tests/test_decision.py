@@ -16,18 +16,14 @@ from statsmodels.stats.multitest import multipletests
 from dbdyno.model.looks import Look, Looks
 from dbdyno.model.verdict import Aims, Judgement, Word
 from dbdyno.stats import decision, interval, looks, moderation, power, significance, stage_wise
-from dbdyno.stats.decision import Unit
+from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.sample import Sample
 from dbdyno.stats.stage_wise import Stage
 from one_look import decide
+from verdict_builder import said
 
 AIMS = Aims()
-MIRRORED: dict[Word, Word] = {
-    "faster": "slower",
-    "slower": "faster",
-    "faster, within the margin": "slower, within the margin",
-    "slower, within the margin": "faster, within the margin",
-}
+MIRRORED: dict[Word, Word] = {"faster": "slower", "slower": "faster"}
 
 change = st.floats(min_value=-0.3, max_value=0.3)
 blocks = st.lists(change, min_size=1, max_size=8)
@@ -62,14 +58,14 @@ def judged(*logs: float, better: int = 1, bound: str = "exact") -> Judgement:
         (-0.010, 0.005, "slower, within the margin"),
         (0.028, 0.005, "faster"),  # a change is there; that it is within 3 % is not
         (0.001, 0.010, "same"),
-        (0.020, 0.040, "cannot tell"),
+        (0.020, 0.040, "open"),
         (0.0, 0.0, "same"),
         (0.02, 0.0, "faster, within the margin"),
         (-0.05, 0.0, "slower"),
     ],
 )
-def test_the_word_of_six_blocks(mean: float, sd: float, word: Word) -> None:
-    assert judged(*around(mean, sd, 6)).word == word
+def test_the_word_of_six_blocks(mean: float, sd: float, word: str) -> None:
+    assert said(judged(*around(mean, sd, 6))) == word
 
 
 @given(families)
@@ -79,16 +75,16 @@ def test_each_word_is_what_the_tests_say_and_no_two_can_be_true(family: list[lis
         within = p is not None and p <= AIMS.level / significance.SAME_SHARE
         changed = found.q is not None and found.q <= AIMS.level
         more = math.fsum(logs) > 0
-        true: dict[Word, bool] = {
+        true = {
             "one block": len(logs) == 1,
             "faster": changed and more and not within,
             "slower": changed and not more and not within,
             "faster, within the margin": changed and more and within,
             "slower, within the margin": changed and not more and within,
             "same": found.q is not None and not changed and within,
-            "cannot tell": found.q is not None and not changed and not within,
+            "open": found.q is not None and not changed and not within,
         }
-        assert [word for word, holds in true.items() if holds] == [found.word]
+        assert [word for word, holds in true.items() if holds] == [said(found)]
 
 
 @given(families)
@@ -147,7 +143,7 @@ def test_the_order_of_the_family_changes_nothing(family: list[list[float]], rand
 
 def test_one_block_has_a_ratio_and_decides_nothing() -> None:
     found = judged(0.2)
-    assert found.word == "one block" and found.blocks == 1
+    assert said(found) == "one block" and found.blocks == 1
     assert found.ratio == pytest.approx(math.exp(0.2))
     nothing = (found.low, found.high, found.p, found.p_sign, found.q, found.sd, found.visible)
     assert nothing == (None,) * 7 and found.blocks_needed is None
@@ -180,7 +176,7 @@ def test_a_change_that_stands_alone_can_be_lost_among_many() -> None:
     weak, still = around(0.022, 0.020, 6), around(0.0005, 0.030, 6)
     assert judged(*weak).word == "faster"
     among = decide([sample(*weak)] + [sample(*still)] * 40, AIMS)
-    assert among[0].word == "cannot tell"
+    assert among[0].word == "open"
     assert among[0].p == judged(*weak).p
 
 
@@ -191,31 +187,31 @@ def test_a_change_that_stands_alone_can_be_lost_among_many() -> None:
     ("mean", "bound", "better", "word"),
     [
         (0.10, "at least", 1, "faster"),
-        (0.10, "at most", 1, "limited"),
+        (0.10, "at most", 1, "generator at its limit"),
         (-0.10, "at most", 1, "slower"),
-        (-0.10, "at least", 1, "limited"),
+        (-0.10, "at least", 1, "generator at its limit"),
         (-0.10, "at most", -1, "faster"),
-        (0.10, "unknown", 1, "limited"),
-        (-0.10, "unknown", 1, "limited"),
-        (0.0, "at least", 1, "limited"),
-        (0.0, "at most", 1, "limited"),
+        (0.10, "unknown", 1, "generator at its limit"),
+        (-0.10, "unknown", 1, "generator at its limit"),
+        (0.0, "at least", 1, "generator at its limit"),
+        (0.0, "at most", 1, "generator at its limit"),
         (0.010, "at least", 1, "faster"),  # it may be more, so it is not within the margin
         (-0.010, "at most", 1, "slower"),
     ],
 )
 def test_a_bound_leaves_standing_what_it_makes_only_stronger(
-    mean: float, bound: str, better: int, word: Word
+    mean: float, bound: str, better: int, word: str
 ) -> None:
-    assert judged(*around(mean, 0.005, 6), better=better, bound=bound).word == word
+    assert said(judged(*around(mean, 0.005, 6), better=better, bound=bound)) == word
 
 
 def test_what_cannot_be_told_at_a_bound_is_limited_and_has_no_price() -> None:
     found = judged(*around(0.02, 0.04, 6), bound="at least")
-    assert (found.word, found.blocks_needed) == ("limited", None)
+    assert (said(found), found.blocks_needed) == ("generator at its limit", None)
 
 
 def test_one_block_at_a_bound_is_one_block() -> None:
-    assert judged(0.2, bound="unknown").word == "one block"
+    assert said(judged(0.2, bound="unknown")) == "one block"
 
 
 # --- Looks ---
@@ -239,7 +235,7 @@ def test_a_look_has_its_share_of_the_level_and_no_more() -> None:
     p = judged(*logs).p
     assert p is not None and AIMS.level / 2 < p < AIMS.level
     assert judged(*logs).word == "slower"
-    assert decide([sample(*logs)], AIMS, share=0.5)[0].word == "cannot tell"
+    assert decide([sample(*logs)], AIMS, share=0.5)[0].word == "open"
 
 
 def test_once_slower_it_stays_so_and_says_at_which_look() -> None:
@@ -285,13 +281,13 @@ def test_a_word_of_a_later_look_than_the_first_that_showed_it_has_the_mean() -> 
 def test_between_looks_figures_move_and_the_word_stays() -> None:
     still = around(0.0, 0.06, 4)
     five = walked((*still, -0.3), Looks(first=4))
-    assert (five.word, five.blocks) == ("cannot tell", 5)
+    assert (five.word, five.blocks) == ("open", 5)
     assert five.ratio < walked(still, Looks(first=4)).ratio
 
 
 def test_before_the_first_look_nothing_is_said() -> None:
     found = walked(around(-0.10, 0.001, 3), Looks(first=4))
-    assert (found.word, found.q, found.look) == ("cannot tell", None, None)
+    assert (found.word, found.q, found.look) == ("open", None, None)
     assert found.low is not None
 
 
@@ -318,7 +314,7 @@ def test_same_is_asked_for_at_a_third_of_the_level() -> None:
     logs = around(0.0, 0.033, 8)
     p = significance.equivalence_p(logs, AIMS.margin)
     assert p is not None and AIMS.level / 3 < p < AIMS.level
-    assert judged(*logs).word == "cannot tell"
+    assert judged(*logs).word == "open"
     assert judged(*around(0.0, 0.015, 8)).word == "same"
 
 
@@ -339,7 +335,7 @@ def test_a_step_has_one_q_and_names_the_metric_that_carries_it() -> None:
     assert throughput.q == cpu.q
     ps = [one.p for one in judgements if one.p is not None]
     assert cpu.q == pytest.approx(significance.combined_p(ps))
-    assert (throughput.word, cpu.word) == ("cannot tell", "slower")
+    assert (throughput.word, cpu.word) == ("open", "slower")
 
 
 def test_the_second_metric_is_named_where_it_carries_the_step_too() -> None:
@@ -432,7 +428,7 @@ def test_the_look_that_is_named_settles_it_and_the_one_before_would_not(
     sd: float, tests: int
 ) -> None:
     found = decide([sample(*around(0.02, sd, 3))] * tests, AIMS)[0]
-    assert found.word == "cannot tell" and found.sd is not None
+    assert found.word == "open" and found.sd is not None
     assert found.blocks_needed is not None
     total = 3 + found.blocks_needed
     assert settles(found.sd, total, AIMS.level / tests)
@@ -443,14 +439,14 @@ def test_where_no_look_is_left_the_blocks_of_a_new_plan_are_named() -> None:
     one = sample(*around(0.02, 0.03, 6))
     unit = Unit(samples=(one,), looks=((Look(blocks=6, share=0.5), (one,)),), whole=True)
     (found,) = decision.decide([unit], AIMS, done=6)[0]
-    assert found.word == "cannot tell" and found.blocks_needed is not None
+    assert found.word == "open" and found.blocks_needed is not None
     assert settles(0.03, found.blocks_needed, AIMS.level / 2)
     assert not settles(0.03, found.blocks_needed - 1, AIMS.level / 2)
 
 
 def test_more_blocks_than_any_look_has_are_not_named() -> None:
     found = judged(*around(0.02, 0.5, 3))
-    assert (found.word, found.blocks_needed) == ("cannot tell", None)
+    assert (found.word, found.blocks_needed) == ("open", None)
 
 
 @pytest.mark.parametrize("mean", [0.0, 0.1, 0.01])
@@ -468,12 +464,12 @@ def test_what_is_visible_counts_the_tests_of_the_family() -> None:
 def test_the_aims_decide() -> None:
     logs = around(0.028, 0.010, 6)
 
-    def word(aims: Aims) -> Word:
-        return decide([sample(*logs)], aims)[0].word
+    def word(aims: Aims) -> str:
+        return said(decide([sample(*logs)], aims)[0])
 
     assert word(AIMS) == "faster"
     assert word(Aims(margin=0.10)) == "faster, within the margin"
-    assert word(Aims(level=0.0001)) == "cannot tell"
+    assert word(Aims(level=0.0001)) == "open"
 
 
 def rounds(counts: Sequence[int]) -> list[Sample]:

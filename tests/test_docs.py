@@ -36,6 +36,13 @@ def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
             assert anchor in anchors(target), f"{target.name}#{anchor}: no such heading"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_table_has_a_row_twice(page: Path) -> None:
+    for table in re.findall(r"(?:^\|.*\n)+", page.read_text(), re.MULTILINE):
+        rows = [row for row in table.splitlines() if row.strip("|-: ")]
+        assert sorted(rows) == sorted(set(rows))
+
+
 def links(page: Path) -> Iterator[tuple[Path, str]]:
     """The file and the anchor of each link that stays in the project."""
     for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):

@@ -101,6 +101,9 @@ def test_arms_whose_sessions_cannot_be_sampled_are_named() -> None:
     lines = said(parse("ab", '[observe]\nwaits = "50ms"'))
     assert "waits: sessions are sampled every 50 ms, but not of a, b (engine fake)" in lines
     assert not any("sampled" in line for line in said(parse("ab", "")))
+    lines = said(parse("ab", '[observe]\nstatus = "5s"\nindexes = true'))
+    assert "status: servers tell their own state every 5 s, but not of a, b (engine fake)" in lines
+    assert "indexes: all are read at the end of each run, but not of a, b (engine fake)" in lines
 
 
 @pytest.mark.live

@@ -145,7 +145,7 @@ def test_a_verdict_has_its_figures_and_the_metrics_that_explain_it(database: Pat
         "WHERE kind = 'primary' AND arm = 'pg18' ORDER BY ordinal, metric",
     )
     lifted = pytest.approx(1.05)
-    missed = "target missed"
+    missed = "failed"
     assert primary == [
         ("l.i0", "cpu_per_op", "faster", "same", False, 2, pytest.approx(1.0), 0.03),
         ("l.i0", "ips", "faster", "faster", True, 2, lifted, 0.03),

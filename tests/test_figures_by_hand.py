@@ -123,6 +123,7 @@ def compare_response(run: StepRun, raw: Raw) -> None:
 
 def compare_times(times: ResponseTimes, raw: Raw, roles: list[str], which: str) -> None:
     found = asdict(times)
+    assert found.pop("at_least") == (), "no histogram ends below a time"
     exact = [found.pop("mean_us"), found.pop("sd_us")]
     assert found == by_hand.response(raw, roles, which)
     # A histogram knows three digits of each time.

@@ -9,8 +9,9 @@ import pytest
 
 from dbdyno.model.looks import Look, Looks
 from dbdyno.model.verdict import CHANGED, Aims
-from dbdyno.stats.decision import Unit, decide
+from dbdyno.stats.decision import decide
 from dbdyno.stats.fills import FillsSeen, Units
+from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.looks import scheduled
 from dbdyno.stats.sample import Sample
 from fill_simulation import Calibrated, Filled, alarms, filled, judged

@@ -25,13 +25,13 @@ from dbdyno.model.looks import Look
 from dbdyno.model.plan import fill_of
 from dbdyno.model.verdict import Aims, Judgement
 from dbdyno.plan import calibration, schedule
-from dbdyno.report import looks as look_words
+from dbdyno.report import known
 from dbdyno.run import blocks, starting_state
 from dbdyno.run.check import block_time, dry_run, preflight
 from dbdyno.stats import decision, fills, power
-from dbdyno.stats.decision import Unit
 from dbdyno.stats.fills import FillsSeen, FillVariance, Units
 from dbdyno.stats.interval import Spread, own_spread
+from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.sample import Sample
 from dbdyno.store import Results, continuation
 from run_builder import changed, run
@@ -288,7 +288,7 @@ def test_a_fill_stood_still_where_one_of_its_blocks_did() -> None:
 
 def test_further_blocks_that_add_no_fill_are_not_asked_for() -> None:
     sample = throughput(contest_of(Units(fills=4), rates()))
-    assert judgement(sample).word == "cannot tell"
+    assert judgement(sample).word == "open"
     assert judgement(sample, coming=[Look(blocks=16, share=0.25)]).blocks_needed is None
     few = throughput(contest_of(Units(fills=30), rates()))
     assert (few.fills, len(few.logs)) == (FillsSeen(planned=30, blocks=8), 8)
@@ -428,7 +428,7 @@ def test_the_first_block_of_each_fill_makes_a_copy_and_later_ones_begin_from_it(
     assert any(
         line.startswith("fills of sysbench: intervals and tests count") for line in found.warnings
     )
-    assert look_words.beyond(found) == "more fills"
+    assert known.price([said]) == "more fills"
 
 
 def test_two_fills_are_judged_by_blocks_and_said_to_be_too_few(

@@ -222,6 +222,21 @@ def test_a_thread_without_a_processor_leaves_replies_unread(
     assert [reason.startswith(said) for reason in run.window.delayed] == [True] * (share == 0.62)
 
 
+def test_a_client_that_shares_its_sessions_processor_holds_no_rate_back(tmp_path: Path) -> None:
+    """While its thread waits for the processor, the session is at work on it."""
+    folder = build(tmp_path, steps=("qr100",), blocks=1, arms=("pg17",))
+    (path,) = folder.glob("blocks/001/pg17/*/*/events.jsonl")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[-1]["threads"] = [{"cpu_us": 1, "busy_share": 0.3, "runnable_share": 0.5}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    job = json.loads(path.with_name("job.json").read_text()) | {"processors": [0, 1]}
+    path.with_name("job.json").write_text(json.dumps(job))
+    (run,) = cell(compare.load(folder), "pg17").runs
+    assert run.window.limited == ()
+    (reason,) = run.window.delayed
+    assert reason.endswith('it shares them with the sessions: placement = "together")')
+
+
 def test_a_thread_that_spins_is_busy_by_waiting(tmp_path: Path) -> None:
     folder = build(tmp_path, steps=("qr100",), blocks=1, arms=("pg17",))
     (path,) = folder.glob("blocks/001/pg17/*/*/events.jsonl")
@@ -313,25 +328,26 @@ def test_limited_on_both_says_that_it_cannot_be_told(tmp_path: Path) -> None:
     words = " ".join(printed(shown).split())
     assert "1.20 limited on both" in words
     assert "≥ 1.20" not in words and "≤ 1.20" not in words
-    assert "Limited: qr100 throughput +20.0 % [+20.0, +20.0] (limited on both)" in words
+    effect = report_parts.effects(shown)["qr100"]
+    assert effect.figures == "+20.0 % [+20.0, +20.0] (limited on both)"
+    assert effect.reason == "generator at its limit"
 
 
 @pytest.mark.parametrize(
     ("limited", "lift", "verdict"),
     [
-        ([], 1.2, "Faster: l.i0 throughput +20.0 % [+20.0, +20.0]; qr100 throughput +20.0 %"),
-        (["pg18"], 1.2, "Faster: l.i0 throughput +20.0 % [+20.0, +20.0]; qr100 throughput ≥ +20.0"),
-        (["pg17"], 1.2, "Limited: qr100 throughput ≤ +20.0 %"),
-        (["pg18"], 0.8, "Limited: qr100 throughput ≥ −20.0 %"),
-        (["pg17"], 0.8, "Slower: l.i0 throughput −20.0 % [−20.0, −20.0]; qr100 throughput ≤ −20"),
+        ([], 1.2, "faster +20.0 %"),
+        (["pg18"], 1.2, "faster ≥ +20.0"),
+        (["pg17"], 1.2, "open ≤ +20.0 %"),
+        (["pg18"], 0.8, "open ≥ −20.0 %"),
+        (["pg17"], 0.8, "slower ≤ −20"),
     ],
 )
 def test_a_bound_decides_only_in_its_own_direction(
     tmp_path: Path, limited: list[str], lift: float, verdict: str
 ) -> None:
-    found = report_parts.headline(page.make(compared(tmp_path, limited, lift=lift)))[0].items
-    items = [f"{item.label}: {item.text}" for item in found]
-    assert any(item.startswith(verdict) for item in items), items
+    effect = report_parts.effects(page.make(compared(tmp_path, limited, lift=lift)))["qr100"]
+    assert f"{effect.word} {effect.figures}".startswith(verdict)
 
 
 def test_one_block_has_the_mark_too(tmp_path: Path) -> None:
@@ -343,16 +359,8 @@ def test_one_block_has_the_mark_too(tmp_path: Path) -> None:
             name, generator_busy_share=BUSY if arm == "pg18" else 0.2
         ),
     )
-    (against,) = [
-        one
-        for one in report_parts.headline(page.make(compare.load(folder)))
-        if one.text.startswith("pg18")
-    ]
-    (measured,) = against.items
-    assert (measured.label, measured.text) == (
-        "One block",
-        "qr100 throughput ≥ +0.0 % and CPU +0.0 %",
-    )
+    effect = report_parts.effects(page.make(compare.load(folder)))["qr100"]
+    assert (effect.figures, effect.reason) == ("≥ +0.0 %", "one block")
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,12 @@ def test_every_run_from_a_copy_finds_the_rows_that_were_kept(
     other = server_of(base_dir, place, name="b")
     try:
         assert again(other, kept, shared_blocks=True) == kept_rows, "another arm of the same build"
+        other.stop()
+        other = server_of(base_dir, place, name="b")
+        other.go_on()
+        other.start()
+        other.use_database("ib")
+        assert other.execute(LOOK) == kept_rows, "a later server of the arm, on what it has left"
     finally:
         other.stop(crash=True)
         other.remove()

@@ -19,7 +19,7 @@ import pytest
 import command_reference
 import man_page
 from dbdyno import cli
-from dbdyno.cli.exit_status import BAD_INPUT, DONE, INTERRUPTED, MEANINGS
+from dbdyno.cli.exit_status import BAD_INPUT, DONE, FAILED, INTERRUPTED, MEANINGS, NOT_YET
 
 COLOR = re.compile(r"\x1b\[(\d+;)*([349]\d|10\d)[;m]")
 
@@ -118,7 +118,8 @@ def test_check_says_what_the_plan_would_do_as_json(here: Path) -> None:
 
 def test_ls_lists_results_in_lines_and_as_json(here: Path, ran: Ended) -> None:
     heading, line = dyno("ls", at=here).stdout.splitlines()
-    assert heading.split() == ["changed", "(UTC)", "state", "blocks", "arms", "folder"]
+    assert heading.split() == ["changed", "(UTC)", "state", "blocks", "workload", "arms", "folder"]
+    assert " insert-benchmark  " in line
     assert line.endswith("results/small") and "slower (fake) against base (fake)" in line
     (found,) = json.loads(dyno("ls", "results", "--json", at=here).stdout)
     assert found["plan"] == "small" and found["blocks"] == 3 and found["state"] == "complete"
@@ -166,7 +167,7 @@ def test_the_help_the_page_and_the_man_page_tell_every_exit_status(tmp_path: Pat
     for status, meaning in MEANINGS.items():
         assert all(f"{status}" in page and meaning in page for page in pages)
         assert f".B {status}\n{man_page.plain(meaning)}\n" in man_page.page()
-    assert sorted(MEANINGS) == [0, 1, BAD_INPUT, INTERRUPTED]
+    assert sorted(MEANINGS) == [0, 1, BAD_INPUT, NOT_YET, INTERRUPTED]
 
 
 def test_the_man_page_is_the_commands_own_help() -> None:
@@ -175,3 +176,24 @@ def test_the_man_page_is_the_commands_own_help() -> None:
 
 def test_the_man_page_escapes_what_man_would_read_as_its_own() -> None:
     assert man_page.plain(".5 of --all\n  a\\b") == r"\&.5 of \-\-all a\eb"
+
+
+BROKEN = PLAN.replace(
+    "insert = 900 }",
+    'insert = 900 }, errors = [{ statement = "insert", every = 5, code = "XX000" }]',
+)
+
+
+@pytest.mark.parametrize("words", [("run",), ("calibrate", "--comparisons", "1")])
+def test_a_finished_result_that_failed_ends_the_same_command_with_1_again(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    broken = (
+        BROKEN
+        if words == ("run",)
+        else BROKEN.replace("[arms.base]", "base = 'slower'\n[arms.base]")
+    )
+    (tmp_path / "broken.toml").write_text(broken)
+    first, again = (dyno(*words, "broken.toml", at=tmp_path) for _ in range(2))
+    assert (first.status, again.status) == (FAILED, FAILED), first.stderr + again.stderr
+    assert "block 1/" in first.stderr and "block 1/" not in again.stderr

@@ -17,6 +17,7 @@ from dbdyno.model.step_files import StepDone, StepRecord
 from dbdyno.report import known
 from dbdyno.report.section import cost_per_operation, fairness, summary, verdicts
 from run_builder import NOISE, cell, changed, concluded, lifted, plan_of, run
+from verdict_builder import said
 
 BLOCKS = range(1, 7)
 
@@ -79,7 +80,7 @@ def test_the_explanation_says_how_much_time() -> None:
 def test_colours_of_times_are_those_of_speeds() -> None:
     for change, tones in ((-0.3, ["red", "green"]), (0.3, ["green", "red"])):
         step = only(judged(change))
-        absolute, relative = summary.tables([step], blocks=6, prefix="a")[:2]
+        absolute, relative = summary.tables([step], blocks=6, prefix="a", scheme="published")[:2]
         assert [row.cells[1].tone for row in absolute.rows] == tones
         assert relative.rows[1].cells[1].tone == ("blue" if change < 0 else "yellow")
         assert "Of seconds less is faster" in relative.note
@@ -100,8 +101,8 @@ def test_a_change_that_only_the_limit_could_make_smaller_stands() -> None:
     faster = concluded([*base, *other], plan_of(("base", "other")))
     other = timed("other", lifted(0.2, rate=10.0), limited=("busy",))
     slower = concluded([*base, *other], plan_of(("base", "other")))
-    words = [its.verdict.word for one in (faster, slower) if (its := cell(one, "other")).verdict]
-    assert words == ["faster", "limited"]
+    words = [said(its.verdict) for one in (faster, slower) if (its := cell(one, "other")).verdict]
+    assert words == ["faster", "generator at its limit"]
 
 
 def test_times_and_rates_together_are_speeds() -> None:
@@ -126,9 +127,8 @@ def test_what_cannot_be_told_is_said_the_right_way_round() -> None:
     assert verdict is not None
     (one,) = [one for one in verdict.judgements if one.metric == "seconds"]
     assert called(one.metric) == "time"
-    undecided = replace(one, word="cannot tell", p=0.1, ratio=0.98, low=0.93, high=1.01)
-    assert known.lean(undecided) == "faster"
-    assert known.excluded(undecided) == "at most 1.0 % slower"
+    undecided = replace(one, word="open", p=0.1, ratio=0.98, low=0.93, high=1.01)
+    assert known.excluded([undecided]) == "no loss beyond 1.0 %"
 
 
 def test_times_before_and_after_are_no_pair_of_rates() -> None:

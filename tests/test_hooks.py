@@ -14,6 +14,7 @@ from dbdyno.model import Json, Plan
 from dbdyno.model.error import PlanError
 from dbdyno.run import blocks
 from dbdyno.run import hooks as hook
+from dbdyno.run.check import preflight
 from dbdyno.store import BlockFolder, Results, read_structs
 
 PLAN = """
@@ -61,6 +62,17 @@ def test_a_hook_runs_at_its_moment_for_its_arms_and_steps_and_is_told_where_it_i
         assert said(run.path) == [[f"{name} 1 insert-benchmark", here]]
         expected = [[f"{name} 1 insert-benchmark l.i1", here]] if name == "new" else []
         assert [said(step.path) for step in run.steps()] == [[], expected]
+
+
+def test_a_hook_whose_program_is_not_there_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    hooked(tmp_path, 'when = "after-run"\ncommand = ["./save.sh"]')
+    with pytest.raises(PlanError, match=r"hooks\[1\].command: there is no program `./save.sh`"):
+        preflight.prepare(plan.load(Path("hooked.toml")))
+    Path("save.sh").touch(0o755)
+    preflight.prepare(plan.load(Path("hooked.toml")))
 
 
 def test_a_step_whose_hook_fails_has_failed_with_the_commands_last_line(tmp_path: Path):

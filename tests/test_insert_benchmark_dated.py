@@ -192,6 +192,22 @@ def test_the_smallest_key_is_read_once_a_step_in_2023() -> None:
     assert job_of(made("2023", {"resync": 7})["l.i1"])["cursors"][0]["resync_every"] == 7
 
 
+def test_until_june_2025_each_reading_of_a_cursor_had_a_connection_of_its_own() -> None:
+    """mytools' bench/ibench/iibench.py until e5e4d88f of 2025-06-03: `get_min_or_max_trxid`."""
+    posts = ("48c128g-cached-2024-09", "48c128g-less-io-bound-2024-09")
+    for preset, connect in (*((post, "each") for post in posts), ("8c32g-cached-2025-06", "once")):
+        loaded = workload.load("insert-benchmark", preset=preset)
+        expanded = {step.name: step for step in workload.expand(loaded, {}, "mysql")}
+        for name, cursors in (("l.i2", ["tail"]), ("qp100", ["tail", "head"])):
+            read = job_of(expanded[name])["cursors"]
+            assert [one["name"] for one in read] == cursors
+            assert {one.get("connect", "once") for one in read} == {connect}
+    (tail,) = job_of(made("2023")["l.i1"])["cursors"]
+    assert tail["connect"] == "each"
+    with pytest.raises(WorkloadError, match="`reader_connect` has to be once or each"):
+        made("current", {"reader_connect": "never"})
+
+
 def test_a_form_of_prices_that_there_is_not_is_refused() -> None:
     with pytest.raises(WorkloadError, match="`price_form` has to be int or real"):
         made("current", {"price_form": "float"})

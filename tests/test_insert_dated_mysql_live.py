@@ -60,8 +60,8 @@ def test_a_set_of_its_time_sends_what_was_sent_then(
         assert forms == QUERIES
     sent = [one for each in found.values() for one in each.texts("Query")]
     assert not [one for one in sent if one.startswith(("ANALYZE", "VACUUM"))]
-    readings = [one for one in sent if "min(transactionid)" in one]
-    assert len(readings) == (2 * 3 if chosen == "2023" else 0)
+    # Those of 2023 come over connections of their own, which no event names.
+    assert not [one for one in sent if "min(transactionid)" in one]
     if chosen == "2023":
         assert totals(found, "l.i1", "delete") == (20, 1_000)
     (row,) = server.execute(f"SHOW CREATE TABLE {DATABASE}.pi2")

@@ -119,8 +119,17 @@ def test_the_prelude_ends_with_the_last_step_that_writes(
     [
         (
             ('"step"', '"stp"'),
-            "key `schedule.interleave`: must be 'run', 'step', 'turn' or 'duet', not 'stp'; did "
+            "key `schedule.interleave`: must be 'run', 'step' or 'turn', not 'stp'; did "
             "you mean `step`?",
+        ),
+        (
+            ('"step"', '"duet"\nduet = "forced"'),
+            'key `schedule.interleave`: "duet" is gone; write interleave = "turn" and '
+            'placement = "together"',
+        ),
+        (
+            ('"step"', '"turn"\nduet = "forced"'),
+            'key `schedule.duet`: is gone; write interleave = "turn" and placement = "together"',
         ),
         (
             ('"step"', '"step"\nturn_s = 2'),

@@ -49,7 +49,7 @@ def step(name: str, **words: Word) -> StepComparison:
 
 def test_a_single_arm_has_a_line() -> None:
     steps = [step("s1", b="slower"), step("s2", b="same"), step("s3", b="slower")]
-    steps += [step(f"o{number}", b="cannot tell") for number in range(8)]
+    steps += [step(f"o{number}", b="open") for number in range(8)]
     four = looked(Looks(first=4), 5)
     assert list(look_words.of_look(steps, four, parsed("blocks = 9"))) == [
         "look after 4 blocks: 3 of 11 steps decided: 2 slower, 1 same; open: o0, o1, o2, o3, o4, "
@@ -58,7 +58,7 @@ def test_a_single_arm_has_a_line() -> None:
 
 
 def test_several_arms_have_a_line_each() -> None:
-    steps = [step("s1", b="slower", c="cannot tell"), step("s2", b="slower", c="same")]
+    steps = [step("s1", b="slower", c="open"), step("s2", b="slower", c="same")]
     ended = looked(Looks(first=None, last=3), 3)
     assert list(look_words.of_look(steps, ended, parsed('blocks = "until decided"'))) == [
         "look after 3 blocks",

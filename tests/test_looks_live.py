@@ -63,11 +63,12 @@ def with_planted_words(results: Results) -> Comparison:
     steps = []
     for step in found.steps:
         decided = found.blocks >= DECIDED_AFTER.get(step.step, 0)
-        word = "same" if decided else "cannot tell"
+        word = "same" if decided else "open"
+        # A reason that a loaded machine gives, as of a generator at its limit, would keep it open.
         cells = tuple(
             cell
             if cell.verdict is None
-            else replace(cell, verdict=replace(cell.verdict, word=word))
+            else replace(cell, verdict=replace(cell.verdict, word=word, reason=""))
             for cell in step.cells
         )
         steps.append(replace(step, cells=cells))

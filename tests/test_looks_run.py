@@ -94,7 +94,7 @@ def reader(decided_after: Mapping[str, int]) -> looks.Read:
                 cells=tuple(
                     cell(
                         arm,
-                        "slower" if len(done) >= after else "cannot tell",
+                        "slower" if len(done) >= after else "open",
                         sum(arm in block.arms() for block in done),
                     )
                     for arm in arms

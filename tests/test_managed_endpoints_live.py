@@ -59,9 +59,12 @@ class Followed:
 
 
 @contextmanager
-def followed(base_dir: Path) -> Iterator[Followed]:
-    """A service with a standby of the lab's making."""
-    arm = Arm(name="foreign", engine="postgres", base_dir=base_dir, standby=1, transport="tcp")
+def followed(base_dir: Path, wal_segment_mb: int = 16) -> Iterator[Followed]:
+    """A service with a standby of the lab's making; servers made alike are one cluster's here."""
+    arm = Arm(
+        name="foreign", engine="postgres", base_dir=base_dir, standby=1, transport="tcp",
+        initdb={"wal_segment_mb": wal_segment_mb},
+    )  # fmt: skip
     with ExitStack() as stack:
         place = stack.enter_context(a_place())
         server = stack.enter_context(started(arm, place))
@@ -133,7 +136,7 @@ def test_an_endpoint_that_is_no_standby_of_the_server_is_a_line(theirs: Followed
 
 def test_a_standby_of_another_cluster_is_a_line(theirs: Followed):
     newest = ends()[-1]
-    with followed(newest) as other:
+    with followed(newest, wal_segment_mb=32) as other:
         # The other root has signed its certificate, so this plan only asks for TLS.
         text = PLAN.format(
             dsn=theirs.service.dsn,

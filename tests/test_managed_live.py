@@ -80,6 +80,7 @@ name = "cbc"
 parameters = { size_gb = 0.004 }
 [[workloads]]
 name = "ybio"
+set = "outside"
 [workloads.parameters]
 tab_rows = 2000
 batch_size = 100

@@ -55,6 +55,7 @@ name = "cbc"
 parameters = { size_gb = 0.004 }
 [[workloads]]
 name = "ybio"
+set = "outside"
 parameters = { tab_rows = 2000, batch_size = 100, run_seconds = 1, pct_update = 50 }
 """
 ADMINISTERED = """

@@ -94,7 +94,7 @@ def test_a_disagreement_within_the_margin_is_no_warning() -> None:
 
 def test_with_one_block_each_whether_nodes_disagree_cannot_be_told() -> None:
     (one,) = cell(found([0.05], [0.0], [0.01]), "other").nodes
-    assert (one.agreement, one.p, one.q, one.spread) == ("cannot tell", None, None, None)
+    assert (one.agreement, one.p, one.q, one.spread) == ("open", None, None, None)
     assert one.nodes[0].low is None
 
 
@@ -290,7 +290,7 @@ def test_an_export_has_the_node_of_each_step_and_what_each_found(tmp_path: Path)
         ("n2", 1, 1.1),
         (UNNAMED, 1, 1.0),
     ]
-    assert set(its["agreement"]) == {"cannot tell"} and its["p"].isna().all()
+    assert set(its["agreement"]) == {"open"} and its["p"].isna().all()
     assert set(its["freedom"]) == {2}
 
 

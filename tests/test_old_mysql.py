@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from command import dyno
-from dbdyno.engine.mysql import compile, initialize
+from dbdyno.engine import Build
+from dbdyno.engine.mysql import compile, initialize, options
 from dbdyno.engine.mysql.layout import Layout
 from dbdyno.model.error import ServerError
 from test_build_flags import a_tree
@@ -64,22 +66,49 @@ def test_nothing_is_asked_for_where_it_is_given_or_not_needed(tmp_path: Path) ->
     compile.refuse_without_libraries(tmp_path, (5, 7), (SSL,))
 
 
-@pytest.mark.parametrize(("version_num", "keeps"), [(50651, True), (50619, False)])
-def test_the_script_of_5_6_writes_no_my_cnf_if_it_can_be_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version_num: int, keeps: bool
+@pytest.mark.parametrize(
+    ("engine", "known", "given"),
+    [
+        ("mysql", "--force --keep-my-cnf", ["--force", "--keep-my-cnf"]),
+        ("mysql", "--force", ["--force"]),
+        (
+            "mariadb",
+            "--auth-root-authentication-method=*)",
+            ["--auth-root-authentication-method=normal"],
+        ),
+    ],
+)
+def test_a_script_is_given_the_options_that_it_knows(
+    tmp_path: Path, engine: str, known: str, given: list[str]
 ) -> None:
-    script = tmp_path / "scripts" / "mysql_install_db"
-    monkeypatch.setattr(initialize, "script_of", lambda _: script)
-    layout = Layout(
-        build=a_build(version_num=version_num),
-        folder=tmp_path,
+    base_dir = tmp_path / "base"
+    script = base_dir / "scripts" / "mysql_install_db"
+    script.parent.mkdir(parents=True)
+    script.write_text(known)
+    layout = a_layout(replace(a_build(engine, version_num=50619), base_dir=base_dir), tmp_path)
+    command = initialize.command("a", layout)
+    assert command[0] == script
+    assert command[4:] == given
+
+
+def test_a_build_without_a_script_begins_from_the_data_that_it_has(tmp_path: Path) -> None:
+    build = replace(a_build(version_num=50509), base_dir=tmp_path / "base")
+    layout = a_layout(build, tmp_path)
+    with pytest.raises(ServerError, match="no `mysql_install_db`, which makes data directories"):
+        initialize.command("a", layout)
+    (build.base_dir / "data" / "mysql").mkdir(parents=True)
+    assert initialize.command("a", layout)[-2:] == [build.base_dir / "data", layout.data]
+
+
+def a_layout(build: Build, folder: Path) -> Layout:
+    """The places of an arm with this build."""
+    return Layout(
+        build=build,
+        folder=folder,
         wal_dir=None,
-        socket=tmp_path / "mysql.sock",
+        socket=folder / "mysql.sock",
         port=7,
     )
-    command = initialize.command("a", layout)
-    assert command[0] == script and "--force" in command
-    assert ("--keep-my-cnf" in command) == keeps
 
 
 def test_a_value_of_the_lab_s_own_is_written_from_the_version_that_has_it() -> None:
@@ -109,6 +138,22 @@ def test_presets_of_5_7_have_what_it_knows_and_say_what_it_does_not() -> None:
     for name in ("innodb_redo_log_capacity", "innodb_idle_flush_pct", "innodb_use_fdatasync"):
         assert f"\n{name} =" not in text
     assert "\n# innodb_idle_flush_pct = 1 is left out: new in version 8.0.18\n" in text
+
+
+def test_switches_of_5_5_are_numbers() -> None:
+    values = {"innodb_doublewrite": "ON", "innodb_flush_method": "O_DIRECT"}
+    text = options.text(values, a_build(version_num=50509))
+    assert text == "[mysqld]\ninnodb_doublewrite = 1\ninnodb_flush_method = O_DIRECT\n"
+    assert "innodb_doublewrite = ON\n" in options.text(values, a_build(version_num=50600))
+
+
+def test_presets_of_5_5_keep_within_what_it_takes() -> None:
+    text = shown("z12a", "5.5.9")
+    assert "\n# innodb_log_file_size is 256M, not 2G: the most before 5.6.3\n" in text
+    assert "\ninnodb_log_file_size = 256M\n" in text
+    assert "\ninnodb_purge_threads = 1\n" in text
+    for name in ("innodb_flush_neighbors", "innodb_flush_method", "ssl"):
+        assert f"\n{name} =" not in text
 
 
 def test_a_tag_s_value_that_a_version_does_not_know_is_left_out() -> None:

@@ -113,7 +113,8 @@ def test_counters_are_read_as_the_manual_page_orders_their_fields():
 637.41,msec,task-clock,637413253,100.00,0.529,CPUs utilized
 92,,context-switches,666678219,100.00,137.998,/sec
 """
-    assert counters.read(text) == {
+    events = ("instructions:u", "cache-misses:k", "cycles:u", "branches:u", "task-clock")
+    assert counters.read(text, events) == {
         "instructions:u": 98765432100.0,
         "cache-misses:k": 1234.0,
         "cycles:u": None,
@@ -132,9 +133,48 @@ def test_user_code_and_the_kernel_are_counted_apart_where_both_may_be():
 
 
 def test_a_host_without_hardware_events_says_so():
-    assert counters.why_none({"instructions:u": 5.0}) is None
+    assert counters.why_none({f"{event}:u": 5.0 for event in counters.HARDWARE}) is None
     assert "counts nothing" in str(counters.why_none({}))
     assert "hardware events" in str(counters.why_none({"instructions:u": None, "task-clock": 1.0}))
+
+
+PLANTED = """\
+812345678,,instructions:uD,5000000,100.00,1.20,insn per cycle
+676000000,,cycles:u,2500000,50.00,,
+1200000,,branches:u,2500000,50.00,,
+9000,,branch-misses:u,2500000,50.00,0.75,of all branches
+70000,,cache-references:u,2500000,50.00,,
+8000,,cache-misses:u,2500000,50.00,11.4,of all cache refs
+700,,dTLB-load-misses,2500000,50.00,,
+600,,iTLB-load-misses,2500000,50.00,,
+4200000,,L1-dcache-load-misses,2500000,50.00,,
+3100000,,L1-icache-load-misses,2500000,50.00,,
+<not supported>,,stalled-cycles-frontend:u,0,100.00,,
+<not supported>,,stalled-cycles-backend:u,0,100.00,,
+"""
+"""What `perf stat` prints on a processor that counts misses of L1 and no stalls."""
+
+
+def test_misses_of_l1_and_stalls_are_counted_where_a_host_has_them_and_named_where_not():
+    events = counters.wanted(kernel=False)
+    assert {"L1-dcache-load-misses:u", "stalled-cycles-backend:u"} < set(events)
+    counted = counters.read(PLANTED, events)
+    assert counted["L1-dcache-load-misses:u"] == 4_200_000
+    assert counters.why_none(counted) == (
+        "this host counts no stalled-cycles-frontend, stalled-cycles-backend"
+    )
+    stalls = "5,,stalled-cycles-frontend:u,1,1\n7,,stalled-cycles-backend:u,1,1\n"
+    assert counters.why_none(counted | counters.read(stalls, events)) is None
+
+
+def test_events_of_the_caches_are_told_apart_by_their_order_as_perf_prints_no_modifier():
+    text = "5,,dTLB-load-misses,1,1\n7,,dTLB-load-misses,1,1\n9,,cycles:k,1,1\n"
+    events = ("dTLB-load-misses:u", "dTLB-load-misses:k", "cycles:u", "cycles:k")
+    assert counters.read(text, events) == {
+        "dTLB-load-misses:u": 5.0,
+        "dTLB-load-misses:k": 7.0,
+        "cycles:k": 9.0,
+    }
 
 
 def test_a_refusal_names_the_setting_and_the_command_that_mends_it():

@@ -271,13 +271,18 @@ def test_a_changed_script_is_another_load(tmp_path: Path) -> None:
     assert pgbench.Pgbench().version(step) != before
 
 
-def test_a_build_s_folder_is_a_path_to_its_pgbench(tmp_path: Path) -> None:
+def test_a_build_s_folder_is_a_path_to_its_pgbench(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "base" / "bin").mkdir(parents=True)
     fake = tmp_path / "base" / "bin" / "pgbench"
     fake.write_text("#!/bin/sh\necho 'pgbench (PostgreSQL) 12.1'\n")
     fake.chmod(0o755)
     step = expanded(tmp_path, 'builtin = ["select-only"], program = "./base"')
     assert client.client(step.job, None) == client.Client(path=fake, major=12, version="12.1")
+    monkeypatch.chdir(fake.parent)
+    beside = expanded(Path(), 'builtin = ["select-only"], program = "./pgbench"')
+    assert client.client(beside.job, None).version == "12.1", "not that of PATH"
     own = expanded(tmp_path, 'builtin = ["select-only"], program = "own"')
     assert client.client(own.job, tmp_path / "base").version == "12.1"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno import plan, workload
-from dbdyno.model import Observe, Plan, version
+from dbdyno.model import CountWish, Observe, Plan, version
 from dbdyno.model.document import Form
 from dbdyno.model.error import PlanError
 from dbdyno.model.verdict import Aims
@@ -265,7 +265,7 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
         ),
         (
             '[schedule]\nblocks = "until decided"\nminutes_max = 0',
-            "key `schedule.minutes_max`: must be from 1 to 43,200, not 0",
+            "key `schedule.minutes_max`: must be from 0.5 to 43,200, not 0",
         ),
         (
             '[verdict]\njudge = "anytime"',
@@ -282,8 +282,17 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
         ),
         (
             '[observe]\nwaits = "1s"\n[schedule]\ninterleave = "turn"',
-            'key `observe.waits`: waits cannot be sampled with interleave = "turn"; remove it, or '
+            'key `observe.waits`: servers cannot be asked with interleave = "turn"; remove it, or '
             'use "step"',
+        ),
+        (
+            '[observe]\nindexes = true\n[schedule]\ninterleave = "turn"',
+            'key `observe.indexes`: indexes are not read with interleave = "turn"; remove it, or '
+            'use "step"',
+        ),
+        (
+            '[observe]\nstatus = "100ms"',
+            'key `observe.status`: must be from "200ms" to "600s", not \'100ms\'',
         ),
         (
             "[observe]\nwaits_sessions = true",
@@ -301,7 +310,7 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
         ("[verdict]\npower = 1", "key `verdict.power`: must be from 0.5 to 0.99, not 1"),
         (
             '[schedule]\ninterleave = "rnu"',
-            "key `schedule.interleave`: must be 'run', 'step', 'turn' or 'duet', not 'rnu'; did "
+            "key `schedule.interleave`: must be 'run', 'step' or 'turn', not 'rnu'; did "
             "you mean `run`?",
         ),
         (
@@ -434,6 +443,8 @@ def test_every_plan_that_is_shipped_is_valid_and_named_for_its_file(path: Path) 
 
 def test_the_demo_ends_in_time_and_says_why_its_step_was_chosen() -> None:
     demo = plan.demo()
+    assert demo.count is None
+    assert plan.demo(counts=True).count == CountWish(repeats=1)
     (use,) = demo.workloads
     assert demo.label is not None
     assert "hot-points was chosen because its difference is known" in demo.label
@@ -446,7 +457,7 @@ def test_the_demo_ends_in_time_and_says_why_its_step_was_chosen() -> None:
     assert len(measured) > 1, "beside it a step whose difference is not known"
     assert all(step not in demo.label for step in measured if step != "hot-points")
     assert not demo.schedule.until_decided
-    assert demo.schedule.blocks == 4, "fewer decide nothing where others keep the machine busy"
+    assert demo.schedule.blocks == 6, "fewer decide nothing where others keep the machine busy"
     assert len({block.order for block in schedule.blocks(demo)}) == 2
 
 

@@ -104,6 +104,59 @@ def test_scripts_that_name_no_table_of_pgbench_s_bring_none(folder: Path) -> Non
     assert job_of(steps(made, "mysql")["scripts"])["engine"] == "mysql"
 
 
+P, M = "postgres", "mysql"
+NAMING = [
+    ("SELECT abalance FROM PGBENCH_ACCOUNTS LIMIT 1;", {P: True, M: True}),
+    ('SELECT 1 FROM public."pgbench_accounts";', {P: True}),
+    ("SELECT 1 FROM `pgbench_accounts`;", {M: True}),
+    ("-- as pgbench_accounts has it\nSELECT 1;", {P: False, M: False}),
+    ("/* pgbench_accounts */ SELECT 1 -- pgbench_tellers\n;", {P: False, M: False}),
+    ("/* /* */ pgbench_accounts */ SELECT 1;", {P: False}),
+    ("SELECT 'FROM pgbench_accounts', 'it''s', 'pgbench_accounts';", {P: False, M: False}),
+    ("SELECT 1 # pgbench_accounts\n;", {P: True, M: False}),  # there an operator
+    ("SELECT 'it\\'s pgbench_accounts';", {M: False}),
+    ("SELECT $a$ 'pgbench_accounts $a$, E'\\'pgbench_accounts';", {P: False}),
+    ("SELECT :pgbench_accounts;", {P: False, M: False}),
+    ("SELECT 1 FROM my_pgbench_accounts;", {P: False, M: False}),
+    ("SELECT '\\', 1 FROM pgbench_accounts;", {P: True}),
+    ("SELECT '\\\\', 1 FROM pgbench_accounts;", {P: True, M: True}),
+    ('SELECT "pgbench_accounts";', {P: True, M: False}),
+    ("SELECT 5--1 FROM pgbench_accounts;", {M: True}),
+]
+
+
+def on(engine: str) -> str:
+    return PLAN.replace('version = "17"', f'engine = "{engine}"\nversion = "{NEWEST[engine]}"')
+
+
+NEWEST = {P: "17", M: "8.4"}
+
+
+@pytest.mark.parametrize(
+    ("script", "engine", "names"),
+    [(script, engine, names) for script, by in NAMING for engine, names in by.items()],
+)
+def test_a_script_names_tables_in_any_case_and_neither_in_comments_nor_in_literals(
+    folder: Path, script: str, engine: str, names: bool
+) -> None:
+    (folder / "naming.sql").write_text(f"\\set pgbench_accounts 1\n{script}\n")
+    made = steps(planned(folder, '["naming.sql"]', text=on(engine)), engine)
+    assert ("fill" in made) is names
+    assert bool(made["scripts"].setup) is names
+
+
+def test_a_literal_keeps_its_line_ends_and_lines_of_commands_may_end_by_both(folder: Path) -> None:
+    (folder / "naming.sql").write_bytes(b"\\set a 1\r\n\\sleep 1 us\r\nSELECT 'x\r\ny', :a;\r\n")
+    (statement,) = steps(planned(folder, '["naming.sql"]'))["scripts"].job.statements
+    assert "'x\r\ny'" in "".join(statement.texts)
+
+
+def test_a_backslash_in_a_literal_of_mysql_s_escapes_a_quote(folder: Path) -> None:
+    (folder / "naming.sql").write_text("SELECT 'it\\'s; one'; # and; more\nSELECT 2;\n")
+    made = job_of(steps(planned(folder, '["naming.sql"]', text=on(M)), M)["scripts"])["statements"]
+    assert [statement["name"] for statement in made] == ["naming.sql:1", "naming.sql:2"]
+
+
 def test_a_table_of_lists_makes_several_steps(folder: Path) -> None:
     made = planned(
         folder,

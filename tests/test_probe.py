@@ -22,7 +22,8 @@ from dbdyno.engine.snapshot import Unavailable, plain
 
 def a_reader(version_num: int) -> Reader:
     """A reader of a server of this version that answers nothing."""
-    connection = SimpleNamespace(info=SimpleNamespace(server_version=version_num))
+    info = SimpleNamespace(server_version=version_num)
+    connection = SimpleNamespace(info=info, cursor_factory=psycopg.Cursor)
     return Reader(cast(Any, connection))
 
 

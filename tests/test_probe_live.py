@@ -19,6 +19,7 @@ from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address, Arm
 from dbdyno.model.error import ServerError
 from dbdyno.model.snapshot import Snapshot, StatementPlan
+from dbdyno.store import Lines
 from server_place import a_place, address, builds, started
 
 pytestmark = pytest.mark.live
@@ -235,7 +236,7 @@ def test_each_owner_of_a_real_server_is_told_apart(server: LabServer, tmp_path: 
     path = tmp_path / "host.jsonl"
     where = address(server)
     with psycopg.connect(host=where.host, port=where.port, user=where.user, dbname="ib") as worked:
-        watch = Sampler(path, device=device.find(server.data_dir), server=server)
+        watch = Sampler(Lines(path), device=device.find(server.data_dir), server=server)
         watch.add_role(worked.info.backend_pid, "query")
         watch.read("open", time.monotonic_ns())
         worked.execute("SELECT count(*) FROM generate_series(1, 2000000)")

@@ -65,7 +65,8 @@ class Connection:
 
 def a_reader(version: str, planted: dict[str, list[dict[str, Any]]] | None = None) -> Reader:
     """A reader of a server that knows these answers; `planted`: by a piece of the query."""
-    connection: Any = Connection({"version()": [{"version": version}], **(planted or {})})
+    known = {"version()": [{"version": version}], "SET SESSION sql_mode": [], **(planted or {})}
+    connection: Any = Connection(known)
     return Reader(connection)
 
 

@@ -24,6 +24,7 @@ from dbdyno.model import Address
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import Connected
 from dbdyno.model.snapshot import Snapshot
+from dbdyno.store import Lines
 from server_place import address
 
 pytestmark = pytest.mark.live
@@ -126,7 +127,7 @@ def test_a_server_that_is_not_there_is_named_with_its_socket(tmp_path: Path) -> 
 
 def test_owners_are_threads_and_add_up_to_the_process(server: LabServer, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
-    watch = Sampler(path, device=None, server=server)
+    watch = Sampler(Lines(path), device=None, server=server)
     with closing(connect(address(server), "test")) as connection:
         watch.observe(
             Connected(

@@ -19,7 +19,8 @@ from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.host import process
-from dbdyno.model import Comparison, Json, Plan, Step, StepRun
+from dbdyno.host.program import of_user
+from dbdyno.model import Address, Comparison, Json, Plan, Step, StepRun
 from dbdyno.model.error import DynoError, GeneratorError, PlanError, WorkloadError
 from dbdyno.model.job import Job
 from dbdyno.model.job.role import Closed, Role
@@ -29,6 +30,7 @@ from dbdyno.run.driver import program
 from dbdyno.run.driver.interface import GeneratorDied
 from dbdyno.store import Results
 from server_place import within
+from step_load import only_step
 from wire_form import plain
 
 PLAN = """
@@ -157,6 +159,53 @@ def test_its_job_and_its_events_are_those_of_the_contract(tmp_path: Path) -> Non
     }
 
 
+@pytest.mark.parametrize("place", [".", "below"])
+def test_a_program_beside_the_plan_runs_from_whichever_folder_dyno_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    folder = tmp_path / place
+    folder.mkdir(exist_ok=True)
+    written(folder, seconds())
+    monkeypatch.chdir(tmp_path)
+    outcome = blocks.run(plan.load(Path(place) / "plan.toml"), Path("out"), wait=True)
+    assert outcome.failed == 0
+
+
+def test_a_path_of_a_user_s_program_begins_at_its_folder_and_a_name_is_one_of_path_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sh").write_text("#!/bin/sh\n")
+    (tmp_path / "sh").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    for folder in (tmp_path, Path()):
+        assert of_user("./sh", folder) == tmp_path / "sh"
+        assert of_user("sh", folder) not in (None, tmp_path / "sh")
+        assert of_user("./none", folder) is None
+
+
+def test_no_variable_of_dynos_own_clients_takes_a_program_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PGSERVICE", "PGOPTIONS", "PGHOSTADDR", "PGTARGETSESSIONATTRS", "MYSQL_HOST"):
+        monkeypatch.setenv(name, "prod")
+    monkeypatch.setenv("MINE", "stays")
+    written(tmp_path, seconds())
+    job = only_step(tmp_path, (tmp_path / "mine.toml").read_text()).job
+    variables = program.environment(structs.replace(job, environment={"PGHOST": "the arm's"}))
+    assert {name: value for name, value in variables.items() if "prod" in value} == {}
+    assert (variables["PGHOST"], variables["MINE"]) == ("the arm's", "stays")
+
+
+def test_clients_of_a_program_go_to_the_address_that_dyno_goes_to() -> None:
+    there = Address(
+        host="localhost", ip="127.0.0.1", port=1, user="u", database="d", options="-c geqo=off"
+    )
+    variables = program.of_server(there)
+    assert (variables["PGHOST"], variables["PGHOSTADDR"]) == ("localhost", "127.0.0.1")
+    # MySQL's clients take `localhost` for a socket.
+    assert (variables["MYSQL_HOST"], variables["PGOPTIONS"]) == ("127.0.0.1", "-c geqo=off")
+
+
 UNTOLD = (
     *("response_p99_us", "service_p99_us", "maxop", "late_ms_max", "lag_us_p99", "queue_us_p99"),
     *("backlog_max", "jain", "finish_diff_s", "cpu_per_op", "server_cpu_per_op"),
@@ -262,13 +311,7 @@ def test_a_program_that_is_not_there_is_named_with_its_key(tmp_path: Path) -> No
 def test_turns_are_refused_as_a_program_cannot_pause(tmp_path: Path) -> None:
     step = steps_of(written(tmp_path, ""))
     with pytest.raises(PlanError, match=r'schedule\.interleave: "turn" pauses .* step `mine`'):
-        drivers.refuse_unpausing("turn", [step])
-
-
-def test_spinning_is_refused_as_a_program_does_not(tmp_path: Path) -> None:
-    of = written(tmp_path, "", generator="[generator]\nspin = true")
-    with pytest.raises(PlanError, match=r"generator\.spin: step `mine` .* cannot spin"):
-        blocks.run(of, tmp_path / "out", wait=True)
+        drivers.refuse_unpausing([step])
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from msgspec import structs
 
 from dbdyno.model import Json
 from dbdyno.model.error import GeneratorError, WorkloadError
+from dbdyno.model.events import Done
 from dbdyno.run.driver import program
+from dbdyno.run.driver.pattern import Patterns
 from step_load import heard, only_step
 
 PATTERNED = """
@@ -22,7 +25,12 @@ pattern = {{ {pattern} }}
 headline = {{ metric = "qps", role = "tpcc", count = "operations" }}
 roles.tpcc = {{ connections = 2 }}
 """
-HAMMER = "'System achieved [0-9]+ NOPM from (?P<per_min>[0-9]+) PostgreSQL TPM'"
+HAMMER = "'(?P<per_min>[0-9]+) NOPM'"
+DOCS = Path(__file__).parents[1] / "docs"
+FAILURES = {
+    "hammerdb": "echo 'Vuser 3:FINISHED FAILED'",
+    "benchbase": "echo '[ERROR] 2024-11-21 19:10:23 [main] DBWorkload main - Unexpected error'",
+}
 SAID = """
 echo Rampup complete, Taking start Transaction Count.
 sleep 0.5
@@ -48,9 +56,9 @@ def test_patterns_find_the_window_and_what_was_done_in_it(tmp_path: Path) -> Non
     *_, opened, closed, tick, done = events
     seconds = closed["active_ns"] / 1e9
     assert closed["active_ns"] == closed["mono_ns"] - opened["mono_ns"] == tick["active_ns"]
-    assert tick["per_client"] == [[round(200 * seconds), None, 0, None]]
+    assert tick["per_client"] == [[round(5108 / 60 * seconds), None, 0, None]]
     assert (tick["tick"], tick["operations"]["tpcc"]["response"]) == (None, None)
-    assert (done["status"], done["report"]) == ("ok", {"per_min": 12000.0})
+    assert (done["status"], done["report"]) == ("ok", {"per_min": 5108.0})
 
 
 def test_without_lines_at_its_ends_the_window_is_from_the_start_to_the_result(
@@ -58,7 +66,7 @@ def test_without_lines_at_its_ends_the_window_is_from_the_start_to_the_result(
 ) -> None:
     result = r"'ended (?P<count>[0-9,]+), (?P<errors>\d+) lost, mean (?P<latency_ms>[0-9.]+) ms'"
     said = "sleep 0.2; echo ended 1,234, 5 lost, mean 6.25 ms; echo ended 9, 9 lost, mean 9 ms"
-    events = patterned(tmp_path, said, f"result = {result}")
+    events = patterned(tmp_path, said, f"result = {result}, thousands = ','")
     closed, tick, done = events[-3:]
     assert tick["per_client"] == [[1234, None, 5, None]]
     assert tick["active_ns"] == closed["active_ns"] > 0
@@ -85,9 +93,136 @@ def test_a_pattern_that_never_matches_is_told_with_its_key(
     assert "\n" not in done["reason"]
 
 
-def test_a_result_that_is_no_number_is_shown_with_its_line(tmp_path: Path) -> None:
-    with pytest.raises(GeneratorError, match="finds `many`, which is not a number, in: did many"):
-        patterned(tmp_path, "echo did many", "result = 'did (?P<count>.*)'")
+def result_of(folder: Path, said: str, pattern: str) -> float:
+    """The number that the pattern's group `count` finds in what a program prints."""
+    text = PATTERNED.format(command='["true"]', pattern=pattern)
+    job = only_step(folder, text).job
+    assert job.pattern is not None
+    reader = Patterns(job, job.pattern)
+    list(reader.begun())
+    list(reader.events(said))
+    (done,) = (event for event in reader.done("ok", None) if isinstance(event, Done))
+    assert done.report is not None
+    return done.report["count"]
+
+
+ALL = "result = 'did (?P<count>.*)'"
+DIGITS = "result = 'did (?P<count>[0-9]+)'"
+COMMA = "say in the pattern what stands between its digits"
+
+
+@pytest.mark.parametrize(
+    ("said", "more", "number"),
+    [
+        ("did 1234.56", "", 1234.56),
+        ("did 1.5E3", "", 1500),
+        ("did 1234,56", ", decimal = ','", 1234.56),
+        ("did 1.234,56", ", decimal = ',', thousands = '.'", 1234.56),
+        ("did 1,234,567.5", ", thousands = ','", 1234567.5),
+        ("did 1234567", ", thousands = ','", 1234567),
+        ("did 1\u202f234", ", thousands = ' '", 1234),
+        ("did 1'234", ', thousands = "\'"', 1234),
+    ],
+)
+def test_a_number_is_read_as_the_pattern_says(
+    tmp_path: Path, said: str, more: str, number: float
+) -> None:
+    assert result_of(tmp_path, said, ALL + more) == number
+
+
+@pytest.mark.parametrize(
+    ("said", "pattern", "words"),
+    [
+        ("did many", ALL, "finds `many`, which is not a number, in: did many"),
+        ("did nan", ALL, "finds `nan`, which is not a number"),
+        ("did inf", ALL, "finds `inf`, which is not a number"),
+        ("did -5", ALL, "finds `-5`, which is not a number"),
+        ("did 1234,56", ALL, COMMA),
+        ("did 1,234", ALL, COMMA),
+        ("did 1 234", ALL, COMMA),
+        ("did 1_234", ALL, COMMA),
+        ("did 1234,56", ALL + ", thousands = ','", COMMA),
+        ("did 12,34,567", ALL + ", thousands = ','", COMMA),
+        ("did 1.234.567", ALL, COMMA),
+        ("did 1,234", DIGITS, "finds `1`, which is a part of a number"),
+        ("did 1234.56", DIGITS, "finds `1234`, which is a part of a number"),
+        ("did 12e6", DIGITS, "finds `12`, which is a part of a number"),
+        ("did 12k", DIGITS, "finds `12`, which is a part of a number"),
+        ("12,345 NOPM", "result = '(?P<count>[0-9]+) NOPM'", "finds `345`, which is a part"),
+        ("-345 NOPM", "result = '(?P<count>[0-9]+) NOPM'", "finds `345`, which is a part"),
+    ],
+)
+def test_no_number_is_guessed(tmp_path: Path, said: str, pattern: str, words: str) -> None:
+    with pytest.raises(GeneratorError, match=re.escape(words)):
+        result_of(tmp_path, said, pattern)
+
+
+def test_numbers_beside_each_other_are_whole_where_the_pattern_has_what_is_between(
+    tmp_path: Path,
+) -> None:
+    assert result_of(tmp_path, "7,1234,0.5", "result = '^[0-9]+,(?P<count>[0-9]+),'") == 1234
+
+
+@pytest.mark.parametrize("where", ["", " >&2"])
+@pytest.mark.parametrize("order", ["{bad}; {good}", "{good}; {bad}"])
+def test_a_line_that_means_failure_fails_the_step_though_there_is_a_result(
+    tmp_path: Path, order: str, where: str
+) -> None:
+    """HammerDB prints a result, and ends with status 0, when a virtual user has ended by an
+    error."""
+    said = order.format(
+        bad=f"echo Vuser 3:FINISHED FAILED{where}",
+        good="echo TEST RESULT : System achieved 5108 NOPM from 12000 PostgreSQL TPM",
+    )
+    done = patterned(tmp_path, said, f"failed = 'FINISHED FAILED', result = {HAMMER}")[-1]
+    assert done["status"] == "failed"
+    assert "failed, by `pattern.failed`: Vuser 3:FINISHED FAILED" in done["reason"]
+
+
+# The last lines of both programs, with figures of the reports that compare by the first of them.
+HAMMERDB = """
+echo "Vuser 1:Rampup complete, Taking start Transaction Count."
+sleep {seconds}
+echo "Vuser 1:Test complete, Taking end Transaction Count."
+echo "Vuser 1:TEST RESULT : System achieved {figure} NOPM from {other} PostgreSQL TPM"
+echo "Vuser 1:FINISHED SUCCESS"
+"""
+BENCHBASE = """
+echo "[INFO ] 2024-11-21 19:10:11 [main] MEASURE :: Warmup complete, starting measurements."
+sleep {seconds}
+printf '[INFO ] 2024-11-21 19:10:23 [main] Rate limited reqs/s: Results(state=EXIT, '
+printf 'nanoSeconds=60999908412, measuredRequests=3168) = '
+echo "{other} requests/sec (throughput), {figure} requests/sec (goodput)"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "report"),
+    [
+        ("hammerdb", HAMMERDB.format(seconds=0.05, figure=18664, other=43386), ("per_min", 18664)),
+        ("benchbase", BENCHBASE.format(seconds=0.05, figure=52.2, other=51.9), ("per_s", 52.2)),
+    ],
+)
+def test_the_documented_examples_read_the_figure_that_the_authors_compare_by(
+    tmp_path: Path, name: str, said: str, report: tuple[str, float]
+) -> None:
+    text = (DOCS / "workload.md").read_text()
+    (step,) = (
+        block
+        for block in re.findall(r"\[\[steps\]\]\n(?:[^`\n]+\n)+", text)
+        if f'name = "{name}"' in block
+    )
+    command = re.compile("^command = .*$", re.MULTILINE)
+    # The program's own name does not matter.
+    step = command.sub(lambda _: f"command = {json.dumps(['sh', '-c', said])}", step)
+    job = only_step(tmp_path, step).job
+    for failing, status in (("", "ok"), (FAILURES[name], "failed")):
+        words = ("sh", "-c", said + failing)
+        told = structs.replace(job, command=words, program=name, version="1", folder=str(tmp_path))
+        done = heard(program.Run(told, lambda text: None, cpus=None))[-1]
+        assert done["status"] == status, done["reason"]
+        if status == "ok":
+            assert done["report"] == dict([report])
 
 
 @pytest.mark.parametrize(
@@ -98,6 +233,12 @@ def test_a_result_that_is_no_number_is_shown_with_its_line(tmp_path: Path) -> No
         ("open = '(?P<count>.)', result = '(?P<count>.)'", "pattern.open`: no group `count` here"),
         ("result = '(?P<errors>.)'", "pattern.result`: has 0 groups that say how much was done"),
         ("open = 'x'", "pattern.result`: missing"),
+        ("failed = '(', result = '(?P<count>.)'", "pattern.failed`: is not a regular expression"),
+        ("decimal = ';', result = '(?P<count>.)'", "pattern.decimal`"),
+        (
+            "decimal = ',', thousands = ',', result = '(?P<count>.)'",
+            "pattern.thousands`: `,` stands before fractions already",
+        ),
     ],
 )
 def test_a_pattern_that_cannot_tell_is_refused(tmp_path: Path, pattern: str, words: str) -> None:

@@ -341,3 +341,33 @@ def test_in_a_terminal_nothing_stays_but_what_was_said() -> None:
     assert "block 1 is void" in written
     assert "block 1/2 pg18 qr100: the server ended" in written
     assert "queries/s" not in after, "the view is wiped at the end"
+
+
+def test_the_time_left_of_a_plan_with_a_limit_is_what_is_left_of_it(clock: list[float]) -> None:
+    """Steps that come and go between looks, slow ones and new blocks: no figure ever rises."""
+    of = Watch([], Console(file=io.StringIO(), width=80, force_terminal=False))
+    of.ends_within(300.0)
+    left = []
+    for took_s in (30.0, 8.0, 41.0, 39.0):
+        of.again(LEGS)
+        for leg in LEGS:
+            of.begin("block", leg)
+            clock[0] += took_s / len(LEGS)
+            of.end("well")
+            left.append(of.left_s(0.0, 0))
+    assert left == sorted(left, reverse=True) and left[-1] == pytest.approx(300 - 118)
+    clock[0] += 200.0
+    assert of.left_s(0.0, 0) == 0.0
+    assert of.left_s(7.0, 1) == 7.0, "what runs is still to end"
+
+
+def test_steps_that_were_not_seen_yet_have_the_overhead_of_those_that_were() -> None:
+    """Windows are known; what is around them is measured: one new step moves the rest by little."""
+    steps = [Leg("w", f"step{number}", 60.0) for number in range(20)]
+    forecast = Forecast(list(steps))
+    before = forecast.after_s(0)
+    for leg in steps[:3]:
+        forecast.finish(leg, 66.0)
+    assert before == 20 * (60.0 + STEP_OVERHEAD_S)
+    assert forecast.overhead_s == 6.0
+    assert forecast.after_s(0) == pytest.approx(17 * 66.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from pathlib import Path
 from typing import get_args
@@ -165,7 +166,7 @@ def test_a_figure_may_be_a_number_two_ends_or_a_word(
     [
         (1.05, 1.2, "agrees"),
         (0.98, 1.02, "agrees"),
-        (0.9, 0.99, "cannot tell"),
+        (0.9, 0.99, "open"),
         (0.8, 0.9, "disagrees"),
     ],
 )
@@ -253,8 +254,8 @@ def test_the_rule_treats_rise_and_fall_alike() -> None:
     [
         (["agrees", "agrees"], "agrees"),
         (["disagrees"], "disagrees"),
-        (["cannot tell", "cannot tell"], "cannot tell"),
-        (["agrees", "cannot tell", "agrees"], "agrees with 2 of 3"),
+        (["open", "open"], "open"),
+        (["agrees", "open", "agrees"], "agrees with 2 of 3"),
         (["agrees", "disagrees", "disagrees"], "agrees with 1, disagrees with 2 of 3"),
     ],
 )
@@ -298,7 +299,7 @@ def test_a_table_has_every_study_ours_with_its_interval_cpu_and_a_verdict() -> N
     assert tuple(one.value for one in scan.published if one) == (1.04, 1.36, 1.12, 1.16, 1.13, 0.91)
     assert scan.verdict == "agrees with 1, disagrees with 5 of 6"
     assert cells["hot-points"].finding == "up"
-    assert cells["hot-points"].verdict == "cannot tell"  # all six say flat
+    assert cells["hot-points"].verdict == "open"  # all six say flat
     assert cells["insert"].verdict == "no figure"
     text = document(of)
     (line,) = re.findall(r"^\| scan \|.*$", text, re.M)
@@ -355,7 +356,7 @@ def test_one_block_decides_nothing() -> None:
     (row,) = [
         one for one in published_pairs.rows(of)["point queries"] if one.key.step == "hot-points"
     ]
-    assert (row.finding, row.verdict) == ("open", "cannot tell")
+    assert (row.finding, row.verdict) == ("open", "open")
 
 
 # --- The command -----------------------------------------------------------------------------
@@ -445,3 +446,14 @@ def test_the_page_has_its_marks_once() -> None:
     assert changed.count("| the new part |") == 1
     assert changed.split(published.BEGIN)[0] == text.split(published.BEGIN)[0]
     assert changed.split(published.END)[1] == text.split(published.END)[1]
+
+
+def test_a_result_of_another_placement_stands_beside_no_published_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = build(tmp_path, steps=("qr100",), blocks=1)
+    record = json.loads((folder / "plan.json").read_text())
+    record["schedule"] |= {"placement": "together"}
+    (folder / "plan.json").write_text(json.dumps(record))
+    assert published.main([str(folder)]) == 2
+    assert 'measured with placement = "together"' in capsys.readouterr().err

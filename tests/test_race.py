@@ -17,10 +17,11 @@ from dbdyno.plan.race import sizes
 from dbdyno.plan.race.arm import Found, Here
 
 HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)
-NOISY, QUIET = 0.05, 0.001
 
 
-def folder(path: Path) -> Found:
+def folder(path: Path, recipe: str | None) -> Found:
+    if path.name == "master":
+        return Found(engine="postgres", version="20devel", build=f"master-{recipe}")
     if path.name != "pg-patched":
         raise DynoError(f"arm `{path}`: there is no folder `{path}`")
     return Found(engine="postgres", version="17.6")
@@ -34,13 +35,13 @@ HERE = Here(
 
 
 def arms(*written: str, settings: tuple[str, ...] = ()) -> tuple[races.RaceArm, ...]:
-    return races.arms(written, settings, (), HERE)
+    return races.arms(written, settings, races.CONFIGS, HERE)
 
 
-def text(*written: str, scatter: float = NOISY, host: Capacity = HOST, **wishes: Any) -> str:
+def text(*written: str, host: Capacity = HOST, **wishes: Any) -> str:
     wishes = {"minutes": 5.0, "command": "dyno race", **wishes}
     of = races.Race(arms=arms(*written), **wishes)
-    return races.text_of(of, Path("out/race.toml"), host, scatter)
+    return races.text_of(of, Path("out/race.toml"), host)
 
 
 def plan(*written: str, **wishes: Any) -> dict[str, Any]:
@@ -70,6 +71,38 @@ def test_a_folder_and_a_build_are_what_lies_there() -> None:
     first, second = arms("/opt/pg-patched", "mine")
     assert (first.name, first.origin) == ("pg-patched", {"base_dir": "/opt/pg-patched"})
     assert (second.engine, second.origin, second.config) == ("mysql", {"build": "mine"}, "z12a")
+
+
+@pytest.mark.parametrize(
+    ("written", "names", "folders"),
+    [
+        ("/opt/pg/bin/postgres /opt/pg-new/bin/", "pg pg-new", "/opt/pg /opt/pg-new"),
+        ("/opt/a/pg /opt/b/pg", "a-pg b-pg", "/opt/a/pg /opt/b/pg"),
+        ("/src/a/install /src/b/install/bin", "a b", "/src/a/install /src/b/install"),
+        ("/x/a/inst/pg /x/b/inst/pg", "a-pg b-pg", "/x/a/inst/pg /x/b/inst/pg"),
+        (
+            "/usr/lib/pg/15/bin/pg_ctl /opt/bin/pg",
+            "pg15 pg",
+            "/usr/lib/pg/15 /opt/bin/pg",
+        ),
+        ("/usr /opt/pg", "pg18.1 pg", "/usr /opt/pg"),
+        ("/opt/pg /opt/pg;jit=off", "pg pg-jit-off", "/opt/pg /opt/pg"),
+        ("/opt/pg /opt/pg", "pg pg-2", "/opt/pg /opt/pg"),
+    ],
+)
+def test_arms_of_folders_have_names_that_tell_them_apart(
+    written: str, names: str, folders: str
+) -> None:
+    here = replace(HERE, folder=lambda path, recipe: Found(engine="postgres", version="18.1"))
+    made = races.arms(written.split(), (), races.CONFIGS, here)
+    assert " ".join(arm.name for arm in made) == names
+    assert " ".join(arm.origin["base_dir"] for arm in made) == folders
+
+
+def test_a_source_is_raced_as_its_build_with_the_newest_configuration_that_is_known() -> None:
+    first, second = arms("~/pgsrc/master;build=o3", "18")
+    assert (first.name, first.origin, first.config) == ("master", {"build": "master-o3"}, "x10b")
+    assert second.origin == {"version": "18"}
 
 
 def test_a_release_is_built_by_a_recipe() -> None:
@@ -142,19 +175,22 @@ def test_a_password_is_not_repeated_in_the_message() -> None:
 # --- The plan --------------------------------------------------------------------------------
 
 
-def test_a_noisy_host_asks_for_turns_and_a_quiet_one_has_each_side_alone() -> None:
+def test_sides_take_turns_shorter_ones_on_few_cores() -> None:
     turns = plan("17", "18")["schedule"]
     assert (turns["interleave"], turns["turn_s"]) == ("turn", 0.5)
     wide = replace(HOST, cores=16)
     assert "turn_s" not in plan("17", "18", host=wide)["schedule"]
-    alone = plan("17", "18", scatter=QUIET)
-    assert alone["schedule"]["interleave"] == "run"
-    assert alone["workloads"][0]["parameters"]["seconds"] >= sizes.SECONDS_MIN
 
 
 def test_a_race_goes_on_until_decided_within_its_minutes() -> None:
     schedule = plan("17", "18", minutes=20.0)["schedule"]
-    assert (schedule["blocks"], schedule["minutes_max"]) == ("until decided", 18.0)
+    assert (schedule["blocks"], schedule["minutes_max"]) == ("until decided", 19.83)
+
+
+def test_a_race_that_asks_for_a_tolerance_writes_it_into_its_plan() -> None:
+    asking = text("17", "18", tolerate=0.05)
+    assert plans.parse(asking, Path("out/race.toml")).aims.tolerate == 0.05
+    assert "verdict" not in plan("17", "18")
 
 
 def test_longer_races_have_more_steps_and_rows_and_one_that_writes() -> None:

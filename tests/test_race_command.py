@@ -7,18 +7,25 @@ import os
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 
+import fake_source
 import own_lab
 from dbdyno import plan as plans
-from dbdyno.cli import race
+from dbdyno.cli import measuring, race
 from dbdyno.cli.ask import Questions
+from dbdyno.host import lock, place
+from dbdyno.model import configuration
 from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import race as races
 from dbdyno.plan.race.arm import Here
+from dbdyno.run.way import Here as HereOfHost
+from dbdyno.run.way import Way
 from server_place import builds
 
 HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)
@@ -27,9 +34,7 @@ HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """A host whose noise is not measured, and on which no server is looked for."""
-    monkeypatch.setattr(
-        race, "text_of", lambda wanted, path: races.text_of(wanted, path, HOST, 0.05)
-    )
+    monkeypatch.setattr(race, "text_of", lambda wanted, path: races.text_of(wanted, path, HOST))
     monkeypatch.setattr(race, "checked", lambda text, path, out: plans.parse(text, path))
 
 
@@ -41,7 +46,7 @@ def asked(*arms: str, minutes: float = 5.0) -> race.Asked:
 
 
 def wanted(*arms: str, minutes: float = 5.0) -> races.Race:
-    return race.race_of(asked(*arms, minutes=minutes), race.look_around())
+    return race.race_of(asked(*arms, minutes=minutes), race.look_around(builds_sources=False))
 
 
 def begun(out: Path, *arms: str, minutes: float = 5.0) -> Path:
@@ -79,6 +84,23 @@ def test_the_command_of_a_race_has_what_differs_from_the_usual() -> None:
     assert asked("17", "18", minutes=20).command == "dyno race 17 18 --minutes 20"
 
 
+def test_no_other_lab_measures_between_a_races_trial_and_its_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The placement that it chose holds for the load of that time."""
+    monkeypatch.setattr(lock, "default_path", lambda: tmp_path / "lock")
+    monkeypatch.setattr(race, "planned", lambda wanted, out, *, quiet: None)
+
+    def measure(plan: None, out: Path, wait: bool, *, quiet: bool, way: Way) -> None:
+        assert lock.holder(tmp_path / "lock") is not None
+        raise typer.Exit(7 if isinstance(way, HereOfHost) else 1)
+
+    monkeypatch.setattr(measuring, "measure", measure)
+    with pytest.raises(typer.Exit) as ended:
+        race.race(["17", "18"], out=tmp_path)
+    assert ended.value.exit_code == 7
+
+
 # --- Messages --------------------------------------------------------------------------------
 
 
@@ -99,7 +121,39 @@ def test_minutes_are_at_least_one(minutes: float) -> None:
 def test_scripts_are_a_whole_load() -> None:
     of = race.Asked(**{**vars(asked("17", "18")), "pgbench": ["a.sql"], "workload": "sysbench"})
     with pytest.raises(DynoError, match="remove --workload and --steps"):
-        race.race_of(of, race.look_around())
+        race.race_of(of, race.look_around(builds_sources=False))
+
+
+@pytest.mark.parametrize(
+    ("workload", "scripts", "configs"),
+    [
+        (None, ["tpcb-like@3"], ["x10a", "x10b"]),
+        ("sysbench-oltp", [], ["x10a", "x10b"]),
+        (None, ["tpcb-like", "mine.sql@2"], [None, None]),
+        ("./mine.toml", [], [None, None]),
+    ],
+)
+def test_queries_of_ones_own_meet_servers_with_their_own_settings(
+    workload: str | None, scripts: list[str], configs: list[str | None]
+) -> None:
+    of = replace(asked("17", "18"), workload=workload, pgbench=scripts)
+    made = race.race_of(of, race.look_around(builds_sources=False))
+    assert [arm.config for arm in made.arms] == configs
+    named = race.race_of(replace(of, config=["my.conf"]), race.look_around(builds_sources=False))
+    assert {arm.config for arm in named.arms} == {str(Path("my.conf").absolute())}
+
+
+def test_what_a_trial_has_taken_is_taken_from_the_minutes() -> None:
+    text = races.text_of(wanted("17", "18"), Path("race.toml"), HOST)
+    assert tomllib.loads(text)["schedule"]["minutes_max"] == 4.83
+    assert tomllib.loads(race.shortened(text, 30.0))["schedule"]["minutes_max"] == 4.33
+
+
+def test_the_configuration_is_said_of_all_arms_or_of_each() -> None:
+    assert configuration.described({"a": None, "b": None}) == "the server's own defaults"
+    assert configuration.described({"pg17": "x10a", "pg18": "x10b", "c": "x10b"}) == (
+        "x10a (pg17), x10b (pg18, c)"
+    )
 
 
 # --- Questions -------------------------------------------------------------------------------
@@ -117,7 +171,7 @@ def test_answers_from_a_pipe_become_a_plan(tmp_path: Path, monkeypatch: pytest.M
     found = tomllib.loads(text)
     assert found["arms"]["pg18-jit-off"]["settings"] == {"jit": "off"}
     assert found["workloads"][0]["steps"] == ["hot-points", "point-query"]
-    assert found["schedule"]["minutes_max"] == 18
+    assert found["schedule"]["minutes_max"] == 19.83
     assert text.startswith("# Asked by `dyno init`.")
 
 
@@ -141,16 +195,54 @@ def test_a_number_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         Questions().number("minutes", 5)
 
 
+# --- A source --------------------------------------------------------------------------------
+
+
+def test_a_source_of_a_version_that_nobody_knows_yet_is_built_and_raced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = fake_source.make(tmp_path / "pgsrc" / "master", version="20devel")
+    monkeypatch.setattr(place, "cache_root", lambda: tmp_path / "cache")
+    with pytest.raises(
+        DynoError, match=rf"is a source, not built yet: dyno server build postgres {tree} --name"
+    ):
+        wanted("18", str(tree))
+    here = race.look_around(builds_sources=True)
+    _, arm = race.race_of(asked("18", f"{tree};build=o3"), here).arms
+    assert (arm.name, arm.engine, arm.config) == ("master", "postgres", "x10b")
+    (folder,) = (tmp_path / "cache" / "builds").glob("[!.]*")
+    assert arm.origin == {"build": folder.name} and folder.name.startswith("master-")
+    assert race.race_of(asked("18", f"{tree};build=o3"), race.look_around(builds_sources=False))
+
+
+def test_a_ref_of_a_checkout_is_raced_as_its_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, "cache_root", lambda: tmp_path / "cache")
+    tree = fake_source.checkout(fake_source.make(tmp_path / "me@home" / "pg", version="18.6"))
+    words = asked(f"{tree}@REL_18_6", f"{tree}@main")
+    with pytest.raises(DynoError, match="@REL_18_6`: is not built yet: leave out --dry-run"):
+        race.race_of(words, race.look_around(builds_sources=False))
+    first, second = race.race_of(words, race.look_around(builds_sources=True)).arms
+    assert (first.name, second.name) == ("pg_REL_18_6", "pg_main")
+    assert first.origin == second.origin, "one commit is one build"
+    assert first.config == "x10b" and first.origin["build"].startswith("bisect-")
+    with pytest.raises(DynoError, match=r"@nope`: `.*` has no such commit; git fetch --tags"):
+        race.race_of(asked(f"{tree}@nope", "18"), race.look_around(builds_sources=True))
+
+
 # --- Real servers ----------------------------------------------------------------------------
 
 
 @pytest.mark.live
 def test_a_folder_is_the_server_that_lies_in_it(tmp_path: Path) -> None:
     (build,) = builds()[:1]
-    found: Here = race.look_around()
-    assert found.folder(build).engine == "postgres"
+    found: Here = race.look_around(builds_sources=False)
+    assert found.folder(build, None).engine == "postgres"
     with pytest.raises(DynoError, match="name the folder above bin/"):
-        found.folder(tmp_path)
+        found.folder(tmp_path, None)
+    with pytest.raises(DynoError, match="is no source: `build` names a recipe for"):
+        found.folder(build, "o3")
 
 
 @pytest.mark.live

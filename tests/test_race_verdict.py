@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -11,7 +12,9 @@ from msgspec import structs
 
 from comparison_builder import comparison
 from dbdyno.model import Comparison
+from dbdyno.model.ratio import Ratio
 from dbdyno.model.verdict import Word
+from dbdyno.model.work import WorkChange, WorkComparison
 from dbdyno.report import evidence
 from dbdyno.report import race as verdict
 
@@ -38,9 +41,14 @@ def test_the_first_line_counts_words_and_the_next_have_figures() -> None:
     assert still.startswith("open: ")
 
 
-def test_open_steps_have_figures_and_no_word() -> None:
+def test_open_steps_have_what_is_excluded_and_what_a_check_takes() -> None:
+    still = five(comparison(troubles=False, blocks=3))[2]
+    assert re.match(r"open: l.\S+ no loss beyond [\d.]+ %.*; to check 3 % here: 40 min$", still)
+
+
+def test_of_one_block_open_steps_have_figures_alone() -> None:
     still = five(comparison(troubles=False, blocks=1))[2]
-    assert not any(word in still for word in get_args(Word))
+    assert "%" in still and not {"loss", "check", "block"} & set(still.split())
 
 
 def test_one_line_says_which_builds_are_for_size() -> None:
@@ -83,3 +91,30 @@ def test_evidence_of_several_arms_names_each() -> None:
     assert lines[0] == "so far, 3 blocks, by pg18:"
     assert "l.i0 mysql" in lines[1] and "l.i0 mariadb" in lines[2]
     assert lines[-1].endswith("more") and len(lines) == evidence.STEPS_MAX + 2
+
+
+def test_counts_of_work_have_a_line_of_their_own() -> None:
+    """The largest change first; never faster or slower."""
+    counted = WorkComparison(
+        base="pg17", arms=("pg17", "pg18"), repeats=2, tool="valgrind 3.19.0", left_out=(),
+        scatter=0.0001, scatter_of_writes=0.0001, changes=(
+            WorkChange(step=("sysbench", "scan"), arm="pg18", word="same", ratio=ratio(1.0002)),
+            WorkChange(step=("sysbench", "point"), arm="pg18", word="more", ratio=ratio(1.032)),
+        ),
+    )  # fmt: skip
+    line = five(replace(comparison(troubles=False), work=counted))[3]
+    assert line == "counted: point more work +3.20 %; scan same work +0.02 %"
+
+
+def ratio(value: float) -> Ratio:
+    """A ratio with a narrow interval."""
+    return Ratio(value=value, low=value - 1e-4, high=value + 1e-4, blocks=2)
+
+
+def test_a_part_that_does_not_fit_is_never_cut_within_a_figure() -> None:
+    """The price stays whole, and the bound before it."""
+    after = "; to check 3 %: not on this machine"
+    line = verdict.joined(
+        "open: ", ["hot-points no loss beyond 19.3 %", "range-covered-si"], after=after
+    )
+    assert line == f"open: hot-points no loss beyond 19.3 %{after}"

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from comparison_builder import comparison
 from dbdyno.analysis.step import assemble, evidence
 from dbdyno.analysis.step.rate_changes import EDGE_S
 from dbdyno.analysis.step.role_seconds import full_seconds
 from dbdyno.analysis.step.second_values import second_values
+from dbdyno.host.terminal import VisibleConsole
 from dbdyno.model import Json, StepComparison, StepRun
 from dbdyno.model.rate_change import Event, Moved, RateChange
+from dbdyno.report import page
+from dbdyno.report.render import terminal
 from dbdyno.report.section import rate_changes as section
 from dbdyno.stats import plateau, rate_shape
 from result_planted import MONO_NS, SECOND_NS, Planted, plant
-from run_builder import concluded, plan_of, run
+from run_builder import changed, concluded, plan_of, run
 from test_analysis import change, change_lines, step_folder
 from test_fairness import without
 from test_waits import sample, write
@@ -231,6 +237,23 @@ def test_the_report_names_each_change_and_counts_events_beside_what_chance_would
         "block 1, between 60 and 100 s: +11.1 %, 9,000 → 10,000 queries/s; too gradual to say what"
         " else changed then"
     )
+
+
+def test_what_a_run_and_compare_print_says_the_largest_change_of_each_arm() -> None:
+    drop = RateChange(at_s=1_800.0, first_s=1_800.0, last_s=1_800.0, before=290.0, after=30.0)
+    made = comparison(troubles=False)
+    first, *steps = made.steps
+    base, other = first.cells
+    runs = tuple(changed(one, rate_changes=(SHARP, drop)) for one in other.runs)
+    step = replace(first, cells=(base, replace(other, runs=runs)))
+    shown = page.make(replace(made, steps=(step, *steps)))
+    out = io.StringIO()
+    terminal.print_page(shown, VisibleConsole(file=out, width=200))
+    said = out.getvalue().replace("\u00a0", " ")
+    assert "A rate changed its level within runs, so that its mean is of neither:" in said
+    (line,) = [line for line in said.splitlines() if "after 1800 s" in line]
+    assert "pg18, " in line
+    assert "block 1, after 1800 s: −89.7 %, 290 → 30.0 rows inserted/s; 5 more" in line
 
 
 def test_flat_runs_have_no_section() -> None:

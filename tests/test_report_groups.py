@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 import report_parts
 from dbdyno.model import Bound, Comparison, StepComparison
 from dbdyno.model.error import DynoError
-from dbdyno.model.verdict import Word
 from dbdyno.report import colors, page
 from dbdyno.report.parts import Group, Page, Row, ScaleUp, Table, TableCell, Text, flat
 from dbdyno.report.section import groups as group
@@ -152,7 +150,7 @@ def test_a_row_is_the_ratios_the_bases_own_and_the_name(two: Comparison, shown: 
     ratio, base = step.cells[1].ratio, step.cells[0].value
     assert ratio is not None and ratio.low is not None and ratio.high is not None
     table = relative(shown, POINT)
-    assert [column.text for column in table.columns] == ["col-1", "pg17", POINT]
+    assert [column.text for column in table.columns] == ["pg18", "pg17", POINT]
     first, own, name = row(table, "points-covered-pk").cells
     assert first.text == f"{ratio.value:.2f}"
     assert first.detail == f"{ratio.low:.2f}–{ratio.high:.2f}"
@@ -216,8 +214,8 @@ def test_nonsense_is_one_clear_line(text: str) -> None:
     with pytest.raises(DynoError) as caught:
         colors.parse(text)
     assert str(caught.value) == (
-        f"--colors: `{text}`: give two ratios, red up to the one and green from the other, "
-        "around 1, as in `--colors 0.97,1.03`"
+        f"--colors: `{text}`: give `published` or two ratios, red up to the one and green from "
+        "the other, around 1, as in `--colors 0.97,1.03`"
     )
 
 
@@ -386,8 +384,8 @@ def test_each_statement_has_its_rate_its_rows_and_how_many_found_one(shown: Page
     table = tables(shown, "delete")["Statements"]
     (only,) = table.rows
     assert [cell.text for cell in only.cells[-2:]] == ["37.0", "10.0"]
-    assert {cell.tone for cell in only.cells[-2:]} == {"red"}
-    assert table.colors == "Red: under 99 % found a row."
+    assert {cell.tone for cell in only.cells[-2:]} == {"notice"}
+    assert table.colors == "Bold: under 99 % found a row."
     begin = tables(shown, "write-only")["Statements"].rows[0].cells
     assert begin[0].text == "begin" and begin[-1] == TableCell(text="")
     assert "Queries and transactions" not in tables(shown, "delete")
@@ -404,35 +402,22 @@ def test_a_scan_has_the_published_figure_of_one_client(shown: Page) -> None:
 # --- Sentences -------------------------------------------------------------------------------
 
 
-def test_the_headline_tells_groups_in_a_line_each(shown: Page) -> None:
-    against = report_parts.headline(shown)[0]
-    assert against.text == "pg18 against pg17, 2 blocks."
-    *items, untold, price = against.items
-    titles = [title.capitalize() for title in PUBLISHED]
-    assert [item.label for item in items] == [*titles, "Before the writes"]
-    assert items[0].text == "1 slower; 2 faster; 6 cannot tell"
-    slower, faster = items[0].items
-    assert slower.text.startswith("points-covered-pk throughput −6.1 % [")
-    assert (faster.label, faster.tone) == ("Faster", "faster")
-    assert faster.text.startswith("hot-points throughput +106 % [")
-    assert (untold.label, price.label) == ("No direction, cannot tell", "To settle")
-    assert len(untold.items) == 6 and re.fullmatch(r"\d+ steps, of which", untold.text)
-    told = [one.text for item in items[:-1] for one in (item, *item.items)]
-    assert not any(".pre" in text or ".warm" in text for text in told)
+def test_the_answer_has_the_steps_of_all_groups_and_none_that_only_warms(shown: Page) -> None:
+    effects = report_parts.effects(shown)
+    changed = {step: effect for step, effect in effects.items() if effect.word != "open"}
+    assert changed["points-covered-pk"].figures.startswith("−6.1 % [")
+    assert changed["hot-points"].figures.startswith("+106 % [")
+    assert changed["hot-points"].tone == "faster"
+    assert not any(".warm" in step for step in effects)
 
 
-def test_a_step_of_a_group_that_was_not_judged_as_the_others_is_named(two: Comparison) -> None:
-    words: dict[str, Word] = {"insert": "limited", "delete": "failed", "update-one": "same"}
-    made = page.make(with_words(two, words))
-    writes = next(item for item in report_parts.headline(made)[0].items if item.label == "Writes")
-    named = {item.label: item.text.split()[0] for item in writes.items}
-    assert named["Limited"] == "insert" and named["Failed"] == "delete§"
-    assert "1 same" in writes.text and "update-one" not in str(writes.items)
+def test_steps_of_a_group_stand_by_their_words_in_the_answer(two: Comparison) -> None:
+    words = {"insert": "slower", "delete": "failed", "update-one": "same"}
+    effects = report_parts.effects(page.make(with_words(two, words)))
+    assert effects["insert"].word == "slower" and effects["delete§"].word == "failed"
+    assert effects["update-one"].word == "same"
 
 
-def test_one_block_is_told_by_how_far_it_reaches() -> None:
-    made = page.make(comparison(blocks=1, seconds=20))
-    point = report_parts.headline(made)[1].items[1]
-    assert point.label == "Point queries" and point.items == ()
-    assert point.text.startswith("9 steps, throughput from ")
-    assert point.text.endswith("(hot-points)")
+def test_one_block_leaves_every_step_open() -> None:
+    effects = report_parts.effects(page.make(comparison(blocks=1, seconds=20)))
+    assert {(effect.word, effect.reason) for effect in effects.values()} == {("open", "one block")}

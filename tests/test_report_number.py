@@ -104,8 +104,10 @@ def test_a_range_of_lengths_is_one_length_where_its_ends_read_the_same() -> None
     [
         (0.98, 1.031, "0.98–1.03"),
         (99.4, 137.2, "99.40–137"),
-        (0.0001, 29_985_537_390, "0.00–3e10"),
-        (0.5, math.inf, "0.50–inf"),
+        (2_000, 20_000, "2,000–2e4"),
+        (0.0, 1.0, "too few repeats"),
+        (0.0001, 29_985_537_390, "too few repeats"),
+        (0.5, math.inf, "too few repeats"),
         (None, 1.0, ""),
         (1.0, math.nan, ""),
     ],

@@ -11,11 +11,11 @@ import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Comparison, ResponseTimes
 from dbdyno.model.host_facts import HostFacts
-from dbdyno.report import page
+from dbdyno.report import cells, page
 from dbdyno.report.cells import published_ratio
 from dbdyno.report.parts import Group, Page, Table, TableCell, charts
 from dbdyno.report.section.cost_by_owner import per_operation
-from dbdyno.report.section.response_times import longest_tone, merged
+from dbdyno.report.section.response_times import longest_tone, merged, tables
 from dbdyno.report.section.summary import absolute_tones, relative_tone
 from run_builder import changed
 
@@ -121,11 +121,10 @@ def test_a_throughput_is_the_cells_value_with_thousands_separators(
 
 def test_a_missed_target_is_marked_in_all_three_tables(shown: Page) -> None:
     absolute = cell(table(shown, "absolute"), "pg18", "qr1000")
-    assert (absolute.tone, absolute.mark) == ("gray", "†")
-    assert cell(table(shown, "absolute"), "pg17", "qr1000").tone == "green"
+    assert (absolute.tone, absolute.mark) == ("", "†")
     assert cell(table(shown, "relative"), "pg18", "qr1000").mark == "†"
     background = cell(table(shown, "background"), "pg18", "qr1000")
-    assert (background.tone, background.detail) == ("red", "held in 1 of 3")
+    assert (background.tone, background.detail) == ("failed", "held in 1 of 3")
     # one block at 4,000 and two at 3,216 and 3,217
     assert background.text == "3,478"
 
@@ -180,12 +179,16 @@ def test_a_skipped_step_says_so_in_words(three: Comparison) -> None:
 def test_a_ratio_has_two_digits_and_its_interval_with_several_blocks_only(
     three: Comparison, shown: Page
 ) -> None:
-    ratio = three.steps[1].cells[1].ratio
+    ratio = cells.judged_ratio(three.steps[1].cells[1])
     assert ratio is not None and ratio.low is not None and ratio.high is not None
     found = cell(table(shown, "relative"), "pg18", "l.x")
     assert found.text == f"{ratio.value:.2f}"
     assert found.detail == f"{ratio.low:.2f}–{ratio.high:.2f}"
-    assert found.tone == "blue"
+    assert found.tone == "faster"
+    published = page.make(three, "published")
+    assert cell(table(published, "relative"), "pg18", "l.x").tone == "blue"
+    missed = cell(table(published, "absolute"), "pg18", "qr1000")
+    assert (missed.tone, missed.mark) == ("gray", "†")
     single = page.make(comparison(blocks=1))
     assert cell(table(single, "relative"), "pg18", "l.x").detail == ""
 
@@ -235,9 +238,11 @@ def test_maintenance_that_went_well_has_no_section_but_its_failure_has(three: Co
 def test_one_block_decides_nothing() -> None:
     made = page.make(comparison(blocks=1, troubles=False))
     assert report_parts.headline(made)[0].text.startswith("One block decides nothing: ")
-    (item,) = report_parts.headline(made)[1].items
-    assert (item.label, item.tone) == ("One block", "")
-    assert item.text.startswith("l.i0 throughput +6.4 % and CPU ") and "[" not in item.text
+    effects = report_parts.effects(made).values()
+    assert {(effect.word, effect.tone, effect.reason) for effect in effects} == {
+        ("open", "", "one block")
+    }
+    assert not any("[" in effect.figures for effect in effects)
 
 
 def test_the_headline_names_missed_targets_and_failed_steps(shown: Page) -> None:
@@ -263,9 +268,9 @@ def test_steps_of_two_workloads_are_told_apart(three: Comparison) -> None:
     other = replace(three.steps[0], workload="sysbench")
     made = page.make(replace(three, steps=(three.steps[0], other)))
     assert [one.title for one in report_parts.workloads(made)] == ["insert-benchmark", "sysbench"]
-    items = report_parts.headline(made)[0].items
-    assert items[0].text.startswith("insert-benchmark l.i0 throughput +4.7 %")
-    assert items[1].text.startswith("sysbench l.i0 throughput +4.7 %")
+    effects = report_parts.effects(made)
+    assert sorted(effects) == ["insert-benchmark l.i0", "sysbench l.i0"]
+    assert all(effect.figures.startswith("+4.7 %") for effect in effects.values())
     names = [one.name for one in report_parts.steps(made)]
     assert len(set(names)) == 2
 
@@ -314,9 +319,12 @@ def test_response_times_of_blocks_are_merged_without_averaging_counts() -> None:
 
 
 def test_the_response_table_has_percents_with_three_digits_and_words_for_traces(
-    shown: Page,
+    three: Comparison, shown: Page
 ) -> None:
-    response = report_parts.tables(section(shown, "l.i2"), "response")[0]
+    bare = report_parts.tables(section(shown, "l.i2"), "response")[0]
+    assert {row.cells[-1].tone for row in bare.rows} == {""}
+    published = page.make(three, "published")
+    response = report_parts.tables(section(published, "l.i2"), "response")[0]
     assert [row.group for row in response.rows] == ["insert", "insert", "delete", "delete"]
     first = response.rows[0].cells
     assert [one.text for one in first[1:5]] == ["0.206", "36.186", "62.116", "1.491"]
@@ -326,6 +334,19 @@ def test_the_response_table_has_percents_with_three_digits_and_words_for_traces(
     traces = report_parts.tables(section(shown, "qr1000"), "response")[0].rows[0].cells
     assert traces[3].text == "nonzero"
     assert traces[5].text == ""
+
+
+def test_a_percentile_beyond_its_histogram_is_at_least_that(three: Comparison) -> None:
+    step = three.steps[0]
+    first, *others = step.cells
+    run = first.runs[0]
+    times = {kind: replace(of, at_least=("p99_us", "p999_us")) for kind, of in run.response.items()}
+    cut = replace(first, runs=(changed(run, response=times),), time_bound="at least")
+    table = next(iter(tables(replace(step, cells=(cut, *others)), "x")))
+    said = [cell.text.startswith("≥ ") for cell in table.rows[0].cells[-5:]]
+    assert said == [False, False, True, True, False]
+    assert not any("≥" in cell.text for cell in table.rows[1].cells)
+    assert "≥: the load's histogram ends there." in table.note
 
 
 def test_operations_have_a_table_where_a_kind_has_several(shown: Page) -> None:

@@ -36,7 +36,7 @@ def shown() -> Page:
 
 @pytest.fixture(scope="module")
 def files(shown: Page) -> dict[Path, bytes]:
-    return post.files(shown, Path("there/my post.md"))
+    return post.files(shown, Path("there/my post.md"), full=True)
 
 
 # --- The post --------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ def test_every_picture_of_a_post_is_there_and_every_chart_has_its_picture(
 ) -> None:
     text = files[Path("there/my post.md")].decode()
     links = [unquote(link) for _, link in PICTURE.findall(text)]
-    assert len(links) == len(set(links)) == len(chart.specs(shown))
+    assert len(links) == len(set(links)) == len(chart.pictured(shown))
     assert {Path("there") / link for link in links} == files.keys() - {Path("there/my post.md")}
     assert all(link.startswith("my post/") for link in links)
 
@@ -62,7 +62,7 @@ def test_every_picture_is_one_and_says_in_words_what_it_shows(files: dict[Path, 
 
 def test_every_chart_is_to_be_had_as_svg_and_as_png(shown: Page) -> None:
     found = post.pictures(shown, Path("all"))
-    assert {path.stem for path in found} == chart.specs(shown).keys()
+    assert {path.stem for path in found} == chart.pictured(shown).keys()
     assert sum(content.startswith(PNG) for content in found.values()) * 2 == len(found)
     assert sum(content.startswith(b"<svg") for content in found.values()) * 2 == len(found)
 
@@ -176,7 +176,8 @@ def test_the_command_writes_a_post_beside_its_pictures(
     made = comparison(blocks=1, troubles=False)
     small = type(made)(**{**vars(made), "steps": made.steps[1:2]})
     monkeypatch.setattr(compare, "load", lambda folder, base=None: small)
-    asked = ["report", ".", "--markdown", f"{tmp_path}/post.md", "--pictures", f"{tmp_path}/all"]
+    asked = ["report", ".", "--markdown", f"{tmp_path}/post.md", "--full"]
+    asked += ["--pictures", f"{tmp_path}/all"]
     assert CliRunner().invoke(cli.app, asked).exit_code == 0
     text = (tmp_path / "post.md").read_text()
     links = [link for _, link in PICTURE.findall(text)]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dbdyno import store
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
+from dbdyno.run.driver.sysbench import report
 from dbdyno.stats.hdr_histogram import HIGHEST_US
 from dbdyno.stats.response_times import BUCKETS_US, CELLS, Histogram, cell_bounds_us, merged
 
@@ -134,6 +135,40 @@ def test_a_histogram_of_the_rust_crate_is_read() -> None:
     assert (found.count, found.p50_us, found.p999_us) == (5_012, 777.0, 4_001.0)
     assert histogram.is_cut, "it ends at an hour"
     assert not histogram_of([9_000_000_000]).is_cut, "newer ones go on"
+
+
+OVER_US = 104_100_000
+"""A time that sysbench's histogram, which ends at 100 s, has in its last bucket."""
+
+
+def test_one_time_beyond_a_histogram_is_every_percentile() -> None:
+    line = f"{99_999.999:12.3f} |{'*' * 40} 1"
+    text = report.histogram([line])
+    assert text is not None
+    alone = Histogram()
+    alone.add(text, OVER_US)
+    times = alone.times()
+    assert {times.p50_us, times.p90_us, times.p99_us, times.p999_us} == {float(OVER_US)}
+    assert (times.at_least, alone.percentile_us(0.5)) == ((), OVER_US)
+
+
+@given(st.integers(1, 40), st.integers(0, 40), st.floats(1.0, 100.0))
+def test_percentiles_lie_between_what_is_known_and_the_maximum(
+    over: int, under: int, factor: float
+) -> None:
+    lines = [f"{50.0:12.3f} |{'*' * 40} {under}", f"{99_999.999:12.3f} |{'*' * 40} {over}"]
+    text = report.histogram(lines)
+    assert text is not None
+    histogram = Histogram()
+    histogram.add(text, max_us := round(100_000_000 * factor))
+    times = histogram.times()
+    values = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}
+    for name, quantile in values.items():
+        value, rank = getattr(times, name), math.ceil(quantile * (over + under) - 1e-9)
+        assert value <= max_us
+        assert rank <= under or value >= 99_900_000
+        known = rank <= under or rank == over + under or max_us <= 1.02 * value
+        assert (name in times.at_least) is not known
 
 
 @pytest.mark.parametrize("path", EVENTS, ids=lambda path: path.name)

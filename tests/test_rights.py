@@ -42,7 +42,8 @@ def test_workloads_that_administer_need_more_than_tables_and_with_administer_0_t
 @pytest.mark.parametrize("name", [one for one in workload.names() if one not in ADMINISTERED])
 def test_no_other_workload_administers(name: str):
     for engine, shapes in ENGINES.items():
-        steps = workload.expand(workload.load(name), {}, engine)
+        chosen = "outside" if name == "ybio" and engine != "postgres" else None  # no procedures
+        steps = workload.expand(workload.load(name, set=chosen), {}, engine)
         texts = [sql for step in steps for sql in step.setup]
         assert {needed(sql, shapes) for sql in texts} <= {None, "tables"}, engine
 

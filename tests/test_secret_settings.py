@@ -23,10 +23,11 @@ def test_commands_connections_and_tokens_are_left_out() -> None:
 
 
 def test_the_facts_of_a_server_have_none() -> None:
-    def query(statement: str) -> list[tuple[object, ...]]:
-        if "version()" in statement:
-            return [("PostgreSQL 18.6 on x86_64, compiled by gcc 12.2.0, 64-bit",)]
-        return [(name, value, name == "archive_command") for name, value in SETTINGS.items()]
+    def query(*statements: str, limit_s: float = 0.0) -> list[tuple[object, ...]]:
+        version = "PostgreSQL 18.6 on x86_64, compiled by gcc 12.2.0, 64-bit"
+        return [
+            (name, value, name == "archive_command", version) for name, value in SETTINGS.items()
+        ]
 
     told = facts.ask(query, "postgres")
     assert told.nondefault == {"archive_command": LEFT_OUT}

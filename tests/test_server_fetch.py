@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -180,3 +181,14 @@ def test_a_fake_with_an_unknown_key_is_refused():
     arm = Arm(name="f", engine="fake", fake={"servcie_us": {}})
     with pytest.raises(PlanError, match=r"arms.f.fake.servcie_us: unknown key"):
         fake.FakeServer(arm)
+
+
+def test_a_builds_libraries_are_found_where_the_arm_says(tmp_path: Path):
+    tree = a_tree(tmp_path / "b")
+    says = 'test "$LD_LIBRARY_PATH" = /opt/lib && echo "postgres (PostgreSQL) 17.6"'
+    (tree / "bin" / "postgres").write_text(f"#!/bin/sh\n{says}\n")
+    arm = Arm(name="a", engine="postgres", base_dir=tree)
+    with pytest.raises(ServerError, match="says no version"):
+        installed.locate(arm, account=SELF)
+    there = replace(arm, environment={"LD_LIBRARY_PATH": "/opt/lib"})
+    assert installed.locate(there, account=SELF).version == "17.6"

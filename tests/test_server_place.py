@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[1]
 def test_the_versions_are_those_that_make_servers_brings() -> None:
     (named,) = re.findall(r"(?m)^TEST_SERVERS := (.*)$", (ROOT / "Makefile").read_text())
     assert tuple(named.split()) == server_place.FETCHED
+    (named,) = re.findall(r"(?m)^TEST_RELEASES := (.*)$", (ROOT / "Makefile").read_text())
+    assert tuple(named.split()) == mysql_place.RELEASES
 
 
 def test_tests_of_one_group_come_to_one_process(tmp_path: Path) -> None:

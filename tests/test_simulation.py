@@ -13,7 +13,7 @@ import pytest
 
 import peer_rules
 from dbdyno.model.looks import Look, Looks
-from dbdyno.model.verdict import Aims, Word
+from dbdyno.model.verdict import Aims, shaded
 from dbdyno.stats.interval import share_interval
 from dbdyno.stats.looks import scheduled
 from ended_plans import ended, judged
@@ -62,11 +62,11 @@ def at_most(share: Share, claimed: float) -> bool:
 # --- The walk is the lab's own decision ------------------------------------------------------
 
 
-def word(said: Said, unit: int, metric: int) -> Word:
+def word(said: Said, unit: int, metric: int) -> str:
     """The word of one metric of the first comparison that is walked."""
     changed, within = said.changed[0, unit, metric], said.within[0, unit, metric]
     if not changed:
-        return "same" if within else "cannot tell"
+        return "same" if within else "open"
     if changed > 0:
         return "faster, within the margin" if within else "faster"
     return "slower, within the margin" if within else "slower"
@@ -95,14 +95,14 @@ def test_what_the_walk_says_at_each_look_is_what_the_lab_decides(
             if place not in (0, 2, len(looks) - 1):
                 continue  # judging takes long
             expected = [
-                [one.word for one in its] for its in judged(logs[0], looks[: place + 1], aims)
+                [shaded(one) for one in its] for its in judged(logs[0], looks[: place + 1], aims)
             ]
             found = [
                 [word(said, unit, metric) for metric in (0, 1)] for unit in range(len(expected))
             ]
             assert found == expected
             seen |= {one for its in expected for one in its}
-    assert seen >= {"same", "cannot tell", "faster", "slower"}
+    assert seen >= {"same", "open", "faster", "slower"}
 
 
 # --- Intervals -------------------------------------------------------------------------------

@@ -97,7 +97,8 @@ def test_without_a_calibration_six_blocks_have_time(tmp_path: Path) -> None:
 
     def minutes(its: float) -> float:
         changed = step_lengths.with_lengths(made(), Lengths(seconds=its, turn_s=1.0))
-        return 6 * step_lengths.block_s(changed, preflight.prepare(changed), 6) / 60
+        block_s = step_lengths.block_s(changed, preflight.prepare(changed), 6)
+        return 6 * (block_s + step_lengths.LOOK_S) / 60
 
     assert minutes(seconds) <= 20 < minutes(seconds + 1)
     twice = step_lengths.settle(made(minutes_max=40.0), tmp_path / "open", none)

@@ -174,7 +174,7 @@ def test_the_table_of_peaks_fits_a_terminal(shown: Page, folder: Path) -> None:
     assert [row.cells[0].text for row in table.rows] == ["old", "new"]
     assert [row.cells[1].text for row in table.rows] == ["4", "4"]
     assert table.rows[1].cells[1].title == "new peaks at 4 clients (3 blocks)"
-    ended = dyno("compare", folder)
+    ended = dyno("compare", folder, "--full")
     assert ended.returncode == 0, ended.stderr
     assert "Peaks over clients" in ended.stdout
     assert max(map(len, ended.stdout.splitlines())) <= 80

@@ -63,19 +63,6 @@ AFTER_POSTWRITE = (
 )
 LOADED = ("fill", "point-query.warm", "postwrite.pre")
 BEFORE_WRITES = ("scan.warmpre", "point-query.pre", "range-notcovered-si.pre")
-PRE = (
-    *("point-query.pre", "random-points.pre_range=10", "random-points.pre_range=100"),
-    *("random-points.pre_range=1000", "read-only.pre_range=10", "read-only.pre_range=100"),
-    *("read-only.pre_range=10000", "points-covered-pk.pre", "points-notcovered-pk.pre"),
-    *("points-covered-si.pre", "points-notcovered-si.pre", "range-covered-pk.pre"),
-    *("range-notcovered-pk.pre", "range-covered-si.pre", "range-notcovered-si.pre"),
-)
-OLD = (
-    *(*WRITES, "postwrite", *READ_ONLY, *POINTS),
-    *("points-covered-pk", "points-notcovered-pk", "points-covered-si", "points-notcovered-si"),
-    *("range-covered-pk", "range-notcovered-pk", "range-covered-si", "range-notcovered-si"),
-    *("scan", "delete", "insert"),
-)
 REPORT = {
     "point queries": (
         *("hot-points", "point-query", "points-covered-pk", "points-covered-si"),
@@ -122,18 +109,6 @@ def test_the_32_are_measured_in_the_published_groups() -> None:
         title: sorted(names) for title, names in REPORT.items()
     }
     assert [len(names) for names in REPORT.values()] == [9, 5, 8, 10]
-
-
-def test_other_sets_have_the_published_members_in_their_order() -> None:
-    assert list(sysbench(set="nopre")) == [*LOADED, *WRITES, "postwrite", *AFTER_POSTWRITE]
-    of_42 = sysbench(set="42")
-    assert list(of_42) == [*LOADED, *PRE, *OLD]
-    assert sum(step.measured for step in of_42.values()) == 42
-    of_27 = sysbench(set="27")
-    assert list(of_27) == [*LOADED, *OLD]
-    assert sum(step.measured for step in of_27.values()) == 27
-    other = {"update-inlist": "update-inlist-100", "delete": "delete-bounded"}
-    assert list(sysbench(set="corrected")) == [other.get(name, name) for name in sysbench()]
 
 
 def test_scale_up_has_each_measured_step_with_each_number_of_clients() -> None:
@@ -468,3 +443,41 @@ def test_an_insert_of_prepare_fills_sysbenchs_buffer() -> None:
         insert = job_of(prepare)["statements"][0]
         # The buffer is never filled to the last byte, nor are all numbers equally long.
         assert insert["rows"] * row_bytes == pytest.approx(BUFFER_BYTES, rel=0.005)
+
+
+# --- Storage engines ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sysbench", "insert-benchmark"])
+def test_tables_are_of_the_storage_engine_that_is_wanted_and_cleanup_waits_for_it(
+    name: str,
+) -> None:
+    cleanup = {"sysbench": "postwrite", "insert-benchmark": "cleanup"}[name]
+    for engine, wait in (("mariadb", "ROCKSDB_CFSTATS"), ("mysql", "DO SLEEP(30)")):
+        steps = steps_of(name, engine, storage_engine="rocksdb")
+        created = next(sql for step in steps for sql in step.setup if "CREATE TABLE" in sql)
+        assert created.replace(" = ", "=").endswith("ENGINE=rocksdb")
+        (requirement,) = steps[0].requires
+        assert "'rocksdb' IN ('default', ENGINE)" in requirement.query
+        (step,) = [step for step in steps if step.name == cleanup]
+        texts = [statement.beginning for statement in step.job.statements]
+        assert any("rocksdb_force_flush_memtable_now" in text for text in texts)
+        assert any(wait in text for text in texts)
+        assert not any("innodb_max_dirty" in text for text in texts)
+    assert steps_of(name, "postgres")[0].requires == ()
+    for engine, compacts in (("mariadb", True), ("mysql", False)):
+        steps = steps_of(name, engine, storage_engine="default")
+        assert not any("ENGINE" in sql for step in steps for sql in step.setup)
+        (step,) = [step for step in steps if step.name == cleanup]
+        texts = [statement.beginning for statement in step.job.statements]
+        assert any("innodb_max_dirty" in text for text in texts)
+        assert any("rocksdb_force_flush" in text for text in texts) == compacts
+    with pytest.raises(
+        WorkloadError, match="`storage_engine` has to be innodb, rocksdb or default"
+    ):
+        steps_of(name, "mariadb", storage_engine="rockdb")
+
+
+def steps_of(name: str, engine: str, **parameters: str) -> tuple[Step, ...]:
+    """The steps of a shipped workload on an engine."""
+    return workload.expand(workload.load(name), parameters, engine)

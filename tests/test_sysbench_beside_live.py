@@ -154,7 +154,7 @@ def statements(log: str) -> Iterator[Sent]:
     entries = [*zip(parts[::2], parts[1::2], strict=True), ("", "")]
     for (session, text), (_, after) in itertools.pairwise(entries):
         match = SENT.match(text)
-        if match and "log_statement" not in text:
+        if match and not ({"log_statement", "set_config"} & set(re.findall(r"\w+", text))):
             found = PARAMETER.findall(after) if after.startswith("DETAIL:") else []
             yield Sent(int(session), match[1], " ".join(match[2].split()), tuple(found))
 

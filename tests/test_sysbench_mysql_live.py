@@ -7,13 +7,17 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
 from dbdyno import workload
 from dbdyno.engine import Server
+from dbdyno.model import Arm
+from dbdyno.run import server_parts
 from mysql_place import build_of
 from mysql_steps import DATABASE, LITERAL, Seen, Sent, form, is_execution, logged, logging, run
+from server_place import a_place, started
 from test_sysbench_live import PAD, SINGLE, TRANSACTIONS, C
 
 pytestmark = pytest.mark.live
@@ -193,3 +197,31 @@ def shapes(sent: list[Sent]) -> tuple[set[str], list[str]]:
     done = [one for one in sent if one.command in ("Query", "Execute")]
     texts = [f"{one.command} {re.sub(LITERAL, '?', form(one.sql))}" for one in done]
     return prepared, [one for one in texts if "sbtest" in one or one.split()[1] in CONTROL]
+
+
+MYROCKS = Path("/usr/lib/mysql/plugin/ha_rocksdb.so")
+"""Where Debian's mariadb-plugin-rocksdb lies."""
+
+
+@pytest.mark.skipif(not MYROCKS.exists(), reason="no MyRocks here: mariadb-plugin-rocksdb")
+def test_a_real_myrocks_has_its_tables_and_ends_its_compaction() -> None:
+    loaded = workload.load("sysbench")
+    sizes = {"storage_engine": "rocksdb", "rows": 100, "pause_s": 1, "compaction_look_s": 1}
+    steps = {step.name: step for step in workload.expand(loaded, sizes, "mariadb")}
+    settings = {"plugin_load_add": "ha_rocksdb"}
+    arm = Arm(name="a", engine="mariadb", base_dir=Path("/usr"), settings=settings)
+    with a_place("mariadb") as place, started(arm, place) as server:
+        server.create_database("ib")
+        server_parts.refuse_missing(server, steps.values())
+        server.execute(*steps["fill"].setup)
+        ((_, made),) = server.execute("SHOW CREATE TABLE sbtest1")
+        assert "ENGINE=ROCKSDB" in made
+        server.execute("INSERT INTO sbtest1 (k, c, pad) SELECT seq, seq, seq FROM seq_1_to_20000")
+        for statement in steps["postwrite"].job.statements:
+            if statement.name in ("compaction_end", "flush_memtables"):
+                server.execute(statement.beginning)
+        look = (
+            "SELECT VALUE FROM information_schema.ROCKSDB_CFSTATS WHERE CF_NAME = 'default' "
+            "AND STAT_TYPE IN ('COMPACTION_PENDING', 'NUM_ENTRIES_ACTIVE_MEM_TABLE') ORDER BY 1"
+        )
+        assert server.execute(look) == [(0,), (0,)]

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Literal
+from unittest import mock
 
 import pytest
 from rich.table import Table
 
 from command import dyno
+from dbdyno.cli import main
 from dbdyno.host.terminal import VisibleConsole, VisibleStream, visible
 
 EXAMPLE = Path(__file__).parent / "example_results" / "example"
@@ -61,3 +67,75 @@ def test_a_result_that_was_sent_commands_no_terminal(tmp_path: Path) -> None:
         printed = said.stdout + said.stderr
         assert name in printed or command[0] == "verify"
         assert not COMMANDS & set(printed), command[0]
+
+
+OF_FAKES = """
+[arms.base]
+engine = "fake"
+fake = { default_us = 100 }
+[arms.other]
+engine = "fake"
+fake = { default_us = 100 }
+[[workloads]]
+name = "insert-benchmark"
+parameters = { rows = 2000 }
+steps = ["l.i0"]
+[schedule]
+blocks = 3
+"""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "iso-8859-1"])
+def test_every_command_prints_in_any_encoding(encoding: str, tmp_path: Path) -> None:
+    plan = tmp_path / "plän.toml"
+    plan.write_text(f'name = "plan"\nlabel = "≥ ½ Größe 漢"\n{OF_FAKES}')
+    for words in (
+        ("check", plan),
+        ("run", plan, "--out", tmp_path),
+        ("compare", tmp_path / "plan"),
+        ("report", tmp_path / "plan"),
+        ("report", EXAMPLE),
+        ("ls", tmp_path),
+        ("verify", tmp_path / "plan"),
+        ("workload", "show", "sysbench"),
+        ("config", "list"),
+        ("config", "show", "z12a"),
+        ("run", "nowhere/漢.toml"),
+        ("compare", "\udce9"),
+    ):
+        streams = [io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2)]
+        status = in_streams(words, *streams)
+        said = "".join(stream.buffer.getvalue().decode(encoding) for stream in streams)  # type: ignore[attr-defined]
+        assert status == (2 if words[1:2] in [("nowhere/漢.toml",), ("\udce9",)] else 0), said
+        assert said.strip()
+        if words == ("compare", tmp_path / "plan"):
+            assert (">= 1/2 Gro?e ?" if encoding == "ascii" else ">= ½ Größe ?") in said
+
+
+def in_streams(words: tuple[str | Path, ...], out: io.TextIOWrapper, err: io.TextIOWrapper) -> int:
+    """The status of a command that prints into these streams."""
+    with (
+        mock.patch("sys.argv", ["dyno", *map(str, words)]),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        try:
+            return main()
+        except SystemExit as ended:
+            return int(ended.code or 0)
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+
+
+@pytest.mark.skipif(shutil.which("localedef") is None, reason="no localedef: locales")
+def test_a_process_of_another_locale_reads_utf_8_and_prints_in_its_own(tmp_path: Path) -> None:
+    locale = tmp_path / "xx_XX.ISO-8859-1"
+    made = subprocess.run(["localedef", "--quiet", "-i", "POSIX", "-f", "ISO-8859-1", locale])
+    assert locale.is_dir(), made
+    (tmp_path / "漢.toml").write_text("# Größe ≥ 漢")
+    environment = {**os.environ, "LOCPATH": str(tmp_path), "LC_ALL": locale.name}
+    environment.pop("PYTHONIOENCODING", None)
+    words = [sys.executable, "-m", "dbdyno", "workload", "show", tmp_path / "漢.toml"]
+    done = subprocess.run(words, env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout.decode("iso-8859-1")) == (0, "# Größe >= ?"), done.stderr

@@ -13,10 +13,10 @@ from msgspec import structs
 
 from dbdyno import engine as engines
 from dbdyno.engine import Server
-from dbdyno.model import Address, Headline, Json, MetricSource, Right, Step, ToldMetric
+from dbdyno.model import Address, Headline, Json, MetricSource, Requirement, Right, Step, ToldMetric
 from dbdyno.model.error import ServerError
 from dbdyno.model.step_files import Counted, StepDone
-from dbdyno.run import dropped_tables, told
+from dbdyno.run import dropped_tables, server_parts, told
 from dbdyno.run.check import rights
 from dbdyno.run.step import summary
 
@@ -232,3 +232,18 @@ def test_a_right_that_cannot_be_asked_for_is_refused_with_the_reason() -> None:
     server = Answers(remote=True, may=ServerError("syntax error"))
     with pytest.raises(ServerError, match=r"right `CREATE` \(syntax error\): correct"):
         rights.refuse_lacking(cast(Server, server), [step])
+
+
+# --- Parts that a server must have --------------------------------------------------------------
+
+
+def test_a_part_that_a_server_lacks_is_refused_in_a_line_whoever_made_it() -> None:
+    needed = Requirement(part="storage engine `rocksdb`", query="has", remedy="install it")
+    step = replace(STEP, requires=(needed,))
+    for remote in (True, False):
+        with pytest.raises(ServerError) as raised:
+            server_parts.refuse_missing(cast(Server, Answers(remote=remote, has=0)), [step])
+        assert str(raised.value) == (
+            "w: the server of arm theirs has no storage engine `rocksdb`: install it"
+        )
+        server_parts.refuse_missing(cast(Server, Answers(remote=remote, has=1)), [step])

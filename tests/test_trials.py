@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,7 +23,8 @@ from dbdyno.model.error import DynoError, ResultError
 from dbdyno.model.verdict import Aims
 from dbdyno.report import json_document
 from dbdyno.run import blocks
-from trials import beside, command, delays, false_words, kept, markdown, queues, same
+from dbdyno.store import Results
+from trials import beside, command, delays, false_words, kept, markdown, minutes, queues, same
 from trials.trial import Column, Figures, Kept, Measure, Side, Trial, planned
 
 NOW = Side(name="now", commit="abc-dirty", package=Path("/now"), generator=Path("/now/g"))
@@ -242,11 +244,38 @@ def with_cpu(found: list[Kept]) -> list[Kept]:
 
 
 @pytest.mark.parametrize("case", delays.CASES, ids=lambda case: case.name)
-def test_each_case_of_delays_is_a_plan(case: delays.Case, tmp_path: Path) -> None:
+def test_each_case_of_delays_is_a_plan(
+    case: delays.Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delays.mysql, "newest", lambda engine: SimpleNamespace(base_dir=tmp_path))
     written(case, tmp_path)
     made = plan.load(tmp_path / "delays.toml")
     assert made.schedule.interleave == ("turn" if case.turns else "run")
-    assert [arm.engine for arm in made.arms] == ["fake" if case.fake else "postgres"] * 2
+    assert [arm.engine for arm in made.arms] == [case.engine] * 2
+
+
+def test_an_engine_that_is_not_here_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delays.mysql, "newest", lambda engine: None)
+    case = delays.Case(engine="mariadb", turns=True, base_s=0.1, arm_s=0.2)
+    with pytest.raises(DynoError, match="no MariaDB here: name its folder by DYNO_MARIADB"):
+        case.plan()
+
+
+def test_rows_are_chosen_by_what_their_names_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[tuple[str, str]] = []
+    monkeypatch.setitem(command.TRIALS, "probe", a_trial(noted(calls)))
+    monkeypatch.setattr(beside, "now", lambda: NOW)
+    words = ["trials", "probe", "--out", str(tmp_path), "--rounds", "1", "--rows"]
+    for rows in (["ast"], ["slow", "--rows", "fast"]):
+        monkeypatch.setattr(sys, "argv", [*words, *rows])
+        assert command.main() == 0
+    assert calls == [("fast", "now"), ("slow", "now")]
+    assert "missing" not in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", [*words, "nothing"])
+    assert command.main() == 2
+    assert "no row of probe holds nothing" in capsys.readouterr().err
 
 
 def written(case: delays.Case, folder: Path) -> None:
@@ -255,7 +284,7 @@ def written(case: delays.Case, folder: Path) -> None:
 
 
 def test_what_is_told_of_a_delay_stands_beside_what_is_true(tmp_path: Path) -> None:
-    case = delays.Case(fake=True, turns=False, base_s=0.1, arm_s=0.2)
+    case = delays.Case(engine="fake", turns=False, base_s=0.1, arm_s=0.2)
     written(case, tmp_path)
     outcome = blocks.run(plan.load(tmp_path / "delays.toml"), tmp_path, wait=True)
     compared: Json = json.loads(json_document.render(compare.load(outcome.folder)))
@@ -285,5 +314,14 @@ def test_every_trial_names_its_rows_once_and_is_listed(
     monkeypatch.setattr(sys, "argv", ["trials", "--list"])
     assert command.main() == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
-        "delays", "queue", "same",
+        "covariate", "delays", "minutes", "placement", "queue", "same",
     ]  # fmt: skip
+
+
+def test_minutes_reads_windows_and_intervals() -> None:
+    results = Results.open(Path(__file__).parent / "example_results" / "example")
+    whole, half = (minutes.figures(results, 2**63, took_s) for took_s in (1000.0, 2000.0))
+    assert float(whole["windows"]) == pytest.approx(2 * float(half["windows"]))
+    assert whole["blocks"] == 1 and whole["throughput"] != whole["throughput"], "no interval yet"
+    assert minutes.half_width(None, None) != minutes.half_width(None, None), "no number"
+    assert minutes.half_width(0.81, 1.21) == pytest.approx(100 * (1.1 / 0.9 - 1))

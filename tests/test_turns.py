@@ -229,11 +229,11 @@ def test_how_arms_take_turns_belongs_to_what_was_measured() -> None:
         assert "`schedule.interleave`" in str(continuation.refused(half, other, 1))
 
 
-def test_what_settles_is_a_quarter_of_a_short_turn() -> None:
+def test_what_settles_is_a_twentieth_of_a_short_turn() -> None:
     job = Job(clients=1, stop=Stop(seconds=10))
-    assert job.in_turns(0.8) is job and job.settle_s == 0.2
-    assert job.in_turns(0.2).stop == Stop(seconds=10, settle_s=0.05)
-    assert job.in_turns(0.5).settle_s == 0.125
+    assert job.in_turns(4) is job and job.settle_s == 0.2
+    assert job.in_turns(1).stop == Stop(seconds=10, settle_s=0.05)
+    assert job.in_turns(0.5).settle_s == 0.025
 
 
 def test_a_short_turn_counts_again_as_soon_as_its_job_says() -> None:

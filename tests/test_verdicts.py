@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from dbdyno.analysis.compare.verdicts import together
 from dbdyno.model import StepRun
-from dbdyno.model.verdict import Aims, Judgement, Verdict, Word
+from dbdyno.model.verdict import Aims, Judgement, Reason, Verdict, Word
 from dbdyno.stats import interval
 from run_builder import NOISE, cell, changed, concluded, failed, lifted, plan_of, run, series
+from verdict_builder import said
 
 ARMS = ("base", "other")
 SIX = [1_000.0] * 6
@@ -35,10 +36,10 @@ def verdict(base: Sequence[StepRun], other: Sequence[StepRun], **how: Any) -> Ve
         (0.0, "same"),
     ],
 )
-def test_a_planted_change_of_throughput_comes_out_in_its_word(change: float, word: Word) -> None:
+def test_a_planted_change_of_throughput_comes_out_in_its_word(change: float, word: str) -> None:
     found = verdict(series("base", SIX), series("other", lifted(change)))
     (judgement,) = found.judgements
-    assert (found.word, found.by, found.outcome) == (word, ("qps",), "")
+    assert (said(found), found.by, found.outcome) == (word, ("qps",), "")
     assert judgement.ratio == pytest.approx((1 + change) * math.exp(sum(NOISE) / 6))
     assert judgement.low is not None and judgement.high is not None
     assert judgement.low < judgement.ratio < judgement.high
@@ -55,20 +56,20 @@ def test_more_cpu_for_an_operation_is_slower_where_throughput_cannot_tell() -> N
     ]
     found = verdict(base, other)
     assert (found.word, found.by) == ("slower", ("server_cpu_per_op",))
-    assert [one.word for one in found.judgements] == ["cannot tell", "slower"]
+    assert [one.word for one in found.judgements] == ["open", "slower"]
 
 
-def test_more_throughput_for_more_cpu_is_mixed() -> None:
+def test_of_more_throughput_for_more_cpu_the_worse_is_the_word() -> None:
     base = series("base", SIX, cpu=20.0)
     found = verdict(base, series("other", lifted(0.1), cpu=25.0))
-    assert (found.word, found.by) == ("mixed", ("qps", "server_cpu_per_op"))
+    assert (found.word, found.by, found.against) == ("slower", ("server_cpu_per_op",), ("qps",))
 
 
 def test_what_cannot_be_told_has_a_price_in_blocks_and_minutes() -> None:
     wild = [0.06, -0.06, 0.04, -0.04, 0.05, -0.05]
     found = verdict(series("base", SIX), series("other", lifted(0.0, wild)), minutes=7.5)
     (judgement,) = found.judgements
-    assert found.word == "cannot tell"
+    assert found.word == "open"
     assert judgement.blocks_needed is not None and judgement.blocks_needed > 0
     assert judgement.minutes_needed == pytest.approx(7.5 * judgement.blocks_needed)
     without = verdict(series("base", SIX), series("other", lifted(0.0, wild)))
@@ -78,13 +79,13 @@ def test_what_cannot_be_told_has_a_price_in_blocks_and_minutes() -> None:
 def test_one_block_decides_nothing() -> None:
     found = verdict(series("base", [1_000.0]), series("other", [1_500.0]))
     (judgement,) = found.judgements
-    assert (found.word, judgement.ratio) == ("one block", pytest.approx(1.5))
+    assert (said(found), judgement.ratio) == ("one block", pytest.approx(1.5))
     assert (judgement.low, judgement.p, judgement.q, judgement.sd) == (None, None, None, None)
 
 
 def test_the_aims_decide_what_is_the_same() -> None:
     base, other = series("base", SIX), series("other", lifted(0.0))
-    assert verdict(base, other, aims=Aims(margin=0.001)).word == "cannot tell"
+    assert verdict(base, other, aims=Aims(margin=0.001)).word == "open"
     assert verdict(base, other, aims=Aims(margin=0.10)).word == "same"
 
 
@@ -168,7 +169,7 @@ def test_a_missed_target_is_the_verdict_and_says_how_often_it_was_held() -> None
     other = series("other", lifted(0.2), sla_target=1_000.0, sla_met=True)
     missed = [changed(its, sla_met=its.block < 3) for its in other]
     found = verdict(base, missed)
-    assert (found.word, found.by) == ("target missed", ())
+    assert (found.word, found.reason, found.by) == ("failed", "target missed", ())
     assert found.outcome == "held 1,000 rows/s in 2 of 6 blocks"
     assert len(found.judgements) == 1, "what was measured stays beside it"
 
@@ -179,7 +180,7 @@ def test_a_target_that_the_base_missed_is_said_of_the_base() -> None:
         for its in series("base", SIX, sla_target=1_000.0, sla_met=True)
     ]
     found = verdict(base, series("other", lifted(0.2), sla_target=1_000.0, sla_met=True))
-    assert (found.word, found.outcome) == (
+    assert (said(found), found.outcome) == (
         "target missed",
         "base held 1,000 rows/s in 5 of 6 blocks",
     )
@@ -194,7 +195,7 @@ def test_an_arm_that_failed_in_a_block_has_no_other_word(change: float, status: 
     found = verdict(series("base", SIX), other)
     assert (found.word, found.outcome) == ("failed", f"{status} in 1 of 6 blocks")
     assert found.judgements[0].blocks == 5
-    assert {one.word for one in found.judgements} == {"cannot tell"}
+    assert {one.word for one in found.judgements} == {"open"}
     assert found.judgements[0].ratio == pytest.approx(1 + change, rel=0.01)
 
 
@@ -231,7 +232,7 @@ def test_a_damaged_run_is_no_failure_of_its_arm() -> None:
     other = series("other", lifted(0.2, NOISE[:2]))
     lost = [failed(its, reason="damaged: blocks/001/other/w/01-one/events.jsonl") for its in other]
     found = verdict(series("base", SIX[:2]), lost)
-    assert (found.word, found.outcome) == ("not compared", "damaged in 2 of 2 blocks")
+    assert (said(found), found.outcome) == ("nothing to compare", "damaged in 2 of 2 blocks")
 
 
 def test_a_generator_at_its_limit_lets_only_that_stand_which_it_cannot_have_made() -> None:
@@ -240,7 +241,7 @@ def test_a_generator_at_its_limit_lets_only_that_stand_which_it_cannot_have_made
     assert verdict(base, at_limit).word == "faster", "it is at least so much faster"
     slower = [changed(its, limited=("busy",)) for its in series("other", lifted(-0.2))]
     found = verdict(base, slower)
-    assert (found.word, found.by) == ("limited", ("qps",))
+    assert (said(found), found.by) == ("generator at its limit", ("qps",))
     with_cpu = [changed(its, metrics={**its.metrics, "server_cpu_per_op": 24.0}) for its in slower]
     of_cpu = verdict(series("base", SIX, cpu=20.0), with_cpu)
     assert (of_cpu.word, of_cpu.by) == ("slower", ("server_cpu_per_op",))
@@ -261,13 +262,19 @@ def test_the_base_and_steps_without_a_headline_have_no_verdict() -> None:
 def test_without_a_value_nothing_is_compared() -> None:
     base = [changed(its, metrics={}) for its in series("base", SIX)]
     found = verdict(base, series("other", SIX))
-    assert (found.word, found.judgements) == ("not compared", ())
+    assert (said(found), found.judgements) == ("nothing to compare", ())
 
 
 # --- One word of two metrics -----------------------------------------------------------------
 
 
-def of_word(name: str, word: Word) -> Judgement:
+LIMITED = "generator at its limit"
+
+
+def of_word(name: str, text: str) -> Judgement:
+    """A metric of this word, with its shade, or of this reason to be open."""
+    word, _, shade = text.partition(", ")
+    reason = word if word in (LIMITED, "one block") else ""
     return Judgement(
         metric=name,
         blocks=6,
@@ -279,33 +286,34 @@ def of_word(name: str, word: Word) -> Judgement:
         q=None,
         sd=None,
         margin=0.03,
-        word=word,
-        visible=None,
+        word=cast(Word, "open" if reason else word),
+        within_margin=bool(shade),
+        reason=cast(Reason, reason),
     )
 
 
 @pytest.mark.parametrize(
     ("throughput", "cpu", "word", "by"),
     [
-        ("slower", "cannot tell", "slower", "q"),
+        ("slower", "open", "slower", "q"),
         ("slower", "slower, within the margin", "slower", "q"),
         ("slower, within the margin", "slower", "slower", "c"),
         ("slower, within the margin", "same", "slower, within the margin", "q"),
         ("faster", "same", "faster", "q"),
         ("faster", "faster", "faster", "qc"),
-        ("faster, within the margin", "slower", "mixed", "qc"),
+        ("faster, within the margin", "slower", "slower", "c"),
         ("same", "same", "same", "qc"),
-        ("same", "cannot tell", "cannot tell", "c"),
-        ("limited", "same", "limited", "q"),
-        ("limited", "cannot tell", "limited", "q"),
-        ("limited", "faster", "faster", "c"),
+        ("same", "open", "open", "c"),
+        (LIMITED, "same", LIMITED, "q"),
+        (LIMITED, "open", LIMITED, "q"),
+        (LIMITED, "faster", "faster", "c"),
         ("same", "one block", "same", "q"),
         ("one block", "one block", "one block", "qc"),
     ],
 )
-def test_two_metrics_come_to_one_word(throughput: Word, cpu: Word, word: Word, by: str) -> None:
+def test_two_metrics_come_to_one_word(throughput: str, cpu: str, word: str, by: str) -> None:
     found = together([of_word("q", throughput), of_word("c", cpu)])
-    assert found == (word, tuple(by))
+    assert (said(found), found.by) == (word, tuple(by))
 
 
 # --- Overall ---------------------------------------------------------------------------------

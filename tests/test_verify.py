@@ -116,7 +116,7 @@ def test_a_changed_file_of_a_step_is_damage_and_the_arm_is_not_blamed(
     comparison = compare.load(result)
     (step,) = [one for one in comparison.steps if one.headline]
     assert step.cells[1].verdict is not None
-    assert step.cells[1].verdict.word == "not compared"
+    assert step.cells[1].verdict.reason == "nothing to compare"
     assert any(f"{STEP}/{name}: is not as it was" in line for line in comparison.warnings)
     assert dyno("compare", result).returncode == 1
 

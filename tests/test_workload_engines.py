@@ -209,3 +209,30 @@ def test_every_set_of_every_shipped_workload_expands_for_every_engine(name: str)
                 for e in ENGINES
             ]
             assert found[0] == found[1] == found[2], (each, fill)
+
+
+@pytest.mark.parametrize(
+    ("engine", "release", "prepared"),
+    [
+        ("postgres", None, True),
+        ("mysql", (9, 7), False),
+        ("mariadb", None, True),
+        ("mariadb", (10, 6), True),
+        ("mariadb", (10, 5), False),
+        ("mariadb", (10, 2), False),
+    ],
+)
+@pytest.mark.parametrize("name", ["pgbench", "sysbench"])
+def test_begin_is_prepared_by_servers_that_can(
+    name: str, engine: str, release: tuple[int, ...] | None, *, prepared: bool
+) -> None:
+    given = {"pgbench": {"protocol": "prepared"}, "sysbench": {"clients": 1}}[name]
+    step = {"pgbench": "tpcb-like", "sysbench": "read-only_range=100"}[name]
+    made = workload.expand(
+        workload.load(name), given, engine, version=release, steps=["fill", step]
+    )
+    (job,) = (job_of(each) for each in made if each.name == step)
+    protocols = {each["name"]: each["protocol"] for each in job["statements"]}
+    begin = next(name for name in protocols if name.lower().endswith("begin"))
+    assert (protocols.pop(begin) == "prepared") == prepared
+    assert set(protocols.values()) == {"prepared"}

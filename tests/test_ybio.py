@@ -16,7 +16,7 @@ PLAN = Path(__file__).resolve().parents[1] / "plans" / "ybio-small.toml"
 ENGINES = ("postgres", "mysql", "mariadb")
 
 
-def steps(engine: str = "postgres", set: str | None = None, **given: Any) -> dict[str, Step]:
+def steps(engine: str = "postgres", set: str = "outside", **given: Any) -> dict[str, Step]:
     made = workload.expand(workload.load("ybio", set=set), given, engine)
     return {step.name: step for step in made}
 
@@ -139,6 +139,21 @@ def test_parameters_that_mean_nothing_are_refused(given: dict[str, Any], sentenc
 def test_the_procedures_are_of_postgresql_alone() -> None:
     with pytest.raises(WorkloadError, match="take the set outside"):
         steps("mysql", set="procedures")
+
+
+def test_the_study_calls_the_procedures_of_the_post_and_so_does_a_plan_that_names_no_set() -> None:
+    """The post of 2023-11-24: CALL setup by 100,000 rows, CALL runit with pct_update 100."""
+    (use,) = plan.load(PLAN.parent / "studies" / "ybio.toml").workloads
+    loaded = workload.load("ybio", set=use.set)
+    made = workload.expand(loaded, dict(use.parameters), "postgres")
+    assert [step.name for step in made] == [
+        *("call-setup", "call-run@batch_size=1", "call-run@batch_size=10000")
+    ]
+    load, *runs = [str(job_of(step)["statements"][0]["pieces"]) for step in made]
+    assert "CALL setup(" in load
+    assert "tab_rows => 1000000, batch_size => 100000," in load
+    assert all("CALL runit(" in run and "pct_update => 100," in run for run in runs)
+    assert workload.load("ybio").set == "procedures"
 
 
 def test_the_plan_has_both_sets() -> None:

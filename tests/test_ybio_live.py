@@ -244,6 +244,7 @@ PLAN = (
 waits = "50ms"
 [[workloads]]
 name = "ybio"
+set = "outside"
 steps = ["setup", "run", "call-run"]
 parameters = {{ clients = 4, tables = 4, tab_rows = 20_000, batch_size = 1000, \
 pct_update = 20, run_seconds = 1.5 }}

@@ -21,7 +21,7 @@ SUM = "SELECT sum(scratch) FROM bench0001"
 
 
 def steps(server: Server, **given: Any) -> dict[str, Step]:
-    made = workload.expand(workload.load("ybio"), given, server.engine)
+    made = workload.expand(workload.load("ybio", set="outside"), given, server.engine)
     return {step.name: step for step in made}
 
 

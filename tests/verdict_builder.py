@@ -7,12 +7,15 @@ matter. What is shown has to be told apart, not to be right.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import cast, get_args
 
+from dbdyno.analysis.compare.verdicts import together
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison
 from dbdyno.model.looks import Look, Looked, Looks
 from dbdyno.model.verdict import (
+    CHANGED,
     Calibration,
     Cause,
     Explanation,
@@ -20,8 +23,10 @@ from dbdyno.model.verdict import (
     LookResult,
     Noise,
     Overall,
+    Reason,
     Verdict,
     Word,
+    shaded,
 )
 
 CPU = "server_cpu_per_op"
@@ -32,22 +37,22 @@ def judgement(name: str, ratio: Ratio) -> Judgement:
     """A metric judged by its interval alone; less is better of CPU, more of all else."""
     better = -1 if name == CPU else 1
     if ratio.low is None or ratio.high is None:
-        return _judgement(name, ratio, "one block", sd=None)
-    word: Word = "cannot tell"
+        return _judgement(name, ratio, "open", sd=None)
+    word: Word = "open"
     within = ratio.low > 1 / (1 + MARGIN) and ratio.high < 1 + MARGIN
     if ratio.low <= 1 <= ratio.high:
-        word = "same" if within else "cannot tell"
-    elif (ratio.value > 1) == (better > 0):
-        word = "faster, within the margin" if within else "faster"
+        word = "same" if within else "open"
     else:
-        word = "slower, within the margin" if within else "slower"
+        word = "faster" if (ratio.value > 1) == (better > 0) else "slower"
     reach = math.log(ratio.high / ratio.low) / 2
-    return _judgement(name, ratio, word, sd=reach * math.sqrt(ratio.blocks) / 3)
+    judged = _judgement(name, ratio, word, sd=reach * math.sqrt(ratio.blocks) / 3)
+    return replace(judged, within_margin=within and word in CHANGED)
 
 
 def _judgement(name: str, ratio: Ratio, word: Word, *, sd: float | None) -> Judgement:
-    decided = word not in ("cannot tell", "one block", "same")
+    decided = word in CHANGED
     p = None if sd is None else 0.002 if decided else 0.4
+    waits = word == "open" and sd is not None
     return Judgement(
         metric=name,
         blocks=ratio.blocks,
@@ -60,9 +65,10 @@ def _judgement(name: str, ratio: Ratio, word: Word, *, sd: float | None) -> Judg
         sd=sd,
         margin=MARGIN,
         word=word,
+        reason="one block" if sd is None else "",
         visible=None if sd is None else 2.8 * sd / math.sqrt(ratio.blocks),
-        blocks_needed=5 if word == "cannot tell" else None,
-        minutes_needed=40.0 if word == "cannot tell" else None,
+        blocks_needed=5 if waits else None,
+        minutes_needed=40.0 if waits else None,
     )
 
 
@@ -74,46 +80,44 @@ def verdict(headline: str | None, cell: Cell, base: Cell) -> Verdict | None:
         judgement(name, cell.ratios[name]) for name in (headline, CPU) if name in cell.ratios
     )
     if any(run.roles.sla_met is False for one in (cell, base) for run in one.runs):
-        met, runs = cell.sla_met or 0, len(cell.runs)
-        return Verdict(
-            word="target missed", by=(), judgements=judged, outcome=f"held in {met} of {runs}"
-        )
-    words = [one.word for one in judged]
-    word = _word(words)
-    by = tuple(one.metric for one in judged if one.word.split(",")[0] in word or word == "mixed")
-    decided = word not in ("same", "cannot tell", "one block")
-    return Verdict(word=word, by=by if decided else (), judgements=judged)
+        outcome = f"held in {cell.sla_met or 0} of {len(cell.runs)}"
+        said = Verdict(word="failed", reason="target missed", by=(), judgements=judged)
+        return replace(said, outcome=outcome)
+    return together(judged)
 
 
-def _word(words: Sequence[Word]) -> Word:
-    for within in ("", ", within the margin"):
-        slower, faster = (f"{way}{within}" in words for way in ("slower", "faster"))
-        if slower and faster:
-            return "mixed"
-        if slower:
-            return "slower, within the margin" if within else "slower"
-        if faster:
-            return "faster, within the margin" if within else "faster"
-    return words[0] if len(set(words)) == 1 else "cannot tell"
+def said(of: Judgement | Verdict) -> str:
+    """The reason why it is open or failed, else the word with its shade."""
+    return of.reason or shaded(of)
 
 
 def with_word(cell: Cell, word: Word, **how: object) -> Cell:
     """The cell with another verdict, its metrics judged alike."""
     assert cell.verdict is not None
-    judged = tuple(replace(one, word=word) for one in cell.verdict.judgements)
-    decided = word not in ("same", "cannot tell", "one block", "limited", "not compared")
-    by = tuple(one.metric for one in judged) if decided else ()
+    alike = {key: value for key, value in how.items() if key in ("within_margin", "reason")}
+    judged = tuple(
+        replace(one, word=word, **{"within_margin": False, "reason": "", **alike})  # type: ignore[arg-type]
+        for one in cell.verdict.judgements
+    )
+    by = tuple(one.metric for one in judged) if word in CHANGED or word == "failed" else ()
     made = Verdict(word=word, by=by, judgements=judged)
     return replace(cell, verdict=replace(made, **how))  # type: ignore[arg-type]
 
 
-def with_words(made: Comparison, words: dict[str, Word]) -> Comparison:
-    """The comparison in which the last arm has these verdicts, by step."""
+def with_words(made: Comparison, words: Mapping[str, str]) -> Comparison:
+    """The comparison in which the last arm has these verdicts, by step, as `said` has them."""
 
     def changed(step: StepComparison) -> StepComparison:
         if step.step not in words:
             return step
-        last = with_word(step.cells[-1], words[step.step])
+        word, _, shade = words[step.step].partition(", ")
+        reason = word if word in get_args(Reason) else ""
+        last = with_word(
+            step.cells[-1],
+            "open" if reason else cast(Word, word),
+            within_margin=bool(shade),
+            reason=reason,
+        )
         return replace(step, cells=(*step.cells[:-1], last))
 
     return replace(made, steps=tuple(map(changed, made.steps)))

@@ -21,6 +21,7 @@ import dependence_tables
 import fill_simulation
 import operation_lengths
 import peer_rules
+import tolerated
 from dbdyno.model.looks import Look, Looks
 from dbdyno.model.verdict import Aims
 from dbdyno.stats.looks import scheduled
@@ -137,6 +138,8 @@ def tables(draws: float) -> Iterator[str]:
     yield from finding_filled(comparisons(2_000))
     yield from peers(comparisons(1_500))
     yield from lengths(comparisons(400))
+    yield from tolerated.erring(comparisons(4_000))
+    yield from tolerated.answering(comparisons(2_000))
     yield from ("", "### Blocks that depend on each other")
     yield from dependence_tables.depending(comparisons(2_000))
     yield from dependence_tables.staying(comparisons(1_000))

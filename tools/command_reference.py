@@ -21,8 +21,12 @@ HEAD = """# Commands
 - In a terminal, progress is a few lines redrawn every second: block, arm and step, rate and p99 in
   the last second and so far, whether the target is held, errors, and the remaining time of step and
   plan. Elsewhere, progress is a line at the end of each step, and about every minute in long steps.
+  Both say within a step's first seconds where its operations are too few to tell the plan's margin,
+  and the `seconds` that would do.
 - `NO_COLOR` turns colours off. Output that goes to a file or a pipe has none, unless `FORCE_COLOR`
   is set.
+- Plans, scripts and results are UTF-8 in every locale. If the encoding of your terminal lacks a
+  character, dyno prints another: `>=` for `≥`, `?` for what it cannot spell.
 - `dyno --install-completion` installs completion for bash, zsh or fish.
 - `man dyno` shows the same: a wheel installs the page `share/man/man1/dyno.1`.
 

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from dbdyno.model.looks import Look
 from dbdyno.model.verdict import CHANGED, Aims, Judgement
 from dbdyno.stats import interval
-from dbdyno.stats.decision import Unit, decide
+from dbdyno.stats.decision import decide
+from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.sample import Sample
 from simulation import (
     METRICS,

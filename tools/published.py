@@ -259,7 +259,8 @@ def _conditions(of: Pair, keys: Sequence[Key]) -> str:
                 shown = (number.number(share, 1) for share in shares)
                 lines.append(_line([key.step, what, *shown]))
     head = _line(["step", "what", f"`{base}`", f"`{of.arm}`"])
-    return "\n".join([head, _line(["---", "---", "---:", "---:"]), *lines]) if lines else ""
+    own = dict.fromkeys(lines)  # a step has a key for each of its published figures
+    return "\n".join([head, _line(["---", "---", "---:", "---:"]), *own]) if lines else ""
 
 
 def _before(cell: Cell | None, state: str) -> float | None:
@@ -333,6 +334,11 @@ def chosen(studies: Sequence[Study], plan: str, asked: str | None) -> list[Study
 def part(asked: Any) -> str:
     """The text of what the command's line asks for. Raises DynoError."""
     whole = compare.load(asked.result, base=asked.base)
+    if whole.plan.schedule.placement != "free":
+        raise ResultError(
+            f'{asked.result}: measured with placement = "{whole.plan.schedule.placement}", and '
+            "published figures are of clients and servers placed freely"
+        )
     every = read(STUDIES)
     studies = chosen(every, whole.plan.name, asked.study)
     if not studies:

@@ -17,16 +17,16 @@ from published_data import MARGIN, Direction, Key, Said, Study, Table, major_of
 
 Finding = Literal["down beyond 3 %", "down", "within ±3 %", "up", "up beyond 3 %", "open"]
 """What our interval says; `open`: nothing."""
-Verdict = Literal["agrees", "disagrees", "cannot tell"]
+Verdict = Literal["agrees", "disagrees", "open"]
 
 VERDICTS: Mapping[Finding, Mapping[Direction, Verdict]] = {
     "up beyond 3 %": {"up": "agrees", "flat": "disagrees", "down": "disagrees"},
     # more than 1, but by how much is open: a small rise would be flat among the published
-    "up": {"up": "agrees", "flat": "cannot tell", "down": "disagrees"},
+    "up": {"up": "agrees", "flat": "open", "down": "disagrees"},
     "within ±3 %": {"up": "disagrees", "flat": "agrees", "down": "disagrees"},
-    "down": {"up": "disagrees", "flat": "cannot tell", "down": "agrees"},
+    "down": {"up": "disagrees", "flat": "open", "down": "agrees"},
     "down beyond 3 %": {"up": "disagrees", "flat": "disagrees", "down": "agrees"},
-    "open": {"up": "cannot tell", "flat": "cannot tell", "down": "cannot tell"},
+    "open": {"up": "open", "flat": "open", "down": "open"},
 }
 
 
@@ -61,7 +61,7 @@ def _finding(ratio: Ratio | None) -> Finding:
 def verdict(found: Finding, said: Said) -> Verdict:
     """Against a published ratio that has one of several directions: one that agrees suffices."""
     each = [VERDICTS[found][direction] for direction in said.directions]
-    order: tuple[Verdict, ...] = ("agrees", "cannot tell", "disagrees")
+    order: tuple[Verdict, ...] = ("agrees", "open", "disagrees")
     return min(each, key=order.index)
 
 
@@ -71,7 +71,7 @@ def together(verdicts: Sequence[Verdict]) -> str:
     if len(counts) == 1:
         return verdicts[0]
     told = [f"{one} with {counts[one]}" for one in ("agrees", "disagrees") if counts[one]]
-    return f"{', '.join(told)} of {len(verdicts)}" if told else "cannot tell"
+    return f"{', '.join(told)} of {len(verdicts)}" if told else "open"
 
 
 # --- Arms ------------------------------------------------------------------------------------

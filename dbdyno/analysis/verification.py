@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from dbdyno import store
 from dbdyno.analysis.step import collect, damaged_files
 from dbdyno.model import Json
 from dbdyno.store import BlockFolder, Results, checksums
@@ -48,6 +49,11 @@ class Verification:
         if len(self.unverified) == self.blocks:
             return f"{blocks}, none with checksums"
         return f"{blocks}, {self.files:,} files as they were when their blocks ended"
+
+
+def parts(folder: Path) -> tuple[Path, ...]:
+    """The result folder, and those of the parts of its pass of counts."""
+    return (folder, *(part.folder for part in Results.within(store.count_folder(folder))))
 
 
 def verify(folder: Path) -> Verification:

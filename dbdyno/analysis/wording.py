@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dbdyno.model.verdict import TOO_FEW, is_wide
+
 MINUS = "\u2212"
 ARMS_NAMED_MAX = 4
 """Of more arms than these a sentence gives their number, or the ends of what they have."""
@@ -80,6 +82,8 @@ def _ends(ratio: float, low: float | None, high: float | None) -> str:
     """The ends in percent of the direction that `ratio` has."""
     if low is None or high is None:
         return ""
+    if is_wide(low, high):
+        return f" [{TOO_FEW}]"
     sign = -1 if ratio < 1 else 1
     first, second = sorted(sign * (end - 1) * 100 for end in (low, high))
     return f" [{_signed(first)}, {_signed(second)}]"
@@ -91,4 +95,6 @@ def _signed(value: float) -> str:
 
 
 def _interval(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" [{three(low)}, {three(high)}]"
+    if low is None or high is None:
+        return ""
+    return f" [{TOO_FEW}]" if is_wide(low, high) else f" [{three(low)}, {three(high)}]"

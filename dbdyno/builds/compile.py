@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from dbdyno.builds import Build, features, release
+from dbdyno.builds import Build, compiler_cache, features, release
 from dbdyno.builds import cache as built
 from dbdyno.builds import flags as recipe
 from dbdyno.builds import source as sources
@@ -36,6 +36,8 @@ Say = Callable[[str], None]
 VERSION_S_MAX = 20.0
 PROGRAMS = ("bin/postgres", "bin/mysqld", "sbin/mysqld", "bin/mariadbd", "sbin/mariadbd")
 """The server's program below a prefix, by whatever engine."""
+COMPILER = re.compile(r"(CC|-DCMAKE_C_COMPILER(:\w+)?)=")
+"""How an option of configure or cmake names the compiler of C."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,12 +252,19 @@ def carry_out(  # noqa: PLR0913 (each by its name)
     """
     version = method.version(site.tree, wish.source.origin)
     steps = method.steps(site, wish.flags, wish.options, log)
-    compiler = compiler_of(wish.options, site.tree)
+    compiler = compiler_of((*wish.flags.options, *wish.options), site.tree)
+    environment = {} if wish.flags.trained else compiler_cache.environment(site.root.parent)
     say(f"{wish.name}: {wish.engine} {version}, {wish.flags.words}, {compiler}; log: {log.path}")
     for phase in dict.fromkeys(step.phase for step in steps):
         if phase == "configure" and configured:
             continue
-        _run([step for step in steps if step.phase == phase], method, seconds, log)
+        of_phase = [step for step in steps if step.phase == phase]
+        _run(
+            [replace(step, environment={**environment, **step.environment}) for step in of_phase],
+            method,
+            seconds,
+            log,
+        )
         said = log.path.read_text(errors="replace") if phase == "configure" else ""
         if option := method.ignored(said, wish.options):
             raise ServerError(f"--configure: this source takes no notice of `{option}`: drop it")
@@ -275,7 +284,7 @@ def carry_out(  # noqa: PLR0913 (each by its name)
         "recipe": wish.flags.recipe,
         "flags": wish.flags.words,
         "options": list(wish.options),
-        "configure": list(steps[0].command),
+        "configure": next(list(step.command) for step in steps if step.phase == "configure"),
         "features": features.linked(program),
         "compiler": compiler,
         "jobs": wish.jobs,
@@ -328,8 +337,8 @@ def compiler_of(options: Sequence[str], folder: Path) -> str:
 
     Raises ServerError where there is none.
     """
-    named = [option[3:] for option in options if option.startswith("CC=")]
-    candidates = named or ["gcc", "cc"]  # the order in which configure looks
+    named = [option.split("=", 1)[1] for option in options if COMPILER.match(option)]
+    candidates = named[-1:] or ["gcc", "cc"]  # the order in which configure looks
     for program in candidates:
         path = shutil.which(program.split()[0], path=os.environ.get("PATH"))
         if path is None:
@@ -340,5 +349,6 @@ def compiler_of(options: Sequence[str], folder: Path) -> str:
         )  # fmt: skip
         return done.stdout.partition("\n")[0].strip() or program
     raise ServerError(
-        f"no C compiler `{candidates[0]}` is installed: apt-get install gcc libc6-dev"
+        f"no C compiler `{candidates[0]}` is installed: apt-get install "
+        f"{candidates[0] if named else 'gcc'} libc6-dev"
     )

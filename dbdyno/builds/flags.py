@@ -26,7 +26,11 @@ ALIGNED = "-falign-functions=64"
 Linux kernel has CONFIG_DEBUG_FORCE_FUNCTION_ALIGN_64B for the same purpose."""
 ALIGNS = re.compile(r"-f(no-)?align-functions(=|$)")
 """A flag by which somebody chose the alignment of functions."""
+RELAID = ("-falign-functions=16", "-falign-functions=32")
+"""What lays code elsewhere: the compiler's usual alignment, and one for builds that have that."""
 NATIVE = "-march=native -mtune=native"
+TRAINED = "-fprofile-use -fprofile-correction"
+"""What GCC compiles by that has seen a profile, as in the published builds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +41,8 @@ class Flags:
     cflags: str = ""
     build_type: str | None = None  # of cmake; None: PostgreSQL, or the source's own
     release: str | None = None  # what cmake adds for the build type Release; None: its own
+    options: tuple[str, ...] = ()  # more of them for configure or cmake, such as the compiler
+    trained: bool = False  # compiled twice, the second time by a profile of the first at work
 
     @property
     def lto(self) -> bool:
@@ -46,7 +52,8 @@ class Flags:
     @property
     def words(self) -> str:
         """All of them in one line."""
-        parts = [self.build_type, self.cflags, self.release]
+        trained = TRAINED if self.trained else ""
+        parts = [self.build_type, self.cflags, trained, self.release, *self.options]
         return " ".join(part for part in parts if part) or OWN
 
 
@@ -93,6 +100,14 @@ def aligned(flags: Flags) -> Flags:
     if any(ALIGNS.match(flag) for flag in shlex.split(flags.cflags)):
         return flags
     return replace(flags, recipe=None, cflags=f"{flags.cflags or OWN_FLAGS} {ALIGNED}")
+
+
+def relaid(flags: Flags) -> Flags:
+    """The same flags for a build of the same code that lies elsewhere in memory."""
+    words = shlex.split(flags.cflags)
+    other = next(flag for flag in RELAID if flag not in words)
+    kept = [word for word in words if not ALIGNS.match(word)]
+    return replace(flags, recipe=None, cflags=shlex.join([*(kept or [OWN_FLAGS]), other]))
 
 
 def named(recipes: Recipes, recipe: str, where: str = "--recipe") -> Flags:

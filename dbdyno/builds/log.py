@@ -13,7 +13,8 @@ from dbdyno.host import child
 from dbdyno.model.error import HostError, ServerError
 
 ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "GIT_TERMINAL_PROMPT": "0"}
-KEPT = ("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "https_proxy", "http_proxy", "no_proxy")
+KEPT = ("PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "https_proxy", "http_proxy", "no_proxy",
+        "CCACHE_DIR", "CCACHE_DISABLE", "SCCACHE_DIR")  # fmt: skip
 """What programs get of our environment: a CFLAGS or MAKEFLAGS of ours would change the build."""
 
 

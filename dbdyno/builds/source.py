@@ -258,7 +258,7 @@ def _git(arguments: list[str], folder: Path, log: BuildLog) -> None:
         raise ServerError(f"git: {last_line(said)}; see `{log.path}`")
 
 
-def ask(arguments: list[str], folder: Path, *, must: bool = False) -> str:
+def ask(arguments: list[str], folder: Path, *, must: bool = False, **environment: str) -> str:
     """What git answers in a folder, "" where it finds nothing.
 
     Raises ServerError: `must`, or there is no git.
@@ -266,7 +266,8 @@ def ask(arguments: list[str], folder: Path, *, must: bool = False) -> str:
     try:
         done = subprocess.run(
             ["git", *arguments], cwd=folder, capture_output=True, text=True, errors="replace",
-            check=False, timeout=GIT_S_MAX, stdin=subprocess.DEVNULL, env=environment_of(),
+            check=False, timeout=GIT_S_MAX, stdin=subprocess.DEVNULL,
+            env=environment_of(environment),
         )  # fmt: skip
     except FileNotFoundError as error:
         raise ServerError("git is not installed: apt-get install git, or name a tarball") from error

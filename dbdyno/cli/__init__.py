@@ -11,6 +11,7 @@ from dbdyno import __version__
 from dbdyno.cli import (
     attribute,
     bisect,
+    gate,
     host,
     importing,
     judging,
@@ -22,7 +23,7 @@ from dbdyno.cli import (
 )
 from dbdyno.cli.exit_status import BAD_INPUT, DONE, MEANINGS, say
 from dbdyno.host import terminal
-from dbdyno.model.error import DynoError
+from dbdyno.model.error import DynoError, disk_errors_named
 
 app = typer.Typer(
     help="A dynamometer for database engines: did this version, build or configuration get "
@@ -37,6 +38,7 @@ for command in (
     race.race,
     race.init,
     bisect.bisect,
+    gate.gate,
     measuring.demo,
     measuring.run,
     measuring.calibrate,
@@ -60,6 +62,20 @@ app.add_typer(listing.config_app, name="config")
 app.add_typer(listing.golden_app, name="golden")
 
 
+@app.command("help", hidden=True)
+def show_help(context: typer.Context) -> None:
+    """Show the help, as --help does."""
+    assert context.parent is not None
+    print(context.parent.get_help())  # noqa: T201
+
+
+@app.command("completion", hidden=True)
+def completion() -> None:
+    """Say what installs the completion of your shell."""
+    say("`dyno --install-completion` installs it for your shell, --show-completion prints it")
+    raise typer.Exit(BAD_INPUT)
+
+
 def show_version(value: bool) -> None:
     """Prints the version and ends, where --version was given."""
     if value:
@@ -78,14 +94,20 @@ def common(
 
 def main() -> int:
     """Runs `dyno`; returns the exit status, or ends the process with it (SystemExit)."""
+    terminal.begin_in_utf8()
     terminal.guard()
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` has it
             signal.signal(number, interrupt)
     try:
-        app(prog_name="dyno")
+        with disk_errors_named():
+            app(prog_name="dyno")
     except DynoError as error:
         say(f"dyno: {error}")
+        return BAD_INPUT
+    except UnicodeEncodeError as error:  # nothing but a file's name can hold other bytes
+        line = error.object[: error.end].splitlines()[-1].strip()
+        say(f"dyno: `{line}`: this name is not UTF-8: rename the file or folder")
         return BAD_INPUT
     return DONE
 

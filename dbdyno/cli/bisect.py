@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shlex
-import tempfile
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,13 +29,14 @@ if TYPE_CHECKING:
     from dbdyno.builds.worktree import Worktree
     from dbdyno.model import Plan
     from dbdyno.model.bisection import Bisection, Commit, Question
+    from dbdyno.report.parts import Page
     from dbdyno.run.bisect import Measured
     from dbdyno.store.bisection import BisectionFolder
 
 MINUTES = 180.0
 MINUTES_MAX = 43_200
-BY = ("throughput", "cpu")
-SMALLEST, SMALLEST_MAX = 1.0, 50.0
+BY = ("throughput", "cpu", "instructions")
+SMALLEST, SMALLEST_OF_COUNTS, SMALLEST_MAX = 1.0, 0.1, 50.0
 """Percent."""
 
 
@@ -56,15 +56,35 @@ Workload = Annotated[
 ]
 Steps = Annotated[
     list[str] | None,
-    typer.Option("--steps", metavar="STEP", help="The one measured step of the workload."),
+    typer.Option(
+        "--steps",
+        metavar="STEP,…",
+        help="The one measured step of the workload; with --by instructions any number.",
+    ),
 ]
 By = Annotated[
-    str, typer.Option("--by", metavar="METRIC", help="What is compared: throughput, or cpu.")
+    str,
+    typer.Option(
+        "--by",
+        metavar="METRIC",
+        help="What is compared: throughput, cpu, or instructions, which are counted and hardly "
+        "scatter (needs valgrind).",
+    ),
+]
+All = Annotated[
+    bool,
+    typer.Option(
+        "--all",
+        help="With --by instructions: find every commit that changes a step by --smallest.",
+    ),
 ]
 Smallest = Annotated[
-    float,
+    float | None,
     typer.Option(
-        "--smallest", metavar="PERCENT", help="Smaller changes than this are none that counts."
+        "--smallest",
+        metavar="PERCENT",
+        help="Smaller changes than this are none that counts. Default: 1; with --by instructions "
+        "0.1.",
     ),
 ]
 Config = Annotated[
@@ -100,7 +120,8 @@ def bisect(
     workload: Workload,
     steps: Steps = None,
     by: By = BY[0],
-    smallest: Smallest = SMALLEST,
+    every: All = False,
+    smallest: Smallest = None,
     config: Config = None,
     minutes: Minutes = MINUTES,
     recipe: Recipe = None,
@@ -116,38 +137,80 @@ def bisect(
     """Find the commit that made a step slower or faster, with its probability.
 
     dyno builds commits between the two, measures each beside the good one, and chooses the next by
-    what all tests say together. Nothing is compiled while anything is measured. The same command
-    goes on with an interrupted search.
+    what all tests say together. By instructions it counts each once, and names the functions that
+    changed, too. Nothing is compiled while anything is measured. The same command goes on with an
+    interrupted search.
     """
     from dbdyno.host.lock import HostLock
-    from dbdyno.run import bisect as runner
-    from dbdyno.run.bisect import Searching
 
     asked = Asked(
         source=source, good=good, bad=bad, workload=workload, steps=steps or [], by=by,
-        smallest=smallest,
-        config=config or [], minutes=minutes, recipe=recipe, cflags=cflags,
-        configure=configure or [], jobs=jobs,
+        every=every, smallest=smallest, config=config or [], minutes=minutes, recipe=recipe,
+        cflags=cflags, configure=configure or [], jobs=jobs,
     )  # fmt: skip
     with nullcontext() if dry_run else HostLock(plan="dyno bisect", wait=wait):
         begun = begin(asked, out)
     if dry_run:
         show_outlook(begun)
         return
+    try:
+        if begun.search.question.counts:
+            go_counting(begun, minutes, quiet=quiet, as_json=as_json)
+        else:
+            go(begun, minutes, quiet=quiet, as_json=as_json)
+    except KeyboardInterrupt:
+        say("interrupted; everything measured is kept, the same command goes on")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def go(begun: Begun, minutes: float, *, quiet: bool, as_json: bool) -> None:
+    """Searches by time, and shows the answer."""
+    from dbdyno.report import bisection
+    from dbdyno.run import bisect as runner
+    from dbdyno.run.bisect import Searching
+    from dbdyno.store.bisection import document
+
     at = Searching(
         worktree=begun.worktree,
         folder=begun.folder,
         measure=lambda plan, into, arm: measured(begun.search, plan, into, arm, quiet=quiet),
-        say=(lambda text: None) if quiet else say,
+        say=silent if quiet else say,
         minutes=minutes,
     )
     begun.folder.write(begun.search, runner.answer(begun.search))
-    try:
-        ended = runner.search(begun.search, at)
-    except KeyboardInterrupt:
-        say("interrupted; everything measured is kept, the same command goes on")
-        raise typer.Exit(INTERRUPTED) from None
-    show(ended, begun.folder, quiet=quiet, as_json=as_json)
+    ended = runner.search(begun.search, at)
+    answer = runner.answer(ended)
+    view = bisection.page(
+        ended, runner.found_by(ended), answer["posterior"], runner.layout_by(ended)
+    )
+    text = json.dumps(document(ended) | answer, indent=2)
+    show(view, text, begun.folder, quiet=quiet, as_json=as_json)
+
+
+def go_counting(begun: Begun, minutes: float, *, quiet: bool, as_json: bool) -> None:
+    """Searches by counts, and shows the answer."""
+    from dbdyno.cli import bisect_counts
+    from dbdyno.run import bisect_counts as runner
+    from dbdyno.run.bisect_counts import Counting
+    from dbdyno.store.bisection import document
+
+    at = Counting(
+        worktree=begun.worktree,
+        folder=begun.folder,
+        count=lambda plan, into: bisect_counts.count(plan, into, quiet=quiet),
+        say=silent if quiet else say,
+        minutes=minutes,
+    )
+    runner.keep(begun.search, at)
+    ended = runner.search(begun.search, at)
+    view, answer = bisect_counts.answered(ended, begun.folder)
+    begun.folder.write(ended, answer)
+    text = json.dumps(document(ended) | answer, indent=2)
+    show(view, text, begun.folder, quiet=quiet, as_json=as_json)
+
+
+def silent(text: str) -> None:
+    """Says nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +223,8 @@ class Asked:
     workload: str
     steps: list[str]
     by: str
-    smallest: float
+    every: bool = False
+    smallest: float | None = None
     config: list[str]
     minutes: float
     recipe: str | None
@@ -169,13 +233,21 @@ class Asked:
     jobs: int | None
 
     @property
+    def smallest_change(self) -> float:
+        """The smallest change that counts, in percent."""
+        if self.smallest is not None:
+            return self.smallest
+        return SMALLEST_OF_COUNTS if self.by == BY[-1] else SMALLEST
+
+    @property
     def command(self) -> str:
         """The command that asks for the same."""
         words = ["dyno", "bisect", self.source, "--good", self.good, "--bad", self.bad]
         words += ["--workload", self.workload]
         words += ["--steps", ",".join(self.steps)] if self.steps else []
         words += ["--by", self.by] if self.by != BY[0] else []
-        words += ["--smallest", f"{self.smallest:g}"] if self.smallest != SMALLEST else []
+        words += ["--all"] if self.every else []
+        words += ["--smallest", f"{self.smallest:g}"] if self.smallest is not None else []
         words += ["--config", ",".join(self.config)] if self.config else []
         words += ["--recipe", self.recipe] if self.recipe is not None else []
         words += ["--cflags", self.cflags] if self.cflags is not None else []
@@ -196,53 +268,63 @@ class Begun:
 
 def begin(asked: Asked, out: Path) -> Begun:
     """Understands the words and checks everything that needs no build. Raises DynoError."""
-    from dbdyno import engine as engines
-    from dbdyno.builds import commits, flags
-    from dbdyno.builds.worktree import Worktree
-    from dbdyno.host import capacity
+    from dbdyno.builds import commits
+    from dbdyno.cli.source_arm import CommitBuilds
+    from dbdyno.plan.bisect import COUNTS
     from dbdyno.run import bisect as runner
     from dbdyno.store import safe_name
     from dbdyno.store.bisection import BisectionFolder
 
-    if not 1 <= asked.minutes <= MINUTES_MAX:
-        raise DynoError(f"--minutes: must be from 1 to {MINUTES_MAX:,}, not {asked.minutes:g}")
-    if not 0 < asked.smallest <= SMALLEST_MAX:
-        raise DynoError(
-            f"--smallest: must be above 0 and up to {SMALLEST_MAX:g} %, not {asked.smallest:g}"
-        )
-    if asked.by not in BY:
-        raise DynoError(f"--by {asked.by}: must be {' or '.join(BY)}")
+    refuse(asked)
     repository = commits.checkout(asked.source)
-    found = commits.between(repository, asked.good, asked.bad)
-    options = flags.options_of(asked.configure)
+    between = commits.between(repository, asked.good, asked.bad)
+    builds = CommitBuilds(
+        recipe=asked.recipe,
+        cflags=asked.cflags,
+        configure=tuple(asked.configure),
+        jobs=asked.jobs,
+        aligned=asked.by != COUNTS,
+    )
 
     def worktree_of(engine: str) -> Worktree:
-        chosen = flags.choose(
-            engines.recipes(engine), recipe=asked.recipe, cflags=asked.cflags, march=None, lto=False
-        )
-        return Worktree(
-            repository=repository,
-            engine=engine,
-            method=engines.of(engine).method(),
-            flags=flags.aligned(chosen),
-            options=options,
-            jobs=asked.jobs or capacity.cores(),
-        )
+        return builds.worktree(repository, engine)
 
-    worktree, of_good = runner.engine_of(worktree_of, found[0].sha, repository)
-    of_bad = worktree.version(found[-1].sha)
-    question = question_of(asked, worktree, found)
-    name = f"bisect-{question.step}-{found[0].sha[:7]}-{found[-1].sha[:7]}"
+    worktree, of_good = runner.engine_of(worktree_of, between[0].sha, repository)
+    of_bad = worktree.version(between[-1].sha)
+    question = question_of(asked, worktree, between)
+    what = "work" if question.counts else question.step
+    name = f"bisect-{what}-{between[0].sha[:7]}-{between[-1].sha[:7]}"
     folder = BisectionFolder(out / safe_name(name))
     search = folder.opened(question)
     plan = runner.check(search.question, worktree, (of_good, of_bad))
     return Begun(search=search, worktree=worktree, folder=folder, plan=plan)
 
 
-def question_of(asked: Asked, worktree: Worktree, found: tuple[Commit, ...]) -> Question:
+def refuse(asked: Asked) -> None:
+    """Raises DynoError for words that no search has."""
+    from dbdyno.host.callgrind import program
+    from dbdyno.plan.bisect import COUNTS
+
+    if asked.by not in BY:
+        raise DynoError(f"--by {asked.by}: must be {', '.join(BY[:-1])} or {BY[-1]}")
+    if not 1 <= asked.minutes <= MINUTES_MAX:
+        raise DynoError(f"--minutes: must be from 1 to {MINUTES_MAX:,}, not {asked.minutes:g}")
+    least = f"at least {SMALLEST_OF_COUNTS:g}" if asked.by == COUNTS else "above 0"
+    smallest, lowest = asked.smallest_change, SMALLEST_OF_COUNTS * (asked.by == COUNTS)
+    if not (lowest <= smallest <= SMALLEST_MAX and smallest):
+        raise DynoError(
+            f"--smallest: must be {least} and up to {SMALLEST_MAX:g} %, not {smallest:g}"
+        )
+    if asked.every and asked.by != COUNTS:
+        raise DynoError(f"--all: of --by {COUNTS} alone, which counts every commit once")
+    if asked.by == COUNTS:
+        program.find(otherwise="compare --by cpu")
+
+
+def question_of(asked: Asked, worktree: Worktree, between: tuple[Commit, ...]) -> Question:
     """The question, with sizes that suit this host. Raises PlanError, WorkloadError."""
     from dbdyno.cli import race
-    from dbdyno.host import capacity, place, program, steadiness
+    from dbdyno.host import capacity, place
     from dbdyno.model.bisection import Question
     from dbdyno.plan import bisect as plans
     from dbdyno.plan.race.arm import CONFIGS
@@ -250,13 +332,18 @@ def question_of(asked: Asked, worktree: Worktree, found: tuple[Commit, ...]) -> 
     name = asked.workload
     if "/" in name or name.endswith(".toml"):
         name = str(Path(name).expanduser().absolute())
-    workload, step = plans.step_of(name, race.listed(asked.steps), worktree.engine)
+    listed, counts = race.listed(asked.steps), asked.by == plans.COUNTS
+    if counts:
+        workload, steps = plans.counted(name, listed, worktree.engine)
+        step = steps[0]
+    else:
+        workload, step = plans.step_of(name, listed, worktree.engine)
+        steps = ()
     assert step.headline is not None, "only such steps are measured"
-    scratch = Path(tempfile.gettempdir())
     return Question(
         command=asked.command,
         repository=str(worktree.repository),
-        commits=found,
+        commits=between,
         engine=worktree.engine,
         flags=worktree.flags.words,
         options=worktree.options,
@@ -265,11 +352,12 @@ def question_of(asked: Asked, worktree: Worktree, found: tuple[Commit, ...]) -> 
         metric=step.headline.metric,
         config=tuple(race.listed(asked.config)) or CONFIGS,
         by=asked.by,
-        smallest=math.log1p(asked.smallest / 100),
-        minutes=plans.minutes_of_test(asked.minutes),
+        smallest=math.log1p(asked.smallest_change / 100),
+        minutes=plans.minutes_of_test(asked.minutes, asked.by),
         host=capacity.here(race.nearest(place.data_root())),
-        scatter=steadiness.scatter(scratch, program.find("dyno-loadgen")),
         processor=capacity.last() if plans.shares_processor(step, asked.by) else None,
+        steps=tuple(step.name for step in steps),
+        every=asked.every,
     )
 
 
@@ -292,21 +380,15 @@ def show_outlook(begun: Begun) -> None:
         print(line)  # noqa: T201
 
 
-def show(search: Bisection, folder: BisectionFolder, *, quiet: bool, as_json: bool) -> None:
-    """Writes the report of a search, and prints its answer."""
+def show(view: Page, text: str, folder: BisectionFolder, *, quiet: bool, as_json: bool) -> None:
+    """Writes the report of a search, and prints its answer; `text`: bisect.json's."""
     from dbdyno.host.terminal import VisibleConsole
-    from dbdyno.report import bisection, write
+    from dbdyno.report import write
     from dbdyno.report.render import html, terminal
-    from dbdyno.run import bisect as runner
-    from dbdyno.store.bisection import document
 
-    answer = runner.answer(search)
-    view = bisection.page(
-        search, runner.found_by(search), answer["posterior"], runner.layout_by(search)
-    )
     write.publish({folder.report: html.render(view).encode()})
     if as_json:
-        print(json.dumps(document(search) | answer, indent=2))  # noqa: T201
+        print(text)  # noqa: T201
     else:
         terminal.print_page(view, VisibleConsole())
     if not quiet:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dbdyno.model import Comparison
+    from dbdyno.model.tolerance import Answer
 
 DONE = 0
 FAILED = 1
 BAD_INPUT = 2
+NOT_YET = 3
 INTERRUPTED = 130
 MEANINGS = {
     DONE: "done",
     FAILED: "finished, but steps failed; for `compare --fail-on`: a verdict was found; for "
-    "`verify`: files are damaged",
+    "`verify`: files are damaged; with `--tolerate` and for `gate`: a larger loss was shown",
     BAD_INPUT: "bad input: one line names the file, the key and the remedy",
+    NOT_YET: "with `--tolerate` and for `gate`: no larger loss was shown, but not all are excluded "
+    "yet",
     INTERRUPTED: "interrupted: all measurements are kept, and the same command resumes",
 }
 """Every status that `dyno` ends with, and when: for help, docs/commands.md and the man page."""
@@ -24,6 +32,24 @@ def of_result(folder: Path) -> int:
     from dbdyno.store import Results
 
     return FAILED if Results.open(folder).failed_steps() else DONE
+
+
+def of_comparison(comparison: Comparison, *, as_json: bool) -> int:
+    """FAILED where a step failed or a loss was not tolerated, NOT_YET where that is open; or DONE.
+
+    `as_json`: says the answer, which pages and verdicts begin with, beside the JSON.
+    """
+    from dbdyno.report import tolerate
+
+    answer = tolerate.answer(comparison)
+    if answer is not None and as_json:
+        say(tolerate.line(comparison))
+    return FAILED if comparison.failed else of_answer(answer or "yes")
+
+
+def of_answer(answer: Answer) -> int:
+    """FAILED for no, NOT_YET for not yet, DONE for yes."""
+    return {"no": FAILED, "not yet": NOT_YET, "yes": DONE}[answer]
 
 
 def say(text: str) -> None:

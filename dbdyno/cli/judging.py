@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from dbdyno.cli import exit_status
 from dbdyno.cli.exit_status import FAILED, say
-from dbdyno.cli.options import AsJson, AsList, Base, Colors, ResultDir
+from dbdyno.cli.options import AsJson, AsList, Base, Colors, ResultDir, Tolerate
 from dbdyno.host.terminal import VisibleConsole
 
 
@@ -23,29 +24,39 @@ def compare(
             "--fail-on",
             metavar="WORD,…",
             help="Exit with status 1 if an arm has one of these verdicts in a step, such as "
-            "`slower,mixed,failed`; `slower` does not mean `slower, within the margin`.",
+            "`slower,failed`; `slower` does not mean `slower, within the margin`.",
         ),
     ] = None,
+    tolerate: Tolerate = None,
     colors: Colors = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show verdicts, summary tables and all warnings, too.")
+    ] = False,
 ) -> None:
     """Show the results of a folder, each arm relative to the base."""
     from dbdyno.analysis import compare as analysis
-    from dbdyno.report import colors as thresholds
+    from dbdyno.report import colors as schemes
     from dbdyno.report import fail_on, json_document, page
+    from dbdyno.report import tolerate as tolerances
     from dbdyno.report.render import terminal
 
-    chosen = thresholds.parse(colors) if colors is not None else None
-    words = fail_on.parse(fail) if fail is not None else None
-    comparison = analysis.load(folder, base=base)
+    chosen = schemes.parse(colors) if colors is not None else "words"
+    words, hints = fail_on.parse(fail) if fail is not None else ((), ())
+    for hint in hints:
+        say(hint)
+    share = tolerances.parse(tolerate) if tolerate is not None else None
+    comparison = analysis.load(folder, base=base, tolerate=share)
     if as_json:
         print(json_document.render(comparison))  # noqa: T201
     else:
-        terminal.print_page(page.make(comparison, chosen), VisibleConsole())
-    found = fail_on.found(comparison, words) if words is not None else None
+        show = terminal.print_page if full else terminal.print_answer
+        show(page.make(comparison, chosen), VisibleConsole())
+    found = fail_on.found(comparison, words) if words else None
     if found is not None:
         say(f"--fail-on {fail}: {found}")
-    if found is not None or comparison.failed:
-        raise typer.Exit(FAILED)
+    status = exit_status.of_comparison(comparison, as_json=as_json)
+    if found is not None or status:
+        raise typer.Exit(status if found is None else FAILED)
 
 
 def report(
@@ -57,9 +68,12 @@ def report(
         typer.Option(
             "--markdown",
             metavar="POST.md",
-            help="Write Markdown, with pictures in the folder POST.",
+            help="Write one page of Markdown, with pictures in the folder POST.",
         ),
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="With --markdown: all tables and charts.")
+    ] = False,
     pictures: Annotated[
         Path | None, typer.Option("--pictures", help="Write charts as SVG and PNG to a folder.")
     ] = None,
@@ -77,11 +91,11 @@ def report(
     from dbdyno.analysis import compare as analysis
     from dbdyno.host import flame as flame_program
     from dbdyno.report import cbc, page, write
-    from dbdyno.report import colors as thresholds
+    from dbdyno.report import colors as schemes
     from dbdyno.report.render import html as as_html
     from dbdyno.report.render import post, terminal
 
-    chosen = thresholds.parse(colors) if colors is not None else None
+    chosen = schemes.parse(colors) if colors is not None else "words"
     comparison = analysis.load(folder, base=base)
     if as_cbc:
         print(cbc.render(comparison), end="")  # noqa: T201
@@ -93,7 +107,7 @@ def report(
     if html is not None:
         files[html] = as_html.render(view, draw=flame_program.draw).encode()
     if markdown is not None:
-        files |= post.files(view, markdown)
+        files |= post.files(view, markdown, full=full)
     if pictures is not None:
         files |= post.pictures(view, pictures)
     write.publish(files)
@@ -168,7 +182,9 @@ def verify(
     """
     from dbdyno.analysis import verification
 
-    checked = [verification.verify(folder) for folder in folders]
+    checked = [
+        verification.verify(part) for folder in folders for part in verification.parts(folder)
+    ]
     if as_json:
         print(json.dumps([one.document() for one in checked], indent=1))  # noqa: T201
     else:

@@ -24,7 +24,7 @@ def ls(
     folders: ResultFolders = None,
     as_json: AsList = False,
 ) -> None:
-    """List results, the newest first: when, state, blocks, arms, folder."""
+    """List results, the newest first: when, state, blocks, workload, arms, folder."""
     from dbdyno.serve import folders as results
     from dbdyno.serve import plain
 

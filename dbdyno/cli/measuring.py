@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,10 +12,11 @@ import typer
 
 from dbdyno.cli import exit_status
 from dbdyno.cli.exit_status import INTERRUPTED, say
-from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, PlanFile, Quiet, Wait, Yes
+from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, PlanFile, Quiet, Tolerate, Wait, Yes
 from dbdyno.cli.slurm import Cancel, Choice, Nodelist, Partition, SlurmOptions, UseSlurm
 from dbdyno.host.terminal import VisibleConsole
 from dbdyno.model import Plan
+from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
     from dbdyno.model import Comparison
@@ -25,13 +26,32 @@ if TYPE_CHECKING:
     from dbdyno.run.way import Way
 
 
+Counts = Annotated[
+    bool,
+    typer.Option(
+        "--count",
+        help="Count the base's work 40 times, and keep how far that repeats on this host: later "
+        "counts have their intervals by it.",
+    ),
+]
+TriesPlacement = Annotated[
+    bool,
+    typer.Option(
+        "--placement",
+        help="Only try if changes show sooner with each client on the processor of its session "
+        "(10 to 20 s), and print what to write under [schedule].",
+    ),
+]
+
+
 def demo(
     out: Out = RESULTS, wait: Wait = False, quiet: Quiet = False, as_json: AsJson = False
 ) -> None:
     """Compare PostgreSQL 12 with 18 in under five minutes, in a query known to differ; a report."""
     from dbdyno import plan
+    from dbdyno.host.callgrind import program
 
-    outcome = measure(plan.demo(), out, wait, quiet=quiet)
+    outcome = measure(plan.demo(counts=program.is_here()), out, wait, quiet=quiet)
     html = outcome.folder / "report.html"
     show_results(outcome.folder, html=html, quiet=quiet, as_json=as_json)
     raise typer.Exit(exit_status.of_result(outcome.folder))
@@ -50,9 +70,15 @@ def run(
     cancel: Cancel = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
+    tolerate: Tolerate = None,
 ) -> None:
     """Run a plan, or resume it after an interruption."""
+    from dbdyno.report import tolerate as tolerances
+
     plan = loaded(plan_file, yes=yes)
+    if tolerate is not None:
+        share = tolerances.parse(tolerate)
+        plan = replace(plan, aims=replace(plan.aims, tolerate=share))
     plan = with_lengths(plan, out / plan.name)
     options = tuple(slurm_option or ())
     by = Choice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
@@ -79,23 +105,8 @@ def calibrate(
             help="Measure the scatter between so many fills, such as 6; see docs/plan.md.",
         ),
     ] = None,
-    duet: Annotated[
-        bool,
-        typer.Option(
-            "--duet",
-            help="Test if duets work on this host: compare the base with its A/A arm and with each "
-            "server of --planted.",
-        ),
-    ] = False,
-    planted: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--planted",
-            metavar="SHARE=FOLDER",
-            help="With --duet: a server that `tools/plant` made slower by a share, such as "
-            "0.05=/opt/pg17-slower; give at least two.",
-        ),
-    ] = None,
+    count: Counts = False,
+    placement: TriesPlacement = False,
     out: Out = RESULTS,
     wait: Wait = False,
     dry_run: DryRun = False,
@@ -111,20 +122,19 @@ def calibrate(
 
     The base and its A/A arm go through the plan's steps without the other arms. The result
     folder is named after the plan, with `.calibration` (and with `.fills` where these are
-    measured).
+    measured, `.count` where work is counted).
     """
     from dbdyno import plan
     from dbdyno.plan import calibration
 
-    def go(one: Plan) -> Outcome:
-        return measure(one, out, wait, quiet=quiet)
-
     asked = plan.load(plan_file)
     options = tuple(slurm_option or ())
     by = Choice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
-    if duet:
-        by.refuse_duet()
-        accept_duets(asked, planted or (), blocks, None if dry_run else go, as_json=as_json)
+    if count:
+        go_on_counting(calibration.counts(asked), out, by, wait=wait, quiet=quiet, as_json=as_json)
+        return
+    if placement:
+        show_placement(asked, wait=wait)
         return
     asked = with_lengths(asked, out / calibration.name_of(asked, fills))
     wanted = calibration.of(asked, comparisons, blocks, fills)
@@ -208,8 +218,11 @@ def loaded(plan_file: Path, *, yes: bool) -> Plan:
 
 def with_lengths(plan: Plan, folder: Path) -> Plan:
     """The plan with the lengths of steps and turns that it leaves open; `folder`: its results."""
-    from dbdyno.analysis.compare import earlier_calibration
     from dbdyno.run.check import step_lengths
+
+    if not step_lengths.is_open(plan):
+        return plan
+    from dbdyno.analysis.compare import earlier_calibration
 
     return step_lengths.settle(plan, folder, earlier_calibration.newest)
 
@@ -228,8 +241,9 @@ def carry_out(
 ) -> None:
     """Runs a plan, or what is missing of it, shows the results and ends `dyno` with the status."""
     outcome = measure(plan, out, wait, quiet=quiet, way=way)
-    show_results(outcome.folder, html=None, quiet=quiet, as_json=as_json)
-    raise typer.Exit(exit_status.of_result(outcome.folder))
+    comparison = show_results(outcome.folder, html=None, quiet=quiet, as_json=as_json)
+    failed = exit_status.of_result(outcome.folder)
+    raise typer.Exit(failed or exit_status.of_comparison(comparison, as_json=as_json))
 
 
 def show_outlook(plan: Plan, *, as_json: bool = False) -> None:
@@ -249,25 +263,36 @@ def show_outlook(plan: Plan, *, as_json: bool = False) -> None:
         print(line)  # noqa: T201
 
 
-def accept_duets(
-    plan: Plan,
-    planted: Sequence[str],
-    blocks: int | None,
-    go: Callable[[Plan], Outcome] | None,
-    *,
-    as_json: bool,
+def go_on_counting(
+    plan: Plan, out: Path, by: Choice, *, wait: bool, quiet: bool, as_json: bool
 ) -> None:
-    """`dyno calibrate --duet`: measures by `go`, or says what would be measured."""
-    from dbdyno.cli import duet
-    from dbdyno.plan import calibration
+    """`dyno calibrate --count`: counts, or says what would be counted. Raises DynoError."""
+    from dbdyno.cli import count_calibration
 
-    if go is None:
-        for one in calibration.duets(plan, planted, blocks).values():
-            show_outlook(one, as_json=as_json)
+    if by.slurm:
+        raise DynoError("--slurm: --count keeps what it finds on this host alone; leave it out")
+    if by.dry_run:
+        show_outlook(plan, as_json=as_json)
         return
-    status = duet.accept(plan, planted, blocks, go, as_json=as_json)
+    outcome = measure(plan, out, wait, quiet=quiet)
+    status = count_calibration.keep(plan, outcome.folder, as_json=as_json)
     if status:
         raise typer.Exit(status)
+
+
+def show_placement(plan: Plan, *, wait: bool) -> None:
+    """Prints the placement that a trial chooses. Raises DynoError where none can be tried."""
+    from dbdyno.host.lock import HostLock
+    from dbdyno.model.error import PlanError
+    from dbdyno.plan.race.text import placement_lines
+    from dbdyno.run import placement_trial
+
+    with HostLock(plan=plan.name, wait=wait):
+        trial = placement_trial.measured(plan)
+    if trial is None:
+        raise PlanError(f"{plan.path}: no step to try: none is timed and only reads")
+    for line in placement_lines(trial):
+        print(line)  # noqa: T201
 
 
 def measure(
@@ -311,8 +336,8 @@ def show_results(
     quiet: bool,
     as_json: bool,
     only: Callable[[Comparison], Iterable[AnyPart]] | None = None,
-) -> None:
-    """Prints the tables of `folder` and writes the report where `html` names a file.
+) -> Comparison:
+    """Prints the tables of `folder`, writes the report where `html` names a file; what they show.
 
     `only`: prints these parts and warnings; the whole page where there are none.
     """
@@ -331,12 +356,11 @@ def show_results(
         told = tuple(only(comparison)) if only is not None else ()
         if told:
             told += tuple(part for part in view.parts if isinstance(part, Callout))
-        terminal.print_page(replace(view, parts=told or view.parts), VisibleConsole())
+        show = terminal.print_page if told else terminal.print_answer
+        show(replace(view, parts=told or view.parts), VisibleConsole())
     if html is not None:
         write.publish({html: as_html.render(view, draw=flame.draw).encode()})
-    if quiet:
-        return
-    if html is not None:
-        say(f"wrote {html}")
-    else:
-        say(f"results: {folder}; the report: dyno report {folder} --html report.html")
+    wrote = f"results: {folder}; the report: dyno report {folder} --html report.html"
+    if not quiet:
+        say(wrote if html is None else f"wrote {html}")
+    return comparison

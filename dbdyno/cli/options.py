@@ -44,14 +44,23 @@ Jobs = Annotated[int | None, typer.Option("--jobs", min=1, help="Number of paral
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The plan's `server.data_dir`, if it has one.")
 ]
+Tolerate = Annotated[
+    str | None,
+    typer.Option(
+        "--tolerate",
+        metavar="PERCENT",
+        help="Ask if any loss beyond, such as 5%, is excluded in every step, of throughput (or "
+        "time) and of CPU per operation: exit with status 0 for yes, 1 for no, 3 for not yet.",
+    ),
+]
 Base = Annotated[str | None, typer.Option("--base", help="Compare with this arm instead.")]
 Colors = Annotated[
     str | None,
     typer.Option(
         "--colors",
-        metavar="LOW,HIGH",
-        help="Colour throughput relative to the base: red up to LOW, green from HIGH on, such as "
-        "0.97,1.03. Default: the published colours.",
+        metavar="published|LOW,HIGH",
+        help="Colour throughput as published, or red up to the ratio LOW and green from HIGH on, "
+        "such as 0.97,1.03. Default: what is decided has a colour.",
     ),
 ]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-import tempfile
-from contextlib import nullcontext
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,15 +15,20 @@ import typer
 
 from dbdyno.cli import exit_status
 from dbdyno.cli.exit_status import say
-from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, Quiet, Wait
+from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, Quiet, Tolerate, Wait
+from dbdyno.model import configuration
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
-    from dbdyno.model import Plan
+    from dbdyno.model import Comparison, Plan
     from dbdyno.plan.race import Here, Race
 
 MINUTES = 5.0
+MINUTES_MIN = 0.5
+"""Of a plan."""
 MINUTES_MAX = 43_200
+PLACEMENT_FROM = 3.0
+"""Minutes from which a race has time to try where clients and sessions run."""
 OF_ARM = re.compile(
     r"^`?arms\.(.+?)\.(?:version|base_dir|build|dsn|config|settings(?:\.([\w.]+))?)`?: "
 )
@@ -35,8 +40,9 @@ Arms = Annotated[
     typer.Argument(
         metavar="ARM…",
         help="A version (17), engine:version (mysql:9.7), a folder with bin/postgres or "
-        "bin/mysqld, the name of a build, or a DSN. Settings of one arm follow a semicolon: "
-        "'18;jit=off'. The first arm is the base.",
+        "bin/mysqld, the folder of a source, a ref of a checkout (FOLDER@REF), the name of a "
+        "build, or a DSN. Settings of one arm follow a semicolon: '18;jit=off'. The first arm is "
+        "the base.",
         show_default=False,
     ),
 ]
@@ -55,8 +61,9 @@ Config = Annotated[
     typer.Option(
         "--config",
         metavar="PRESET,…",
-        help="Configure all arms: each takes the first preset for its version. Without it the "
-        "published base configurations; `default` is the server's own.",
+        help="Configure all arms: each takes the first preset for its version, or a file such as "
+        "my.conf. Without it published workloads take the published base configurations, and "
+        "queries of your own take `default`, the server's own settings.",
     ),
 ]
 Settings = Annotated[
@@ -75,6 +82,13 @@ Scripts = Annotated[
     list[str] | None,
     typer.Option("--pgbench", metavar="FILE", help="Run a script of pgbench; may be repeated."),
 ]
+Count = Annotated[
+    bool,
+    typer.Option(
+        "--count",
+        help="Count the instructions of an operation in place of its time (needs valgrind).",
+    ),
+]
 Dsn = Annotated[
     list[str] | None,
     typer.Option("--dsn", metavar="URI", help="Race a server elsewhere; may be repeated."),
@@ -90,11 +104,13 @@ def race(
     minutes: Minutes = MINUTES,
     pgbench: Scripts = None,
     dsn: Dsn = None,
+    count: Count = False,
     out: Out = RESULTS,
     wait: Wait = False,
     dry_run: DryRun = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
+    tolerate: Tolerate = None,
 ) -> None:
     """Race versions, builds or settings against each other, without a plan file.
 
@@ -104,8 +120,9 @@ def race(
     """
     from dbdyno.cli import measuring
     from dbdyno.host.lock import HostLock
+    from dbdyno.run.way import Here
 
-    here = look_around()
+    here = look_around(builds_sources=not dry_run)
     asked = Asked(
         arms=[*(arms or []), *(dsn or [])],
         workload=workload,
@@ -114,23 +131,44 @@ def race(
         settings=settings or [],
         minutes=minutes,
         pgbench=pgbench or [],
+        count=count,
+        tolerate=tolerate,
     )
     wanted = race_of(asked, here)
-    # Looking at the host would disturb another lab's measurement, and see its load and servers.
-    with nullcontext() if dry_run else HostLock(plan=name_of(wanted), wait=wait):
+    if dry_run:
         path, text = settled(wanted, out)
         plan = checked(text, path, out)
-    if dry_run:
         if not as_json:
             print(text)  # noqa: T201
         measuring.show_outlook(plan, as_json=as_json)
         return
+    with HostLock(plan=name_of(wanted), wait=wait):
+        plan = planned(wanted, out, quiet=quiet)
+        way = Here(held=True)  # else another lab could measure between its trial and its blocks
+        outcome = measuring.measure(plan, out, wait, quiet=quiet, way=way)
+    comparison = show(outcome.folder, as_json=as_json)
+    failed = exit_status.of_result(outcome.folder)
+    raise typer.Exit(failed or exit_status.of_comparison(comparison, as_json=as_json))
+
+
+def planned(wanted: Race, out: Path, *, quiet: bool, again: bool = False) -> Plan:
+    """The plan of a race, which lies in `out` from now on. Raises DynoError.
+
+    `again`: takes that of a race of this command which is over, too. The host has to be locked:
+    looking at it would disturb another lab's measurement, and see its load and servers.
+    """
+    path, text = settled(wanted, out, again=again)
+    plan = checked(text, path, out)
+    if not (path.exists() or wanted.count or wanted.minutes < PLACEMENT_FROM):
+        begun_s = time.monotonic()
+        text = shortened(placed(text, plan), time.monotonic() - begun_s)
+        plan = checked(text, path, out)
     if not quiet:
+        if of_arms := {arm.name: arm.config for arm in wanted.arms if not arm.elsewhere}:
+            say(f"configuration: {configuration.described(of_arms)}")
         say(f"plan: {path}")
     keep(path, text)
-    outcome = measuring.measure(plan, out, wait, quiet=quiet)
-    show(outcome.folder, as_json=as_json)
-    raise typer.Exit(exit_status.of_result(outcome.folder))
+    return plan
 
 
 def init(
@@ -145,7 +183,7 @@ def init(
     """
     from dbdyno.cli.ask import Questions
 
-    here = look_around()
+    here = look_around(builds_sources=False)
     questions = Questions()
     asked = Asked(
         arms=questions.words("arms (17 18, mysql:9.7, a folder, a DSN)", "17 18"),
@@ -164,7 +202,9 @@ def init(
         )
     asked = replace(
         asked,
-        config=listed(questions.words("configuration (dyno config list)", "x10a,x10b,z12a")),
+        config=listed(
+            questions.words("configuration (dyno config list)", ",".join(usual_config(asked)))
+        ),
         minutes=questions.number("minutes", MINUTES),
     )
     wanted = replace(race_of(asked, here), command=None)
@@ -191,6 +231,8 @@ class Asked:
     settings: list[str]
     minutes: float
     pgbench: list[str]
+    count: bool = False
+    tolerate: str | None = None
 
     @property
     def command(self) -> str:
@@ -200,27 +242,31 @@ class Asked:
         words += ["--steps", ",".join(self.steps)] if self.steps else []
         words += ["--config", ",".join(self.config)] if self.config else []
         words += [word for setting in self.settings for word in ("--set", setting)]
-        words += [word for one in self.pgbench for word in ("--pgbench", one)]
+        words += [word for script in self.pgbench for word in ("--pgbench", script)]
+        words += ["--count"] if self.count else []
+        words += ["--tolerate", self.tolerate] if self.tolerate else []
         words += ["--minutes", f"{self.minutes:g}"] if self.minutes != MINUTES else []
         return " ".join(shlex.join(words).split())
 
 
 def listed(words: list[str] | None) -> list[str]:
     """The words of an option that takes several, by commas or by being repeated."""
-    return [one.strip() for word in words or [] for one in word.split(",") if one.strip()]
+    return [name.strip() for word in words or [] for name in word.split(",") if name.strip()]
 
 
-def look_around() -> Here:
-    """The servers of this host."""
+def look_around(*, builds_sources: bool) -> Here:
+    """The servers of this host; a source that an arm names is built, where `builds_sources`."""
     from dbdyno.builds import cache
+    from dbdyno.cli import source_arm
     from dbdyno.engine import installed
     from dbdyno.model import engine
     from dbdyno.plan.race import Found, Here
+    from dbdyno.plan.race.arm import FOR_RECIPE
 
     def newest(name: str) -> str:
         if "prebuilt" in engine.of(name).can:
             return engine.of(name).newest
-        rows = [row for row in installed.rows() if row.engine == name]
+        rows = installed.rows(only=name)
         if not rows:
             product = engine.of(name).product
             raise DynoError(
@@ -229,8 +275,15 @@ def look_around() -> Here:
             )
         return rows[-1].version
 
-    def folder(path: Path) -> Found:
-        build = installed.in_folder(path, f"arm `{path}`")
+    def folder(path: Path, recipe: str | None) -> Found:
+        where = f"arm `{path}`"
+        if (commit := source_arm.ref_in(path)) is not None:
+            return source_arm.built_ref(*commit, recipe, builds=builds_sources)
+        if (source := source_arm.find(path)) is not None:
+            return source_arm.built(source, path, recipe, where, builds=builds_sources)
+        if recipe is not None:
+            raise DynoError(f"{where}: is no source: {FOR_RECIPE}")
+        build = installed.in_folder(path, where)
         return Found(engine=build.engine, version=build.version)
 
     def builds() -> dict[str, Found]:
@@ -247,22 +300,43 @@ def look_around() -> Here:
 def race_of(asked: Asked, here: Here) -> Race:
     """The race that the words ask for. Raises PlanError in one line."""
     from dbdyno.plan import race as races
+    from dbdyno.report import tolerate as tolerances
 
     if not 1 <= asked.minutes <= MINUTES_MAX:
         raise DynoError(f"--minutes: must be from 1 to {MINUTES_MAX:,}, not {asked.minutes:g}")
     if asked.pgbench and (asked.workload or asked.steps):
         raise DynoError("--pgbench: scripts are the whole load: remove --workload and --steps")
+    if asked.count and asked.tolerate:
+        raise DynoError("--tolerate: asks of time and CPU, which --count does not measure")
     workload = asked.workload
-    if workload is not None and ("/" in workload or workload.endswith(".toml")):
+    if workload is not None and is_file(workload):
         workload = str(Path(workload).expanduser().absolute())
     return races.Race(
         command=asked.command,
-        arms=races.arms(asked.arms, asked.settings, asked.config, here),
+        arms=races.arms(asked.arms, asked.settings, asked.config or usual_config(asked), here),
         minutes=asked.minutes,
         workload=workload,
         steps=tuple(asked.steps),
         pgbench=tuple(map(absolute_script, asked.pgbench)),
+        count=asked.count,
+        tolerate=None if asked.tolerate is None else tolerances.parse(asked.tolerate),
     )
+
+
+def usual_config(asked: Asked) -> Sequence[str]:
+    """The configurations of a race that names none.
+
+    Queries of the user's own meet servers as they are; published workloads the published presets.
+    """
+    from dbdyno.plan.race import CONFIGS, NO_CONFIG
+
+    scripts = any("/" in absolute_script(text) for text in asked.pgbench)
+    return (NO_CONFIG,) if scripts or is_file(asked.workload) else CONFIGS
+
+
+def is_file(workload: str | None) -> bool:
+    """Whether a workload is named by its file, and not a shipped one."""
+    return workload is not None and ("/" in workload or workload.endswith(".toml"))
 
 
 def absolute_script(text: str) -> str:
@@ -282,18 +356,17 @@ def name_of(wanted: Race) -> str:
     """The race's name."""
     from dbdyno.plan import race as races
 
-    return races.name_of(wanted.arms)
+    return races.name_of(wanted.arms, count=wanted.count)
 
 
 def text_of(wanted: Race, path: Path) -> str:
-    """The plan, with sizes and interleaving that suit this host. Raises DynoError."""
-    from dbdyno.host import capacity, place, program, steadiness
+    """The plan, with sizes that suit this host. Raises DynoError."""
+    from dbdyno.host import capacity, place
+    from dbdyno.host.callgrind import program
     from dbdyno.plan import race as races
 
-    scratch = Path(tempfile.gettempdir())
-    host = capacity.here(nearest(place.data_root()))
-    scatter = steadiness.scatter(scratch, program.find("dyno-loadgen"))
-    return races.text_of(wanted, path, host, scatter)
+    wanted = replace(wanted, counter=program.is_here())
+    return races.text_of(wanted, path, capacity.here(nearest(place.data_root())))
 
 
 def nearest(folder: Path) -> Path:
@@ -301,8 +374,11 @@ def nearest(folder: Path) -> Path:
     return next(one for one in (folder, *folder.absolute().parents) if one.is_dir())
 
 
-def settled(wanted: Race, out: Path) -> tuple[Path, str]:
-    """The plan's file and text: of an interrupted race of this command, else of a new name."""
+def settled(wanted: Race, out: Path, *, again: bool = False) -> tuple[Path, str]:
+    """The plan's file and text: of an interrupted race of this command, else of a new name.
+
+    `again`: of one that is over, too.
+    """
     from dbdyno.plan.race import MADE_BY
 
     for number in itertools.count(1):
@@ -310,7 +386,7 @@ def settled(wanted: Race, out: Path) -> tuple[Path, str]:
         path, folder = out / f"{name}.toml", out / name
         if not path.exists() and not folder.exists():
             return path, text_of(wanted, path)
-        if path.is_file() and not (folder / REPORT).exists():
+        if path.is_file() and (again or not (folder / REPORT).exists()):
             text = path.read_text(encoding="utf-8")
             if text.startswith(f"{MADE_BY}{wanted.command}\n"):
                 say(f"goes on with {path}")
@@ -322,14 +398,41 @@ def checked(text: str, path: Path, out: Path) -> Plan:
     """The plan that the text is, with what it leaves open, once the host has all that it needs."""
     from dbdyno import plan as plans
     from dbdyno.cli import measuring
-    from dbdyno.run.check import preflight
+    from dbdyno.run.check import block_time, preflight
 
     try:
         plan = measuring.with_lengths(plans.parse(text, path), out / path.stem)
-        preflight.prepare(plan)
+        block_time.refuse_short(plan, preflight.prepare(plan))
     except DynoError as error:
         raise type(error)(of_arm(str(error), path)) from None
     return plan
+
+
+def placed(text: str, plan: Plan) -> str:
+    """The plan's text with the placement that a trial chooses; the same text if it has none."""
+    from dbdyno import plan as plans
+    from dbdyno.model.error import PlanError
+    from dbdyno.plan.race.text import with_placement
+    from dbdyno.run import placement_trial
+
+    try:
+        plans.parse(text.replace("[schedule]", '[schedule]\nplacement = "together"'), plan.path)
+        trial = placement_trial.measured(plan)
+    except PlanError:
+        return text  # it says what cannot be placed: all runs where the kernel likes, as by default
+    if trial is None:
+        return text
+    say(f'placement = "{trial.choice}": {trial.why}')
+    return with_placement(text, trial)
+
+
+def shortened(text: str, spent_s: float) -> str:
+    """The plan's text with so much less time, which a trial has taken of the race's minutes."""
+
+    def less(limit: re.Match[str]) -> str:
+        return f"{limit[1]}{max(MINUTES_MIN, float(limit[2]) - spent_s / 60):.2f}"
+
+    return re.sub(r"(?m)^(minutes_max = )([\d.]+)", less, text)
 
 
 def of_arm(said: str, path: Path) -> str:
@@ -349,11 +452,11 @@ def keep(path: Path, text: str) -> None:
         raise DynoError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def show(folder: Path, *, as_json: bool = False) -> None:
-    """Writes the report of a race that is over, and prints its verdict."""
+def show(folder: Path, *, as_json: bool = False) -> Comparison:
+    """Writes the report of a race that is over, and prints its verdict; what they show."""
     from dbdyno.analysis import compare as analysis
     from dbdyno.host import flame
-    from dbdyno.report import json_document, page, write
+    from dbdyno.report import json_document, page, work, write
     from dbdyno.report import race as verdict
     from dbdyno.report.render import html
 
@@ -362,6 +465,13 @@ def show(folder: Path, *, as_json: bool = False) -> None:
     write.publish({folder / REPORT: made.encode()})
     if as_json:
         print(json_document.render(comparison))  # noqa: T201
-        return
-    for line in verdict.lines(comparison, folder / REPORT):
+        return comparison
+    counted = comparison.work if not comparison.blocks else None
+    lines = (
+        work.lines(counted, folder / REPORT)
+        if counted
+        else verdict.lines(comparison, folder / REPORT)
+    )
+    for line in lines:
         print(line)  # noqa: T201
+    return comparison

@@ -73,7 +73,8 @@ def server_fetch(
     """Download a prebuilt server into the cache, verified by its checksum or signature.
 
     PostgreSQL's are compiled for size. For figures to publish, use `dyno server build`. MySQL's and
-    MariaDB's come from their makers' archives.
+    MariaDB's come from their makers' archives, or from Maven Central where these do not answer:
+    MariaDB 10.2, 10.11 and 11.4, MySQL 5.5.
     """
     from dbdyno import engine as engines
     from dbdyno.model.engine import having, named

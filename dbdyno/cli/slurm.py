@@ -82,11 +82,6 @@ class Choice:
         say(f"ended {count} job{'s' * (count != 1)} of Slurm's; all that was measured is kept")
         return True
 
-    def refuse_duet(self) -> None:
-        """Raises DynoError where duets are to be accepted by Slurm."""
-        if self.slurm:
-            raise DynoError("--duet: duets are accepted for one host: leave --slurm out")
-
     def _refuse_unfit(self) -> None:
         """Raises DynoError for options that do not go together."""
         given = {

@@ -22,7 +22,7 @@ from msgspec import structs
 
 from dbdyno.host.account import Account, created
 from dbdyno.host.place import Access
-from dbdyno.model import Address, Arm, Password
+from dbdyno.model import Address, Arm, Password, Tls
 from dbdyno.model.error import PlanError
 from dbdyno.model.server_facts import AccessFacts, ServerFacts
 
@@ -140,8 +140,7 @@ class Entrance:
             own,
             host=self.access.address,
             password=place,
-            tls="verify-full" if tls else None,
-            tls_root=self.certificate_file if tls else None,
+            tls=Tls("verify-full", str(self.certificate_file)) if tls else None,
         )
 
     def secrets(self) -> Secrets:

@@ -10,8 +10,9 @@ import os
 import re
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -21,7 +22,8 @@ from dbdyno.model.error import ServerError
 FIELD = re.compile(r"((?:[^:\\]|\\.)*):")
 """A field of a passfile's line with the colon behind it; `\\` takes the next character as it is."""
 OTHERS = 0o077
-"""The rights of everybody else on a passfile, of which there are to be none."""
+"""The rights of everybody else on a passfile or key, of which there are to be none."""
+GROUP_READS = 0o040
 
 
 def password(address: Address) -> str | None:
@@ -43,6 +45,27 @@ def password(address: Address) -> str | None:
 def may_be_exposed(address: Address) -> bool:
     """Whether the password may be sent without TLS in a way that others can learn it by."""
     return address.password is not None and address.password.insecure
+
+
+def refuse_key(address: Address) -> None:
+    """Raises ServerError where the client's certificate or its key cannot be used as it lies there.
+
+    By libpq's rule a key is its owner's alone; of root's, a group may read it.
+    """
+    if address.tls is None or address.tls.key is None or address.tls.certificate is None:
+        return
+    for path in map(Path, (address.tls.certificate, address.tls.key)):
+        try:
+            text, status = path.read_bytes(), path.stat()
+        except OSError as error:
+            raise ServerError(f"`{path}` cannot be read: {error.strerror}") from error
+    if status.st_mode & (OTHERS if status.st_uid else OTHERS & ~GROUP_READS):
+        raise ServerError(f"the key `{path}` is open to others: chmod 600 {path}")
+    if b"ENCRYPTED" in text:
+        raise ServerError(
+            f"the key `{path}` has a passphrase, which dyno does not ask for: write it without one "
+            f"by `openssl pkey -in {path} -out FILE`, and chmod 600 FILE"
+        )
 
 
 def exposed(address: Address, asked: str, tls: str) -> str:
@@ -96,6 +119,52 @@ def split(line: str) -> Iterator[str]:
         place = match.end()
         yield re.sub(r"\\(.)", r"\1", match[1])
     yield re.sub(r"\\(.)", r"\1", line[place:])
+
+
+# --- One server -------------------------------------------------------------------------------
+
+CONNECT_S_MAX = 10
+"""How long a place may take until it lets somebody in."""
+
+
+def reached(address: Address, unfit: Callable[[Address], str | None]) -> Address:
+    """The address of the one server that is meant, with the host's IP, for all who connect to it.
+
+    A name may stand for several, and be looked up otherwise the next time. `unfit`: why a place
+    that answers is not meant; None: it is. Raises ServerError where none is.
+    """
+    sessions = ("standby", "any") if address.session == "prefer-standby" else (address.session,)
+    reasons = []
+    for session in sessions:
+        for host, port in address.places or ((address.host, address.port),):
+            place = replace(address, host=host, port=port, session=session, places=())
+            try:
+                found = looked_up(place)
+                reason = unfit(found)
+            except ServerError as error:
+                reason = str(error)
+            if reason is None:
+                return found
+            reasons.append(reason)
+    raise ServerError("; ".join(dict.fromkeys(reasons)))
+
+
+def looked_up(address: Address) -> Address:
+    """The address with the first IP of its host at which something answers. Raises ServerError."""
+    if address.host.startswith("/") or address.ip is not None:
+        return address
+    reason: OSError | None = None
+    try:
+        for *_, place in socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM):
+            try:
+                socket.create_connection((str(place[0]), address.port), CONNECT_S_MAX).close()
+            except OSError as error:
+                reason = error
+            else:
+                return replace(address, ip=str(place[0]))
+    except OSError as error:
+        raise ServerError(f"cannot find the host `{address.host}`: {error.strerror}") from error
+    raise ServerError(f"nothing answers at {address.host}:{address.port}: {reason}")
 
 
 # --- An end to waiting ------------------------------------------------------------------------

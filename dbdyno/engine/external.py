@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
-from dbdyno.engine import dsn
+from dbdyno.engine import connection, dsn
 from dbdyno.engine.interface import BY_SOCKET, OPEN, Client, Execute, Follower, HostSampler
 from dbdyno.host.observe.device import Device
-from dbdyno.host.observe.sampler import Sampler
+from dbdyno.host.observe.sampler import Kept, Sampler
 from dbdyno.model import Address, Arm, Json, can, engine, version
 from dbdyno.model.engine import Capability
 from dbdyno.model.error import PlanError, ServerError
@@ -43,10 +42,19 @@ class ExternalServer:
         self.drops_any = arm.allow_drop
         self._arm = arm
         try:
-            self._address = dsn.address(arm)
+            self._written = dsn.address(arm)
         except PlanError as error:
             raise PlanError(f"arms.{arm.name}.dsn: {error}") from error
+        self._reached: Address | None = None
         self.standbys = Endpoints(arm, client, self.execute) if arm.endpoints else None
+
+    @property
+    def _address(self) -> Address:
+        """Its address with the one IP that all connect to. Raises ServerError."""
+        if self._reached is None:
+            with named(self._arm, "dsn"):
+                self._reached = connection.reached(self._written, self.client.unsuited)
+        return self._reached
 
     def setting(self, name: str) -> str | None:
         """None: the lab sets nothing there."""
@@ -104,13 +112,13 @@ class ExternalServer:
         return OPEN + (", as the DSN says" if by_dsn else ": the server has no TLS")
 
     def address(self) -> Address | None:
-        """Its address, as the DSN says."""
-        return self._address
+        """Its address, as the DSN says; once somebody has asked it something, with its IP."""
+        return self.load_address
 
     @property
     def load_address(self) -> Address:
         """The same: a DSN says how it is reached."""
-        return self._address
+        return self._reached or self._written
 
     def stop(self, crash: bool = False) -> None:
         """Ends dyno's own connections; the server is not the lab's to end."""
@@ -135,9 +143,9 @@ class ExternalServer:
     def use_database(self, name: str) -> None:
         """The DSN's own database is used."""
 
-    def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
+    def sampler(self, kept: Kept, *, device: Device | None, foreign: bool) -> HostSampler:
         """The sampler that reads /proc into `path`; the server's own device is elsewhere."""
-        return Sampler(path, device=None, server=None, foreign=foreign)
+        return Sampler(kept, device=None, server=None, foreign=foreign)
 
 
 class Endpoints:
@@ -149,11 +157,14 @@ class Endpoints:
         """Describes them; nothing is asked yet. `primary` asks the server that they follow."""
         self._arm, self._client, self._primary = arm, client, primary
         self._followers: dict[str, Follower] = {}
+        self._reached: dict[str, Address] = {}
 
     def check(self) -> None:
         """Raises ServerError where one does not follow the server, as far as the engine tells."""
-        for name, address in self.addresses().items():
+        for name, written in self.addresses().items():
             with named(self._arm, f"endpoints.{name}"):
+                address = connection.reached(written, self._client.unsuited)
+                self._reached[name] = address
 
                 def ask(
                     *statements: str, limit_s: float = 600.0, address: Address = address
@@ -170,8 +181,9 @@ class Endpoints:
 
     def addresses(self) -> dict[str, Address]:
         """The addresses of all, by name."""
-        return {name: dsn.address(replace(self._arm, dsn=text))
-                for name, text in self._arm.endpoints.items()}  # fmt: skip
+        written = {name: dsn.address(replace(self._arm, dsn=text))
+                   for name, text in self._arm.endpoints.items()}  # fmt: skip
+        return written | self._reached
 
     def log_end(self) -> str | None:
         """Where the server's log ends now. Raises ServerError."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dbdyno import engine
@@ -35,7 +35,7 @@ def locate(arm: Arm, cache: Path | None = None, account: Account | None = None) 
 
     Raises ServerError where there is none, or where the account cannot run it.
     """
-    account = account or accounts.choose(arm.engine)
+    account = replace(account or accounts.choose(arm.engine), environment=arm.environment)
     its = engine.of(arm.engine)
     if arm.build is not None and arm.version is not None:
         where = f"arms.{arm.name}.build"
@@ -87,12 +87,13 @@ class Row:
     features: tuple[str, ...]
 
 
-def rows(cache: Path | None = None, root: Path = Path("/")) -> list[Row]:
+def rows(cache: Path | None = None, root: Path = Path("/"), only: str | None = None) -> list[Row]:
     """All of them, by engine, then by version; those that do not run are left out.
 
-    `root`: of the file system.
+    `root`: of the file system; `only`: of this engine, as each program is read whole.
     """
-    return [row for name in having("made") for row in _of_engine(name, cache, root)]
+    names = having("made") if only is None else [only]
+    return [row for name in names for row in _of_engine(name, cache, root)]
 
 
 def _of_engine(name: str, cache: Path | None, root: Path) -> list[Row]:

@@ -14,29 +14,35 @@ from dbdyno.builds import Build
 from dbdyno.builds.compile import Method
 from dbdyno.builds.flags import Recipes
 from dbdyno.engine.access import Entrance
+from dbdyno.engine.counting import Counting
 from dbdyno.engine.dsn_form import DsnForm
+from dbdyno.engine.footprint import Footprint
 from dbdyno.engine.golden_copy import Copy, Origin
+from dbdyno.engine.limits import Limits
 from dbdyno.engine.preset import Settings
 from dbdyno.engine.rights import Lack, Need
 from dbdyno.engine.settings import Demand, Settled
 from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.status import Status
 from dbdyno.host.account import Account
 from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.owned_processes import ServerProcesses
+from dbdyno.host.observe.sampler import Kept
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, Observe
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.events import AnyEvent
 from dbdyno.model.job import Job
 from dbdyno.model.server_facts import ServerFacts
+from dbdyno.model.server_status import IndexStatistics
 from dbdyno.model.size import Capacity
 from dbdyno.model.snapshot import Snapshot
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import LogEvent, Warmed
 from dbdyno.model.wait_samples import WaitLook, WaitsBegin, WaitsEnd
 
-WARM_S_MAX = 4 * 3600.0
-"""For reading one relation into the caches."""
+WARM_S_MAX = 24 * 3600.0
+"""For reading all relations into the caches."""
 CHECKPOINT_S_MAX = 3600.0
 
 OPEN = "not encrypted"
@@ -67,32 +73,6 @@ class TableSql:
     set_comment: str  # gives `{table}` the literal `{comment}`
 
 
-class Footprint(Protocol):
-    """How large a server's own cache and its logs may become, by its settings.
-
-    A size that is none raises PlanError where it is asked for.
-    """
-
-    @property
-    def cache_setting(self) -> str:
-        """The setting that says how large its own cache is."""
-
-    @property
-    def cache_bytes(self) -> int:
-        """The server's own cache."""
-
-    @property
-    def huge_bytes(self) -> int:
-        """The memory that it can keep in huge pages; 0 if it would not use them."""
-
-    @property
-    def huge_locked(self) -> bool:
-        """Whether it locks them in memory."""
-
-    def log_bytes(self, tables_bytes: int) -> int:
-        """The server's logs, with tables of so many bytes."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Fingerprint:
     """By what data are known again that no server was started in since."""
@@ -111,7 +91,7 @@ class HostSampler(Protocol):
         """Begins the readings of each second."""
 
     def stop(self) -> None:
-        """Ends them and syncs the file."""
+        """Ends them and makes them durable."""
 
     def read(self, moment: str, event_mono_ns: int | None = None) -> None:
         """Makes a reading at once."""
@@ -119,8 +99,8 @@ class HostSampler(Protocol):
     def observe(self, event: AnyEvent) -> None:
         """Takes note of an event of the generator: who is who, what was done."""
 
-    def set_waits(self, pid: int) -> None:
-        """Tells which server process the lab asks what sessions wait for."""
+    def set_lab_session(self, pid: int, owner: str) -> None:
+        """Tells which server process the lab itself asks, and the owner of its cost."""
 
     def owner(self, member: int) -> str:
         """The owner of a server process, or thread, as readings last had it."""
@@ -213,10 +193,17 @@ class Client(Protocol):
     def lack(self, need: Need, execute: Execute) -> Lack | None:
         """The right that the user lacks for a need; None: the user has it. Raises ServerError."""
 
-    def no_waits(self, execute: Execute) -> str | None:
-        """Why this very server's sessions do not tell what they wait for; None where they do.
+    @property
+    def limits(self) -> Limits:
+        """The limits that steps may meet."""
 
-        Raises ServerError.
+    def no_waits(self, execute: Execute) -> str | None:
+        """Why its sessions do not tell what they wait for; None: they do. Raises ServerError."""
+
+    def unsuited(self, address: Address) -> str | None:
+        """Why the server at an address is not the one that a DSN means; None where it is.
+
+        Raises ServerError where it does not answer.
         """
 
     def unfit(self, primary: Execute, endpoint: Execute) -> str | None:
@@ -233,6 +220,15 @@ class Client(Protocol):
 
     def waits(self, address: Address, job: Job, observe: Observe, write: Write) -> WaitSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""
+
+    def status(self, address: Address) -> Status:
+        """The questions for the server's own state, connected. Raises ServerError."""
+
+    def indexes(self, execute: Execute, tables: Sequence[str]) -> IndexStatistics:
+        """The state of each index of these tables, whose pages are all read.
+
+        Raises ServerError.
+        """
 
 
 class Engine(Protocol):
@@ -252,6 +248,10 @@ class Engine(Protocol):
     @property
     def dsn(self) -> DsnForm:
         """How its clients write a server's place."""
+
+    @property
+    def counting(self) -> Counting:
+        """How the work of its servers is counted, where it can be (capability `counted`)."""
 
     @property
     def recipes(self) -> Recipes:
@@ -339,6 +339,12 @@ class Keeper(Protocol):
 
     def prepare_from(self, copy: Copy, *, shared_blocks: bool) -> None:
         """Makes a data directory that is a copy of a golden one. Raises ServerError, HostError."""
+
+    def go_on(self) -> None:
+        """Takes the data directory that an earlier server of the arm left, shut down in order.
+
+        Raises ServerError, HostError.
+        """
 
     def keep(self, parts: Json, origin: Origin) -> Copy:
         """Shuts the server down and makes its data a golden copy. Raises ServerError, HostError."""
@@ -465,8 +471,8 @@ class Server(Protocol):
     def use_database(self, name: str) -> None:
         """Uses a database that is there from now on."""
 
-    def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
-        """A sampler of the host's counters into `path`: of /proc, or with planted costs."""
+    def sampler(self, kept: Kept, *, device: Device | None, foreign: bool) -> HostSampler:
+        """A sampler of the host's counters into `kept`: of /proc, or with planted costs."""
 
 
 class LabServer(Server, Made, Keeper, Protocol):

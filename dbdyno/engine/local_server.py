@@ -27,7 +27,7 @@ from dbdyno.host import port as ports
 from dbdyno.host.account import Account
 from dbdyno.host.observe import device as devices
 from dbdyno.host.observe.device import Device
-from dbdyno.host.observe.sampler import Sampler
+from dbdyno.host.observe.sampler import Kept, Sampler
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json
 from dbdyno.model.error import HostError, PlanError, ServerError
@@ -97,6 +97,8 @@ class Home:
         data = data_folder.make(self.folder, "data", account)
         wal = data_folder.make(self.wal_folder, "wal", account) if self.wal_folder else None
         account.make_folder(self.socket_dir)
+        if self._place.placement.counter:
+            account.make_folder(self.folder / launch.COUNTS)
         return data, wal
 
     def fill(self, copy: Copy, *, shared_blocks: bool) -> None:
@@ -174,22 +176,22 @@ class Home:
         self.register()
 
     def wait_for_answer(
-        self, answers: Callable[[], bool], reason: Callable[[], str], limit_s: float
+        self, silence: Callable[[], str | None], reason: Callable[[], str], limit_s: float
     ) -> None:
-        """Waits for so long until the started server `answers`.
+        """Waits for so long until the started server answers: `silence` says why not, else None.
 
         `reason`: why it has ended, by its log. Raises ServerError where it ends or says nothing.
         """
         end_s = time.monotonic() + limit_s
-        while not answers():
+        while (said_last := silence()) is not None:
             if (how := self.ended()) is not None:
                 why = reason()
                 said = log.ending(how, why) if how.startswith("signal") else why
                 raise ServerError(f"arm {self._arm.name}: the server does not start: {said}")
             if time.monotonic() > end_s:
                 raise ServerError(
-                    f"arm {self._arm.name}: the server does not answer within {limit_s:.0f} s: "
-                    f"see `{self.log_path}`"
+                    f"arm {self._arm.name}: the server does not answer within {limit_s:.0f} s "
+                    f"({said_last}): see `{self.log_path}`"
                 )
             time.sleep(LOOK_EVERY_S)
 
@@ -204,16 +206,20 @@ class Home:
         )
 
     def stop(self, signals: process.Signals) -> None:
-        """Ends the server by these signals and waits for its end, if it runs."""
+        """Ends the server by these signals and waits for its end, if it runs.
+
+        Under a counter by the last of them, as each process would write its counts first.
+        """
         if self.process is None:
             return
+        if self._place.placement.counter:
+            signals = signals[-1:]
         pid = self.process.pid
         ticks = process.start_ticks(pid)
         if ticks is not None and not process.end(pid, ticks, signals):
             raise ServerError(f"arm {self._arm.name}: process {pid} does not end")
         self.process.wait()
         self.process = None
-        log.sync(self.log_path)
         if self._entry is not None:
             # Children that outlived a killed server, and their shared memory.
             leftovers.end_rest(self._entry)
@@ -351,6 +357,29 @@ class LocalServer(ABC):
             facts = self.entrance.with_access(facts)
         return structs.replace(facts, departures=(*self.departures, *read_back))
 
+    def go_on(self) -> None:
+        """Takes the data directory that an earlier server of the arm left, shut down in order.
+
+        Raises what `check` does.
+        """
+        self._begin()
+        self._home.register()
+        self._write_settings()
+
+    def _begin(self) -> None:
+        """The checks before a data directory is made or taken."""
+        self._place.make()
+        self.check()
+        self._database = self.own_database
+
+    @abstractmethod
+    def check(self) -> None:
+        """Looks whether the server can be made (engine.interface.Made)."""
+
+    @abstractmethod
+    def _write_settings(self) -> None:
+        """Writes the settings of this start into the data directory."""
+
     def setting(self, name: str) -> str | None:
         """The setting of the preset, the plan or the lab; None where the server's default holds."""
         return self._settled.values.get(name)
@@ -381,10 +410,10 @@ class LocalServer(ABC):
     def leaders(self) -> dict[int, int]:
         """Parallel worker -> the backend that leads it (engine.interface.Server)."""
 
-    def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
+    def sampler(self, kept: Kept, *, device: Device | None, foreign: bool) -> HostSampler:
         """The sampler that reads /proc into `path`."""
         wal = None if self._home.wal_dir is None else devices.find(self._home.wal_dir)
-        return Sampler(path, device=device, wal_device=wal, server=self, foreign=foreign)
+        return Sampler(kept, device=device, wal_device=wal, server=self, foreign=foreign)
 
     def remove(self) -> None:
         """Removes data directory, logs of the engine and socket; the server's own log stays."""

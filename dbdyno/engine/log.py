@@ -5,7 +5,6 @@ The lab sets log_line_prefix to `%n [%p] `: seconds since 1970 with milliseconds
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -192,14 +191,3 @@ def tail(path: Path, lines: int) -> list[str]:
     except FileNotFoundError:
         return []
     return read(path, max(0, size - TAIL_BYTES_MAX))[-lines:]
-
-
-def sync(path: Path) -> None:
-    """Makes the log durable."""
-    if not path.exists():
-        return
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dbdyno.model import Arm, Initdb, Transport
+from dbdyno.builds import Build
+from dbdyno.model import Arm, Initdb, Transport, engine, version
 from dbdyno.model.error import HostError, PlanError
 from dbdyno.model.size import Capacity
 
@@ -64,6 +65,18 @@ class Cache:
     own: bool  # whether the plan's settings say it; else the preset
 
 
+def untried(build: Build) -> tuple[str, ...]:
+    """A sentence where a server is newer than the versions that dyno knows."""
+    traits = engine.of(build.engine)
+    newest = version.series(traits.name, version.bound(traits.newest))
+    if version.release_of(traits.name, build.version_num) <= newest:
+        return ()
+    return (
+        f"not tried with {traits.product} {build.version}: presets and statistics are those for "
+        f"{traits.newest}",
+    )
+
+
 def by_plan(own: Mapping[str, str], published: Mapping[str, str]) -> tuple[str, ...]:
     """A sentence for each setting that the plan gives another value than its preset."""
     return tuple(
@@ -73,15 +86,17 @@ def by_plan(own: Mapping[str, str], published: Mapping[str, str]) -> tuple[str, 
     )
 
 
-def connections_of(arm: str, own: Mapping[str, str], connections: int, default: int) -> int | None:
-    """How many connections the server has to allow; None: those of its `default`, or the plan's.
+def connections_of(
+    arm: str, own: Mapping[str, str], connections: int, configured: str | int
+) -> int | None:
+    """How many connections the server has to allow; None: as `configured`, or as the plan says.
 
-    `own`: the plan's settings. Raises PlanError where theirs are too few for `connections` of the
-    load and the lab's.
+    `configured`: by the preset, the file or the server's default. `own`: the plan's settings.
+    Raises PlanError where theirs are too few for `connections` of the load and the lab's.
     """
     needed, written = connections + SPARE_CONNECTIONS, own.get(CONNECTIONS)
     if written is None:
-        return needed if needed > default else None
+        return needed if not str(configured).isdigit() or needed > int(configured) else None
     where = f"arms.{arm}.settings.{CONNECTIONS}"
     if connections and not written.isdigit():
         raise PlanError(f"{where}: `{written}` is not a whole number")

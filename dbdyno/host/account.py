@@ -10,8 +10,8 @@ import os
 import pwd
 import stat
 import subprocess
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -34,6 +34,7 @@ class Account:
     uid: int
     gid: int
     other: bool
+    environment: Mapping[str, str] = field(default_factory=dict, hash=False)  # beside the usual one
 
     def options(self) -> Json:
         """The arguments of `subprocess` that make a program run as this account.
@@ -41,8 +42,9 @@ class Account:
         The environment is the same on every host: no `PG*` variable, locale or time zone of ours
         gets in.
         """
+        usual = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC", "HOME": "/"}
         options: Json = {
-            "env": {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC", "HOME": "/"},
+            "env": {**usual, **self.environment},
             "stdin": subprocess.DEVNULL,
         }
         if self.other:

@@ -139,8 +139,8 @@ class Child:
                 with self.output as stream:
                     for line in stream:
                         rest(line)
-            self.wait()
         finally:
+            self.wait()
             killer.cancel()
 
     @property

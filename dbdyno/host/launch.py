@@ -15,12 +15,15 @@ from pathlib import Path
 from typing import IO, Any
 
 from dbdyno.host.account import Account
+from dbdyno.host.callgrind import program as counter
 from dbdyno.host.observe import limits
 from dbdyno.host.observe.reader import Reader
 from dbdyno.model import Arm, Placement
 from dbdyno.model.error import HostError, PlanError
 from dbdyno.model.size import bytes_of
 
+COUNTS = "counts"
+"""The folder, in that of a server, which a counter writes into."""
 ENTER = 'echo $$ >"$0" && exec "$@"'
 """What a shell does that enters the cgroup whose list of processes is named first."""
 LIMIT_FILES = ("memory.max", "memory.limit_in_bytes")
@@ -46,7 +49,9 @@ def start(  # noqa: PLR0913 (what a process is made of, each by its name)
     """
     options = account.options()
     options["env"] |= {**environment, **arm.environment}
-    whole = [*prefix(placement), *command]
+    counts = str(folder / COUNTS)
+    counted = [word.replace(counter.FOLDER, counts) for word in placement.counter]
+    whole = [*prefix(placement), *counted, *command]
     if arm.memory_max is not None:
         group = limited(arm)
         if account.other:

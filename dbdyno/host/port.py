@@ -25,8 +25,8 @@ def free(address: str, wanted: int = 0) -> int:
     first, last = map(int, OF_CLIENTS.read_text().split())
     left = [port for port in OF_SERVERS if not first <= port <= last]
     # Other labs choose at the same time. 0: the kernel's choice, where its range leaves none.
-    random.SystemRandom().shuffle(left)
-    choices = [wanted] if wanted else [*left, 0]
+    start = random.SystemRandom().randrange(len(left) + 1)
+    choices = [wanted] if wanted else [*left[start:], *left[:start], 0]
     for port in choices:
         try:
             return _bound(address, port)

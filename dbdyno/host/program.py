@@ -1,11 +1,12 @@
-"""Finds the programs that come with the package: dyno-loadgen and dyno-flame.
+"""Finds the programs that come with the package, dyno-loadgen and dyno-flame, and those of users.
 
-Never by PATH: another environment's program of the same name may be of another version.
+Ours never by PATH: another environment's program of the same name may be of another version.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sysconfig
 from importlib import resources
 from pathlib import Path
@@ -56,3 +57,9 @@ def candidates(name: str) -> list[Path]:
 def is_program(path: Path) -> bool:
     """Whether `path` is a file that we may run."""
     return path.is_file() and os.access(path, os.X_OK)
+
+
+def of_user(word: str, folder: Path) -> Path | None:
+    """The program that a file in `folder` names: a path from there on, or one of PATH's folders."""
+    path = shutil.which((folder / word).absolute() if "/" in word else word)
+    return None if path is None else Path(path).absolute()

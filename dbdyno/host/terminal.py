@@ -1,13 +1,19 @@
 """What reaches a terminal: text of servers, plans and results shows, and never commands it.
 
 A name or a message may hold an escape sequence that clears the screen, or a mark that turns the
-direction of what follows. Such characters are replaced here, for all that dyno prints.
+direction of what follows. Such characters are replaced here, for all that dyno prints, and so are
+those that the terminal's locale lacks.
 """
 
 from __future__ import annotations
 
+import codecs
+import locale
+import os
 import sys
+import unicodedata
 from collections.abc import Iterable
+from io import TextIOWrapper
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -24,6 +30,16 @@ SHOWN = {
     **dict.fromkeys((*range(0x80, 0xA0), *DIRECTIONS), REPLACEMENT),
 }
 """By the code of a character what is shown in its place."""
+UTF8_MODE = "utf8"
+"""The option -X of Python's by which dyno starts itself again."""
+READABLE = "dyno-readable"
+"""The name by which streams know `readable`."""
+INSTEAD = {
+    "\u2212": "-", "\u2013": "-", "─": "-", "├": "|", "└": "`", "×": "x", "…": "...", "µ": "u",
+    "“": '"', "”": '"', "→": "->", "≥": ">=", "≤": "<=", "±": "+-", "·": ".", "√": "sqrt ",
+    "▲": "^", "▼": "v", "█": "#", "†": "*", "‡": "**", "\u00a0": " ",
+}  # fmt: skip
+"""What dyno prints where an encoding lacks the character."""
 
 
 def visible(text: str) -> str:
@@ -57,9 +73,40 @@ class VisibleStream:
         return getattr(self.rich_proxied_file, name)
 
 
+def begin_in_utf8() -> None:
+    """Starts this process again in Python's UTF-8 mode where the locale has another encoding.
+
+    Names of files stand in plans and results, which are UTF-8 whatever the terminal has.
+    """
+    if sys.getfilesystemencoding() != "utf-8":
+        os.execv(sys.executable, [sys.executable, "-X", UTF8_MODE, *sys.orig_argv[1:]])
+
+
 def guard() -> None:
-    """Lets all that this process prints from now on be visible."""
+    """Lets all that this process prints from now on be visible, in whatever encoding."""
+    codecs.register_error(READABLE, readable)
+    ours = UTF8_MODE in sys._xoptions and "PYTHONIOENCODING" not in os.environ
+    encoding = locale.getencoding() if ours else None
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(encoding=encoding, errors="replace")
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding=encoding, errors=READABLE)
         if not isinstance(stream, VisibleStream):
             setattr(sys, name, VisibleStream(stream))
+
+
+def readable(error: UnicodeError) -> tuple[str, int]:
+    """What stands for characters that an encoding lacks: `>=` for `≥`, `^2` for `²`, else `?`."""
+    assert isinstance(error, UnicodeEncodeError), "streams that are read have another handler"
+    return "".join(map(_in_ascii, error.object[error.start : error.end])), error.end
+
+
+def _in_ascii(character: str) -> str:
+    if character in INSTEAD:
+        return INSTEAD[character]
+    raised = "^" if unicodedata.decomposition(character).startswith("<super>") else ""
+    plain = unicodedata.normalize("NFKD", character).replace("\u2044", "/")
+    plain = plain.encode("ascii", "ignore").decode()
+    return raised + plain if plain else "?"

@@ -5,7 +5,7 @@ Measuring and judging meet only here and in the files of a result folder.
 
 from __future__ import annotations
 
-from dbdyno.model.address import Address
+from dbdyno.model.address import Address, Tls
 from dbdyno.model.comparison import (
     Across,
     Bound,
@@ -19,6 +19,7 @@ from dbdyno.model.json import Json
 from dbdyno.model.plan import (
     Arm,
     Block,
+    CountWish,
     Hook,
     HookMoment,
     Host,
@@ -36,12 +37,11 @@ from dbdyno.model.plan import (
 )
 from dbdyno.model.profile import Profile
 from dbdyno.model.ratio import Ratio
-from dbdyno.model.step import Headline, MetricSource, Right, Sla, Step
+from dbdyno.model.step import Headline, MetricSource, Requirement, Right, Sla, Step
 from dbdyno.model.step_run import (
     Ending,
     Extent,
     Fairness,
-    Half,
     Link,
     Network,
     OwnerCost,
@@ -51,6 +51,7 @@ from dbdyno.model.step_run import (
     Segment,
     Series,
     ServerSide,
+    ServerStatus,
     Span,
     Stalls,
     StatementUse,
@@ -72,11 +73,11 @@ __all__ = [
     "Bound",
     "Cell",
     "Comparison",
+    "CountWish",
     "Difference",
     "Ending",
     "Extent",
     "Fairness",
-    "Half",
     "Headline",
     "Hook",
     "HookMoment",
@@ -95,6 +96,7 @@ __all__ = [
     "Profile",
     "ProfileWish",
     "Ratio",
+    "Requirement",
     "ResponseTimes",
     "Responses",
     "Right",
@@ -103,6 +105,7 @@ __all__ = [
     "Segment",
     "Series",
     "ServerSide",
+    "ServerStatus",
     "Sla",
     "Span",
     "Stalls",
@@ -113,6 +116,7 @@ __all__ = [
     "StepRun",
     "Target",
     "Times",
+    "Tls",
     "ToldMetric",
     "Transport",
     "Void",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from dbdyno.model.json import Natural
 from dbdyno.model.metric.primary import called
 from dbdyno.model.size import Capacity
+from dbdyno.model.work import WorkComparison
 
 SHORT_DIGITS = 10
 
@@ -39,16 +40,24 @@ class Question:
     step: str  # the measured one
     metric: str  # its headline
     config: tuple[str, ...]  # presets: each side takes the first for its version
-    by: str  # what tells good from bad: "throughput", that is the headline, or "cpu"
+    by: str  # what tells good from bad: "throughput", that is the headline, "cpu", "instructions"
     smallest: float  # the log ratio from which on a change is one
     minutes: float  # of one test, by which steps and tables are sized
     host: Capacity
-    scatter: float | None  # of fixed work on the host, as a share
     processor: Natural | None = None  # that one client and the server share; None: any
+    steps: tuple[str, ...] = ()  # by instructions: those that are counted, `step` the first
+    every: bool = False  # by instructions: whether all commits of a change are looked for
+
+    @property
+    def counts(self) -> bool:
+        """Whether instructions are counted, and no time is measured."""
+        return self.by == "instructions"
 
     @property
     def compared(self) -> str:
         """What tells good from bad, in words."""
+        if self.counts:
+            return "work"
         return "CPU per operation" if self.by == "cpu" else called(self.metric)
 
     @property
@@ -70,15 +79,50 @@ class CommitTest:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StepWork:
+    """The work of an operation of a step, by a commit."""
+
+    instructions: float  # the median of its counts
+    counts: tuple[float, ...]
+    operations: Natural  # counted each time
+    margin: float  # below it two counts of the step are the same work
+    writes: bool = False  # whether the step does: its counts scatter more
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitCount:
+    """What a commit's server did, counted."""
+
+    index: Natural  # of the commit
+    steps: Mapping[str, StepWork]
+    folders: tuple[str, ...]  # of each count by a fresh server, below the search's folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitChange:
+    """A commit that changed the work of steps, beside the one that was counted before it."""
+
+    before: int
+    commit: int  # by index; those between the two cannot be counted, and may have done it
+    work: WorkComparison
+
+
+@dataclass(frozen=True, kw_only=True)
 class Bisection:
     """A search as far as it has come."""
 
     question: Question
     tests: tuple[CommitTest, ...] = ()  # in the order in which commits were first tested
+    counted: tuple[CommitCount, ...] = ()  # by instructions, in place of tests
     skipped: Mapping[int, str] = field(default_factory=dict)  # by index, with the reason
     built: Natural = 0  # commits that were compiled, not found in the cache
     build_s: float = 0.0
     test_s: float = 0.0
+
+    @property
+    def counts(self) -> Mapping[int, CommitCount]:
+        """What is counted of commits, by their indexes; the good one's is 0."""
+        return {count.index: count for count in self.counted}
 
     @property
     def took_s(self) -> float:

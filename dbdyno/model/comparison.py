@@ -8,7 +8,6 @@ from typing import Literal
 
 from dbdyno.model.attribution import Attribution, Design
 from dbdyno.model.ceiling import Ceiling
-from dbdyno.model.duet import Duet
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looked
 from dbdyno.model.nodes import ByNode
@@ -19,7 +18,9 @@ from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.step_run import StepRun
 from dbdyno.model.suspects import Suspects
 from dbdyno.model.sweep import Sweep
+from dbdyno.model.tolerance import StepTolerance, Tolerance
 from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Verdict
+from dbdyno.model.work import WorkComparison
 
 FOUND_MIN = 0.99
 """Of a statement's executions: with more that found no row, its rate is mostly one of misses."""
@@ -46,9 +47,15 @@ class Cell:
     metrics: Mapping[str, float | None]  # arithmetic mean over blocks
     ratios: Mapping[str, Ratio]  # of each metric that both arms have
     verdict: Verdict | None = None  # None: the base, or a step without a headline
+    tolerated: StepTolerance | None = None  # where a tolerance is asked for
     costs: Mapping[str, Judgement] = field(default_factory=dict)  # explanatory, by metric
-    explanation: Explanation | None = None  # of what is faster, slower or mixed
+    explanation: Explanation | None = None  # of what is faster or slower
     nodes: tuple[ByNode, ...] = ()  # of each primary metric that two nodes have, where they do
+
+    @property
+    def lost(self) -> bool:
+        """Whether a loss beyond the tolerance was shown here, or the arm failed."""
+        return self.tolerated is not None and self.tolerated.answer == "no"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +69,6 @@ class StepComparison:
     cells: tuple[Cell, ...]
     group: str | None = None  # the title under which tables list it
     notices: tuple[str, ...] = ()  # what the arms did not have alike
-    duet: Duet | None = None  # where two arms took it at once
     attributions: tuple[Attribution, ...] = ()  # by metric; none without a design
     profiles: tuple[ProfileComparison, ...] = ()  # of each arm beside the base, where both have one
     suspects: tuple[Suspects, ...] = ()  # of each arm whose commits since the base are known
@@ -79,6 +85,10 @@ class Across:
     second: str
     ratio: Ratio | None  # None: no block has both
     clients: tuple[int, int] | None = None  # of both; scale-up only, where their quotient is ideal
+
+
+OF_SOME = "settings that not all have"
+"""What a difference in the names of settings is called."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,10 +127,20 @@ class Comparison:
     calibration: Calibration | None = None  # where an A/A arm was shown
     looked: Looked | None = None  # how far the looks have come; None where nothing is judged
     aims: Aims = field(default_factory=Aims)
+    work: WorkComparison | None = None  # counts of what servers do for an operation, if any
     design: Design | None = None  # by which two arms are taken apart
     differences: tuple[Difference, ...]
     warnings: tuple[str, ...]
     incomplete: str | None  # "2 of 3 blocks done", else None
+
+    @property
+    def tolerances(self) -> tuple[Tolerance, ...]:
+        """The answers of each arm but the A/A arm, where a tolerance is asked for."""
+        by_arm: dict[str, list[StepTolerance]] = {}
+        for cell in (cell for step in self.steps for cell in step.cells):
+            if cell.tolerated is not None:
+                by_arm.setdefault(cell.arm, []).append(cell.tolerated)
+        return tuple(Tolerance(arm=arm, steps=tuple(steps)) for arm, steps in by_arm.items())
 
     @property
     def failed(self) -> bool:

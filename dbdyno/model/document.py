@@ -38,7 +38,9 @@ WANTED = {
 class Form(BaseModel):
     """A table of a document as it was written: every key is known, no type is converted."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=False)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, populate_by_name=False, defer_build=True
+    )
     gone: ClassVar[Mapping[str, str]] = {}
     """The keys that earlier versions had, and what to write in place of each."""
 
@@ -55,6 +57,10 @@ def read(form: type[FormType], text: str, source: str, error: type[DynoError]) -
         raise error(f"{source}: {_sentence(form, data, reason)}") from None
 
 
+WORDS_MAX = 20
+"""So many known words are named; a line of 58 is not read."""
+
+
 def suggestion(wrong: str, known: Iterable[str]) -> str:
     """`did you mean `version`?` where a known word is near, else the words there are."""
     words = sorted(set(known))
@@ -63,7 +69,9 @@ def suggestion(wrong: str, known: Iterable[str]) -> str:
         return f"did you mean `{near[0]}`?"
     if not words:
         return "there are none"
-    return "there are " + ", ".join(f"`{word}`" for word in words)
+    more = len(words) - WORDS_MAX
+    named = ", ".join(f"`{word}`" for word in (words if more <= 1 else words[:WORDS_MAX]))
+    return f"there are {named}{f' and {more} more' if more > 1 else ''}"
 
 
 def _sentence(form: type[Form], data: object, reason: ValidationError) -> str:
@@ -95,8 +103,11 @@ def _complaint(errors: Sequence[Any], field: FieldInfo | None) -> str:
             return f"{shown} is not {description}"
         return f"must be {must}, not {shown}" + (f"; {example}" if example else "")
     words = [error["ctx"]["expected"] for error in errors if error["type"] == "literal_error"]
+    # None of a value in a table without names of its own: then pydantic says the limit.
     limits = [limit for place in places for limit in place.metadata]
-    ranges = [_range(limits)] if {"greater_than_equal", "less_than_equal"} & {*kinds} else []
+    ends = any(hasattr(limit, "ge") for limit in limits)
+    outside = bool({"greater_than_equal", "less_than_equal"} & {*kinds})
+    ranges = [_range(limits)] if ends and outside else []
     if not words + wanted + ranges:
         return f"{_lower_first(errors[0]['msg'])}, not {shown}"
     must = " or ".join(words + wanted + ranges)

@@ -31,10 +31,11 @@ Capability = Literal[
     "source",  # it is compiled from source
     "standby",  # the lab can make it streaming standbys
     "release",  # its official source is brought by version
+    "counted",  # the lab can count the work of its servers under callgrind
 ]
 Protocol = Literal["simple", "extended", "prepared", "execute"]
 OURS = frozenset[Capability](
-    {"made", "kept", "presets", "prebuilt", "source", "release", "standby"}
+    {"made", "kept", "presets", "prebuilt", "source", "release", "standby", "counted"}
 )
 """The capabilities that a `dsn` takes away from any engine."""
 
@@ -56,7 +57,9 @@ class Traits:
     whole_major_from: int | None = None  # from this major on a series is one number: 17, not 9.6
     short_sizes: bool = False  # its sizes are written `4G`, not `4GB`
     prepares_begin: bool = True  # BEGIN can be a prepared statement
+    prepares_begin_from: tuple[int, ...] = ()  # that series; older servers refuse it
     commits_end: bool = False  # END alone ends no transaction there: a script's is sent as COMMIT
+    backslash_escapes: bool = False  # in strings of its SQL; `#` begins a comment, ` quotes a name
     names_compiler: bool = False  # it says by what it was compiled; else for which machine
     sysbench: str | None = None  # what sysbench calls it, where that speaks to it
     program: str = "the server's program"  # whose hash identifies a build, in words
@@ -101,8 +104,20 @@ _MYSQL = Traits(
     sysbench="mysql",
     prepares_begin=False,
     commits_end=True,
+    backslash_escapes=True,
     can=frozenset(
-        {"clock", "made", "kept", "turns", "waits", "explain", "binary log", "presets", "source"}
+        {
+            "clock",
+            "made",
+            "kept",
+            "turns",
+            "waits",
+            "explain",
+            "binary log",
+            "presets",
+            "source",
+            "counted",
+        }
     ),
 )
 TRAITS: dict[str, Traits] = {
@@ -117,6 +132,7 @@ TRAITS: dict[str, Traits] = {
         sql=("mariadb", "mysql"),
         newest="12.3",
         prepares_begin=True,
+        prepares_begin_from=(10, 6),
     ),
     "fake": Traits(
         name="fake",
@@ -143,6 +159,14 @@ def of(name: str) -> Traits:
 
         raise PlanError(f"no engine `{name}`; {suggestion(name, TRAITS)}")
     return TRAITS[name]
+
+
+def of_release(name: str, release: tuple[int, ...] | None) -> Traits:
+    """The engine of that name as a release of it is; None: the newest. Raises PlanError."""
+    traits = of(name)
+    if release is None or release >= traits.prepares_begin_from:
+        return traits
+    return replace(traits, prepares_begin=False)
 
 
 def can(arm: Arm, what: Capability) -> bool:

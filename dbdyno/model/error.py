@@ -7,11 +7,18 @@
     ├── HostError          the machine: another lab at work, no room, too little memory
     ├── ResultError        a result folder that is missing, foreign or does not fit the plan
     ├── ExportError        an export's place, form or table
+    ├── DiskError          a file system takes no more: full, over quota, read-only, failing
     ├── GeneratorError     dyno-loadgen is missing, of another protocol, or ended unexpectedly
     └── LabDied            something of the lab's own died: the block is void and done again
 
 Everything else that is raised is a bug and shows a traceback.
 """
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 
 class DynoError(Exception):
@@ -42,6 +49,10 @@ class ExportError(DynoError):
     """An export cannot be written as it was asked for."""
 
 
+class DiskError(DynoError):
+    """A file system takes no more: it is full, read-only or failing. No arm is at fault."""
+
+
 class GeneratorError(DynoError):
     """The load generator is missing, of another protocol, or ended unexpectedly."""
 
@@ -51,3 +62,30 @@ class LabDied(DynoError):
 
     The generator, the canary, the sampler: the block is void, and may be done again.
     """
+
+
+REMEDIES: Mapping[int | None, str] = {
+    errno.ENOSPC: "free space there",
+    errno.EDQUOT: "free space there, or have the quota raised",
+    errno.EROFS: "find in `dmesg` why it is read-only, and make it writable",
+    errno.EIO: "find in `dmesg` what failed, and mend or replace the device",
+}
+"""What to do where a file system refuses, by the system's error."""
+
+
+@contextmanager
+def disk_errors_named(path: object = None) -> Iterator[None]:
+    """Raises DiskError with the remedy in place of a file system's refusal; others pass through.
+
+    `path`: what it refused to change; None: the error names it.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in REMEDIES:
+            raise
+        where = path or error.filename or "a file that dyno writes"
+        raise DiskError(
+            f"`{where}`: {error.strerror}: {REMEDIES[error.errno]}, then run the same command to "
+            "continue"
+        ) from error

@@ -19,11 +19,12 @@ from dbdyno.model.json import Natural, misfit_words
 PROTOCOL = 1
 """Of jobs and events: the contract between dyno and what makes the load."""
 SPIN = "spin"
-"""The `wait` of a thread that looks for answers before it sleeps, and so is always busy."""
+"""The `wait` of a thread of older results that looked for answers before it slept, always busy."""
 
-Told = Literal["seconds", "histograms", "connections", "rows", "lag", "pauses", "fills", "spins"]
+Told = Literal["seconds", "histograms", "connections", "rows", "lag", "pauses", "fills", "places"]
 """What a driver may be able to tell: of each second; response times; which sessions of the server
-are whose; rows; what it costs and delays by itself. `pauses`, `fills`, `spins`: what it can do."""
+are whose; rows; what it costs and delays by itself. `pauses`, `fills`, `places` (threads on
+processors): what it can do."""
 
 # --- Parts of events ---------------------------------------------------------------------------
 
@@ -157,6 +158,7 @@ class Connected(Event):
     connection: Natural
     server_pid: Natural
     server_tid: Natural | None = None
+    processor: Natural | None = None  # to which the connection's thread keeps
 
 
 class Ready(Event):

@@ -16,3 +16,4 @@ class GoldenUse(Struct, frozen=True, kw_only=True):
     key: str  # of the copy
     made_unix_ns: int
     bytes: int | None = None
+    restarted: bool = False  # on the copy that an earlier block left, which nothing has written to

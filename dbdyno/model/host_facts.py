@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType
 
 from dbdyno.model.host_reading import SwapPages
 
@@ -180,25 +180,19 @@ class Clock(Struct, frozen=True, kw_only=True):
     read_ns: float | None = None
 
 
-class PlantedChange(Struct, frozen=True, kw_only=True):
-    """What duets found of a slowdown of a known share."""
+class CountScatter(Struct, frozen=True, kw_only=True):
+    """How far counts of one build repeat, by `dyno calibrate --count`, pooled over steps.
 
-    planted: float
-    change: float
-    sd: float | None
-    blocks: int
+    A deviation is that of a log ratio of two counts. Freedom 0: no such step was counted.
+    """
 
-
-class DuetAcceptance(Struct, frozen=True, kw_only=True):
-    """What `dyno calibrate --duet` came to: the share that is found of what was planted."""
-
-    holds: bool
-    text: str
-    slope: float
-    low: float
-    high: float
-    error: float
-    changes: tuple[PlantedChange, ...] = field(name="found")
+    repeats: int
+    pairs: int  # of all steps
+    beyond: int  # pairs whose change is beyond their step's margin
+    deviation: float = 0.0  # of steps that read
+    freedom: int = 0
+    deviation_of_writes: float = 0.0
+    freedom_of_writes: int = 0
 
 
 class Machine(Struct, frozen=True, kw_only=True):
@@ -243,7 +237,7 @@ class HostFacts(Struct, frozen=True, kw_only=True):
     clock_source: str | None = None
     clock: Clock = Clock()
     unread: Mapping[str, str] = {}  # by fact why it is None
-    duet: DuetAcceptance | UnsetType | None = UNSET  # UNSET: the plan is no duet
+    counts: CountScatter | UnsetType | None = UNSET  # UNSET: nothing is counted
 
     @property
     def machine(self) -> Machine:

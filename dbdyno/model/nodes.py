@@ -12,8 +12,8 @@ from typing import Literal
 UNNAMED = "unnamed"
 """The node of blocks that name no host, in a result in which others do."""
 
-Agreement = Literal["disagree", "disagree, within the margin", "no difference seen", "cannot tell"]
-"""Whether nodes find the same ratio. `cannot tell`: no node has a second block of it."""
+Agreement = Literal["disagree", "disagree, within the margin", "no difference seen", "open"]
+"""Whether nodes find the same ratio. `open`: no node has a second block of it."""
 
 
 Unlikeness = Literal["level", "noise", "bias"]

@@ -8,34 +8,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.model.comparison import Cell, StepComparison
-from dbdyno.model.verdict import Judgement, Verdict, Word
-
-UNDECIDED: frozenset[Word] = frozenset({"cannot tell", "one block"})
-"""Words that only say that there are too few blocks."""
-INSTEAD: frozenset[Word] = frozenset({"failed", "not compared"})
-"""The verdict if fewer than two blocks have both arms."""
+from dbdyno.model.verdict import Judgement, Verdict
 
 
 def open_steps(steps: Sequence[StepComparison]) -> tuple[StepComparison, ...]:
-    """Those in which any arm is open; a step without a headline is never judged, and never open."""
-    return tuple(step for step in steps if any(is_open(cell) for cell in step.cells[1:]))
+    """Those in which any arm is open; a step without a headline is never judged, and never open.
+
+    An arm that lost more than a tolerance in one step has its answer, and is open in none.
+    """
+    lost = {cell.arm for step in steps for cell in step.cells if cell.lost}
+    return tuple(
+        step
+        for step in steps
+        if any(goes_on(cell) and cell.arm not in lost for cell in step.cells[1:])
+    )
+
+
+def goes_on(cell: Cell) -> bool:
+    """Whether a plan that runs until it is decided goes on with an arm in a step.
+
+    Where a tolerance is asked for, its answer ends the step, whatever the word.
+    """
+    return is_open(cell) if cell.tolerated is None else cell.tolerated.answer == "not yet"
 
 
 def is_open(cell: Cell) -> bool:
     """Whether more blocks may change what is said of an arm in a step.
 
-    `target missed` stays, as one run that missed it suffices. Of an arm that could not be compared
+    A target missed stays, as one run that missed it suffices. Of an arm that could not be compared
     in any block so far the next one is taken to be no better; in one block it could, so that a
     second makes a comparison. An arm without a block of its own was added to the plan later.
     """
     verdict = cell.verdict
     if verdict is None:
         return False
-    if not cell.runs or verdict.word in UNDECIDED:
+    if not cell.runs or needs_blocks(verdict):
         return True
-    if verdict.word in INSTEAD:
-        return bool(verdict.judgements)
-    return verdict.word == "limited" and _limited_is_open(verdict, cell)
+    if verdict.reason == "generator at its limit":
+        return _limited_is_open(verdict, cell)
+    failed = verdict.word == "failed" and not verdict.reason
+    return (failed or verdict.reason == "nothing to compare") and bool(verdict.judgements)
+
+
+def needs_blocks(of: Judgement | Verdict) -> bool:
+    """Whether a word is open for too few blocks, and for nothing else."""
+    return of.word == "open" and of.reason in ("", "one block")
 
 
 def _limited_is_open(verdict: Verdict, cell: Cell) -> bool:
@@ -45,8 +62,8 @@ def _limited_is_open(verdict: Verdict, cell: Cell) -> bool:
     may lack blocks, and so may a change to the side to which the limit makes it only larger.
     """
     return any(
-        judgement.word in UNDECIDED
-        or (judgement.word == "limited" and _is_towards_change(judgement, cell))
+        needs_blocks(judgement)
+        or (judgement.reason == "generator at its limit" and _is_towards_change(judgement, cell))
         for judgement in verdict.judgements
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dbdyno.model.attribution import Design
+from dbdyno.model.placement import PlacementTrial, SessionPlacement
 from dbdyno.model.sweep import named
 from dbdyno.model.verdict import Aims
 
@@ -97,6 +98,7 @@ class WorkloadUse:
     preset: str | None = None  # parameters by name, below those given one by one
     save: str | None = None  # "post-l.i2": keep the data directory after this step; None: never
     warm: str | None = None  # "prewarm" or "scan": after a start from what was kept; None: neither
+    restart: bool = False  # later blocks restart the servers on the same data: no step writes them
     groups: tuple[str, ...] | None = None  # only these, and steps of none; None: all
     # Scripts of pgbench's by the step that runs them, and variables that they begin with.
     scripts: Mapping[str, tuple[str, ...]] | None = None
@@ -120,9 +122,9 @@ class Void:
     swap: bool = False  # whether any page that is swapped in or out does; else only a warning
 
 
-Interleave = Literal["run", "step", "turn", "duet"]
+Interleave = Literal["run", "step", "turn"]
 """How a block's arms follow each other: one after the other, or all up, by steps or by turns of a
-step, or both at once."""
+step."""
 TURN_S = 1.0
 """How long a turn lasts where nobody says it."""
 
@@ -143,12 +145,14 @@ class Schedule:
     comparison: int | None = None  # so many blocks are a comparison each (`dyno calibrate`)
     fills: int = 1  # so many golden copies of each arm, which blocks begin from by turns
     interleave: Interleave = "run"
-    duet_forced: bool = False  # also on fewer cores than a duet needs: an estimate, and no word
+    placement: SessionPlacement = "free"
+    placement_trial: PlacementTrial | None = None  # by which it was chosen; None: a person chose
     writes_in_turn: bool = False  # turns: also steps that write, all after the one of `save`
     turn_s_chosen: float | None = None  # of a turn; None: TURN_S, or as dyno chooses
     checkpoint: Literal["before-step"] | None = None  # before each step's first reading
     void: Void = Void()
     repeats_max: int = 2  # how often a block is done again that was disturbed, or the lab failed in
+    trial: bool = False  # before the first block each step runs for a second on all arms
     rest_s: float = 0.0  # idle between the end of a server and the next one's making
 
     def fill(self, block: int) -> int:
@@ -190,9 +194,73 @@ class Observe:
 
     waits_s: float | None = None  # so often sessions are sampled for what they wait for; None: not
     waits_sessions: bool = False  # whether each sample keeps every session
+    status_s: float | None = None  # so often a server is asked for its own state; None: not
+    indexes: bool = False  # whether the state of all indexes is read at the end of each run
     profile: ProfileWish | None = None  # None: no profiles
     # By name how their functions' names begin; beside those that are shipped for the engine.
     subsystems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+COUNTED_S = 0.02
+"""Of the native rate: a second or two under the counter."""
+COUNTED_WRITES_S = 0.2
+"""The same where steps write, whose native rate is also that of the disk."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountWish:
+    """The counts of work that a plan asks for, before its first block."""
+
+    # Counted operations, and those before these, uncounted; a mapping: by step. A step without a
+    # number has as many as `lengths` says.
+    operations: int | Mapping[str, int] | None = None
+    warmup: int | Mapping[str, int] | None = None
+    steps: tuple[str, ...] | None = None  # only these; None: all measured ones
+    repeats: int = 2  # how often each arm is counted, each time by a fresh server
+    only: bool = False  # whether nothing else is measured
+
+    def wants(self, step: str) -> bool:
+        """Whether the work of a measured step of this name is counted."""
+        return self.steps is None or step in self.steps
+
+    def needs_rate(self, step: str) -> bool:
+        """Whether the operations of a step follow from its rate."""
+        return self.wants(step) and length_of(self.operations, step) is None
+
+    def lengths(
+        self, step: str, per_s: float | None, counted_s: float = COUNTED_S
+    ) -> tuple[int, int]:
+        """The operations of a step before the window, and in it.
+
+        `per_s`: how many the base does natively in a second; None: not known. Of what is not
+        given, `counted_s` of that rate, in a round number so that a rate's noise seldom changes it.
+        """
+        operations = length_of(self.operations, step)
+        if operations is None:
+            most = OPERATIONS[-1] if per_s is None else counted_s * per_s
+            operations = max((some for some in OPERATIONS if some <= most), default=OPERATIONS[0])
+        warmup = length_of(self.warmup, step)
+        if warmup is None:
+            heavy = per_s is not None and per_s < HEAVY_PER_S
+            warmup = max(WARMUP_LEAST, int(WARMUP_SHARE * operations)) if heavy else WARMUP
+        return warmup, operations
+
+
+REPEATS_MAX = 40
+"""How often an arm can be counted, and the base is for a calibration."""
+OPERATIONS = (10, 20, 50, 100, 200, 500)
+WARMUP = 200
+"""An operation costs more in its first executions: where the warm-up followed the rate, two hours
+that loaded the host otherwise told changes a percent apart (docs/measured.md)."""
+HEAVY_PER_S = 400.0
+"""Below this native rate so long a warm-up would take minutes, and weighs little."""
+WARMUP_LEAST, WARMUP_SHARE = 10, 0.4
+"""PostgreSQL plans a statement anew in its first five executions, and reads catalogs."""
+
+
+def length_of(lengths: int | Mapping[str, int] | None, step: str) -> int | None:
+    """The operations of a step where one number, or one for each of some steps, is given."""
+    return lengths.get(step) if isinstance(lengths, Mapping) else lengths
 
 
 HookMoment = Literal["before-run", "after-run", "before-step", "after-step", "during-step"]
@@ -214,11 +282,15 @@ class Hook:
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """On which processors and memory servers and the generator run; None: as the system likes."""
+    """On which processors and memory servers and the generator run; None: as the system likes.
+
+    `counter`: the words of a program that counts a server's work, before the server's own.
+    """
 
     server_cpus: str | None = None  # "0-3,8" as taskset has it
     generator_cpus: str | None = None
     interleave_memory: bool = False  # of servers, over all NUMA nodes
+    counter: tuple[str, ...] = ()
 
 
 LENGTH = "seconds"
@@ -251,7 +323,6 @@ class Plan:
     server_user: str | None = None
     label: str | None = None  # shown with the title, such as "a first look"
     threads: int | None = None  # of the generator, for all arms; None: max(1, cores / 8)
-    spin: bool = False  # whether a thread with one connection looks for answers before it sleeps
     hosts: Mapping[str, Host] = field(default_factory=dict)  # that it names, in their order
     generator_hosts: tuple[str, ...] = ()  # that share a step's load; (): where the server runs
     tls: bool = True  # whether load from another host is encrypted
@@ -262,6 +333,12 @@ class Plan:
     lengths: Lengths | None = None  # those that dyno chose; they stand in `workloads`, `schedule`
     require: Mapping[str, bool | int | str] = field(default_factory=dict)  # of the host
     attribution: Design | None = None  # the arms that mix the factors of two
+    count: CountWish | None = None  # None: no work is counted
+
+    @property
+    def counts_only(self) -> bool:
+        """Whether it measures no time."""
+        return self.count is not None and self.count.only
 
 
 @dataclass(frozen=True, kw_only=True)

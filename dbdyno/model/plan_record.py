@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from dbdyno.model.attribution import Design, DesignKind, Factor
+from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.verdict import Aims
 
 
@@ -60,6 +61,7 @@ class WorkloadRecord(Struct, frozen=True, kw_only=True):
     preset: str | None = None
     save: str | None = None
     warm: str | None = None
+    restart: bool = False
     groups: tuple[str, ...] | None = None
     scripts: Mapping[str, tuple[str, ...]] | None = None
     variables: Mapping[str, Any] | None = None
@@ -79,6 +81,8 @@ class ScheduleRecord(Struct, frozen=True, kw_only=True):
     """How often and in which order the arms run."""
 
     interleave: str = "run"
+    placement: str = "free"
+    placement_trial: PlacementTrial | None = None
     slice_s: int | float | None = None  # the length of a turn
     checkpoint: str | None = None
     until_decided: bool = False
@@ -86,14 +90,13 @@ class ScheduleRecord(Struct, frozen=True, kw_only=True):
     comparison: int | None = None
     fills: int = 1
     rest_s: int | float = 0
-    duet_forced: bool = False
 
 
 class GeneratorRecord(Struct, frozen=True, kw_only=True):
     """How the load is made; `hosts` that make it if it is not made beside the servers."""
 
     threads: int | None = None
-    spin: bool = False
+    spin: bool = False  # of older results: whether threads looked for answers before they slept
     hosts: tuple[str, ...] = ()
     tls: bool = True
 
@@ -123,6 +126,13 @@ class DesignRecord(Struct, frozen=True, kw_only=True):
     levels: Mapping[str, tuple[int, ...]]
 
 
+class CountRecord(Struct, frozen=True, kw_only=True):
+    """The counts of work that the plan asks for."""
+
+    repeats: int = 0
+    only: bool = False
+
+
 class PlanRecord(Struct, frozen=True, kw_only=True):
     """plan.json."""
 
@@ -139,9 +149,15 @@ class PlanRecord(Struct, frozen=True, kw_only=True):
     verdict: Aims = Aims()
     sizing: SizingRecord = SizingRecord()
     attribute: DesignRecord | None = None
+    count: CountRecord | None = None
     text: str | None = None  # the plan's TOML
     dyno: str | None = None  # the version
     created_unix_ns: int | None = None
+
+    @property
+    def counts_only(self) -> bool:
+        """Whether it measures no time."""
+        return self.count is not None and self.count.only
 
     @property
     def design(self) -> Design | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +12,15 @@ from dbdyno.model.json import Natural
 
 NO_SYMBOL = "?"
 """The name of a function whose binary has no symbol for it."""
+
+CLONE = re.compile(r"(\.(isra|part|constprop|cold|lto_priv|llvm|localalias)(\.\d+)*|@@?\w[\w.]*)+$")
+"""What compilers and linkers add to a function's name; it differs between two builds."""
+
+
+def bare(name: str) -> str:
+    """A function's name without what compilers and linkers add: heap_fetch of heap_fetch.isra.0."""
+    return CLONE.sub("", name)
+
 
 Stack = tuple[str, ...]
 """A call stack from its root: the owner of the process, then `function@binary` down to the leaf."""

@@ -12,8 +12,6 @@ from dbdyno.model.json import Natural, Positive
 
 StepName = tuple[str, str]
 """Workload and step."""
-SOLO = ".solo"
-"""How the names of solo turns end that belong to a step of a duet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +64,15 @@ class Right:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Requirement:
+    """A part that a server must have before it is filled, such as a storage engine."""
+
+    part: str
+    query: str  # SQL whose answer is true or false
+    remedy: str  # what the user does about it
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sla:
     """A rate that a step's background work must hold (95 % of it counts as held)."""
 
@@ -101,11 +108,11 @@ class Step:
     makes: tuple[str, ...] = ()  # tables that its own statements create
     metrics: tuple[MetricSource, ...] = ()  # beside those that every step has
     rights: tuple[Right, ...] = ()  # that its statements need
+    requires: tuple[Requirement, ...] = ()  # of the server, whoever made it
     device_gb: float = 0.0  # (2^30 bytes) that the canary writes and reads before its load
     sweep: str | None = None  # the name that all steps of its sweep begin with; None: it is in none
     p99_below_us: float | None = None  # after it the highest rate is searched that keeps this
     probed: Probed | None = None  # a window of such a search; None: a step
-    solo: bool = False  # a solo turn of a step that arms take in a duet
 
     @property
     def device_bytes(self) -> int:

@@ -125,19 +125,6 @@ class Warmed(Struct, frozen=True, kw_only=True, omit_defaults=True):
     resident: Sequence[Resident] | None = None  # of the relations that a step names
 
 
-class Cores(Struct, frozen=True, kw_only=True):
-    """The processors of a half of a duet, as lists such as `0,1`."""
-
-    server: str
-    generator: str
-
-
-class Halves(Struct, frozen=True, kw_only=True):
-    """Where an arm of a duet ran, before and after the swap."""
-
-    halves: Sequence[Cores]
-
-
 class Turns(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a step was interleaved with the same step of other arms."""
 
@@ -145,7 +132,6 @@ class Turns(Struct, frozen=True, kw_only=True, omit_defaults=True):
     # The length of a turn; None: one turn was the whole step.
     turn_s: float | None = field(default=None, name="slice_s")
     turns: int | None = field(default=None, name="rounds")  # that this arm took
-    duet: Halves | None = None
 
 
 # --- done.json, failed.json --------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Literal
 from dbdyno.model.find import Probed
 from dbdyno.model.profile import Profile
 from dbdyno.model.rate_change import RateChange
+from dbdyno.model.server_status import IndexState
 
 SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
 """How the names of owners begin whose costs are the server's."""
@@ -29,6 +30,7 @@ class ResponseTimes:
     max_us: int
     mean_us: float | None = None  # of exact sums; None: the load does not tell them
     sd_us: float | None = None  # the population's standard deviation, of the same
+    at_least: tuple[str, ...] = ()  # percentiles of which no more is known: "p99_us"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,17 +181,7 @@ class StepFacts:
     sla_target: float | None = None  # rows per second, all clients
     extent: Extent | None = None  # None: its job is not there
     probed: Probed | None = None  # a window of a search; None: a step
-    solo: bool = False  # a solo turn of a step that arms take in a duet
-
-
-@dataclass(frozen=True, kw_only=True)
-class Half:
-    """One half of a step that two arms took in a duet."""
-
-    begun_ns: int  # CLOCK_MONOTONIC, where its time begins to count
-    ended_ns: int
-    metrics: Mapping[str, float | None]  # the primary ones, over this half
-    rates: tuple[float, ...]  # the headline's, of each whole second
+    solo: bool = False  # of older results: an arm alone in a step that both took at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,6 +246,27 @@ class RoleFigures:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WalRange:
+    """How much write-ahead log lay there during a window."""
+
+    files_min: int
+    files_max: int
+    bytes_max: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerStatus:
+    """The answers of a window to one question for the server's own state."""
+
+    part: str  # "wal", "activity", "processlist", "innodb", "rocksdb"
+    looks: int
+    at_s: float  # of the last answer, since the window's start
+    wal: WalRange | None = None  # of part "wal"
+    text: str = ""  # the last of any others, its beginning
+    failed: str | None = None  # why there was no further answer
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServerSide:
     """The server's own figures."""
 
@@ -263,6 +276,8 @@ class ServerSide:
     plans: Mapping[str, str] = field(default_factory=dict)  # by statement: its plan without costs
     spans: tuple[Span, ...] = ()  # checkpoints and autovacuum that touch the window
     waits: Waits | None = None  # None: nobody sampled them
+    status: tuple[ServerStatus, ...] = ()  # the server's own state, if somebody asked for it
+    indexes: Mapping[str, IndexState] = field(default_factory=dict)  # at the end of a run
     # Of a server elsewhere: parts of its state and counters that it did not tell, with the reason.
     unread: Mapping[str, str] = field(default_factory=dict)
 
@@ -318,7 +333,6 @@ class StepRun:
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
     rate_changes: tuple[RateChange, ...] = ()  # of the headline's rate, in a long timed step
     segments: tuple[Segment, ...] = ()  # of a step that ended well
-    halves: tuple[Half, ...] = ()  # before and after the swap of a duet; else none
     profile: Profile | None = None  # of an unjudged repetition of it; None: there is none
     warnings: tuple[str, ...] = ()
 

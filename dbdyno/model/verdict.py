@@ -6,39 +6,39 @@ Changes and margins are shares: 0.03 is three percent.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dbdyno.model.looks import Judge
 from dbdyno.model.nodes import NodeNoise
 from dbdyno.model.noise_budget import NoiseBudget
 
-Word = Literal[
-    "faster",
-    "faster, within the margin",
-    "slower",
-    "slower, within the margin",
-    "same",
-    "cannot tell",
-    "mixed",
-    "one block",
-    "limited",
-    "target missed",
-    "failed",
-    "not compared",
-]
+Word = Literal["faster", "slower", "same", "open", "failed"]
 """A verdict; no two can be true of one arm in one step.
 
-`same`: within the margin, and no change seen. `mixed`: faster by one primary metric and slower by
-the other. `one block`: nothing is decided. `limited`: the load generator was at its limit on the
-side that would decide. `target missed`, `failed`: what the arm, or the base, did instead.
-`not compared`: a value is missing.
+`same`: within the margin, and no change seen. `open`: not decided, by the scatter of so few blocks
+or for a `Reason`. `failed`: what the arm, or the base, did instead of being compared.
 """
 
-WORSE: frozenset[Word] = frozenset({"slower", "slower, within the margin"})
-BETTER: frozenset[Word] = frozenset({"faster", "faster, within the margin"})
-CHANGED: frozenset[Word] = WORSE | BETTER | {"mixed"}
+Reason = Literal["", "one block", "generator at its limit", "nothing to compare", "target missed"]
+"""What a word is open for, or failed by, where that is not the scatter, or a failure, of blocks.
+
+`one block`: nothing is decided. `generator at its limit`: on the side that would decide. `nothing
+to compare`: a value is missing. `target missed`: the step ran, and did not hold its rate.
+"""
+
+CHANGED: frozenset[Word] = frozenset({"faster", "slower"})
 """The words that count as false alarms between equal arms."""
+
+
+TOO_FEW = "too few repeats"
+"""In place of an interval of ratios that is wider than a factor of WIDE."""
+WIDE = 10.0
+
+
+def is_wide(low: float, high: float) -> bool:
+    """Whether an interval of ratios is so wide that its ends say nothing."""
+    return low <= 0 or high > WIDE * low
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +50,11 @@ class Aims:
     power: float = 0.80  # … in this share of comparisons
     level: float = 0.05  # of false alarms, in comparisons in which nothing differs
     judge: Judge = "looks"  # what gives the word
+    tolerate: float | None = None  # the loss beyond which each is to be excluded; None: not asked
+
+    def asking(self, tolerate: float | None) -> Aims:
+        """The same with another tolerance; None: with its own."""
+        return self if tolerate is None else replace(self, tolerate=tolerate)
 
 
 Order = Literal["place", "predecessor"]
@@ -112,8 +117,11 @@ class Judgement:
     sd: float | None  # standard deviation of the log ratios between blocks, as they have it
     margin: float
     word: Word
-    visible: float | None  # the smallest change that so many blocks find with the wanted power
-    blocks_needed: int | None = None  # further ones, where it cannot be told; None: too many
+    within_margin: bool = False  # of a change: too small to matter
+    reason: Reason = ""
+    nearest: float | None = None  # the block nearest to no change, where all lie to one side
+    visible: float | None = None  # the smallest change that so many blocks find
+    blocks_needed: int | None = None  # further ones, where it is open; None: too many
     minutes_needed: float | None = None
     stood_still: int = 0  # blocks (fills) beside these in which the arm alone had a throughput of 0
     base_stood_still: int = 0  # and in which the base alone had
@@ -146,13 +154,21 @@ class Judgement:
 class Verdict:
     """The verdict on an arm in a step."""
 
-    word: Word
+    word: Word  # of the metrics that disagree the worse one's
+    within_margin: bool = False  # of a change: too small to matter
+    reason: Reason = ""
     by: tuple[str, ...]  # the metrics that say so
+    against: tuple[str, ...] = ()  # those that say faster where the word is slower
     judgements: tuple[Judgement, ...]  # of the primary metrics: throughput first, then CPU
     outcome: str = ""  # what the arm did, in words: "held 1,000 rows/s in 2 of 6 blocks"
     stood_still: str = ""  # of the outcome: "stood still in 2 of 6 blocks; …"
     withheld: bool = False  # the tests give figures and no word, as the outcome says
     witness: str = ""  # of instructions per operation, in words; it decides nothing
+
+
+def shaded(of: Judgement | Verdict) -> str:
+    """The word with its shade: slower; slower, within the margin."""
+    return f"{of.word}, within the margin" if of.within_margin else of.word
 
 
 @dataclass(frozen=True, kw_only=True)

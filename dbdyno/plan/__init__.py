@@ -17,11 +17,12 @@ from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.plan import (
     aa_arm,
-    duet,
+    count,
     find,
     hook,
     hosts,
     matrix,
+    placement,
     profile,
     schedule,
     table,
@@ -51,10 +52,11 @@ def load(path: Path, arms_max: int | None = matrix.ARMS_MAX) -> Plan:
     return parse(text, path, arms_max)
 
 
-def demo() -> Plan:
-    """The plan of `dyno demo`."""
+def demo(*, counts: bool = False) -> Plan:
+    """The plan of `dyno demo`; `counts`: whether work can be counted here."""
     resource = importlib.resources.files("dbdyno.plan") / "demo.toml"
-    return parse(resource.read_text(encoding="utf-8"), None)
+    text = resource.read_text(encoding="utf-8")
+    return parse(text if counts else text.partition("\n[count]")[0], None)
 
 
 def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) -> Plan:
@@ -85,7 +87,6 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         server_user=form.server.user,
         label=form.label,
         threads=table.threads(form.generator),
-        spin=form.generator.spin,
         hosts=hosts.hosts_of(form.hosts, source),
         generator_hosts=tuple(form.generator.hosts),
         tls=form.generator.tls,
@@ -95,17 +96,21 @@ def parse(text: str, path: Path | None, arms_max: int | None = matrix.ARMS_MAX) 
         aims=table.aims(form.verdict),
         require=table.require(form.require),
         attribution=design_of(form.attribute, names, source),
+        count=count.wish(form.count),
     )
     hosts.check(plan, source)
     _check_together(plan, source)
-    duet.check(plan, source)
+    placement.check(plan, source)
     _check_elsewhere(plan, uses, source)
     _check_fills(plan, source)
+    _check_tolerance(plan, source)
+    _check_trial(plan, source)
     steps = _check_workloads(plan, uses, source)
     hook.check_steps(plan.hooks, steps, source)
     hook.check_together(plan.hooks, plan.schedule, source)
     hook.check_joins(plan.hooks, plan.arms, source)
     profile.check(plan, [name for name, measured in steps.items() if measured], source)
+    count.check(plan, [name for name, measured in steps.items() if measured], source)
     return plan
 
 
@@ -130,7 +135,7 @@ def _check_together(plan: Plan, source: str) -> None:
     """Servers that are up at once share the memory out; turns need a clock that all have."""
     how = f'interleave = "{plan.schedule.interleave}"'
     for arm in plan.arms if plan.schedule.together else ():
-        if not can(arm, "turns") and plan.schedule.interleave in ("turn", "duet"):
+        if not can(arm, "turns") and plan.schedule.interleave == "turn":
             sentence = (
                 f'"{arm.engine}" has its own clock and cannot take turns; use "step", not {how}'
             )
@@ -165,6 +170,18 @@ def _check_fills(plan: Plan, source: str) -> None:
         raise refusal(source, "verdict.judge", sentence)
 
 
+def _check_tolerance(plan: Plan, source: str) -> None:
+    """An answer needs an arm beside the base, and time."""
+    if plan.aims.tolerate is None:
+        return
+    if plan.counts_only:
+        sentence = "asks of time and CPU, which `[count] only = true` does not measure; remove one"
+        raise refusal(source, "verdict.tolerate", sentence)
+    if not any(arm.shown and arm.name != plan.base and not arm.same_as for arm in plan.arms):
+        sentence = "asks of arms beside the base, and there is none; add one, or remove it"
+        raise refusal(source, "verdict.tolerate", sentence)
+
+
 def _check_turns(
     plan: Plan, use: WorkloadUse, loaded: workload.Workload, steps: Sequence[Step]
 ) -> None:
@@ -190,8 +207,6 @@ def _check_turns(
             f"no step that only reads follows `{prelude[-1].name}`, so {how} has nothing to "
             'interleave; add one, or use interleave = "run"'
         )
-    if plan.schedule.interleave == "duet":
-        duet.check_steps(rest)
     saved = (use.save or "").removeprefix(SAVE)
     if saved in [step.name for step in rest]:
         remedy = f'save "{SAVE}{prelude[-1].name}"' if prelude else "remove `save`"
@@ -232,6 +247,7 @@ def _check_workloads(plan: Plan, uses: _Uses, source: str) -> dict[str, bool]:
                 for step in steps.values():
                     measured[step.name] = measured.get(step.name, False) or step.measured
                 _check_save(use, tuple(steps), name, f"{source}: key `{key}")
+                _check_restart(plan, use, tuple(steps.values()))
                 if use.p99_below_us is not None:
                     find.check(use.p99_below_us, plan.schedule, tuple(steps.values()), use.save)
                 if plan.schedule.together:
@@ -279,6 +295,35 @@ def _check_save(use: WorkloadUse, names: Sequence[str], name: str, where: str) -
         raise PlanError(f"{where}.save`: no step follows `{saved}`; add one, or remove `save`")
     if "kept" not in engine.of(name).can:
         raise PlanError(f'{where}.save`: engine "{name}" has no data to keep; remove it')
+
+
+def _check_trial(plan: Plan, source: str) -> None:
+    """A trial's servers run where its statements are tried: on this host."""
+    if plan.schedule.trial and plan.hosts:
+        raise refusal(source, "schedule.trial", "is for servers of this host; remove it")
+
+
+def _check_restart(plan: Plan, use: WorkloadUse, steps: Sequence[Step]) -> None:
+    """Data that blocks go on with are kept, are one fill's, and are written by no later step."""
+    if not use.restart:
+        return
+    if use.save is None:
+        raise WorkloadError(
+            "with restart = true blocks go on with the data that `save` keeps; add `save`, or "
+            "remove `restart`"
+        )
+    later = steps[[step.name for step in steps].index(use.save.removeprefix(SAVE)) + 1 :]
+    writing = next((step.name for step in later if step.writes), None)
+    if writing is not None:
+        raise WorkloadError(
+            f"step `{writing}` writes, so a block cannot go on with the data of the one before: "
+            "remove `restart`"
+        )
+    if plan.schedule.fills > 1 or plan.hosts or any(arm.standby for arm in plan.arms):
+        raise WorkloadError(
+            "blocks begin from copies where there are several fills, other hosts or standbys: "
+            "remove `restart`"
+        )
 
 
 def _expand(

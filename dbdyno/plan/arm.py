@@ -148,12 +148,9 @@ def _config_text(form: ArmForm, plan: Path | None, key: str, source: str) -> str
     file = path_of(form.config, plan, f"{key}.config", source)
     assert file is not None, "a path that is written is one"
     try:
-        return file.read_text(encoding="utf-8")
-    except OSError as reason:
-        sentence = f"{file} cannot be read: {reason.strerror}"
-        raise refusal(source, f"{key}.config", sentence) from None
-    except UnicodeDecodeError:
-        raise refusal(source, f"{key}.config", f"{file}: not UTF-8; save it as UTF-8") from None
+        return config_file.whole(file)
+    except PlanError as reason:
+        raise refusal(source, f"{key}.config", str(reason)) from None
 
 
 def _password(

@@ -5,7 +5,7 @@ Its sizes follow from the question alone, so that all tests of a search are of o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +15,10 @@ from dbdyno.model import Step, WorkloadUse
 from dbdyno.model.bisection import Question
 from dbdyno.model.error import PlanError
 from dbdyno.model.version import NUMBER, Version
+from dbdyno.plan import counted_step
 from dbdyno.plan.race.arm import RaceArm, config_of, is_for, series
 from dbdyno.plan.race.course import DEFAULT, expanded
-from dbdyno.plan.race.text import Race, text_of
+from dbdyno.plan.race.text import Race, text_of, value_of
 
 GOOD = "good"
 """The arm of the good commit, the base."""
@@ -27,14 +28,18 @@ MINUTES_MIN, MINUTES_MAX = 1.0, 10.0
 """Of one test: shorter ones say little, longer ones no more than further blocks do."""
 
 
+COUNTS = "instructions"
+"""What is compared where work is counted, and no time is measured."""
 SHOWN_MAX = 6
 """So many steps are listed."""
 NO_FILE = Path("bisect.toml")
 """In place of a plan's file; a workload's path is absolute here."""
 
 
-def minutes_of_test(minutes: float) -> float:
-    """The minutes that a test is sized for, of a search of so many."""
+def minutes_of_test(minutes: float, by: str) -> float:
+    """The minutes that a test is sized for, of a search of so many; counts need no large tables."""
+    if by == COUNTS:
+        return MINUTES_MIN
     return min(MINUTES_MAX, max(MINUTES_MIN, minutes / TESTS_TIME))
 
 
@@ -56,27 +61,51 @@ def text(question: Question, sides: Sequence[Side], *, index: int, blocks: int, 
 
     `at`: the file that it is for. Raises PlanError, WorkloadError.
     """
-    arms = tuple(
-        RaceArm(
-            name=arm_of(question, number),
-            engine=question.engine,
-            origin={"build": side.build},
-            config=config_for(question, side),
-        )
-        for number, side in zip((0, index), sides, strict=True)
-    )
     race = Race(
         command=question.command,
-        arms=arms,
+        arms=tuple(
+            arm(question, number, side) for number, side in zip((0, index), sides, strict=True)
+        ),
         minutes=question.minutes,
         workload=question.workload,
         steps=(question.step,),
         blocks=blocks,
         processor=question.processor,
     )
-    # Two servers on one processor take turns even on a quiet host: it costs nothing there.
-    scatter = question.scatter if question.processor is None else None
-    return text_of(race, at, question.host, scatter)
+    return text_of(race, at, question.host)
+
+
+def count_text(
+    question: Question, side: Side, *, index: int, operations: Mapping[str, int], at: Path
+) -> str:
+    """The plan that counts a commit's work once, as TOML. `at`: the file that it is for.
+
+    `operations`: of each step, as the good commit has counted them; none where that is this one.
+    Raises PlanError, WorkloadError.
+    """
+    race = Race(
+        command=question.command,
+        arms=(arm(question, index, side),),
+        minutes=question.minutes,
+        workload=question.workload,
+        steps=question.steps,
+        blocks=1,
+        count=True,
+    )
+    lines = [text_of(race, at, question.host), "repeats = 1  # a second one is a plan of its own\n"]
+    if operations:
+        lines.append(f"operations = {value_of(operations)}  # as many as of the good commit\n")
+    return "".join(lines)
+
+
+def arm(question: Question, index: int, side: Side) -> RaceArm:
+    """The arm of a commit."""
+    return RaceArm(
+        name=arm_of(question, index),
+        engine=question.engine,
+        origin={"build": side.build},
+        config=config_for(question, side),
+    )
 
 
 def config_for(question: Question, side: Side) -> str | None:
@@ -113,15 +142,35 @@ def step_of(name: str, steps: Sequence[str], engine: str) -> tuple[str, Step]:
         usual = measured(DEFAULT, (), engine)
         if name in usual:
             return DEFAULT, usual[name]
-    found = measured(name, steps, engine)
-    if len(found) != 1:
-        listed = ", ".join(f"`{one}`" for one in [*found][:SHOWN_MAX])
-        more = f" and {len(found) - SHOWN_MAX} more" if len(found) > SHOWN_MAX else ""
+    known = measured(name, steps, engine)
+    if len(known) != 1:
+        listed = ", ".join(f"`{step}`" for step in [*known][:SHOWN_MAX])
+        more = f" and {len(known) - SHOWN_MAX} more" if len(known) > SHOWN_MAX else ""
         raise PlanError(
             f"--steps: name the one step that got slower: `{name}` measures "
             f"{listed or 'none'}{more}"
         )
-    return name, next(iter(found.values()))
+    return name, next(iter(known.values()))
+
+
+def counted(name: str, steps: Sequence[str], engine: str) -> tuple[str, tuple[Step, ...]]:
+    """The workload and the measured steps of it whose work is counted.
+
+    A step of the usual workload may stand for both. Raises PlanError, WorkloadError.
+    """
+    if not steps and name not in workload.names():
+        usual = measured(DEFAULT, (), engine)
+        if name in usual:
+            name, steps = DEFAULT, (name,)
+    known = measured(name, steps, engine)
+    reasons = {step: counted_step.uncountable(of) for step, of in known.items()}
+    refused = next((step for step in steps if reasons.get(step)), None)
+    if refused is not None:
+        raise PlanError(f"--steps: `{refused}` {reasons[refused]}: its work cannot be counted")
+    able = tuple(step for step in known.values() if reasons[step.name] is None)
+    if not able:
+        raise PlanError(f"--workload {name}: has no step whose work can be counted")
+    return name, able
 
 
 def shares_processor(step: Step, by: str) -> bool:

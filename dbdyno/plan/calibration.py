@@ -6,29 +6,24 @@ with any, and the noise of each step, hold for the plan's other comparisons on t
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError
-from dbdyno.plan import aa_arm
+from dbdyno.model.plan import REPEATS_MAX
+from dbdyno.plan import aa_arm, count
 from dbdyno.stats.looks import BLOCKS_MAX, BLOCKS_MIN
 
 SUFFIX = ".calibration"
 """How the result folder's name ends; it begins with the plan's."""
 SUFFIX_FILLS = ".fills"
 """What follows where the scatter between fills is measured."""
+SUFFIX_COUNT = ".count"
+"""The same where the base's work is counted."""
 FILLS_MIN, FILLS_MAX = 4, 64
 """Of fills whose scatter is measured; a plan has no more."""
 BLOCKS_USUAL = 6
 """Blocks of a comparison where the plan goes on until it is decided: most are by then."""
-SUFFIX_DUET = ".duet"
-"""The same of a duet's acceptance; the planted share follows."""
-PLANTED_MIN = 2
-"""So many slowdowns beside none: a single one shows no slope that others agree with."""
-PLANTED = re.compile(r"(0\.\d+)=(.+)")
 
 
 def of(plan: Plan, comparisons: int, blocks: int | None, fills: int | None = None) -> Plan:
@@ -56,6 +51,7 @@ def of(plan: Plan, comparisons: int, blocks: int | None, fills: int | None = Non
         plan,
         name=name_of(plan, fills),
         arms=aa_arm.with_aa_arms([base], base.name, aa_arm=True),
+        aims=replace(plan.aims, tolerate=None),  # nothing is asked of an A/A arm
         schedule=replace(
             plan.schedule,
             blocks=comparisons * each,
@@ -65,6 +61,26 @@ def of(plan: Plan, comparisons: int, blocks: int | None, fills: int | None = Non
             comparison=each,
             fills=plan.schedule.fills if fills is None else fills,
         ),
+    )
+
+
+def counts(plan: Plan) -> Plan:
+    """The plan that counts the base so often that its scatter is known.
+
+    Raises PlanError where the plan counts nothing.
+    """
+    if plan.count is None:
+        raise PlanError(
+            f"{plan.path or 'the plan'}: key `{count.KEY}`: missing, and --count counts its "
+            "steps: add the table"
+        )
+    return replace(
+        plan,
+        name=f"{plan.name}{SUFFIX}{SUFFIX_COUNT}",
+        arms=tuple(arm for arm in plan.arms if arm.name == plan.base),
+        aims=replace(plan.aims, tolerate=None),
+        schedule=replace(plan.schedule, aa_arm=False, comparison=None),
+        count=replace(plan.count, repeats=REPEATS_MAX, only=True),
     )
 
 
@@ -103,40 +119,3 @@ def blocks_each(plan: Plan, asked: int | None) -> int:
             f"there is nothing to calibrate; give --blocks, such as --blocks {BLOCKS_USUAL}"
         )
     return plan.schedule.blocks
-
-
-def duets(plan: Plan, planted: Sequence[str], blocks: int | None) -> dict[float, Plan]:
-    """By planted share the plans whose results say whether duets on this host can be believed.
-
-    The base with its A/A arm, and with each build that `tools/plant` made slower; `planted` names
-    them as `0.05=FOLDER`. Raises PlanError where one lacks.
-    """
-    source = plan.path or "the plan"
-    if plan.schedule.interleave != "duet":
-        raise PlanError(f'{source}: key `schedule.interleave`: --duet needs a plan with "duet"')
-    found: dict[float, Path] = {}
-    for one in planted:
-        match = PLANTED.fullmatch(one)
-        if match is None:
-            raise PlanError(
-                f"--planted: {one!r} is not SHARE=FOLDER, such as 0.05=/opt/pg17-slower"
-            )
-        found[float(match[1])] = Path(match[2]).absolute()
-    if len(found) < PLANTED_MIN:
-        raise PlanError(
-            "--duet needs two servers that are slower by known shares: make them by `tools/plant "
-            "SERVER 0.05 FOLDER` and `tools/plant SERVER 0.15 FOLDER`, then give --planted "
-            "0.05=FOLDER --planted 0.15=FOLDER"
-        )
-    unplanted = of(plan, 1, blocks)
-    base = unplanted.arms[0]
-    made = {0.0: replace(unplanted, name=f"{plan.name}{SUFFIX_DUET}.0")}
-    for share, folder in sorted(found.items()):
-        slower = replace(base, name="planted", version=None, build=None, base_dir=folder)
-        made[share] = replace(
-            unplanted,
-            name=f"{plan.name}{SUFFIX_DUET}.{share:g}",
-            arms=(base, slower),
-            schedule=replace(unplanted.schedule, aa_arm=False, comparison=None),
-        )
-    return made

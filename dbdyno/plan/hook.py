@@ -28,10 +28,10 @@ def check_steps(hooks: Iterable[Hook], steps: Collection[str], source: str) -> N
 
 
 def check_together(hooks: Iterable[Hook], schedule: Schedule, source: str) -> None:
-    """Raises PlanError where a hook has a time in windows that arms share or take turns in."""
+    """Raises PlanError where a hook has a time in windows that arms take turns in."""
     for number, hook in enumerate(hooks, start=1):
-        if hook.at_s is not None and schedule.interleave in ("turn", "duet"):
-            sentence = f'a window of interleave = "{schedule.interleave}" is not of one arm; '
+        if hook.at_s is not None and schedule.interleave == "turn":
+            sentence = 'a window of interleave = "turn" is not of one arm; '
             raise refusal(source, f"hooks[{number}].at_s", sentence + 'write "run" or "step"')
 
 

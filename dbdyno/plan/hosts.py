@@ -87,9 +87,6 @@ def _check_generators(plan: Plan, source: str) -> None:
     """Generators elsewhere reach the servers by an address, from addresses of their own."""
     if len(set(plan.generator_hosts)) < len(plan.generator_hosts):
         raise refusal(source, "generator.hosts", "a host is listed twice; name each once")
-    if plan.schedule.interleave == "duet":
-        sentence = 'interleave = "duet" makes its load beside the servers; remove it, or `hosts`'
-        raise refusal(source, "schedule.interleave", sentence)
     for arm in plan.arms:
         if arm.dsn is not None or arm.fake:
             sentence = (

@@ -128,8 +128,8 @@ def axis_of_setting(
 def value_of(engine: str, name: str, written: Scalar, plain: str, same: Mapping[str, str]) -> Value:
     """A setting's value, named by the first tag that sets just that."""
     for order, tag in enumerate(files.tags(engine)):
-        alone = list(tag.settings) == [name]
-        if alone and files.NUMBER not in tag.name and normal(tag.settings[name], same) == plain:
+        sets = tag.settings.get(name) if len(tag.settings) == 1 else None
+        if isinstance(sets, str) and files.NUMBER not in tag.name and normal(sets, same) == plain:
             return Value(label=tag.name, order=order, settings={name: written}, tag=None)
     text = {True: "on", False: "off"}[written] if isinstance(written, bool) else str(written)
     label = f"{name}-{NO_NAME.sub('-', text)}"

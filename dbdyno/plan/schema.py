@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from dbdyno.model import HookMoment, Observe, ProfileWish, Schedule, Transport, Void
+from dbdyno.model import CountWish, HookMoment, Observe, ProfileWish, Schedule, Transport, Void
 from dbdyno.model.attribution import DesignKind
 from dbdyno.model.document import Form
 from dbdyno.model.error import PlanError
 from dbdyno.model.looks import Judge
-from dbdyno.model.plan import Interleave
+from dbdyno.model.placement import SessionPlacement
+from dbdyno.model.plan import REPEATS_MAX, Interleave
 from dbdyno.model.verdict import Aims
 from dbdyno.stats import looks
 from dbdyno.workload.schema import Load
@@ -23,6 +25,8 @@ Scalar = str | bool | int | float
 VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
 TURN_S_MIN, TURN_S_MAX = 0.2, 60
 """A turn's seconds: below, switching takes as long as it lasts; above, steps do as well."""
+NOT_DUET = 'interleave = "turn" and placement = "together"'
+"""The successor of the duet, which ran both arms at once."""
 THREADS_MAX = 1_024
 """As dyno-loadgen has it, which starts none without a connection."""
 
@@ -154,6 +158,7 @@ class WorkloadForm(Form):
     preset: str | None = None
     save: str | None = None
     warm: Literal["none", "prewarm", "scan"] = "none"
+    restart: bool = False
     find: str | None = None
 
 
@@ -165,22 +170,44 @@ class VoidForm(Form):
     swap: bool = False
 
 
+class PlacedCostForm(Form):
+    """The cost of an operation as it is placed, as it is written."""
+
+    us: float = Field(gt=0)
+    cpu_us: float = Field(gt=0)
+    scatter: float = Field(ge=0)
+
+
+class PlacementTrialForm(Form):
+    """The trial by which the placement was chosen, as it is written."""
+
+    step: str
+    together: PlacedCostForm
+    free: PlacedCostForm
+
+
+def _today_s_interleave(way: object) -> object:
+    """How arms follow each other, "turn" by its older name too. Raises ValueError for a duet."""
+    if way == "duet":
+        raise ValueError(f'"duet" is gone; write {NOT_DUET}')
+    return "turn" if way == "slice" else way
+
+
 class ScheduleForm(Form):
     """The schedule as it is written."""
 
+    gone: ClassVar[Mapping[str, str]] = {"duet": NOT_DUET}
     blocks: Annotated[
         Annotated[int, Field(ge=1, le=looks.BLOCKS_MAX)] | Literal["until decided"],
         # The older name of "until decided".
         BeforeValidator(lambda blocks: "until decided" if blocks == "auto" else blocks),
     ] = 1
-    minutes_max: float | None = Field(default=None, ge=1, le=30 * 24 * 60)
+    minutes_max: float | None = Field(default=None, ge=0.5, le=30 * 24 * 60)
     aa_arm: bool = Field(default=False, validation_alias=AliasChoices("aa_arm", "ghost"))
     fills: int = Field(default=Schedule.fills, ge=1, le=64)
-    interleave: Annotated[
-        # The older name of "turn".
-        Interleave, BeforeValidator(lambda way: "turn" if way == "slice" else way)
-    ] = "run"
-    duet: Literal["forced"] | None = None
+    interleave: Annotated[Interleave, BeforeValidator(_today_s_interleave)] = "run"
+    placement: SessionPlacement = "free"
+    placement_trial: PlacementTrialForm | None = None
     turn_s: float | None = Field(
         default=None,
         ge=TURN_S_MIN,
@@ -191,6 +218,7 @@ class ScheduleForm(Form):
     checkpoint: Literal["before-step"] | None = None
     void: VoidForm = Field(default_factory=VoidForm)
     repeats_max: int = Field(default=Schedule.repeats_max, ge=0, le=100)
+    trial: bool = False
     rest_s: float = Field(default=Schedule.rest_s, ge=0, le=7_200)  # twice what studies rested
 
 
@@ -210,7 +238,6 @@ class GeneratorForm(Form):
 
     threads: Annotated[int, Field(ge=1, le=THREADS_MAX)] | Literal["clients"] | None = None
     cpus: Cpus | None = None
-    spin: bool = False
     hosts: list[str] = Field(default_factory=list)
     tls: bool = True
 
@@ -249,8 +276,32 @@ class ObserveForm(Form):
         description='a duration; write it as "50ms" or "1s"',
     )
     waits_sessions: bool = Observe.waits_sessions
+    status: str | None = Field(
+        default=None,
+        pattern=r"^[0-9]+(\.[0-9]+)? ?(ms|s)$",
+        description='a duration; write it as "5s" or "30s"',
+    )
+    indexes: bool = Observe.indexes
     profile: ProfileForm | None = None
     subsystems: dict[str, list[str]] = Field(default_factory=dict)
+
+
+OPERATIONS_MAX = 1_000_000
+"""Of a counted step: under the counter they take hours."""
+Operations = Annotated[int, Field(ge=1, le=OPERATIONS_MAX)]
+WarmUp = Annotated[int, Field(ge=0, le=OPERATIONS_MAX)]
+
+
+class CountForm(Form):
+    """The counts of work, as they are written."""
+
+    operations: Operations | dict[str, Operations] | None = None
+    warmup: WarmUp | dict[str, WarmUp] | None = None
+    steps: list[str] | None = Field(
+        default=None, min_length=1, description="a step, or remove the key"
+    )
+    repeats: int = Field(default=CountWish.repeats, ge=1, le=REPEATS_MAX)
+    only: bool = CountWish.only
 
 
 class VerdictForm(Form):
@@ -260,6 +311,7 @@ class VerdictForm(Form):
     effect: Change = Aims.effect
     power: float = Field(default=Aims.power, ge=0.5, le=0.99)
     judge: Judge = Aims.judge
+    tolerate: Change | None = Aims.tolerate
 
 
 class RequireForm(Form):
@@ -319,6 +371,7 @@ class PlanForm(Form):
     verdict: VerdictForm = Field(default_factory=VerdictForm)
     require: RequireForm = Field(default_factory=RequireForm)
     attribute: AttributeForm | None = None
+    count: CountForm | None = None
 
 
 NAMING = "use letters, digits, dots, underscores, plus and minus signs, at most 64"
@@ -326,14 +379,14 @@ NAMING = "use letters, digits, dots, underscores, plus and minus signs, at most 
 
 
 def path_of(written: str | None, plan: Path | None, key: str, source: str) -> Path | None:
-    """A path of the plan: relative ones begin at the plan's folder."""
+    """A path of the plan, from the root on: relative ones begin at the plan's folder."""
     if written is None:
         return None
     if not written or written.startswith("~"):
         raise refusal(
             source, key, f"{written!r} must be an absolute path, or one from the plan's folder"
         )
-    return (plan.parent if plan else Path()) / written
+    return ((plan.parent if plan else Path()) / written).absolute()
 
 
 def refusal(source: str, key: str, sentence: str) -> PlanError:

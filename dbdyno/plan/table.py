@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbdyno.model import Observe, Placement, Schedule, Void
+from dbdyno.model.placement import PlacedCost, PlacementTrial
 from dbdyno.model.verdict import Aims
 from dbdyno.plan import profile
 from dbdyno.plan.schema import (
     THREADS_MAX,
     GeneratorForm,
     ObserveForm,
+    PlacementTrialForm,
     RequireForm,
     ScheduleForm,
     ServerForm,
@@ -25,8 +27,10 @@ from dbdyno.stats import looks
 
 UNTIL_DECIDED = "until decided"
 MINUTES_DEFAULT = 120.0
-WAITS_S_MIN, WAITS_S_MAX = 0.02, 10.0
+WAITS_S = (0.02, 10.0)
 """Between two samples of sessions: below, sampling is a load; above, a window has too few."""
+STATUS_S = (0.2, 600.0)
+"""Between two questions for a server's own state, likewise."""
 
 
 def schedule(form: ScheduleForm, source: str) -> Schedule:
@@ -35,13 +39,9 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
     if form.minutes_max is not None and not until_decided:
         sentence = f'only blocks = "{UNTIL_DECIDED}" has a time limit; write that, or remove it'
         raise refusal(source, "schedule.minutes_max", sentence)
-    for key, value, interleave in (
-        ("turn_s", form.turn_s, "turn"),
-        ("writes_in_turn", form.writes_in_turn, "turn"),
-        ("duet", form.duet, "duet"),
-    ):
-        if value and form.interleave != interleave:
-            sentence = f'is for interleave = "{interleave}"; write that, or remove it'
+    for key, value in (("turn_s", form.turn_s), ("writes_in_turn", form.writes_in_turn)):
+        if value and form.interleave != "turn":
+            sentence = 'is for interleave = "turn"; write that, or remove it'
             raise refusal(source, f"schedule.{key}", sentence)
     return Schedule(
         blocks=looks.UNTIL_DECIDED[-1] if isinstance(form.blocks, str) else form.blocks,
@@ -50,42 +50,72 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
         aa_arm=form.aa_arm,
         fills=form.fills,
         interleave=form.interleave,
-        duet_forced=form.duet is not None,
+        placement=form.placement,
+        placement_trial=placement_trial(form.placement_trial),
         turn_s_chosen=form.turn_s,
         writes_in_turn=form.writes_in_turn,
         checkpoint=form.checkpoint,
         void=Void(foreign=form.void.foreign, stolen=form.void.stolen, swap=form.void.swap),
         repeats_max=form.repeats_max,
+        trial=form.trial,
         rest_s=form.rest_s,
     )
 
 
+def placement_trial(form: PlacementTrialForm | None) -> PlacementTrial | None:
+    """The trial by which the placement was chosen; None where a person chose it."""
+    if form is None:
+        return None
+    together, free = (PlacedCost(**cost.model_dump()) for cost in (form.together, form.free))
+    return PlacementTrial(step=form.step, together=together, free=free)
+
+
 def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
     """The samples that are taken of servers."""
+    if form.indexes and interleave == "turn":
+        sentence = 'indexes are not read with interleave = "turn"; remove it, or use "step"'
+        raise refusal(source, "observe.indexes", sentence)
     profiles = Observe(
-        profile=profile.wish(form.profile), subsystems=profile.subsystems(form, source)
+        status_s=duration(form.status, "status", STATUS_S, interleave, source),
+        indexes=form.indexes,
+        profile=profile.wish(form.profile),
+        subsystems=profile.subsystems(form, source),
     )
     if form.waits is None:
         if form.waits_sessions:
             sentence = 'needs `waits`, which says how often; write waits = "50ms" beside it'
             raise refusal(source, "observe.waits_sessions", sentence)
         return profiles
-    in_ms = form.waits.endswith("ms")
-    waits_s = float(form.waits.rstrip("ms ")) / (1000 if in_ms else 1)
-    if not WAITS_S_MIN <= waits_s <= WAITS_S_MAX:
-        sentence = f'must be from "20ms" to "10s", not {form.waits!r}'
-        raise refusal(source, "observe.waits", sentence)
-    if interleave in ("turn", "duet"):
-        sentence = (
-            f'waits cannot be sampled with interleave = "{interleave}"; remove it, or use "step"'
-        )
-        raise refusal(source, "observe.waits", sentence)
+    waits_s = duration(form.waits, "waits", WAITS_S, interleave, source)
     return replace(profiles, waits_s=waits_s, waits_sessions=form.waits_sessions)
+
+
+def duration(
+    written: str | None, key: str, bounds: tuple[float, float], interleave: str, source: str
+) -> float | None:
+    """How often servers are asked in a window, in seconds; None: not."""
+    if written is None:
+        return None
+    seconds = float(written.rstrip("ms ")) / (1000 if written.endswith("ms") else 1)
+    least, most = bounds
+    if not least <= seconds <= most:
+        sentence = f'must be from "{1000 * least:g}ms" to "{most:g}s", not {written!r}'
+        raise refusal(source, f"observe.{key}", sentence)
+    if interleave == "turn":
+        sentence = 'servers cannot be asked with interleave = "turn"; remove it, or use "step"'
+        raise refusal(source, f"observe.{key}", sentence)
+    return seconds
 
 
 def aims(form: VerdictForm) -> Aims:
     """The changes that verdicts are to tell apart."""
-    return Aims(margin=form.margin, effect=form.effect, power=form.power, judge=form.judge)
+    return Aims(
+        margin=form.margin,
+        effect=form.effect,
+        power=form.power,
+        judge=form.judge,
+        tolerate=form.tolerate,
+    )
 
 
 def threads(form: GeneratorForm) -> int | None:

@@ -71,6 +71,7 @@ def _use(form: WorkloadForm, key: str, source: str) -> WorkloadUse:
         preset=form.preset,
         save=form.save,
         warm=None if form.warm == "none" else form.warm,
+        restart=form.restart,
         scripts=scripts,
         variables=form.variables,
         p99_below_us=p99_below_us,

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dbdyno import __version__
 from dbdyno.model.bisection import Bisection, CommitTest
 from dbdyno.report import number
-from dbdyno.report.parts import Callout, Column, Finding, Page, Row, Table, TableCell, Text
+from dbdyno.report.parts import (
+    AnyPart,
+    Callout,
+    Column,
+    Finding,
+    Page,
+    Row,
+    Table,
+    TableCell,
+    Text,
+)
 from dbdyno.stats.bisection import Found, Layout
 from dbdyno.stats.interval import Interval, t_quantile
 
@@ -26,26 +36,33 @@ def page(
 ) -> Page:
     """The page. `chances`: by commit from the first after the good one; the last is of none."""
     question = search.question
-    parts: list[Text | Table | Callout] = [
-        Text(
-            name="answer",
-            title="",
-            depth="brief",
-            form="sayings",
-            items=tuple(Finding(text=line) for line in answer(search, found, chances, layout)),
-        ),
-        commits(search, found, chances),
-    ]
-    if search.skipped:
-        parts.append(skipped(search))
-    parts.append(how(search, layout))
+    return framed(
+        f"{question.workload}, {question.step}",
+        answer(search, found, chances, layout),
+        [
+            commits(search, found, chances),
+            *([skipped(search)] if search.skipped else []),
+            how(search, layout),
+        ],
+    )
+
+
+def framed(searched: str, answer: Iterable[str], parts: Iterable[AnyPart]) -> Page:
+    """The page of a search: what is searched, the answer in sentences, then the parts."""
+    sayings = Text(
+        name="answer",
+        title="",
+        depth="brief",
+        form="sayings",
+        items=tuple(Finding(text=line) for line in answer),
+    )
     return Page(
-        title=f"{question.workload}, {question.step}: which commit?",
+        title=f"{searched}: which commit?",
         label="",
         dyno=__version__,
         base="good",
         arms=("good",),
-        parts=tuple(parts),
+        parts=(sayings, *parts),
     )
 
 

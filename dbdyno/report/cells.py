@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dbdyno.model import Bound, Cell, Ratio, StepComparison, metric
+from dbdyno.model.metric.primary import is_cpu
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Row, TableCell
@@ -99,7 +100,8 @@ BOTH = "limited on both"
 """The mark beside a ratio of two limited numbers, which may be off in either direction."""
 
 _NOTES: Mapping[Bound, str] = {
-    "at least": "≥: the load generator was at its limit; the true number is at least this.",
+    "at least": "≥: the load generator was at its limit, or its histogram ends there; the true "
+    "number is at least this.",
     "at most": "≤: the load generator was at its limit with the base (for a time: with the arm); "
     "the true number is at most this.",
     "unknown": f"“{BOTH}”: the load generator was at its limit with both arms; the ratio is "
@@ -132,8 +134,9 @@ def ratio_bound(step: StepComparison, result: Cell, name: str) -> Bound:
     if name not in metric.RESPONSES or result.time_bound == step.cells[0].time_bound == "exact":
         return "exact"
     if step.cells[0].time_bound == "exact":
-        return "at most"
-    return "at least" if result.time_bound == "exact" else "unknown"
+        return result.time_bound
+    base = step.cells[0].time_bound
+    return _OTHER_WAY.get(base, base) if result.time_bound == "exact" else "unknown"
 
 
 def limits(result: Cell) -> str:
@@ -260,7 +263,28 @@ def _held(result: Cell) -> str:
 # --- Ratios ---------------------------------------------------------------------------------------
 
 
-def relative_cell(step: StepComparison, result: Cell, tone: Callable[[float], Tone]) -> TableCell:
+def judged_ratio(result: Cell, name: str | None = None) -> Ratio | None:
+    """A metric by the base's, as its verdict tells it: of the look that decided, or of all blocks.
+
+    `name`: None for the throughput. The plain ratio of a metric that is not judged; where that is
+    the throughput's, as of what happens once an operation, so is its interval.
+    """
+    judgements = () if result.verdict is None else result.verdict.judgements
+    for judgement in judgements:
+        same = not is_cpu(judgement.metric) if name is None else judgement.metric == name
+        if judgement.blocks and same:
+            value, low, high = judgement.told
+            return Ratio(value=value, low=low, high=high, blocks=judgement.blocks)
+    own = result.ratio if name is None else result.ratios.get(name)
+    if name is None or own is None or result.ratio is None:
+        return own
+    alike = number.ratio(own.value, 3) == number.ratio(result.ratio.value, 3)
+    return judged_ratio(result) if alike else own
+
+
+def relative_cell(
+    step: StepComparison, result: Cell, tone: Callable[[Cell, float], Tone]
+) -> TableCell:
     """An arm's throughput by the base's, which comes first, or in words why there is none."""
     base = step.cells[0]
     if result.arm == base.arm and result.value is not None:
@@ -272,18 +296,20 @@ def relative_cell(step: StepComparison, result: Cell, tone: Callable[[float], To
         if stood_still(result) or stood_still(base)
         else ""
     )
-    if result.value is None or result.ratio is None:
+    ratio = judged_ratio(result)
+    if result.value is None or ratio is None:
         text = words_for_nothing(result) if result.value is None else number.MISSING
         still = either if either == STOOD_STILL else ""
         return TableCell(text=text, mark=still, tone="failed", title=failure(result))
-    less, ratio = is_time(step), result.ratio.value
-    speed = 1 / ratio if less and ratio else ratio
+    less = is_time(step)
+    speed = 1 / ratio.value if less and ratio.value else ratio.value
+    chosen = justified(tone(result, speed), result.ratio_bound, less=less)
     return TableCell(
-        text=signed(number.ratio(ratio), result.ratio_bound),
+        text=signed(number.ratio(ratio.value), result.ratio_bound),
         mark=either,
         detail=ratio_detail(result),
-        tone="" if either == STOOD_STILL else justified(tone(speed), result.ratio_bound, less=less),
-        title=ratio_words(result.ratio),
+        tone="" if either == STOOD_STILL else chosen,
+        title=ratio_words(ratio),
     )
 
 
@@ -308,11 +334,12 @@ def paired_cell(ratio: Ratio | None) -> TableCell:
 
 def ratio_detail(result: Cell, digits: int = 2) -> str:
     """The text after a ratio of throughputs: its interval, or that it is unknown."""
-    if result.ratio is None:
+    ratio = judged_ratio(result)
+    if ratio is None:
         return ""
-    if result.ratio_bound == "unknown":
-        return BOTH
-    return number.interval(result.ratio.low, result.ratio.high, digits)
+    return (
+        BOTH if result.ratio_bound == "unknown" else number.interval(ratio.low, ratio.high, digits)
+    )
 
 
 def ratio_words(ratio: Ratio) -> str:
@@ -324,7 +351,7 @@ def ratio_words(ratio: Ratio) -> str:
 
 def ratio_cell(step: StepComparison, result: Cell, name: str) -> TableCell:
     """A metric divided by the base's: paired by block where that is known."""
-    paired = result.ratios.get(name)
+    paired = judged_ratio(result, name)
     if paired is not None:
         text = signed(number.ratio(paired.value), ratio_bound(step, result, name))
         return TableCell(text=text, title=ratio_words(paired))

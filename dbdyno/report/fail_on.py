@@ -8,43 +8,64 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import get_args
 
 from dbdyno.model import Comparison
 from dbdyno.model.error import DynoError, ResultError
-from dbdyno.model.verdict import Word
+from dbdyno.model.verdict import Word, shaded
+from dbdyno.model.work import Event
 from dbdyno.report.json_document import aa_arm
 
-WORDS: tuple[Word, ...] = get_args(Word)
+EVENTS = tuple(f"{word} {event}" for event in get_args(Event) for word in ("more", "fewer"))
+WORK = ("more work", "less work", *EVENTS)
+"""The verdicts on counts, which can be written `more-work`; atomics and system calls are none of
+`more work`, which is of instructions."""
+SHADES = ("slower, within the margin", "faster, within the margin")
+WORDS: tuple[str, ...] = (*get_args(Word), *SHADES, *WORK)
 """The verdicts there are."""
+NEW_WORDS: Mapping[str, Word] = {
+    "mixed": "slower",
+    "cannot tell": "open",
+    "one block": "open",
+    "limited": "open",
+    "not compared": "open",
+    "target missed": "failed",
+}
+"""Verdicts that earlier versions had, and what became of them."""
 BETWEEN = re.compile(r",(?!\s*within the margin)")
 """Separates the words of a list, but not those of `slower, within the margin`."""
 
 
-def parse(text: str) -> tuple[Word, ...]:
-    """The verdicts of a list such as `slower,mixed`. Raises DynoError where one is none."""
-    return tuple(_word(part) for part in BETWEEN.split(text))
+def parse(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The verdicts of a list such as `slower,failed`, and hints at the names that old ones have.
+
+    Raises DynoError where one is none.
+    """
+    said = [_word(part) for part in BETWEEN.split(text)]
+    old = [word for word in said if word in NEW_WORDS]
+    hints = (f"--fail-on: `{word}` is now called `{NEW_WORDS[word]}`" for word in old)
+    return tuple(NEW_WORDS.get(word, word) for word in said), tuple(hints)
 
 
-def _word(text: str) -> Word:
+def _word(text: str) -> str:
     said = ", ".join(" ".join(part.split()) for part in text.split(","))
-    for word in WORDS:
-        if said == word:
-            return word
+    said = said.replace("-", " ")
+    if said in WORDS or said in NEW_WORDS:
+        return said
     near = difflib.get_close_matches(said, WORDS, n=1)
     known = ", ".join(f"`{word}`" for word in WORDS)
     hint = f"did you mean `{near[0]}`?" if near else f"there are {known}"
     raise DynoError(f"--fail-on: `{said}`: no such verdict; {hint}")
 
 
-def found(comparison: Comparison, words: Collection[Word]) -> str | None:
+def found(comparison: Comparison, words: Collection[str]) -> str | None:
     """Which arms have one of the words in which steps, in a line; None where none has.
 
     Raises ResultError where no step of an arm is judged at all: that is no “nothing found”.
     """
     alone = len({step.workload for step in comparison.steps}) < 2
-    its: dict[str, dict[Word, list[str]]] = {}
+    its: dict[str, dict[str, list[str]]] = {}
     judged = False
     for arm, where, word in _verdicts(comparison):
         judged = True
@@ -60,16 +81,21 @@ def found(comparison: Comparison, words: Collection[Word]) -> str | None:
     return "; ".join(lines) or None
 
 
-def _verdicts(comparison: Comparison) -> Iterator[tuple[str, tuple[str, str], Word]]:
-    """The verdicts of all arms but the A/A arm: arm, workload and step, word."""
+def _verdicts(comparison: Comparison) -> Iterator[tuple[str, tuple[str, str], str]]:
+    """The verdicts of all arms but the A/A arm, on time and on counts: arm, step, word."""
     excepted = aa_arm(comparison)
     for step in comparison.steps:
         for cell in step.cells:
             if cell.verdict is not None and cell.arm != excepted:
-                yield cell.arm, (step.workload, step.step), cell.verdict.word
+                yield cell.arm, (step.workload, step.step), shaded(cell.verdict)
+    for change in comparison.work.changes if comparison.work else ():
+        word = change.word if change.word in ("open", "failed") else f"{change.word} work"
+        yield change.arm, change.step, word
+        for event in change.events:
+            yield change.arm, change.step, f"{event.word} {event.event}"
 
 
-def _places(by_word: dict[Word, list[str]]) -> str:
+def _places(by_word: dict[str, list[str]]) -> str:
     return ", ".join(f"{word} in {' and '.join(steps)}" for word, steps in by_word.items())
 
 

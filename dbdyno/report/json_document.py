@@ -13,6 +13,8 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from msgspec import to_builtins
+
 from dbdyno import __version__
 from dbdyno.model import Across, Cell, Comparison, Json, Network, Ratio, StepComparison
 from dbdyno.model.attribution import Attribution, Effect
@@ -21,9 +23,10 @@ from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.verdict import Explanation, Judgement, Overall
-from dbdyno.report import cells, known, network
+from dbdyno.model.work import WorkComparison
+from dbdyno.report import cells, network, tolerate
 
-FORMAT = 3
+FORMAT = 5
 """Counts up when a key goes away or changes its meaning."""
 
 
@@ -48,11 +51,13 @@ def form(comparison: Comparison) -> Json:
         "unverified": comparison.unverified,
         "nodes": _nodes(comparison.nodes),
         "aims": asdict(comparison.aims),
+        "tolerate": tolerate.document(comparison),
         "looks": _looks(comparison.looked) if comparison.looked else None,
         "calibration": asdict(comparison.calibration) if comparison.calibration else None,
         "design": comparison.design.written if comparison.design else None,
         "overall": [_overall(one) for one in comparison.overall],
         "steps": [_step(step) for step in comparison.steps],
+        "work": of_work(comparison.work) if comparison.work else None,
         "across": [_across(one) for one in comparison.across],
         "sweeps": [_sweep(sweep) for sweep in comparison.sweeps],
         "warnings": comparison.warnings,
@@ -60,6 +65,22 @@ def form(comparison: Comparison) -> Json:
         "incomplete": comparison.incomplete,
     }
     return {key: _finite(value) for key, value in found.items()}
+
+
+def of_work(work: WorkComparison) -> Json:
+    """The counts; of functions those that changed."""
+    return {
+        "repeats": work.repeats,
+        "tool": work.tool,
+        "left_out": work.left_out,
+        "scatter": work.scatter,
+        "scatter_of_writes": work.scatter_of_writes,
+        "calibration": work.calibration and to_builtins(work.calibration),
+        "changes": [
+            to_builtins(change) | {"functions": to_builtins(change.changed)}
+            for change in work.changes
+        ],
+    }
 
 
 def aa_arm(comparison: Comparison) -> str | None:
@@ -119,7 +140,6 @@ def _step(step: StepComparison) -> Json:
             )
         },
         "notices": step.notices,
-        "duet": asdict(step.duet) if step.duet else None,
         "attributions": [_attribution(attribution) for attribution in step.attributions],
         "profiles": [_profile(profile) for profile in step.profiles],
         "told": {cell.arm: told for cell in step.cells if (told := _told(cell))},
@@ -221,7 +241,10 @@ def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:
     return {
         "arm": cell.arm,
         "verdict": verdict.word if verdict else None,
+        "within_margin": verdict.within_margin if verdict else None,
+        "reason": verdict.reason if verdict else None,
         "by": verdict.by if verdict else (),
+        "against": verdict.against if verdict else (),
         "outcome": verdict.outcome if verdict else "",
         "metrics": metrics,
         "nodes": [asdict(node) for node in cell.nodes],
@@ -271,7 +294,8 @@ def _judged(one: Judgement) -> Json:
         "sd": one.sd,
         "margin": one.margin,
         "verdict": one.word,
-        "leans": known.lean(one),
+        "within_margin": one.within_margin,
+        "reason": one.reason,
         "look": asdict(one.look) if one.look else None,
         "lent": one.lent,
         "own_low": one.own_low,
@@ -290,8 +314,8 @@ def _judged(one: Judgement) -> Json:
 def _not_judged(ratio: Ratio | None) -> Json:
     """The same keys of a metric of which nothing is said."""
     unsaid = (
-        "fills p p_sign q sd margin verdict leans look own_low own_high evidence dependence "
-        "visible blocks_needed minutes_needed p_still"
+        "fills p p_sign q sd margin verdict within_margin reason look own_low own_high "
+        "evidence dependence visible blocks_needed minutes_needed p_still"
     )
     counted = {"lent": 0.0, "stood_still": 0, "base_stood_still": 0}
     return {**_ratio(ratio), **dict.fromkeys(unsaid.split()), **counted}

@@ -1,97 +1,108 @@
-"""Words for undecided changes, and explanations of a table's intervals.
+"""What stands beside *open*: the loss that is excluded, and what a check would take.
 
-The level carries no word there. A direction and an interval are said all the same, since somebody
-has to decide today; docs/method.md says what the words of verdicts rest on.
+The level carries no word there, but somebody has to decide today; docs/method.md says what the
+words of verdicts rest on.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 from dbdyno.model import Bound, metric
-from dbdyno.model.metric.primary import is_cpu
-from dbdyno.model.verdict import Judgement, Verdict
+from dbdyno.model.metric.primary import called, is_cpu
+from dbdyno.model.open_steps import needs_blocks
+from dbdyno.model.verdict import TOO_FEW, Judgement, Verdict, is_wide
 from dbdyno.report import number
-
-Lean = Literal["slower", "faster"]
-
-LEANS_P_MAX = 0.2
-"""A larger p names no direction: then the 80 % interval holds no change."""
 
 LENT_SHOWN = 1 / 3
 """Where lending made an interval narrower or wider by this share, both are shown."""
+NEAREST_MIN = 2.0
+"""A factor: where all blocks lie beyond it to one side, that is said, however open the size."""
+NIGHT_MINUTES = 12 * 60.0
+"""What takes longer is not measured on this machine."""
+NOT_HERE = "not on this machine"
+NONE = "none"
+MORE_FILLS = "more fills"
+"""Where these are what is counted, further blocks of the same ones tell little more."""
 
 
-def lean(judgement: Judgement) -> Lean | None:
-    """Which way a metric leans that cannot be told; None: no direction.
+def bound(verdict: Verdict, of: Bound = "exact") -> str:
+    """What the blocks of an open step exclude: no loss beyond 2.1 %; nothing of another."""
+    open_ones = undecided(verdict)
+    return "; ".join(filter(None, (*map(every_block, open_ones), excluded(open_ones, of))))
 
-    It leans where its 80 % interval lies to one side of no change: p of the t test up to 0.2.
-    However small the true change is, at most one lean in ten is then the wrong way; but where
-    nothing differs, one metric in five leans. So a lean is less than a verdict, and is said
-    beside “cannot tell” alone. Who stood still in a block leans no way: p knows nothing of that.
+
+def undecided(verdict: Verdict) -> list[Judgement]:
+    """The open metrics of an open step; none of another, or of one whose word is withheld."""
+    if verdict.word != "open" or verdict.withheld:
+        return []
+    return [judgement for judgement in verdict.judgements if judgement.word == "open"]
+
+
+def excluded(judgements: Iterable[Judgement], of: Bound = "exact") -> str:
+    """What the 95 % intervals exclude: no loss beyond 2.1 %; no loss; too few repeats.
+
+    A loss is less throughput, more seconds, or more CPU per operation. Nothing without an interval,
+    and nothing of a ratio that the generator's limit bounds.
     """
-    p = judgement.p
-    if judgement.word != "cannot tell" or p is None or p > LEANS_P_MAX or judgement.ratio == 1:
-        return None
-    if judgement.blocks != judgement.blocks_all:
-        return None
-    less = metric.less_is_better(judgement.metric)
-    return "slower" if (judgement.ratio > 1) == less else "faster"
-
-
-def direction(judgements: Sequence[Judgement]) -> str:
-    """Which way they lean together: leans slower, leans both ways; no direction where none does."""
-    leans = dict.fromkeys(way for judgement in judgements if (way := lean(judgement)) is not None)
-    return f"leans {'both ways' if len(leans) > 1 else next(iter(leans))}" if leans else NOWHERE
-
-
-NOWHERE = "no direction"
-
-
-def of_step(verdict: Verdict) -> str:
-    """Which way a step leans that cannot be told, by the metrics that cannot tell."""
-    return direction(
-        [judgement for judgement in verdict.judgements if judgement.word == "cannot tell"]
-    )
-
-
-def excluded(judgement: Judgement) -> str:
-    """How large a change is still possible by the 95 % interval, in words; nothing without one.
-
-    Both sides: not excluded: −3.1 to +14.0 %. One side alone where no change that matters is left
-    on it, but one is on the other: at most 2.1 % slower, at most 0.4 % more.
-    """
-    low, high, margin = judgement.low, judgement.high, judgement.margin
-    if low is None or high is None:
+    largest = loss(judgements, of)
+    if not largest:
         return ""
-    below, above = 1 / (1 + margin) <= low <= 1, 1 <= high <= 1 + margin
-    more, less = ("more", "less") if is_cpu(judgement.metric) else ("faster", "slower")
-    if metric.less_is_better(judgement.metric) and not is_cpu(judgement.metric):
-        more, less = less, more
-    if below and high > 1 + margin:
-        return f"at most {number.size_of_change(low)} {less}"
-    if above and low < 1 / (1 + margin):
-        return f"at most {number.size_of_change(high)} {more}"
-    return f"not excluded: {' to '.join(number.change_ends(low, high))} %"
+    if largest == TOO_FEW:
+        return largest
+    return "no loss" if largest == NONE else f"no loss beyond {largest}"
 
 
-def change(judgement: Judgement, of: Bound = "exact") -> str:
-    """An undecided change: +1.1 % [−0.3, +4.6], at most 0.3 % slower; −5 %; not excluded: ….
+def loss(judgements: Iterable[Judgement], of: Bound = "exact") -> str:
+    """The largest loss that the intervals leave: 2.1 %; none; too few repeats; or nothing."""
+    losses = []
+    for judgement in judgements:
+        low, high = judgement.low, judgement.high
+        if low is None or high is None or (of != "exact" and not is_cpu(judgement.metric)):
+            return ""
+        if is_wide(low, high):
+            return TOO_FEW
+        losses.append(high - 1 if metric.less_is_better(judgement.metric) else 1 - low)
+    largest = max(losses, default=None)
+    if largest is None:
+        return ""
+    return number.size_of_change(1 + largest) if largest > 0 else NONE
 
-    The interval stands once. Nothing is excluded of a ratio that the generator's limit bounds.
-    """
-    words = excluded(judgement) if of == "exact" or is_cpu(judgement.metric) else ""
-    if not words:
-        return number.changes(judgement.ratio, judgement.low, judgement.high)
-    whole = words.startswith("not excluded")
-    first = (
-        number.change(judgement.ratio)
-        if whole
-        else number.changes(judgement.ratio, judgement.low, judgement.high)
-    )
-    return f"{first}{'; ' if whole else ', '}{words}"
+
+def every_block(judgement: Judgement) -> str:
+    """Throughput at least 2.31 times the base's in each of 4 blocks; nothing below 2."""
+    nearest = judgement.nearest
+    if nearest is None or 1 / NEAREST_MIN < nearest < NEAREST_MIN:
+        return ""
+    bound = f"at {'least' if nearest > 1 else 'most'} {number.ratio(nearest)}"
+    blocks = number.blocks(judgement.blocks)
+    return f"{called(judgement.metric)} {bound} times the base's in each of {blocks}"
+
+
+def to_check(judgements: Iterable[Judgement]) -> str:
+    """To check 3 % here: 3 h 11 min; nothing where no metric waits for blocks."""
+    open_ones = [judgement for judgement in judgements if needs_blocks(judgement)]
+    takes = price(open_ones)
+    if not takes:
+        return ""
+    share = number.percent(open_ones[0].margin)
+    return f"to check {share}{' here' if takes != NOT_HERE else ''}: {takes}"
+
+
+def price(judgements: Iterable[Judgement]) -> str:
+    """The time to settle the dearest metric: 40 min; 5 blocks where no block says its time."""
+    waiting = [judgement for judgement in judgements if needs_blocks(judgement)]
+    if not waiting or any(judgement.reason for judgement in waiting):
+        return ""
+    blocks = [judgement.blocks_needed for judgement in waiting]
+    minutes = [judgement.minutes_needed for judgement in waiting]
+    if None in blocks:
+        return MORE_FILLS if any(judgement.fills for judgement in waiting) else NOT_HERE
+    if None in minutes:
+        return number.blocks(max(filter(None, blocks)))
+    longest = max(filter(None, minutes))
+    return number.minutes(longest) if longest <= NIGHT_MINUTES else NOT_HERE
 
 
 def own_interval_differs(judgement: Judgement) -> bool:
@@ -108,22 +119,17 @@ def own_interval_differs(judgement: Judgement) -> bool:
 
 
 def despite(judgement: Judgement) -> bool:
-    """Whether the interval leaves out no change where the word is that it cannot be told."""
+    """Whether the interval leaves out no change though the word is open."""
     low, high = judgement.low, judgement.high
-    if judgement.word != "cannot tell" or low is None or high is None:
+    if judgement.word != "open" or judgement.reason or low is None or high is None:
         return False
     return not low <= 1 <= high
 
 
-def legend(judgements: Sequence[Judgement]) -> Iterable[str]:
-    """Explains leaning and the mark of borrowed degrees, if the table has any."""
-    if any(lean(judgement) is not None for judgement in judgements):
-        yield (
-            "“Leans”: the 80 % interval lies to one side; for equal arms, one metric in five "
-            "leans by chance."
-        )
-    if any(judgement.lent for judgement in judgements):
-        yield "⁺ⁿ: up to n degrees of freedom lent by other steps."
+def legend(judgements: Sequence[Judgement]) -> str:
+    """Explains the mark of borrowed degrees, if the table has any."""
+    lent = any(judgement.lent for judgement in judgements)
+    return "⁺ⁿ: up to n degrees of freedom lent by other steps." if lent else ""
 
 
 def lent_mark(lent: float) -> str:

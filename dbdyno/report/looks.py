@@ -97,24 +97,3 @@ def _judgements(comparison: Comparison) -> list[Judgement]:
         for judgement in cell.verdict.judgements
     ]
     return [*of_steps, *(one.judgement for one in comparison.overall)]
-
-
-def none_left(comparison: Comparison) -> bool:
-    """Whether all looks were taken, so that only a new result can tell more."""
-    return comparison.looked is not None and comparison.looked.coming is None
-
-
-def beyond(comparison: Comparison) -> str:
-    """The price in words, if no number of blocks is known to decide."""
-    if any(judgement.fills is not None for judgement in _judgements(comparison)):
-        return MORE_FILLS
-    looked = comparison.looked
-    if looked is None or looked.coming is None or looked.looks.first is not None:
-        return OVER
-    return "no look of its plan"
-
-
-MORE_FILLS = "more fills"
-"""Where these are what is counted, further blocks of the same ones tell little more."""
-OVER = "over 1,000 blocks"
-"""Nobody will measure so many."""

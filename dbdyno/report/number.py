@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from dbdyno.model.verdict import TOO_FEW, is_wide
+
 MISSING = "NA"
 MINUS = "\u2212"
 NO_BREAK = "\u00a0"
@@ -59,9 +61,11 @@ def ratio(value: float | None, digits: int = 2) -> str:
 
 
 def interval(low: float | None, high: float | None, digits: int = 2) -> str:
-    """An interval of ratios, or nothing where there is none; ends that say nothing are short."""
+    """An interval of ratios; nothing where there is none, and words for one that says nothing."""
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
+    if is_wide(low, high):
+        return TOO_FEW
     return EN_DASH.join(_end(end, digits) for end in (low, high))
 
 
@@ -91,23 +95,20 @@ def changes(value: float, low: float | None, high: float | None) -> str:
 
 
 def change_interval(low: float | None, high: float | None) -> str:
-    """An interval of ratios as changes in percent: −7.9, −7.1; nothing where there is none."""
+    """An interval of ratios as changes in percent: −7.9, −7.1; words for one that says nothing.
+
+    Nothing where there is none.
+    """
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
-    return ", ".join(change_ends(low, high))
+    if is_wide(low, high):
+        return TOO_FEW
+    return ", ".join(change(end).removesuffix(" %") for end in (low, high))
 
 
-def change_ends(low: float, high: float) -> tuple[str, str]:
-    """Both ends of an interval of ratios as changes in percent: −7.9 and −7.1."""
-    return _end_of_change(low), _end_of_change(high)
-
-
-def _end_of_change(value: float) -> str:
-    """An end of an interval of changes; one that says nothing is short."""
-    percent = (value - 1) * 100
-    if _END_MAX <= percent < math.inf:
-        return f"+{_end(percent, 0)}"
-    return change(value).removesuffix(" %")
+def percent(share: float) -> str:
+    """A share that somebody asks for, as a percentage without an empty digit: 3 %, 2.5 %."""
+    return f"{number(100 * share, 1).removesuffix('.0')} %"
 
 
 def size_of_change(value: float) -> str:
@@ -125,6 +126,11 @@ def few(names: Sequence[str], most: int) -> str:
     """The first of the names, and how many more there are: a, b and 3 more."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
+
+
+def few_signs(text: str, most: int) -> str:
+    """A name, or its beginning where it is longer than `most`."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def blocks(count: int) -> str:

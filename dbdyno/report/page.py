@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dbdyno.model import Comparison, StepComparison
-from dbdyno.report.colors import Thresholds
+from dbdyno.report.colors import Scheme
 from dbdyno.report.parts import AnyPart, Group, Page, Section, Subject, anchored
 from dbdyno.report.section import (
+    answer,
     attribution,
     calibration,
     changed_functions,
     cost_by_owner,
     device,
     differences,
-    duet,
     fairness,
     fill_noise,
     flame,
@@ -32,10 +32,12 @@ from dbdyno.report.section import (
     noise_budget,
     notices,
     over_time,
+    placement,
     rate_changes,
     repeat,
     response_times,
     scaling,
+    server_status,
     setup,
     state,
     statements,
@@ -50,6 +52,7 @@ from dbdyno.report.section import (
     verdicts,
     warnings,
     why,
+    work,
 )
 from dbdyno.report.section import steps as steps_section
 
@@ -71,7 +74,7 @@ WORKLOAD: tuple[Section, ...] = (
 STEP: tuple[Section, ...] = (
     notices.SECTION,
     throughput.SECTION,
-    duet.SECTION,
+    placement.SECTION,
     why.SECTION,
     told.SECTION,
     statements.SECTION,
@@ -88,6 +91,7 @@ STEP: tuple[Section, ...] = (
     rate_changes.SECTION,
     fairness.SECTION,
     state.SECTION,
+    server_status.SECTION,
 )
 """Sections about each step, in reading order."""
 
@@ -147,12 +151,14 @@ def _step(workload: Subject, step: StepComparison) -> Group:
 
 PAGE: tuple[Section, ...] = (
     attribution.SECTION,
-    headline.SECTION,
+    answer.SECTION,
     warnings.SECTION,
+    headline.SECTION,
     unseen.SECTION,
     setup.SECTION,
     differences.SECTION,
     Section("page", _workloads),
+    work.SECTION,
     nodes.SECTION,
     calibration.SECTION,
     fill_noise.SECTION,
@@ -165,12 +171,12 @@ PAGE: tuple[Section, ...] = (
 """Sections about the whole result, in reading order."""
 
 
-def make(comparison: Comparison, thresholds: Thresholds | None = None) -> Page:
+def make(comparison: Comparison, scheme: Scheme = "words") -> Page:
     """The page of a comparison: strings that are final, in the order in which they are read.
 
-    `thresholds`: the colours of relative throughput; None: those published for each table.
+    `scheme`: by what throughput is coloured.
     """
-    subject = Subject(comparison=comparison, steps=comparison.steps, anchor="", colors=thresholds)
+    subject = Subject(comparison=comparison, steps=comparison.steps, anchor="", colors=scheme)
     return Page(
         title=comparison.title,
         label=comparison.label or "",

@@ -6,6 +6,8 @@ to scale (`Bar`, `Line`, `RatioPoint`).
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -13,10 +15,11 @@ from typing import Literal
 from dbdyno.model import Across, Bound, Comparison, Ratio, Series, Span, StepComparison
 from dbdyno.model.flame import FlameGraph
 from dbdyno.model.sweep import Sweep
-from dbdyno.report.colors import Thresholds, Tone
+from dbdyno.report import number
+from dbdyno.report.colors import Scheme, Tone
 
-Depth = Literal["brief", "report", "detail"]
-"""`brief` stands in `dyno compare`, too; `detail` is folded in a post."""
+Depth = Literal["answer", "brief", "report", "detail"]
+"""`answer`: of `dyno compare`; `brief`: of that with `--full`, too; `detail`: folded in a post."""
 
 Form = Literal["list", "sayings", "paragraphs", "pairs", "code", "legend"]
 """How a text's items are set; `sayings` open a report, `code` has its language as its label."""
@@ -159,6 +162,86 @@ class Ratios:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Effect:
+    """An arm's change in a step, as its verdict has it."""
+
+    step: str
+    word: str
+    tone: Tone
+    figures: str  # the change with its interval
+    also: str  # that of another metric by which the word is said
+    speed: Ratio | None  # the same to draw, above 1 where the arm is better; None: no figure
+    reason: str = ""  # why it changed, or what is excluded and what would settle it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effects:
+    """An arm's changes in all steps on one axis, which has its middle at no change."""
+
+    arm: str
+    margin: float  # a change up to this matters to nobody; a share
+    reach: float  # the ratio at the axis's end
+    effects: tuple[Effect, ...]
+    price: str = ""  # what a check of the open steps takes
+
+    def place(self, ratio: float) -> float:
+        """The share of the axis up to a ratio; 0 and 1 are its ends, and of all beyond."""
+        share = 0.5 + 0.5 * math.log(ratio) / math.log(self.reach)
+        return min(1.0, max(0.0, share))
+
+    def drawn(self, effect: Effect, width: int) -> str:
+        """The change in characters, on the axis with the margin shaded: ░░├──●──┤░│."""
+        ends = (1 / (1 + self.margin), 1 + self.margin)
+        first, last = (self._column(end, width) for end in ends)
+        line = ["░" if first <= place <= last else " " for place in range(width)]
+        line[width // 2] = "│"
+        if effect.speed is not None:
+            low, high = effect.speed.low, effect.speed.high
+            if low is not None and high is not None:
+                start, end = self._column(low, width), self._column(high, width)
+                line[start : end + 1] = "─" * (end + 1 - start)
+                line[start] = "├" if low * self.reach >= 1 else "◂"
+                line[end] = "┤" if high <= self.reach else "▸"
+            line[self._column(effect.speed.value, width)] = "●"
+        return "".join(line)
+
+    def _column(self, ratio: float, width: int) -> int:
+        return round(self.place(ratio) * (width - 1))
+
+    @property
+    def zone(self) -> tuple[float, float]:
+        """The percent of the axis to the left and to the right of what the margin covers."""
+        low, high = self.place(1 / (1 + self.margin)), self.place(1 + self.margin)
+        return round(100 * low, 2), round(100 - 100 * high, 2)
+
+    @property
+    def parted(self) -> tuple[tuple[Effect, ...], tuple[Effect, ...]]:
+        """The steps that are shown at once, and those that are counted first."""
+        most = len(self.effects) if len(self.effects) <= EFFECTS_MAX else EFFECTS_MAX - 1
+        return self.effects[:most], self.effects[most:]
+
+    @staticmethod
+    def counted(rest: Iterable[Effect]) -> str:
+        """And 28 more steps: 26 open, 2 same."""
+        words = Counter(effect.word for effect in rest)
+        parts = (f"{count} {word}" for word, count in words.items())
+        return f"and {words.total()} more steps: {', '.join(parts)}"
+
+    def ticks(self) -> tuple[tuple[float, str], ...]:
+        """Places on the axis with their words: a loss, no change, the same in gain."""
+        size = max(size for size in TICKS if size == TICKS[0] or 1 + size < self.reach**0.9)
+        ends = (1 / (1 + size), 1 + size)
+        low, high = ((self.place(end), number.change(end)) for end in ends)
+        return (low, (0.5, "0"), high)
+
+
+EFFECTS_MAX = 10
+"""So many steps are drawn at once."""
+TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0, 9.0, 99.0)
+"""Gains, as shares, that the axis of changes may be marked at."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ScalePoint:
     """An arm's throughput with some clients, relative to the fewest."""
 
@@ -262,6 +345,7 @@ class Callout:
     title: str
     items: tuple[Finding, ...]
     depth: Depth = "report"
+    brief: tuple[str, ...] = ()  # the same in so few lines that `items` are folded below them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,7 +355,7 @@ class Chart:
     name: str
     title: str  # with its unit
     describe: str
-    data: Bars | Lines | Layers | Ratios | ScaleUp | Curves | Plateaus
+    data: Effects | Bars | Lines | Layers | Ratios | ScaleUp | Curves | Plateaus
     depth: Depth = "report"
     of: str = ""  # the step that a picture of it names before the title
     note: str = ""  # what is drawn, which a picture of it has below the title
@@ -311,6 +395,7 @@ class Group:
     pair: bool = False  # side by side where there is width for it
     alike: bool = False  # whether all its tables are turned where one must be
     joins: str = ""  # the group that it stands in where there is width for it
+    click: str = ""  # what a page unfolds it by; none: it is open
     fold: str = ""  # what a post folds its details under; none: they share a fold with others
     explains: bool = False  # whether a post says after it what the columns of tables are
 
@@ -359,7 +444,7 @@ class Subject:
     comparison: Comparison
     steps: tuple[StepComparison, ...]
     anchor: str  # what the names of its parts begin with
-    colors: Thresholds | None = None  # of relative throughput; None: the published ones
+    colors: Scheme = "words"  # of throughput
 
     @property
     def base(self) -> str:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.metric.primary import called
-from dbdyno.model.open_steps import is_open
-from dbdyno.report import number
-from dbdyno.report.section import verdicts
+from dbdyno.model.open_steps import is_open, open_steps
+from dbdyno.model.work import WorkComparison
+from dbdyno.report import known, number, tolerate
+from dbdyno.report.section import verdicts, work
+from dbdyno.report.section.answer import cells_of, counted, size
 from dbdyno.report.section.headline import step_name
 
 COLUMNS = 80
 
 
 def lines(comparison: Comparison, report: Path) -> list[str]:
-    """Five lines: what is decided, the figures of two more, the builds, where the report is."""
+    """Five lines: what is decided, the figures of two more, the builds, where the report is.
+
+    Before them one with the answer, where a tolerance is asked for; one with the counts, where
+    work was counted.
+    """
+    safe = tolerate.line(comparison)
     return [
+        *([safe] if safe else []),
         *(line[:COLUMNS] for line in told(comparison)),
+        *([of_work(comparison.work)] if comparison.work is not None else []),
         of_builds(comparison),
         of_report(report),
     ]
@@ -45,18 +53,28 @@ def told(comparison: Comparison) -> tuple[str, str, str]:
     first = f"{arm} against {base}: {counted(its)}; {blocks}, {ending(comparison)}"
     decided.sort(key=lambda one: size(one[1]), reverse=True)
     second = joined("decided: ", [with_word(comparison, *one) for one in decided])
-    third = joined("open: ", [figures(comparison, *one) for one in still])
+    takes = known.to_check(
+        judgement
+        for _, cell in still
+        if cell.verdict is not None
+        for judgement in known.undecided(cell.verdict)
+    )
+    bounds = [with_bound(comparison, *one) for one in still]
+    third = joined("open: ", bounds, after=f"; {takes}" if takes else "")
     return first, second, third
 
 
-def cells_of(comparison: Comparison, arm: str) -> list[tuple[StepComparison, Cell]]:
-    """The steps in which an arm is judged."""
-    return [
-        (step, cell)
-        for step in comparison.steps
-        for cell in step.cells[1:]
-        if cell.arm == arm and cell.verdict is not None
-    ]
+def of_work(counts: WorkComparison) -> str:
+    """The work of operations, the largest change first: counted: point-query more work +3.2 %."""
+    changes = sorted(counts.changes, key=lambda change: -abs(change.instructions_change))
+    several = len(counts.arms) > 2
+    return joined(
+        "counted: ",
+        [
+            (f"{change.arm} " if several else "") + f"{work.step_of(change)} {work.brief(change)}"
+            for change in changes
+        ],
+    )[:COLUMNS]
 
 
 def of_arm(comparison: Comparison, arm: str) -> str:
@@ -67,18 +85,20 @@ def of_arm(comparison: Comparison, arm: str) -> str:
     return joined(f"{arm}: {counted(its)}; ", [figures(comparison, *one) for one in shown])
 
 
-def counted(its: Sequence[tuple[StepComparison, Cell]]) -> str:
-    """2 faster, 1 same, 1 cannot tell."""
-    words = Counter(cell.verdict.word for _, cell in its if cell.verdict is not None)
-    order = [word for word in verdicts.ORDER if word in words]
-    return ", ".join(f"{words[word]} {word}" for word in order) or "no step is judged"
-
-
 def with_word(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
     """hot-points faster +98 % [+91, +105]."""
     assert cell.verdict is not None
     name, _, change = figures(comparison, step, cell).partition(" ")
     return f"{name} {cell.verdict.word} {change}".rstrip()
+
+
+def with_bound(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
+    """hot-points no loss beyond 2.1 %; where nothing is excluded its figures."""
+    assert cell.verdict is not None
+    bound = known.bound(cell.verdict, cell.ratio_bound)
+    if not bound:
+        return figures(comparison, step, cell)
+    return f"{step_name(comparison, step).replace(' ', '/')} {bound}"
 
 
 def figures(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
@@ -93,34 +113,22 @@ def figures(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
     return f"{name} {what}{verdicts.change(one, cell.ratio_bound)}"
 
 
-def size(cell: Cell) -> float:
-    """The size of the change behind a cell's word, as a ratio of 1 or more."""
-    verdict = cell.verdict
-    judgements = () if verdict is None else verdict.judgements
-    ratios = [
-        judgement.told[0]
-        for judgement in judgements
-        if verdict is None or judgement.metric in verdict.by
-    ]
-    return max((max(ratio, 1 / ratio) for ratio in ratios if ratio > 0), default=1.0)
-
-
-def joined(before: str, parts: Sequence[str], none: str = "none") -> str:
-    """As many parts as the line has room for; the others are counted."""
-    line = before + (parts[0] if parts else none)
+def joined(before: str, parts: Sequence[str], none: str = "none", after: str = "") -> str:
+    """As many parts as the line has room for; the others are counted. `after` ends the line."""
+    line, most = before + (parts[0] if parts else none), COLUMNS - len(after)
     for number_of, part in enumerate(parts[1:], 1):
         rest = len(parts) - number_of
         longer = f"{line}; {part}"
-        if len(longer) > COLUMNS - (len(f" +{rest - 1} more") if rest > 1 else 0):
-            return f"{line[: COLUMNS - 9]} +{rest} more"
+        if len(longer) > most - (len(f" +{rest - 1} more") if rest > 1 else 0):
+            more = f" +{rest} more"
+            return f"{line}{more if len(line + more) <= most else ''}{after}"
         line = longer
-    return line
+    return f"{line}{after}"
 
 
 def ending(comparison: Comparison) -> str:
     """The reason for the end of the race."""
-    steps = [cell for step in comparison.steps for cell in step.cells[1:]]
-    return "time is up" if any(map(is_open, steps)) else "all decided"
+    return "time is up" if open_steps(comparison.steps) else "all decided"
 
 
 def of_builds(comparison: Comparison) -> str:

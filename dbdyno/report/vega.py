@@ -8,7 +8,7 @@ from functools import cache
 from importlib import metadata
 
 from dbdyno.host import place
-from dbdyno.model.error import HostError
+from dbdyno.model.error import DiskError, HostError
 from dbdyno.store.file import write_atomically
 
 ENTRY = "window.vegaEmbed = vegaEmbed;"
@@ -33,6 +33,6 @@ def library() -> str:
         return path.read_bytes().decode()
     bundle = str(vl_convert.javascript_bundle(ENTRY))
     if path is not None:
-        with suppress(OSError):
+        with suppress(OSError, DiskError):
             write_atomically(path, bundle.encode())
     return bundle

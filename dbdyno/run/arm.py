@@ -7,7 +7,7 @@ The caller decides when each step comes: one arm after the other (`runner`), or 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,12 +19,13 @@ from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.interface import HostSampler, Keeper
-from dbdyno.host import quiesce
+from dbdyno.host import placement, quiesce
+from dbdyno.host.observe.sampler import Kept
 from dbdyno.model import Arm, Block, HookMoment, Plan, Step, WorkloadUse
-from dbdyno.model.error import ServerError
+from dbdyno.model.error import LabDied, ServerError
 from dbdyno.model.step_files import Rest, StepDone
 from dbdyno.plan import schedule
-from dbdyno.run import disk_space, find, hooks, measurement, profile, starting_state
+from dbdyno.run import disk_space, find, hooks, measurement, profile, server_parts, starting_state
 from dbdyno.run import step as steps
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.hooks import Hooks
@@ -33,6 +34,8 @@ from dbdyno.run.measurement import StepFailed
 from dbdyno.run.prepared import Prepared, provide_server
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, duration, rest_leg
 from dbdyno.run.starting_state import Point
+from dbdyno.stats.few_operations import Claim
+from dbdyno.store.file import made
 
 DATABASE = "ib"
 """The database that the workloads' tables live in; the Insert Benchmark's own name for it."""
@@ -55,19 +58,23 @@ class Run:
     failed_step: str | None = None  # after it the others are skipped
     counted: bool = False  # among those that are up
     judged: tuple[Step, ...] = ()  # what it goes through in this block, from `begin` on
+    disk: Mapping[int, disk_space.Level] = field(default_factory=dict)  # as it began
     rested_s: float | None = None  # how long the host was idle before it; None: it did not rest
+    restarted: bool = False  # on the data that the arm's last server left, which no step writes
     server: Server = field(init=False)
     bench: Bench = field(init=False)  # from `begin` on
 
     def __enter__(self) -> Self:
-        log = self.home / "log"
-        log.mkdir(exist_ok=True)
+        log = made(self.home / "log")
         self.server = provide_server(self.lab.plan, self.arm, self.lab.prepared, log)
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.server.stop(crash=True)
-        if self.server.made is not None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        stays = self.use.restart and error is None and not self.failed and not self.extra
+        self.server.stop(crash=not stays)
+        if stays and self.point is not None:
+            self.lab.servers.left[self.arm.name] = self.point.key, self.server
+        elif self.server.made is not None:
             self.server.made.remove()
         if self.counted:
             self.lab.servers.ended()
@@ -92,6 +99,8 @@ class Run:
     @property
     def of_block(self) -> str:
         """The block, in the same words."""
+        if self.lab.part:
+            return self.lab.part
         return f"block {self.block.number}/{self.lab.through or self.lab.plan.schedule.blocks}"
 
     # --- The server ---
@@ -107,7 +116,9 @@ class Run:
 
     def set_up(self, copy: Copy | None, ahead: Sequence[Step]) -> None:
         """Makes and starts the server, from a copy or empty; `broken` says why it does not run."""
+        self.disk = self.disk_now()
         self.cool_down()
+        self.restarted = self.lab.servers.take(self.arm.name, None if copy is None else copy.key)
         if copy is not None:
             self.attempt(partial(self.begin_from, copy, began=True))
         self.lab.watch.begin(self.title("set-up"), Leg(self.use.title, "", RUN_OVERHEAD_S))
@@ -119,6 +130,11 @@ class Run:
         if self.broken is None:
             self.broken = self.hook("before-run")
         self.lab.watch.end(self.broken or "ready", alarm=self.broken is not None)
+
+    def disk_now(self) -> dict[int, disk_space.Level]:
+        """The level of each disk that the lab writes to; none where it makes no server here."""
+        roots = {need.root for need in self.lab.prepared.disk}
+        return disk_space.levels({*roots, self.lab.results.folder}) if roots else {}
 
     def cool_down(self) -> None:
         """Rests as long as the plan wants it since the last server ended, if none is up."""
@@ -193,10 +209,13 @@ class Run:
         """
         at = self.point
         assert at is not None
-        self.lab.watch.begin(self.title("golden copy"), copy_leg(at, self.lab.prepared))
         if not self.extra:  # the judged run has said it already
-            use = starting_state.golden_use(copy, at, began=began)
+            use = starting_state.golden_use(copy, at, began=began, restarted=self.restarted)
             self.lab.results.write_golden(self.block.number, self.arm.name, use)
+        if self.restarted:
+            self.keeper.go_on()
+            return
+        self.lab.watch.begin(self.title("golden copy"), copy_leg(at, self.lab.prepared))
         self.keeper.prepare_from(copy, shared_blocks=not at.writes_after)
         self.lab.watch.end(("begins from " if began else "made ") + starting_state.described(copy))
 
@@ -219,25 +238,31 @@ class Run:
             block=self.block.number,
             seed=self.block.seed,
             threads=self.lab.plan.threads,
-            spin=self.lab.plan.spin,
+            processors=placement.processors(self.lab.plan),
             switch=self.come_to_rest(ahead),
             warm=warm,
             checkpoint=self.lab.plan.schedule.checkpoint is not None,
             data_path=self.lab.prepared.data_path,
-            observe=self.lab.plan.observe,
-            cpus=self.lab.plan.placement.generator_cpus,
+            observe=replace(self.lab.plan.observe, indexes=False),
+            cpus=placement.of(self.lab.plan).generator_cpus,
             generators=self.lab.generators,
             hooks=self.hooks,
+            restarted=self.restarted,
             build=None if build is None else build.base_dir,
+            counted=self.lab.load is not None,
+            claim=None
+            if self.lab.part
+            else Claim(self.lab.plan.aims.margin, self.lab.plan.schedule.blocks),
         )
 
     def come_to_rest(self, ahead: Sequence[Step]) -> Rest | None:
         """Waits until what was written before is on the disk (docs/results.md, `switch`).
 
-        Not where all arms wait together before the next step (`interleave.come_to_rest`).
+        Not where all arms wait together before the next step (`interleave.come_to_rest`), nor where
+        nothing was written.
         """
         together = not self.extra and schedule.wait_together(self.lab.plan, self.use, ahead)
-        if together or not self.server.can("clock"):
+        if together or self.restarted or not self.server.can("clock"):
             return None
         return quiesce.quiet([self.lab.prepared.data_path])
 
@@ -248,6 +273,8 @@ class Run:
             self.server.create_database(DATABASE)
         else:
             self.server.use_database(DATABASE)
+        steps = self.lab.steps(self.block, self.use, self.arm.name)
+        server_parts.refuse_missing(self.server, steps)
         if self.server.standbys is not None and not self.hooks.joins:
             self.server.standbys.join()
 
@@ -267,6 +294,8 @@ class Run:
     def run_step(self, step: Step) -> tuple[bool, str]:
         """Runs one step; returns whether it ended well, and what came out in words."""
         folder, bench = self.place(step)
+        if self.judged[-1:] == (step,):
+            bench = replace(bench, observe=self.lab.plan.observe)
         if self.failed_step is not None:
             reason = f"state unknown after {self.failed_step}"
             measurement.skip(step, bench, folder, reason)
@@ -275,7 +304,7 @@ class Run:
         try:
             if self.broken is not None:
                 measurement.give_up(step, bench, folder, self.broken)
-            done = steps.measure(step, bench, folder, self.lab.watch.rate)
+            done = steps.measure(step, bench, folder, self.lab.watch.rate, self.lab.load)
             searched = self.search(step, done)
         except StepFailed as error:
             return self.ended(step, error)
@@ -313,12 +342,17 @@ class Run:
         return folder, self.seeded(step)
 
     def ended(self, step: Step, outcome: StepDone | StepFailed) -> tuple[bool, str]:
-        """Takes note of how a step ended; whether well, and what came out in words."""
+        """Takes note of how a step ended; whether well, and what came out in words.
+
+        Raises LabDied where other programs filled the disk: then it is not the arm's failure.
+        """
         self.bench = replace(self.bench, warm=None)
         if not isinstance(outcome, StepFailed):
             device = None if outcome.canary is None else outcome.canary.device
             self.bench = replace(self.bench, device=device)
             return True, steps.summary(step, outcome)
+        if (taken := disk_space.taken_by_others(self.disk, self.disk_now())) is not None:
+            raise LabDied(f"{step.name}: {outcome}; {taken}")
         self.failed += 1
         if not step.goes_on:
             self.failed_step = step.name
@@ -350,10 +384,10 @@ def copy_leg(at: Point, prepared: Prepared) -> Leg:
     return Leg(at.step.workload, "golden copy", starting_state.copy_s(prepared.copy_bytes[at.key]))
 
 
-def new_sampler(path: Path, *, arm: Arm, server: Server, lab: Lab) -> HostSampler:
+def new_sampler(kept: Kept, *, arm: Arm, server: Server, lab: Lab) -> HostSampler:
     """The sampler for a step of `arm`."""
     foreign = knows_foreign(arm, lab.plan)
-    return server.sampler(path, device=lab.prepared.device, foreign=foreign)
+    return server.sampler(kept, device=lab.prepared.device, foreign=foreign)
 
 
 def knows_foreign(arm: Arm, plan: Plan) -> bool:

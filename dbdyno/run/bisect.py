@@ -27,6 +27,7 @@ from dbdyno.stats import bisection as stats
 from dbdyno.stats.bisection import Found, Layout
 from dbdyno.stats.commit_chain import Test
 from dbdyno.store.bisection import BisectionFolder
+from dbdyno.store.file import made, write_atomically
 
 BLOCKS_FIRST, BLOCKS_MORE = stats.BLOCKS, stats.BLOCKS
 """Blocks of a commit's first test, and of each further one; even, as two mirror each other."""
@@ -39,14 +40,20 @@ Measure = Callable[[Plan, Path, str], Measured]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Searching:
-    """What a search works with."""
+class Builder:
+    """What a search builds with and writes to."""
 
     worktree: Worktree
     folder: BisectionFolder
-    measure: Measure
     say: Say
     minutes: float  # for builds and tests of all commands together
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searching(Builder):
+    """What a search works with."""
+
+    measure: Measure
 
 
 def engine_of(
@@ -88,16 +95,25 @@ def check(question: Question, worktree: Worktree, versions: tuple[str, str]) -> 
         for commit, version in zip(commits, versions, strict=True)
     ]
     path = Path("bisect.toml")
-    text = plans.text(question, sides, index=question.last, blocks=BLOCKS_FIRST, at=path)
     foreseen = {
         plans.arm_of(question, index): worktree.foreseen(commit, version)
         for index, commit, version in zip(ends, commits, versions, strict=True)
     }
+    if question.counts:
+        texts = {
+            index: plans.count_text(question, side, index=index, operations={}, at=path)
+            for index, side in zip(ends, sides, strict=True)
+        }
+    else:
+        last = question.last
+        texts = {last: plans.text(question, sides, index=last, blocks=BLOCKS_FIRST, at=path)}
     try:
-        preflight.prepare(parse(text, path), foreseen=foreseen)
+        for text in texts.values():
+            plan = parse(text, path)
+            preflight.prepare(plan, foreseen={arm.name: foreseen[arm.name] for arm in plan.arms})
     except DynoError as error:
         raise type(error)(str(error).removeprefix(f"{path}: ")) from None
-    return text.splitlines()
+    return next(iter(texts.values())).splitlines()
 
 
 def search(search: Bisection, at: Searching) -> Bisection:
@@ -111,24 +127,17 @@ def search(search: Bisection, at: Searching) -> Bisection:
         if not fits(search, at.minutes):
             at.say(f"{at.minutes:g} minutes are over: the same command goes on with more --minutes")
             return search
-        began_s = time.monotonic()
+        before, began_s = search, time.monotonic()
         try:
-            builds = built(search.question, at, index)
-        except ServerError as error:
-            search = skip(search, index, str(error), at)
-            continue
-        build_s = time.monotonic() - began_s
-        search = replace(
-            search,
-            built=search.built + builds.made,
-            build_s=search.build_s + build_s,
-        )
-        try:
-            search = tested(search, at, index, builds.sides)
+            search, good = build(search, 0, at)
+            search, side = build(search, index, at)
+            search = tested(search, at, index, (good, side))
         except ServerError as error:
             if index == last:
-                raise ServerError(f"--bad {commit_words(search.question, last)}: {error}") from None
-            search = skip(search, index, str(error), at)
+                raise ServerError(f"{end_words(search.question, last)}: {error}") from None
+            spent_s = time.monotonic() - began_s
+            search = skip(before, index, str(error), at.say, spent_s)
+            keep(search, at)
             continue
         keep(search, at)
         at.say(standing(search, index))
@@ -166,48 +175,36 @@ def fits(search: Bisection, minutes: float) -> bool:
 # --- Builds ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class Built:
-    """The builds of a test."""
+def build(search: Bisection, index: int, at: Builder) -> tuple[Bisection, Side]:
+    """The search with what a commit's build took, and the build, made while no lab measures here.
 
-    sides: tuple[Side, Side]  # of the good commit and of the one that is tested
-    made: int  # so many of them were compiled now
-
-
-def built(question: Question, at: Searching, index: int) -> Built:
-    """The builds of a test, made while no lab measures on this host.
-
-    Raises ServerError where the tested commit cannot be built; of the good one, too, with its
-    option.
+    Raises ServerError where the commit cannot be built; HostError with its option where it is the
+    good or the bad one.
     """
-    sides: list[Side] = []
-    made = 0
-    for number in (0, index):
-        commit = question.commits[number].sha
-        made += not at.worktree.is_there(commit)
-        try:
-            with HostLock(plan=LOCK, wait=True):
-                at.worktree.build(commit, at.say)
-        except ServerError as error:
-            if number in (0, question.last):
-                option = "--good" if number == 0 else "--bad"
-                raise HostError(f"{option} {commit_words(question, number)}: {error}") from None
-            raise
-        name, version = at.worktree.wish(commit).name, at.worktree.built_version(commit)
-        sides.append(Side(build=name, version=version))
-    return Built(sides=(sides[0], sides[1]), made=made)
+    question, worktree = search.question, at.worktree
+    commit = question.commits[index].sha
+    made, began_s = not worktree.is_there(commit), time.monotonic()
+    try:
+        with HostLock(plan=LOCK, wait=True):
+            worktree.build(commit, at.say)
+    except ServerError as error:
+        if index in (0, question.last):
+            raise HostError(f"{end_words(question, index)}: {error}") from None
+        raise
+    side = Side(build=worktree.wish(commit).name, version=worktree.built_version(commit))
+    build_s = search.build_s + time.monotonic() - began_s
+    return replace(search, built=search.built + made, build_s=build_s), side
 
 
-def skip(search: Bisection, index: int, why: str, at: Searching) -> Bisection:
-    """The search without a commit that cannot be tested."""
-    at.say(f"skips {commit_words(search.question, index)}: {why}")
-    rest = replace(
+def skip(search: Bisection, index: int, why: str, say: Say, spent_s: float) -> Bisection:
+    """The search without a commit that cannot be tested, for which so much time went."""
+    say(f"skips {commit_words(search.question, index)}: {why}")
+    return replace(
         search,
         skipped={**search.skipped, index: why},
+        build_s=search.build_s + spent_s,
         tests=tuple(test for test in search.tests if test.index != index),
     )
-    keep(rest, at)
-    return rest
 
 
 # --- Tests -----------------------------------------------------------------------------------
@@ -220,8 +217,7 @@ def tested(search: Bisection, at: Searching, index: int, sides: tuple[Side, Side
     wanted = BLOCKS_FIRST if before is None else before.asked + BLOCKS_MORE
     path = at.folder.plan_of(index, question.commits[index])
     text = plans.text(question, sides, index=index, blocks=wanted, at=path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    write_atomically(made(path.parent) / path.name, text.encode())
     began_s = time.monotonic()
     log_ratio, se, blocks = at.measure(
         parse(text, path), path.parent, plans.arm_of(question, index)
@@ -288,6 +284,11 @@ def standing(search: Bisection, index: int) -> str:
         f"± {100 * test.se * (1 + change):.1f} in {test.blocks} blocks; most probable: {likely}, "
         f"{100 * now.probability:.0f} %"
     )
+
+
+def end_words(question: Question, index: int) -> str:
+    """The good or the bad commit by its option."""
+    return f"{'--bad' if index else '--good'} {commit_words(question, index)}"
 
 
 def commit_words(question: Question, index: int) -> str:

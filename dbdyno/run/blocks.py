@@ -7,7 +7,6 @@ does what disturbs it from outside the arms: such a block is done again by itsel
 
 from __future__ import annotations
 
-import errno
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,27 +21,24 @@ from dbdyno import engine, workload
 from dbdyno.builds import compile
 from dbdyno.doctor import stable_facts
 from dbdyno.engine import golden
-from dbdyno.host import duet_acceptance, leftovers
+from dbdyno.host import leftovers
 from dbdyno.host.lock import HostLock
 from dbdyno.host.observe import facts
 from dbdyno.model import Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.model.block_files import Took
-from dbdyno.model.error import DynoError, HostError, LabDied, ResultError
+from dbdyno.model.error import DynoError, LabDied, ResultError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.plan import schedule
-from dbdyno.run import commits, extra_run, interleave, profile, site, starting_state, void
+from dbdyno.run import commits, extra_run, interleave, profile, site, starting_state, trial, void
 from dbdyno.run.arm import copy_leg
 from dbdyno.run.check import notices, plan_record, preflight
 from dbdyno.run.driver import ceiling
-from dbdyno.run.lab import Lab, Went
+from dbdyno.run.lab import Lab, Servers, Went
 from dbdyno.run.prepared import Prepared
-from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, Watch, rest_leg
+from dbdyno.run.progress import RESTART_S, RUN_OVERHEAD_S, Leg, Watch, rest_leg
 from dbdyno.run.starting_state import Point
 from dbdyno.store import Results
 from dbdyno.store.folder_lock import FolderLock
-
-FULL = (errno.ENOSPC, errno.EDQUOT)
-"""Errors of a disk without room: no arm is at fault, and the next attempt would meet it, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +72,27 @@ def opened(plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
     """
     leftovers.end_leftovers()
     golden.sweep(starting_state.data_root(plan), plan.wal_dir)
-    with Watch([], quiet=quiet) as watch:
-        prepared = ready(plan, Results.begun_plan(parent / plan.name), watch.say)
+    with Watch([], quiet=quiet) as watch, Servers() as servers:
+        pinned = Results.begun_plan(parent / plan.name)
+        prepared, begun_s = ready(plan, pinned, watch.say), time.monotonic()
+        if plan.schedule.until_decided and plan.schedule.minutes_max is not None:
+            spent = 0.0 if pinned is None else sum(Results.open(parent / plan.name).minutes())
+            watch.ends_within(60 * (plan.schedule.minutes_max - spent))
+        if plan.schedule.trial and pinned is None:
+            trial.go(plan, prepared, watch, servers)
+            prepared = preflight.with_copies(plan, prepared)
         with FolderLock(parent / plan.name, leftovers.boot_id()):
             results = begun(parent, plan, prepared, host_facts(plan, prepared))
             commits.keep(plan, prepared.builds, results, watch.say)
-            yield Lab(plan=plan, prepared=prepared, results=results, watch=watch)
+            yield Lab(
+                plan=plan,
+                prepared=prepared,
+                results=results,
+                watch=watch,
+                servers=servers,
+                begun_s=begun_s,
+                complete_before=results.complete(),
+            )
 
 
 def begun(parent: Path, plan: Plan, prepared: Prepared, host: HostFacts) -> Results:
@@ -113,14 +124,8 @@ def ready(plan: Plan, pinned: Json | None, say: Callable[[str], None]) -> Prepar
 
 
 def host_facts(plan: Plan, prepared: Prepared) -> HostFacts:
-    """The facts of this host: host.json, without the time since which they are so.
-
-    Of a duet with what `dyno calibrate --duet` has accepted here.
-    """
-    now = facts.collect(prepared.data_path, wal_path=prepared.wal_path, measure=has_servers(plan))
-    if plan.schedule.interleave == "duet":
-        return replace(now, duet=duet_acceptance.known(now))
-    return now
+    """The facts of this host: host.json, without the time since which they are so."""
+    return facts.collect(prepared.data_path, wal_path=prepared.wal_path, measure=has_servers(plan))
 
 
 def keep_host(results: Results, now: HostFacts) -> None:
@@ -248,10 +253,12 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
         for key, copy in prepared.copies.items()
         if starting_state.usable(copy, lab.results) is not None
     }
+    left = {name: key for name, (key, _) in lab.servers.left.items()}
     for block in blocks:
         again: list[Leg] = []
         made: set[str] = set()
         for use, order in passes_of(lab, block):
+            copied = False
             for place, name in enumerate(order):
                 if not (plan.schedule.together and place):
                     legs += next(rest)
@@ -261,9 +268,14 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
                 again += extra_run.legs(plan, prepared, use, judged, at)
                 if plan.schedule.together:
                     steps, _ = schedule.in_turn(plan, use, steps)
-                legs += legs_of_run(lab, use, steps, at, there)
+                restarted = at is not None and left.pop(name, None) == at.key
+                legs += legs_of_run(lab, use, steps, at, there, restarted=restarted)
+                copied |= not restarted
+                if use.restart and at is not None:
+                    left[name] = at.key
             if plan.schedule.together:
                 _, steps = schedule.in_turn(plan, use, lab.steps(block, use, plan.base))
+                legs += [interleave.rest_leg(use)] * copied
                 legs += interleave.legs(plan, use, steps, block.number)
         legs += again
         there |= made
@@ -281,15 +293,25 @@ def rests(plan: Plan, *, due: bool) -> Iterator[list[Leg]]:
         yield leg
 
 
-def legs_of_run(
-    lab: Lab, use: WorkloadUse, steps: Sequence[Step], at: Point | None, there: set[str]
+def legs_of_run(  # noqa: PLR0913 (each by its name)
+    lab: Lab,
+    use: WorkloadUse,
+    steps: Sequence[Step],
+    at: Point | None,
+    there: set[str],
+    *,
+    restarted: bool,
 ) -> Iterator[Leg]:
-    """The legs of one arm's steps; `there`: the keys of the golden copies that there are."""
+    """The legs of one arm's steps; `there`: the keys of the golden copies that there are.
+
+    `restarted`: its server takes the data that the last one left.
+    """
     plan, prepared = lab.plan, lab.prepared
     if at is not None and at.key in there:
-        yield copy_leg(at, prepared)
+        if not restarted:
+            yield copy_leg(at, prepared)
         steps = at.after(steps)
-    yield Leg(use.title, "", RUN_OVERHEAD_S)
+    yield Leg(use.title, "", RESTART_S if restarted else RUN_OVERHEAD_S)
     for step in steps:
         yield Leg(use.title, step.name, step.expected_s)
         if not plan.schedule.together:
@@ -304,18 +326,17 @@ def run_blocks(
     """Runs the blocks one after the other; one that the lab spoils is void and done again.
 
     `fits`: asked before each, whether there is time for it; the first that has none is the end.
-    Before the first block of this command the load generator itself is measured. Raises HostError
-    where a disk is full.
+    Before the first block of this command the load generator itself is measured. Raises DiskError
+    where a file system takes no more.
     """
-    with full_disks_named(lab.results.folder):
-        if blocks and not lab.watch.forecast.took:
-            begin(lab, blocks)
-        failed = voids = 0
-        for index in range(len(blocks)):
-            if not fits():
-                break
-            outcome = run_whole(lab, blocks[index:])
-            failed, voids = failed + outcome.failed, voids + outcome.voids
+    if blocks and not lab.watch.forecast.took:
+        begin(lab, blocks)
+    failed = voids = 0
+    for index in range(len(blocks)):
+        if not fits():
+            break
+        outcome = run_whole(lab, blocks[index:])
+        failed, voids = failed + outcome.failed, voids + outcome.voids
     return Outcome(folder=lab.results.folder, failed=failed, voids=voids)
 
 
@@ -327,20 +348,6 @@ def run_whole(lab: Lab, blocks: Sequence[Block]) -> Outcome:
         voids += 1
         lab.watch.again(legs_of(lab, blocks))
     return Outcome(folder=lab.results.folder, failed=failed, voids=voids)
-
-
-@contextmanager
-def full_disks_named(folder: Path) -> Iterator[None]:
-    """Raises HostError with the remedy where a disk is full; `folder`: if the error names none."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in FULL:
-            raise
-        where = error.filename or folder
-        raise HostError(
-            f"`{where}`: {error.strerror}: free space there, then run the same command to continue"
-        ) from error
 
 
 def attempt(lab: Lab, block: Block) -> int | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from dbdyno.model.error import HostError
 
 SPARE_BYTES = 1 << 30
 """The space that has to stay free beside the needs: results, sorts of index builds."""
+TAKEN_BYTES_MIN = 256 << 20
+"""So much may be missing that no folder has: files without a name, what a file system keeps."""
 DATA, WAL, COPIES = "data", "write-ahead log", "golden copies"
 DEVICE = "the canary's file"
 
@@ -24,15 +27,16 @@ class Need:
     what: str  # DATA, WAL, COPIES or DEVICE
     root: Path
     bytes: int
+    setting: str = ""  # that decides it, with its arm
 
 
 def largest(needs: Iterable[Need]) -> list[Need]:
     """The needs of runs of which one is there at a time: of each subject and folder the most."""
-    most: dict[tuple[str, Path], int] = {}
+    most: dict[tuple[str, Path], Need] = {}
     for need in needs:
         place = (need.what, need.root)
-        most[place] = max(need.bytes, most.get(place, 0))
-    return [Need(what=what, root=root, bytes=size) for (what, root), size in most.items()]
+        most[place] = max(most.get(place, need), need, key=lambda need: need.bytes)
+    return list(most.values())
 
 
 def total(needs: Iterable[Need]) -> list[Need]:
@@ -72,8 +76,7 @@ def refuse_full(needs: Iterable[Need], arms: Sequence[str]) -> None:
             root = shared[0].root
             raise HostError(
                 f"`{root}` has {gb(free)} free; the plan needs {listed(shared)}, and "
-                f"{gb(SPARE_BYTES)} to spare: ask for fewer rows, {remedy(shared)}or set "
-                "server.data_dir"
+                f"{gb(SPARE_BYTES)} to spare: {remedy(shared)}or set server.data_dir"
             )
 
 
@@ -91,17 +94,74 @@ def refuse_exhausted(needs: Iterable[Need], reason: str) -> None:
             )
 
 
-def remedy(needs: Iterable[Need]) -> str:
-    """The remedy if golden copies are a part of the needs."""
+def remedy(needs: Sequence[Need]) -> str:
+    """What makes the needs less: of the logs, of the copies, of the rows."""
+    largest = max(needs, key=lambda need: need.bytes)
+    first = "lower that setting, " if largest.setting else "ask for fewer rows, "
     copies = any(need.what == COPIES and need.bytes for need in needs)
-    return "remove golden copies or `save`, " if copies else ""
+    return first + ("remove golden copies or `save`, " if copies else "")
 
 
 def listed(needs: Iterable[Need]) -> str:
     """The needs in words: `3.2 GB of data, 1.0 GB of write-ahead log`."""
-    return ", ".join(f"{gb(need.bytes)} of {need.what}" for need in needs if need.bytes) or "0 GB"
+    words = [
+        f"{gb(need.bytes)} of {need.what}" + (f" ({need.setting})" if need.setting else "")
+        for need in needs
+        if need.bytes
+    ]
+    return ", ".join(words) or "0 GB"
 
 
 def gb(amount: int) -> str:
     """Bytes as `3.2 GB` (1 GB = 2^30 bytes, as PostgreSQL counts)."""
     return f"{amount / (1 << 30):.1f} GB"
+
+
+# --- Whose doing it is that a disk fills ---------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """How full a file system is, and how much of it the lab's own folders take, in bytes."""
+
+    root: Path
+    free: int
+    own: int
+
+
+def levels(roots: Iterable[Path]) -> dict[int, Level]:
+    """The level of each file system of these folders, by its device."""
+    whole = {root.absolute() for root in roots}
+    folders: dict[int, list[Path]] = {}
+    for root in sorted(root for root in whole if whole.isdisjoint(root.parents)):
+        folders.setdefault(quiesce.existing(root).stat().st_dev, []).append(root)
+    return {
+        device: Level(root=own[0], free=quiesce.room(own[0]), own=sum(map(allocated, own)))
+        for device, own in folders.items()
+    }
+
+
+def allocated(folder: Path) -> int:
+    """The bytes that the files below a folder take on the disk; those that vanish take none."""
+    size = 0
+    for inside, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                size += 512 * os.lstat(os.path.join(inside, name)).st_blocks
+    return size
+
+
+def taken_by_others(before: Mapping[int, Level], now: Mapping[int, Level]) -> str | None:
+    """Says that a disk is nearly full by other programs' doing; None where none is.
+
+    Its free space has fallen by more than the lab's folders have grown.
+    """
+    for device, first in before.items():
+        last = now.get(device, first)
+        others = (first.free - last.free) - (last.own - first.own)
+        if last.free < SPARE_BYTES and others > TAKEN_BYTES_MIN:
+            return (
+                f"other programs took {gb(others)} on the disk of `{first.root}`, which has "
+                f"{gb(last.free)} free: free space there, and keep it for the lab"
+            )
+    return None

@@ -20,8 +20,9 @@ from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.host import child
 from dbdyno.host.observe.foreign_load import HOOK_MARK
+from dbdyno.host.program import of_user
 from dbdyno.model import Hook, HookMoment, Json, Plan
-from dbdyno.model.error import ServerError
+from dbdyno.model.error import PlanError, ServerError
 
 HOOK_S_MAX = 3600.0
 """How long a hook may take; then it is ended, and has failed."""
@@ -87,11 +88,26 @@ class Hooks:
         return command(hook.command, self.folder, environment)
 
 
+def refuse_missing(plan: Plan) -> None:
+    """Raises PlanError where a hook's program is not there."""
+    for number, hook in enumerate(plan.hooks, start=1):
+        if hook.command and of_user(hook.command[0], folder_of(plan)) is None:
+            raise PlanError(
+                f"hooks[{number}].command: there is no program `{hook.command[0]}`: write its path "
+                "relative to the plan, or install it"
+            )
+
+
+def folder_of(plan: Plan) -> Path:
+    """The folder in which the plan's hooks run: its own."""
+    return plan.path.parent if plan.path else Path()
+
+
 def of_run(plan: Plan, *, arm: str, block: int, workload: str) -> Hooks:
     """The hooks of an arm's run through a workload."""
     return Hooks(
         hooks=tuple(hook for hook in plan.hooks if wanted(hook.arms, arm)),
-        folder=plan.path.parent if plan.path else Path(),
+        folder=folder_of(plan),
         facts={"DYNO_ARM": arm, "DYNO_BLOCK": str(block), "DYNO_WORKLOAD": workload},
     )
 

@@ -1,23 +1,24 @@
-"""What a thread does beside a load while a window is open: hooks at their time, replay lag.
+"""What a thread does beside a load while a window is open: hooks at their time, readings.
 
-Neither asks the measured server anything that the plan does not name: lag is a standby's own word.
+Neither asks the measured server anything that the plan does not name: lag is a standby's own word,
+and a server's state is read only where the plan wants it.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from dbdyno.engine import Server
-from dbdyno.engine.interface import Standbys
-from dbdyno.model.error import DynoError, ServerError
-from dbdyno.model.standby_lag import StandbyLag
+from dbdyno.model.error import HostError, ServerError
 from dbdyno.run.hooks import Hooks
 
-EVERY_S = 1.0
+LAG_EVERY_S = 1.0
 """How often standbys are asked how far they are behind."""
+Line = TypeVar("Line")
 CATCH_UP_S_MAX = 300.0
 """How long a standby may take after a step until it has replayed the step's changes."""
 LOOK_EVERY_S = 0.1
@@ -68,43 +69,50 @@ class TimedHooks:
                 if self._closed.wait(max(0.0, due_s - time.monotonic())):
                     return
                 self._hooks.run_one(self._due.pop(0), self._server, self._results, self._step)
-        except DynoError as error:
+        except (HostError, ServerError) as error:
             self.failure = str(error)
         except BaseException as error:  # no fault of the server: for the caller's thread
             self._mistake = error
 
 
-class LagReader:
-    """Reads each second of a window how far standbys are behind, into lag.jsonl.
+class Readings(Generic[Line]):
+    """Reads something of servers every so often in a window, into a file.
 
-    `failure` says why a standby did not answer; nothing is read then any more.
+    `failure` says why a server did not answer; nothing is read then any more.
     """
 
-    def __init__(self, standbys: Standbys, write: Callable[[StandbyLag], None]) -> None:
+    def __init__(
+        self, read: Callable[[], Iterable[Line]], write: Callable[[Line], None], every_s: float
+    ) -> None:
         self.failure: str | None = None
-        self._standbys, self._write = standbys, write
+        self._read, self._write, self._every_s = read, write, every_s
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="lag", daemon=True)
+        self._mistake: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="readings", daemon=True)
 
     def open(self) -> None:
         """Begins to read: the window has just opened."""
         self._thread.start()
 
     def close(self) -> None:
-        """Ends reading."""
+        """Ends reading; further calls do nothing. Raises what is no fault of a server."""
         self._closed.set()
         if self._thread.is_alive():
             self._thread.join()
+        if self._mistake is not None:
+            raise self._mistake
 
     def _run(self) -> None:
         due_s = time.monotonic()
         try:
             while not self._closed.wait(max(0.0, due_s - time.monotonic())):
-                for lag in self._standbys.lag():
-                    self._write(lag)
-                due_s += EVERY_S
+                for line in self._read():
+                    self._write(line)
+                due_s += self._every_s
         except ServerError as error:
             self.failure = str(error)
+        except BaseException as error:  # for the caller's thread
+            self._mistake = error
 
 
 def catch_up(server: Server) -> float | None:

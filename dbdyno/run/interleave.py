@@ -7,26 +7,22 @@ take turns, too: then what they leave is written back in everybody's turns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
-from dbdyno.host import core_sets, quiesce
+from dbdyno.host import quiesce
 from dbdyno.model import Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
 from dbdyno.model.job import settling_s
 from dbdyno.model.step_files import Turns
 from dbdyno.plan import schedule
-from dbdyno.run import duet, profile, turns
+from dbdyno.run import profile, turns
 from dbdyno.run.arm import Run
-from dbdyno.run.duet import Partner
 from dbdyno.run.measurement import Measurement
 from dbdyno.run.progress import Leg
 from dbdyno.run.turns import Player
-
-OnePlayer = TypeVar("OnePlayer", bound=Player)
 
 REST_EXPECTED_S = 3.0
 """A guess for the progress bar: the checkpoints, the sync and the wait before the first turn."""
@@ -43,7 +39,7 @@ def go(runs: Sequence[Run]) -> None:
             for step in prelude:
                 run.do(step)
         come_to_rest(runs)
-        way = WAYS[runs[0].lab.plan.schedule.interleave]
+        way = by_turn if runs[0].lab.plan.schedule.interleave == "turn" else by_step
         for step in rest:
             way(runs, step)
             for run in runs:
@@ -55,6 +51,8 @@ def go(runs: Sequence[Run]) -> None:
 
 def come_to_rest(runs: Sequence[Run]) -> None:
     """Writes out what the preludes left, on every arm, and waits until the device rests."""
+    if all(run.restarted for run in runs):
+        return
     watch = runs[0].lab.watch
     watch.begin(f"{runs[0].of_block} all arms", rest_leg(runs[0].use))
     able = [run for run in runs if run.server.made is not None and run.able]
@@ -83,61 +81,31 @@ def by_step(runs: Sequence[Run], step: Step) -> None:
 
 
 def by_turn(runs: Sequence[Run], step: Step) -> None:
-    """The arms take the step in turns of some seconds."""
-    plan, number = runs[0].lab.plan, runs[0].block.number
-    order = partial(schedule.of_turn, plan, number, step)
+    """The arms take the step in turns of some seconds; an arm that cannot is told so at once."""
+    first, plan = runs[0], runs[0].lab.plan
+    order = partial(schedule.of_turn, plan, first.block.number, step)
     how = Turns(order=order(1), turn_s=plan.schedule.turn_s)
-    leg = turns_leg(plan, runs[0].use, step)
-    played = partial(turns.play, turn_s=plan.schedule.turn_s, order=order)
-    taken([(run, step_of(run, step)) for run in runs], how, leg, of=Player, play=played)
-
-
-def in_duet(runs: Sequence[Run], step: Step) -> None:
-    """Both arms take the step at once; in some blocks each then takes a part of it alone."""
-    first = runs[0]
-    order = schedule.of_step(first.lab.plan, first.block.number, step)
-    how = Turns(order=order)
-    # Which arm begins on which cores is drawn as an order is.
-    both = [(run, step_of(run, step)) for name in order for run in runs if run.arm.name == name]
-    played = partial(duet.play, sets=core_sets.halves(core_sets.here()))
-    leg = Leg(first.use.title, step.name, step.expected_s)
-    taken(both, how, leg, of=Partner, play=played)
-    for run, of_run in both if duet.has_solos(first.block.number) else ():
-        alone = duet.solo(of_run)
-        leg = Leg(run.use.title, alone.name, alone.expected_s)
-        taken([(run, alone)], how, leg, of=Partner, play=played)
-
-
-def taken(
-    who: Sequence[tuple[Run, Step]],
-    how: Turns,
-    leg: Leg,
-    *,
-    of: type[OnePlayer],
-    play: Callable[[Sequence[OnePlayer]], None],
-) -> None:
-    """Has these runs take a step by `play`; one that cannot is told so at once."""
-    watch = who[0][0].lab.watch
-    watch.begin(f"{who[0][0].of_block} {leg.step}", leg)
-    ended = {run.arm.name: run.run_step(step) for run, step in who if not run.able}
-    players = {run.arm.name: player(run, step, how, of) for run, step in who if run.able}
-    play(list(players.values()))
-    for run, step in who:
+    watch, leg = first.lab.watch, turns_leg(plan, first.use, step)
+    watch.begin(f"{first.of_block} {leg.step}", leg)
+    ended = {run.arm.name: run.run_step(step_of(run, step)) for run in runs if not run.able}
+    players = {run.arm.name: player(run, step_of(run, step), how) for run in runs if run.able}
+    turns.play(list(players.values()), turn_s=plan.schedule.turn_s, order=order)
+    for run in runs:
         if run.arm.name in players:
             ending = players[run.arm.name].found
             assert ending is not None
-            ended[run.arm.name] = run.ended(step, ending)
-    said = "; ".join(f"{run.arm.name} {ended[run.arm.name][1]}" for run, _ in who)
+            ended[run.arm.name] = run.ended(step_of(run, step), ending)
+    said = "; ".join(f"{run.arm.name} {ended[run.arm.name][1]}" for run in runs)
     watch.end(said, alarm=not all(well for well, _ in ended.values()))
 
 
-def player(run: Run, step: Step, how: Turns, of: type[OnePlayer]) -> OnePlayer:
-    """An arm that shares a step with others."""
+def player(run: Run, step: Step, how: Turns) -> Player:
+    """An arm that takes a step in turns with others."""
+    assert how.turn_s is not None, "turns have a length"
     run.bench = replace(run.bench, turns=how)
     folder, bench = run.place(step)
-    if how.turn_s is not None:
-        step = replace(step, job=step.job.in_turns(how.turn_s))
-    return of(Measurement(step, bench, folder), run.lab.watch.rate)
+    step = replace(step, job=step.job.in_turns(how.turn_s))
+    return Player(Measurement(step, bench, folder), run.lab.watch.rate)
 
 
 def step_of(run: Run, step: Step) -> Step:
@@ -147,8 +115,7 @@ def step_of(run: Run, step: Step) -> Step:
 
 
 def legs(plan: Plan, use: WorkloadUse, steps: Sequence[Step], number: int) -> Iterator[Leg]:
-    """The legs of a workload after the preludes in block `number`, as `go` walks them."""
-    yield rest_leg(use)
+    """The legs of a workload's steps in turn in block `number`, as `go` walks them."""
     for step in steps:
         yield from step_legs(plan, use, step, number)
         yield from profile.legs(plan, use, step) * len(plan.arms)
@@ -158,11 +125,6 @@ def step_legs(plan: Plan, use: WorkloadUse, step: Step, number: int) -> Iterator
     """The legs of a step that all arms take in turn, without its profiles."""
     if plan.schedule.interleave == "turn":
         yield turns_leg(plan, use, step)
-    elif plan.schedule.interleave == "duet":
-        yield Leg(use.title, step.name, step.expected_s)
-        if duet.has_solos(number):
-            alone = duet.solo(step)
-            yield from (Leg(use.title, alone.name, alone.expected_s) for _ in plan.arms)
     else:
         yield from (Leg(use.title, step.name, step.expected_s) for _ in plan.arms)
 
@@ -178,11 +140,3 @@ def turns_leg(plan: Plan, use: WorkloadUse, step: Step) -> Leg:
     lost_share = settling_s(turn_s) / turn_s
     expected_s = None if step.expected_s is None else step.expected_s * (1 + lost_share)
     return Leg(use.title, step.name, expected_s and expected_s * len(plan.arms))
-
-
-WAYS: Mapping[str, Callable[[Sequence[Run], Step], None]] = {
-    "step": by_step,
-    "turn": by_turn,
-    "duet": in_duet,
-}
-"""How the arms take a step, by the plan's `interleave`."""

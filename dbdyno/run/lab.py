@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, Self
 
+from dbdyno.engine import Server
 from dbdyno.model import Block, Plan, Step, WorkloadUse
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.run.driver.interface import Generators
+from dbdyno.run.measurement import Measurement
 from dbdyno.run.prepared import Prepared, in_order
 from dbdyno.run.progress import Watch
+from dbdyno.run.step import Load
 from dbdyno.store import Results
 
 
 @dataclass(kw_only=True)
 class Servers:
-    """How many servers of a lab are up, and when the last one ended: for the rest between them."""
+    """The servers of a lab: how many are up, when the last one ended, what they have left.
+
+    A context manager: nothing that they have left is there afterwards.
+    """
 
     up: int = 0
     ended_s: float | None = None  # by the monotonic clock; None: none has been up yet
+    # By arm the server that was shut down in order, whose data the arm's next run takes as they
+    # are, and the key of the golden copy that they began as.
+    left: dict[str, tuple[str, Server]] = field(default_factory=dict)
 
     @property
     def rest_due(self) -> bool:
@@ -40,6 +49,23 @@ class Servers:
         """How long none has been up."""
         return 0.0 if self.ended_s is None else time.monotonic() - self.ended_s
 
+    def take(self, arm: str, key: str | None) -> bool:
+        """Whether an arm's data are there as they were left after this golden copy.
+
+        Whatever comes, they are no longer.
+        """
+        left = self.left.pop(arm, None)
+        return left is not None and left[0] == key
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Removes the data that they have left."""
+        for _, server in self.left.values():
+            if server.made is not None:
+                server.made.remove()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lab:
@@ -53,7 +79,17 @@ class Lab:
     servers: Servers = field(default_factory=Servers)
     sites: Mapping[str, Site] = field(default_factory=dict)  # by the name of the plan's host
     generators: Generators | None = None  # on other hosts; None: load is made beside the server
+    load: Callable[[Measurement], Load] | None = None  # what makes steps' load; None: as usual
     node: str | None = None  # this host's name where Slurm gave it; None: it has none
+    part: str = ""  # beside the plan's blocks, in words: "trial", "count 1/2"; empty: these
+    begun_s: float = field(default_factory=time.monotonic)  # by the monotonic clock
+    complete_before: int = 0  # the blocks that were complete then
+
+    def minutes(self) -> float:
+        """The minutes that have passed: of earlier commands those of their blocks."""
+        blocks = self.results.minutes()
+        here = (time.monotonic() - self.begun_s) / 60
+        return max(sum(blocks), sum(blocks[: self.complete_before]) + here)
 
     def steps(self, block: Block, use: WorkloadUse, arm: str) -> tuple[Step, ...]:
         """The steps that an arm does in a block, as if from an empty server, in their order."""

@@ -8,7 +8,8 @@ from statistics import median
 
 from dbdyno.model import Cell, Plan, StepComparison
 from dbdyno.model.looks import Looked, Looks
-from dbdyno.model.open_steps import is_open, open_steps
+from dbdyno.model.open_steps import goes_on, open_steps
+from dbdyno.model.verdict import shaded
 from dbdyno.run.progress import duration
 from dbdyno.stats import looks as stats
 
@@ -53,17 +54,19 @@ def of_look(steps: Sequence[StepComparison], looked: Looked, plan: Plan) -> Iter
 def of_arm(arm: str, steps: Sequence[StepComparison]) -> str:
     """5 of 8 steps decided: 2 slower, 1 faster, 2 same; open: a, b, c."""
     own = [(step, cell) for step in steps for cell in step.cells if cell.arm == arm]
-    settled = [cell for _, cell in own if not is_open(cell)]
+    settled = [cell for _, cell in own if not goes_on(cell)]
     words = Counter(word_of(cell) for cell in settled)
     said = ", ".join(f"{count} {word}" for word, count in words.most_common())
     text = f"{len(settled)} of {len(own)} steps decided" + (f": {said}" if said else "")
-    still = [step.step for step, cell in own if is_open(cell)]
+    still = [step.step for step, cell in own if goes_on(cell)]
     return f"{text}; open: {named(still)}" if still else text
 
 
 def word_of(cell: Cell) -> str:
     """The cell's word; a step that is not judged for this arm has none."""
-    return "not judged" if cell.verdict is None else cell.verdict.word
+    if cell.tolerated is not None:
+        return {"yes": "safe", "no": "not safe", "not yet": "open"}[cell.tolerated.answer]
+    return "not judged" if cell.verdict is None else shaded(cell.verdict)
 
 
 def named(names: Sequence[str]) -> str:
@@ -95,9 +98,12 @@ def after_the_last(block: int) -> str:
 # --- Why it ends -----------------------------------------------------------------------------
 
 
-def decided(complete: int) -> str:
-    """Every step is decided."""
-    return f"every step is decided after {blocks_of(complete)}"
+def decided(complete: int, judged: Sequence[StepComparison]) -> str:
+    """Every step is decided, or a loss beyond the tolerance is shown."""
+    what = "every step is decided"
+    if any(cell.lost for step in judged for cell in step.cells):
+        what = "a loss beyond the tolerance is shown"
+    return f"{what} after {blocks_of(complete)}"
 
 
 def nothing_to_decide(complete: int) -> str:
@@ -111,14 +117,18 @@ def most_blocks(complete: int, still: Sequence[StepComparison]) -> str:
 
 
 def time_over(
-    minutes: Sequence[float], plan: Plan, looked: Looked, still: Sequence[StepComparison]
+    minutes: Sequence[float],
+    passed: float,
+    plan: Plan,
+    looked: Looked,
+    still: Sequence[StepComparison],
 ) -> str:
-    """The time is over, by so much as a further block takes."""
+    """The time is over, by so much as a further block takes; `passed`: with what is in no block."""
     limit = plan.schedule.minutes_max
     assert limit is not None
     text = (
         f"no time for a further block, about {duration(60 * median(minutes))}: "
-        f"{blocks_of(len(minutes))} took {duration(60 * sum(minutes))} of "
+        f"{blocks_of(len(minutes))} took {duration(60 * passed)} of "
         f"`minutes_max`, {duration(60 * limit)}{left_open(still)}"
     )
     if looked.looks.last is None and looked.looks.first is None:

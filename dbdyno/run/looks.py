@@ -18,6 +18,7 @@ from dbdyno.model.open_steps import open_steps
 from dbdyno.model.step import StepName
 from dbdyno.plan import schedule
 from dbdyno.run import blocks as runner
+from dbdyno.run import count
 from dbdyno.run import look_words as words
 from dbdyno.run.blocks import Outcome
 from dbdyno.run.check import step_lengths
@@ -26,6 +27,8 @@ from dbdyno.run.way import Here, Way
 from dbdyno.stats import looks as stats
 from dbdyno.store import Results
 
+OVER_MAX = 1.05
+"""A last block may end so much later than the plan's minutes: else more of them are unused."""
 Read = Callable[[Results], Comparison]
 """The function that judges a result folder, which is not done here."""
 Evidence = Callable[[Comparison], Sequence[str]]
@@ -48,8 +51,11 @@ def run(  # noqa: PLR0913 (each by its name)
     `quiet`: shows no progress at all.
     Raises what `runner.run` does, and what `read` does.
     """
-    way = way or Here()
+    way, read = way or Here(), remembered(read)
     with way.opened(plan, parent, quiet=quiet) as lab:
+        count.go(lab)
+        if plan.counts_only:
+            return Outcome(folder=lab.results.folder, failed=0, voids=0)
         if plan.lengths is not None:
             lab.watch.say(f"lengths: {step_lengths.described(plan.lengths)}")
         if plan.schedule.until_decided:
@@ -92,6 +98,19 @@ def next_blocks(lab: Lab, read: Read) -> list[Block]:
     return [replace(block, steps=steps) for block in up_to(looked, within)]
 
 
+def remembered(read: Read) -> Read:
+    """Reads a result once for the blocks and looks that it has."""
+    last: list[tuple[int, Looks | None, Comparison]] = []
+
+    def read_once(results: Results) -> Comparison:
+        now = results.complete(), results.looks()
+        if not last or last[0][:2] != now:
+            last[:] = [(*now, read(results))]
+        return last[0][2]
+
+    return read_once
+
+
 # --- How far it has come ---------------------------------------------------------------------
 
 
@@ -103,7 +122,7 @@ def reached(lab: Lab) -> Looked:
     results = lab.results
     looks, complete = results.looks(), results.complete()
     assert looks is not None, "written before the first block"
-    if limits_looks(looks) and is_over(results.minutes(), looks.minutes_max):
+    if limits_looks(looks) and is_over(lab, looks.minutes_max):
         looks = results.end_looks(complete)
     if looks.judge == "any time" and lab.plan.schedule.until_decided:
         return after_every_block(looks, complete)
@@ -132,12 +151,11 @@ def why_over(lab: Lab, looked: Looked, judged: Sequence[StepComparison]) -> str 
     complete, most = lab.results.complete(), lab.plan.schedule.blocks
     still = open_steps(judged)
     if is_at_look(looked, complete) and not still:
-        return words.decided(complete) if judged else words.nothing_to_decide(complete)
+        return words.decided(complete, judged) if judged else words.nothing_to_decide(complete)
     if complete >= most or (looked.coming is not None and looked.coming.blocks > most):
         return words.most_blocks(complete, still)
-    minutes = lab.results.minutes()
-    if is_over(minutes, lab.plan.schedule.minutes_max):
-        return words.time_over(minutes, lab.plan, looked, still)
+    if is_over(lab, lab.plan.schedule.minutes_max):
+        return words.time_over(lab.results.minutes(), lab.minutes(), lab.plan, looked, still)
     return None
 
 
@@ -153,11 +171,11 @@ def goes_on(lab: Lab, read: Read, evidence: Evidence | None) -> bool:
 
 def fits(lab: Lab) -> bool:
     """Whether a further block is over before the plan's time is, and that of the looks."""
-    looks, minutes = lab.results.looks(), lab.results.minutes
+    looks = lab.results.looks()
     limits = [lab.plan.schedule.minutes_max]
     if looks is not None and limits_looks(looks):
         limits.append(looks.minutes_max)
-    return not any(limit is not None and is_over(minutes(), limit) for limit in limits)
+    return not any(is_over(lab, limit) for limit in limits)
 
 
 def limits_looks(looks: Looks) -> bool:
@@ -170,14 +188,15 @@ def limits_looks(looks: Looks) -> bool:
     )
 
 
-def is_over(minutes: Sequence[float], limit: float | None) -> bool:
-    """Whether one more block would pass the limit if it took as long as the median of these.
+def is_over(lab: Lab, limit: float | None) -> bool:
+    """Whether one more block would pass the limit if it took as long as the median of its blocks.
 
     Never before there are two, as one decides nothing.
     """
+    minutes = lab.results.minutes()
     if limit is None or len(minutes) < stats.BLOCKS_MIN:
         return False
-    return sum(minutes) + median(minutes) > limit
+    return lab.minutes() + median(minutes) > OVER_MAX * limit
 
 
 # --- Which steps go on -----------------------------------------------------------------------

@@ -47,7 +47,7 @@ class Measurement:
         self.done = StepDone(status="ok")
         self._is_set_up = False  # so that tables that the step makes are the lab's
         self._answers: list[str] = []  # to the step's invariants, before its load
-        self.sampler = bench.sampler(folder / "host.jsonl")
+        self.sampler = bench.sampler(store.Lines(folder / "host.jsonl"))
         self._first_log_position = log_position(bench.server)
         self._log_position = self._first_log_position
         self._started_s = time.monotonic()
@@ -71,13 +71,13 @@ class Measurement:
         self._log_position = log_position(server)
         if each_second:
             self.sampler.start()
-        canaries.before = idle_reading(server, self.sampler, "start")
+        canaries.before = idle_reading(self.bench, self.sampler, "start")
         dropped_tables.set_up(server, step.setup)
         self._is_set_up = True
         self._answers = invariants.answers(server, step)
         if server.client is not None and step.warm != "none":  # last: answers read whole tables
             self.done.warm = server.client.warm_up(step.warm, server.execute)
-        write_probe("before", server, step, self.folder / "before.json")
+        write_probe("before", self.bench, step, self.folder / "before.json")
 
     def _device(self) -> DeviceReading | None:
         """The device's figures for a large file, if the step asks; else the last such reading.
@@ -103,12 +103,14 @@ class Measurement:
         Raises ServerError, and StepFailed where the load broke an invariant or made no table.
         """
         server, step = self.bench.server, self.step
-        write_probe("after", server, step, self.folder / "after.json")
+        write_probe("after", self.bench, step, self.folder / "after.json")
+        if self.bench.observe.indexes:
+            self._read_indexes()
         self._check_invariants()
         self._ask()
         done = self.done
         assert done.canary is not None
-        done.canary.after = idle_reading(server, self.sampler, "end")
+        done.canary.after = idle_reading(self.bench, self.sampler, "end")
         done.waited_s = pad(step, server, self._started_s)
         self.sampler.stop()
         done.switch, done.turns = self.bench.switch, self.bench.turns
@@ -118,6 +120,16 @@ class Measurement:
         self._hook("after-step")
         store.write_json(self.folder / "done.json", done)
         return done
+
+    def _read_indexes(self) -> None:
+        """Writes the state of each index of the step's tables; a warning says if there is none."""
+        client = self.bench.server.client
+        if client is None:
+            return
+        read = client.indexes(self.bench.server.execute, self.step.tables)
+        store.write_json(self.folder / "indexes.json", read)
+        if read.unavailable is not None:
+            self.done.warnings.append(f"indexes: not read: {read.unavailable}")
 
     def _check_invariants(self) -> None:
         """Adds what the step must not change to its checks; raises StepFailed where it did."""
@@ -180,12 +192,17 @@ def write_description(step: Step, bench: Bench, folder: Path) -> None:
     store.write_json(folder / "step.json", described)
 
 
-def idle_reading(server: Server, sampler: HostSampler, moment: str) -> CanaryReading | None:
-    """A reading of the counters and, on a real machine, the canary, while nothing runs."""
+def idle_reading(bench: Bench, sampler: HostSampler, moment: str) -> CanaryReading | None:
+    """A reading of the counters and, on a real machine, the canary, while nothing runs.
+
+    The counters alone of a counted load, which nothing disturbs, and of a server that was restarted
+    on its data, as what tells of the host then takes time from the windows.
+    """
     sampler.read(moment)
-    if server.made is None:
+    made = bench.server.made
+    if made is None or bench.counted or bench.restarted:
         return None
-    return canary.run(server.made.data_dir, program.find("dyno-loadgen"))
+    return canary.run(made.data_dir, program.find("dyno-loadgen"))
 
 
 def log_position(server: Server) -> int:
@@ -193,10 +210,14 @@ def log_position(server: Server) -> int:
     return 0 if server.made is None else server.made.log_position()
 
 
-def write_probe(when: Literal["before", "after"], server: Server, step: Step, path: Path) -> None:
-    """Writes the database's counters and state to `path`; nothing for an arm without a database."""
+def write_probe(when: Literal["before", "after"], bench: Bench, step: Step, path: Path) -> None:
+    """Writes the database's counters and state to `path`.
+
+    Nothing for an arm without a database, nor for a counted load, whose server answers slowly.
+    """
+    server = bench.server
     address, client, made = server.address(), server.client, server.made
-    if address is None or client is None:
+    if address is None or client is None or bench.counted:
         return
     folders = (None, None) if made is None else (made.data_dir, made.wal_dir)
     subject = Subject(address, step.tables, step.explain, *folders)

@@ -13,7 +13,7 @@ from dbdyno.engine import Build, Server, access
 from dbdyno.engine.access import Access
 from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.settings import Settled
-from dbdyno.host import place
+from dbdyno.host import place, placement
 from dbdyno.host.observe import device
 from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse, can
 from dbdyno.model.plan import fill_of
@@ -76,7 +76,7 @@ def provide_server(plan: Plan, arm: Arm, prepared: Prepared, log_dir: Path) -> S
     family = engine.of(arm.engine)
     if not can(arm, "made"):
         return family.unmade(arm)
-    where = dataclasses.replace(here, placement=plan.placement, access=access_of(plan, arm))
+    where = dataclasses.replace(here, placement=placement.of(plan), access=access_of(plan, arm))
     return family.server(arm, prepared.builds[arm.name], where, prepared.settled[arm.name])
 
 

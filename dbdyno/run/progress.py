@@ -5,10 +5,12 @@ Everything goes to standard error; results go to standard output elsewhere.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, takewhile
+from statistics import median
 from typing import Self
 
 from rich.console import Console, Group
@@ -21,9 +23,13 @@ from dbdyno.host.terminal import VisibleConsole
 from dbdyno.model import metric
 
 STEP_OVERHEAD_S = 2.5
-"""Around each step: canary, statistics (1.5 s), connections; measured ones replace this guess."""
+"""Around each step: canary, statistics, connections; measured ones replace this guess."""
+RESTARTED_STEP_S = 1.0
+"""The same on a server that was only restarted, which has no canary."""
 RUN_OVERHEAD_S = 6.0
 """Around each run: initdb, start, shutdown, write-back (a first guess)."""
+RESTART_S = 1.0
+"""The same around a run whose server was only stopped and started."""
 UNKNOWN_STEP_S = 10.0
 """The assumed length of a step that gives no expectation, until it was seen once."""
 REST = "rest between servers"
@@ -64,7 +70,17 @@ class Forecast:
         if seen:
             return sum(seen) / len(seen)
         expected_s = UNKNOWN_STEP_S if leg.expected_s is None else leg.expected_s
-        return expected_s + (STEP_OVERHEAD_S if leg.step else 0)
+        return expected_s + (self.overhead_s if leg.step else 0)
+
+    @property
+    def overhead_s(self) -> float:
+        """Seconds around a step, by those that are over; at first a guess."""
+        beyond = [
+            took_s - leg.expected_s
+            for leg, took_s in self.took
+            if leg.step and leg.expected_s is not None and took_s >= leg.expected_s
+        ]
+        return median([STEP_OVERHEAD_S, *beyond])
 
     def finish(self, leg: Leg, took_s: float) -> None:
         """Takes note that `leg` is over and lasted `took_s` seconds."""
@@ -72,12 +88,8 @@ class Forecast:
         self.took.append((leg, took_s))
         self.done += 1
 
-    def left_s(self) -> float:
-        """Seconds of all legs that are not over."""
-        return self.after_s(running=0)
-
     def after_s(self, running: int) -> float:
-        """The same without those that are `running`."""
+        """Seconds of all legs that are not over, without those that are `running`."""
         return sum(self.seconds(leg) for leg in self.legs[self.done + running :])
 
     def place(self) -> tuple[int, int] | None:
@@ -107,6 +119,7 @@ class Pulse:
     retries: int
     elapsed_s: float  # of active time, with warm-up
     share: float | None  # of what the step has to do
+    enough_s: float | None = None  # a window with enough operations; None: this one has, or unknown
 
     @property
     def held(self) -> bool | None:
@@ -140,8 +153,10 @@ class Watch:
         self._leg: Leg | None = None
         self._title = "starting"
         self._pulses: dict[str, Pulse] = {}  # by arm where several share a step, else by ""
+        self._few: set[str] = set()  # arms of which a log says that their operations are too few
         self._pulse_s = 0.0
         self._so_far: Sequence[str] = ()
+        self._end_s: float | None = None  # by the monotonic clock
         self._live = Live(
             console=self.console,
             get_renderable=self.view,
@@ -157,6 +172,16 @@ class Watch:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
+    def ends_within(self, seconds: float) -> None:
+        """The plan goes on for so long, unless it is decided earlier: that is the time left."""
+        self._end_s = time.monotonic() + seconds
+
+    def left_s(self, running_s: float, running: int) -> float:
+        """Seconds to the end, of which the leg that is `running` takes so many."""
+        if self._end_s is None:
+            return running_s + self.forecast.after_s(running)
+        return max(running_s, self._end_s - time.monotonic())
+
     def say(self, text: str) -> None:
         """A line that stays."""
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -170,7 +195,7 @@ class Watch:
 
     def begin(self, title: str, leg: Leg) -> None:
         """`leg` begins; `title` says where it is, such as `block 1/3 pg18 l.i0`."""
-        self._leg, self._title, self._pulses = leg, title, {}
+        self._leg, self._title, self._pulses, self._few = leg, title, {}, set()
         self._leg_started_s = self._said_s = time.monotonic()
 
     def retitle(self, title: str) -> None:
@@ -183,7 +208,12 @@ class Watch:
         `arm`: whose figures they are, where several arms share the step in turns.
         """
         self._pulses, self._pulse_s = self._pulses | {arm: pulse}, time.monotonic()
-        if not self.console.is_terminal and self._pulse_s - self._said_s >= LINE_EVERY_S:
+        if self.console.is_terminal:
+            return
+        if pulse.enough_s is not None and arm not in self._few:
+            self._few.add(arm)
+            self.say(f"{self._title}: {f'{arm} {too_few(pulse.enough_s)}'.lstrip()}")
+        if self._pulse_s - self._said_s >= LINE_EVERY_S:
             self._said_s = self._pulse_s
             left = f"{duration(self.step_left_s(self._leg, self._pulses))} of the step left"
             self.say(f"{self._title}: {'; '.join([*shown(self._pulses), left])}")
@@ -201,7 +231,7 @@ class Watch:
         assert self._leg is not None
         self.forecast.finish(self._leg, time.monotonic() - self._leg_started_s)
         if not self.console.is_terminal:
-            self.say(f"{self._title}: {text} ({duration(self.forecast.left_s())} left)")
+            self.say(f"{self._title}: {text} ({duration(self.left_s(0.0, 0))} left)")
         elif alarm:
             self.say(f"{self._title}: {text}")
         self._leg, self._pulses = None, {}
@@ -225,7 +255,7 @@ class Watch:
         """
         leg, pulses = self._leg, self._pulses
         step_left_s = self.step_left_s(leg, pulses)
-        left_s = step_left_s + self.forecast.after_s(running=0 if leg is None else 1)
+        left_s = self.left_s(step_left_s, 0 if leg is None else 1)
         spent_s = time.monotonic() - self._plan_started_s
         first = [self._title]
         if leg is not None and (place := self.forecast.place()) is not None:
@@ -255,7 +285,7 @@ def filled(parts: Iterable[str], width: int) -> list[str]:
 def figure_line(line: str) -> Text:
     """A line of figures, with what is missed in another colour."""
     text = Text(line)
-    text.highlight_regex(r"missed by [\d,]+ %", "bold yellow")
+    text.highlight_regex(r"missed by [\d,]+ %|too few operations", "bold yellow")
     return text
 
 
@@ -296,6 +326,13 @@ def figures(pulse: Pulse) -> Iterable[str]:
         yield f"target {pulse.target:,.0f} rows/s {verdict(pulse)}"
     if pulse.errors:
         yield f"{pulse.errors:,} errors, {pulse.retries:,} retries"
+    if pulse.enough_s is not None:
+        yield too_few(pulse.enough_s)
+
+
+def too_few(enough_s: float) -> str:
+    """Says that operations are too few for the plan's margin, and the seconds that would do."""
+    return f"too few operations for the plan's margin: `seconds = {math.ceil(enough_s):,}` would do"
 
 
 def verdict(pulse: Pulse) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dbdyno.host import placement
 from dbdyno.model import Block, WorkloadUse
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.run import extra_run, interleave
@@ -47,7 +48,7 @@ class Here:
     def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Ceiling:
         """As Site.ceiling."""
         plan = lab.plan
-        return ceiling.measure(dict(connections), plan.threads, plan.placement.generator_cpus)
+        return ceiling.measure(dict(connections), plan.threads, placement.of(plan).generator_cpus)
 
 
 def go(run: Run) -> None:

@@ -123,8 +123,8 @@ def origin(step: Step, results: Results, number: int) -> Origin:
     return Origin(workload=step.workload, step=step.name, block_begun_unix_ns=block.begun_unix_ns)
 
 
-def golden_use(copy: Copy, at: Point, *, began: bool) -> GoldenUse:
-    """golden.json of a run: whether it `began` from the copy, or made it."""
+def golden_use(copy: Copy, at: Point, *, began: bool, restarted: bool = False) -> GoldenUse:
+    """golden.json of a run: whether it `began` from the copy, or made it; how it began."""
     return GoldenUse(
         began=began,
         fill=at.fill,
@@ -134,6 +134,7 @@ def golden_use(copy: Copy, at: Point, *, began: bool) -> GoldenUse:
         key=copy.key,
         made_unix_ns=copy.facts.made_unix_ns,
         bytes=copy.facts.bytes,
+        restarted=restarted,
     )
 
 

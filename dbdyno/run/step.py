@@ -22,6 +22,7 @@ from dbdyno.model import Headline, Link, Step
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import (
     AnyEvent,
+    Connected,
     Done,
     Paused,
     Ready,
@@ -33,13 +34,16 @@ from dbdyno.model.events import (
 )
 from dbdyno.model.job import Job
 from dbdyno.model.job.role import Role, RoleStop, Tied
+from dbdyno.model.server_status import StatusLook
+from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import Check, StepDone
 from dbdyno.run.driver import registry
 from dbdyno.run.driver.interface import Bench, Generators, Keep, NetworkReading, Running, Seat
 from dbdyno.run.driver.spread import Spread
-from dbdyno.run.in_window import LagReader, TimedHooks, catch_up
+from dbdyno.run.in_window import LAG_EVERY_S, Readings, TimedHooks, catch_up
 from dbdyno.run.measurement import Measurement, StepFailed
 from dbdyno.run.progress import Pulse
+from dbdyno.run.sessions import Sessions
 from dbdyno.run.step_progress import Meter, unit
 
 MIB = 1 << 20
@@ -70,7 +74,8 @@ def measure(
             load.end(measurement.done)
             if bench.server.standbys is not None:
                 measurement.done.catch_up_s = catch_up(bench.server)
-            wait_for_statistics([bench.server])
+            if not bench.counted:
+                wait_for_statistics([bench.server])
             return measurement.after()
         except (StepFailed, ServerError) as error:
             raise measurement.failed(error) from error
@@ -86,14 +91,18 @@ class Load:
         self._measurement = measurement
         self.step, self.bench = measurement.step, measurement.bench
         self.sampler, self.folder = measurement.sampler, measurement.folder
-        self._meter = Meter(self.step)
+        self._meter = Meter(self.step, self.bench.claim)
         self._close: WindowClose | None = None
         self._done: Done | None = None
         self._waits: WaitSampler | None = None
-        self._lag: LagReader | None = None
+        self._lag: Readings[StandbyLag] | None = None
+        self._status: Readings[StatusLook] | None = None
         self._elsewhere: FromElsewhere | None = None  # whose generators make the load
         if self.bench.generators is not None:
             self._elsewhere = FromElsewhere(self.bench.generators, self.bench.server)
+        self._sessions: Sessions | None = None  # that are placed
+        if self.bench.processors and self.bench.server.made is not None:
+            self._sessions = Sessions(self.bench.server.made)
         self._timed = TimedHooks(self.bench.hooks, self.bench.server, self.folder, self.step.name)
         self._open = False  # whether the window was opened
         self._stack = ExitStack()
@@ -107,7 +116,9 @@ class Load:
             self._waits = self._sample_waits(complete, stack)
             if (standbys := self.bench.server.standbys) is not None:
                 kept = stack.enter_context(store.Lines(self.folder / "lag.jsonl"))
-                self._lag = LagReader(standbys, kept.write)
+                self._lag = Readings(standbys.lag, kept.write, LAG_EVERY_S)
+                stack.callback(self._lag.close)
+            self._status = self._read_status(stack)
             lines = stack.enter_context(store.Lines(self.folder / "events.jsonl"))
             self.generator = stack.enter_context(self._started(complete, lines.write_raw, stack))
             self._stack = stack.pop_all()
@@ -156,8 +167,26 @@ class Load:
         except ServerError as error:
             self._warn(f"waits: not sampled: {error}")
             return None
-        self.sampler.set_waits(waits.pid)
+        self.sampler.set_lab_session(waits.pid, "lab:waits")
         return stack.enter_context(waits)
+
+    def _read_status(self, stack: ExitStack) -> Readings[StatusLook] | None:
+        """The readings of the server's own state, connected; None if nobody wants or can ask it."""
+        server, every_s = self.bench.server, self.bench.observe.status_s
+        address, client = server.address(), server.client
+        if every_s is None or address is None or client is None:
+            return None
+        try:
+            status = client.status(address)
+        except ServerError as error:
+            self._warn(f"status: not read: {error}")
+            return None
+        stack.callback(status.close)
+        self.sampler.set_lab_session(status.pid, "lab:status")
+        kept = stack.enter_context(store.Lines(self.folder / "status.jsonl"))
+        readings = Readings(status.looks, kept.write, every_s)
+        stack.callback(readings.close)
+        return readings
 
     def _warn(self, text: str) -> None:
         """Adds a warning to done.json."""
@@ -177,19 +206,25 @@ class Load:
         self.sampler.observe(event)
         self._pace_waits(event)
         match event:
+            case Connected() if self._sessions is not None:
+                self._sessions.take(event)
             case WindowOpen():
                 self.sampler.read("open", event.mono_ns)
                 self._timed.open()
                 if self._lag is not None:
                     self._lag.open()
+                if self._status is not None:
+                    self._status.open()
             case Tick():
                 return self._meter.take(event)
             case WindowClose():
                 self._close = event
                 self.sampler.read("close", event.mono_ns)
+                if self._sessions is not None:
+                    self._sessions.release()
                 self.generator.stop()
                 self._end_waits()
-                self._end_lag()
+                self._end_readings()
             case Done():
                 self._done = event
         if self._elsewhere is not None:  # after the counters: hosts take milliseconds to answer
@@ -220,8 +255,10 @@ class Load:
                 f"waits: sampling ended after {self._waits.samples:,}: {self._waits.failure}"
             )
 
-    def _end_lag(self) -> None:
-        """Ends the readings of replay lag; says where they ended early."""
+    def _end_readings(self) -> None:
+        """Ends the readings of the server's state and of replay lag, which may have ended early."""
+        if self._status is not None:
+            self._status.close()
         if self._lag is not None:
             self._lag.close()
             if self._lag.failure is not None:
@@ -296,7 +333,7 @@ def checks(step: Step, totals: Mapping[str, Totals]) -> list[Check]:
         if quota is None or step.roles.get(role.name) not in ("insert", "delete"):
             continue
         rows = rows_per_operation(step.job, role)
-        expected = quota.operations * step.job.clients_of(role) * rows
+        expected = (quota.operations - role.mark_count) * step.job.clients_of(role) * rows
         actual = totals[role.name].rows
         what = f"rows of role {role.name}"
         compared.append(Check(what=what, expected=expected, actual=actual, ok=expected == actual))

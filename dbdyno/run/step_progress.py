@@ -6,16 +6,23 @@ a millisecond, nearly all of it for the histograms of the headline's role.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dbdyno.model import Headline, Json, Step, metric
-from dbdyno.model.events import Tick
+from dbdyno.model.events import Part, Tick
 from dbdyno.model.job import amounts
+from dbdyno.model.job.role import Closed
 from dbdyno.model.step_files import Counted
 from dbdyno.run.progress import Pulse
+from dbdyno.stats.few_operations import Claim, for_edges_s, for_scatter_s
 from dbdyno.stats.response_times import Histogram
 
 NS_PER_S = 1_000_000_000
+COUNT_WHERE_BEGUN = ("loadgen", "pgbench")
+"""Drivers whose operations have no edges (Evidence.edge_share)."""
+TIMED_MIN = 4
+"""So many lengths of operations tell about how much these scatter."""
 
 
 @dataclass
@@ -31,6 +38,9 @@ class Count:
     second: dict[str, int] = field(default_factory=dict)  # the same of the last tick alone
     errors: int = 0
     retries: int = 0
+    timed: int = 0  # operations of the window whose lengths are known
+    sum_us: float = 0.0  # of these lengths
+    squares: float = 0.0  # the sum of their squares
 
     def add(self, tick: Tick, statements: frozenset[str]) -> None:
         """Takes a tick of the role; `statements` are the names of those, not of transactions."""
@@ -45,6 +55,22 @@ class Count:
             for what, amount in self.second.items():
                 self.amounts[what] += amount
 
+    def time(self, parts: Iterable[Part]) -> None:
+        """Takes the lengths of whole operations of a second of the window."""
+        for part in parts:
+            if part.sums_us is not None:
+                self.timed += part.count
+                self.sum_us += part.sums_us.response[0]
+                self.squares += part.sums_us.response[1]
+
+    @property
+    def scatter(self) -> float:
+        """The variance of an operation's length by the square of its mean; 0: none is known."""
+        if self.timed < TIMED_MIN or not self.sum_us:
+            return 0.0
+        variance = self.timed * self.squares / self.sum_us**2 - 1
+        return max(0.0, variance) * self.timed / (self.timed - 1)
+
     def rate(self, what: str) -> float | None:
         """Operations, rows or statements per second of the window so far."""
         return self.amounts[what] / self.measured_s if self.measured_s else None
@@ -53,8 +79,9 @@ class Count:
 class Meter:
     """Takes the ticks of one step, in their order."""
 
-    def __init__(self, step: Step) -> None:
-        self.step = step
+    def __init__(self, step: Step, claim: Claim | None = None) -> None:
+        """`claim`: what the step's operations have to be enough for; None: for nothing."""
+        self.step, self.claim = step, claim
         self.counts: dict[str, Count] = {}
         self.response = Histogram()
         headline = step.headline
@@ -72,6 +99,7 @@ class Meter:
         second = self.merged(tick) if rates["unit"] else Histogram()
         if tick.measured:
             self.response.merge(second)
+            self.counts[self.leader].time(self.whole(tick))
         return Pulse(
             **rates,
             p99_us=p99_us(second),
@@ -81,21 +109,23 @@ class Meter:
             retries=sum(count.retries for count in self.counts.values()),
             elapsed_s=self.counts[self.leader].elapsed_s,
             share=self.share(),
+            enough_s=self.enough_s(),
         )
 
     def merged(self, tick: Tick) -> Histogram:
         """The response times of a second: of whole operations, not of a transaction's parts."""
-        whole = [(name, part) for name, part in tick.operations.items() if part.count]
         (histogram,) = Histogram.of_each(
-            [
-                [
-                    part.response
-                    for name, part in whole
-                    if part.response is not None and (not self.timed or name in self.timed)
-                ]
-            ]
+            [[part.response for part in self.whole(tick) if part.response is not None]]
         )
         return histogram
+
+    def whole(self, tick: Tick) -> list[Part]:
+        """Operations of a second, without a transaction's parts."""
+        return [
+            part
+            for name, part in tick.operations.items()
+            if part.count and (not self.timed or name in self.timed)
+        ]
 
     def rates(self, tick: Tick) -> Json:
         """The headline's rates; work that is told as a whole (an index's rows) has none so far."""
@@ -122,6 +152,29 @@ class Meter:
             return {"target": None, "achieved": None}
         count = self.counts.get(sla.role)
         return {"target": sla.rows_per_s, "achieved": count.rate("rows") if count else None}
+
+    def enough_s(self) -> float | None:
+        """The seconds of a window that would have enough operations for the claim.
+
+        None where the step's window has enough, as far as can be foretold; where the rate is none
+        of operations that follow one another; or before the window opened.
+        """
+        job, headline, counted = self.step.job, self.step.headline, self.counted()
+        role, seconds = job.role(self.leader), job.stop.seconds
+        if self.claim is None or role is None or not isinstance(role.pace, Closed) or not seconds:
+            return None
+        if headline is None or headline.has_work or headline.each or not counted.seconds:
+            return None
+        connections = job.connections_of(role)
+        ended = counted.operations or connections  # none ended yet: at most one each
+        operations = ended * seconds / counted.seconds
+        scatter = self.counts[self.leader].scatter
+        enough_s = for_scatter_s(seconds, scatter / operations, self.claim)
+        if job.driver not in COUNT_WHERE_BEGUN:
+            edges = 2 * connections / operations  # of two arms alike
+            if edges > self.claim.margin:
+                enough_s = max(enough_s, for_edges_s(seconds, edges, self.claim.margin))
+        return enough_s if enough_s > seconds else None
 
     def share(self) -> float | None:
         """The share of the step that is done: of its quotas, its fill's rows, else its time."""

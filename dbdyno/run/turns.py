@@ -93,15 +93,13 @@ class Player:
         self._wait_for(Ready)
 
     def next_turn(self, turn_ns: int) -> None:
-        """Reads what the server did while it waited, then takes a turn as `turn` does."""
-        if self._open and self.playing:
-            self._read("resume", None)
-        self.turn(turn_ns)
-
-    def turn(self, turn_ns: int) -> None:
-        """Lets the load run for a turn of active time, or to its end."""
+        """Reads what the server did while it waited, then lets the load run for so long, or to
+        its end.
+        """
         if self._load.over:
             return
+        if self._open:
+            self._read("resume", None)
         self.turns += 1
         self._turn_ns = turn_ns
         begun_ns = self._go_on()

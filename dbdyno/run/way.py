@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
@@ -37,16 +37,17 @@ class Way(Protocol):
 class Here:
     """Block after block by this process, which has the host for itself."""
 
-    def __init__(self, *, wait: bool = False) -> None:
-        """`wait`: for another lab on this host to end."""
+    def __init__(self, *, wait: bool = False, held: bool = False) -> None:
+        """`wait`: for another lab on this host to end; `held`: this process has locked the host."""
         self._wait = wait
+        self._held = held
 
     @contextmanager
     def opened(self, plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
         """As Way.opened; the host is locked meanwhile."""
         refuse_nodes(plan, parent / plan.name)
         with (
-            HostLock(plan=plan.name, wait=self._wait),
+            nullcontext() if self._held else HostLock(plan=plan.name, wait=self._wait),
             runner.opened(plan, parent, quiet=quiet) as lab,
         ):
             yield lab

@@ -72,8 +72,10 @@ class Folders:
                 known[key] = read
         self._known = known
         now = time.time()
-        its = [replace(one, state=_state(one, now)) for one in known.values()]
-        return sorted(its, key=lambda one: (one.state != "running", -one.changed_s, one.key))
+        results = [replace(result, state=_state(result, now)) for result in known.values()]
+        return sorted(
+            results, key=lambda result: (result.state != "running", -result.changed_s, result.key)
+        )
 
     def result(self, key: str) -> Result | None:
         """The result with this key, which no path outside of the folders has; None: there is none.
@@ -107,11 +109,11 @@ def found(roots: Sequence[Path]) -> list[Result]:
 
 def named(roots: Sequence[Path]) -> dict[str, Path]:
     """The folders by what begins the keys of their results: nothing where there is only one."""
-    its = list(dict.fromkeys(one.resolve() for one in roots))
-    if len(its) == 1:
-        return {"": its[0]}
+    folders = list(dict.fromkeys(root.resolve() for root in roots))
+    if len(folders) == 1:
+        return {"": folders[0]}
     names: dict[str, Path] = {}
-    for root in its:
+    for root in folders:
         name, number = root.name or "root", 1
         while f"{name}/" in names:
             number += 1
@@ -147,7 +149,7 @@ def _of(key: str, path: Path, stamp: Stamp) -> Result:
         begun_s=begun_s,
         changed_s=max(begun_s, max(stamp[3:]) / 1e9),
         complete=progress.complete,
-        planned=plan.blocks,
+        planned=0 if plan.counts_only else plan.blocks,
         until_decided=plan.schedule.until_decided,
         begun=progress.begun,
         host=_host(progress.host or HostFacts()),

@@ -17,8 +17,8 @@ from dbdyno.analysis.across.history import By, Change, Choice, History, Line, Po
 from dbdyno.analysis.across.side import LEFT, MISSING, RIGHT
 from dbdyno.analysis.across.values import COST, RESPONSE
 from dbdyno.analysis.across.work import Work
-from dbdyno.analysis.compare import differences
 from dbdyno.model import Difference
+from dbdyno.model.comparison import OF_SOME
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.report import cells, number
 from dbdyno.report.parts import (
@@ -422,7 +422,7 @@ def differing(unlike: Sequence[Difference]) -> str:
     its = [
         f"{one.what} {one.values.get(LEFT, MISSING)} → {one.values.get(RIGHT, MISSING)}"
         for one in unlike
-        if one.what != differences.OF_SOME
+        if one.what != OF_SOME
     ]
     return number.few(its, UNLIKE_MAX)
 

@@ -5,13 +5,14 @@ Nothing is written: what `dyno` keeps beside a result is read here, and never ma
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from dataclasses import dataclass
 from threading import Lock
 
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison
 from dbdyno.model.error import DynoError
+from dbdyno.report import colors
 from dbdyno.report.colors import Tone
 from dbdyno.report.section import verdicts
 from dbdyno.serve.folders import Result
@@ -60,8 +61,7 @@ class Judged:
         key = (result.key, stamp)
         with self._making:
             if key not in self._comparisons:
-                found = compare.load(Results.open(result.path))
-                self._comparisons[key] = found
+                self._comparisons[key] = compare.load(Results.open(result.path))
                 while len(self._comparisons) > COMPARISONS_MAX:
                     self._comparisons.popitem(last=False)
             self._comparisons.move_to_end(key)
@@ -69,19 +69,19 @@ class Judged:
 
     def known(self, result: Result) -> Headline | None:
         """A headline that was made before and still holds."""
-        stamp, found = self._headlines.get(result.key, ((), None))
-        return found if stamp == result.stamp else None
+        stamp, words = self._headlines.get(result.key, ((), None))
+        return words if stamp == result.stamp else None
 
     def headline(self, result: Result) -> Headline:
         """The result in a few words."""
-        found = self.known(result)
-        if found is None:
+        words = self.known(result)
+        if words is None:
             try:
-                found = headline(self.comparison(result))
+                words = headline(self.comparison(result))
             except DynoError as error:
-                found = Headline(instead=str(error))
-            self._headlines[result.key] = (result.stamp, found)
-        return found
+                words = Headline(instead=str(error))
+            self._headlines[result.key] = (result.stamp, words)
+        return words
 
 
 def headline(comparison: Comparison) -> Headline:
@@ -97,15 +97,14 @@ def headline(comparison: Comparison) -> Headline:
 
 
 def _told(comparison: Comparison, arm: str) -> tuple[Told, ...]:
-    sure = verdicts.trusted(comparison.calibration, comparison.aims)
-    words = Counter(
-        cell.verdict.word
+    sure = colors.trusted(comparison.calibration, comparison.aims)
+    judged = (
+        cell.verdict
         for step in comparison.steps
         for cell in step.cells
         if cell.arm == arm and cell.verdict is not None
     )
     return tuple(
-        Told(word=verdicts.said(word, sure), count=words[word], tone=verdicts.tone(word, sure))
-        for word in verdicts.ORDER
-        if word in words
+        Told(word=word, count=len(alike), tone=colors.tone(alike[0], sure))
+        for word, alike in verdicts.by_word(judged, sure).items()
     )

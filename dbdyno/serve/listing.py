@@ -25,12 +25,12 @@ class Line:
 def page(frame: Frame, folders: Folders, judged: Judged, query: str) -> str:
     """All results that have every word of the query, the newest first."""
     every = folders.found()
-    its = [one for one in every if has_words(one.words, query)]
+    shown = [result for result in every if has_words(result.words, query)]
     body = frame.filled(
         "list.html.j2",
-        lines=[_line(one, judged) for one in its],
+        lines=[_line(result, judged) for result in shown],
         query=query,
-        count=counted(its, every),
+        count=counted(shown, every),
         empty=not every,
     )
     return frame.page("Results", body, at="results", scripts=("list.js",))
@@ -41,10 +41,10 @@ def has_words(text: str, query: str) -> bool:
     return all(word in text for word in query.lower().split())
 
 
-def counted(its: Sequence[Result], every: Sequence[Result]) -> str:
+def counted(shown: Sequence[Result], every: Sequence[Result]) -> str:
     """12 results, or 3 of 12 results."""
     whole = f"{len(every):,} result{'' if len(every) == 1 else 's'}"
-    return whole if len(its) == len(every) else f"{len(its):,} of {whole}"
+    return whole if len(shown) == len(every) else f"{len(shown):,} of {whole}"
 
 
 def day(seconds: float) -> str:

@@ -15,10 +15,10 @@ from dbdyno.model import Comparison, Json
 from dbdyno.model.error import DynoError
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import Judgement
-from dbdyno.report import looks, number
+from dbdyno.report import colors, looks, number
 from dbdyno.report.parts import Column, Row, Table, TableCell
 from dbdyno.report.render import html
-from dbdyno.report.section import verdicts
+from dbdyno.report.section import answer, verdicts
 from dbdyno.serve import listing
 from dbdyno.serve.folders import Result
 from dbdyno.serve.frame import Frame
@@ -113,24 +113,28 @@ def rates(result: Result, sight: Sight) -> Json | None:
     """The figures that the page's script draws."""
     if sight.rates is None:
         return None
-    found = asdict(sight.rates)
-    for line in found["lines"]:
+    drawn = asdict(sight.rates)
+    for line in drawn["lines"]:
         line["place"] = result.arms.index(line["arm"]) % 8
         line["last"] = number.number(line["points"][-1][1]) if line["points"] else ""
-    return found
+    return drawn
 
 
 def evidence(frame: Frame, judged: Judged, result: Result) -> str:
     """The last look's verdicts, and between looks what is known so far, as markup."""
     if not result.complete:
-        return frame.filled("evidence.html.j2", said="No block is complete yet.", table=None)
+        return frame.filled(
+            "evidence.html.j2", said="No block is complete yet.", table=None, answers=()
+        )
     try:
         comparison = judged.so_far(result)
     except DynoError as error:
-        return frame.filled("evidence.html.j2", said=str(error), table=None)
+        return frame.filled("evidence.html.j2", said=str(error), table=None, answers=())
     table = of_steps(comparison)
+    taken = comparison.looked is not None and comparison.looked.taken
     return frame.filled(
         "evidence.html.j2",
+        answers=answer.parts(comparison) if taken else (),
         said=looks.sentence(comparison),
         table=table if table.rows else None,
         page=SimpleNamespace(arms=comparison.arms),
@@ -140,22 +144,22 @@ def evidence(frame: Frame, judged: Judged, result: Result) -> str:
 
 def of_steps(comparison: Comparison) -> Table:
     """A row for each step and arm: the word of the last look, and the figures of all blocks."""
-    sure = verdicts.trusted(comparison.calibration, comparison.aims)
+    sure = colors.trusted(comparison.calibration, comparison.aims)
     taken = comparison.looked is not None and bool(comparison.looked.taken)
     rows = []
     for step in comparison.steps:
         for cell in step.cells[1:]:
             if cell.verdict is None:
                 continue
-            its: Mapping[bool, Judgement] = {
+            by_metric: Mapping[bool, Judgement] = {
                 is_cpu(judgement.metric): judgement for judgement in cell.verdict.judgements
             }
             word = TableCell(text="no look yet", tone="quiet")
             if taken:
-                said = verdicts.said(cell.verdict.word, sure)
-                word = TableCell(text=said, tone=verdicts.tone(cell.verdict.word, sure))
-            figures = [figure(its.get(cpu)) for cpu in (False, True)]
-            e_value = evidence_of(its.values())
+                said = verdicts.said(cell.verdict, sure)
+                word = TableCell(text=said, tone=colors.tone(cell.verdict, sure))
+            figures = [figure(by_metric.get(cpu)) for cpu in (False, True)]
+            e_value = evidence_of(by_metric.values())
             name = TableCell(text=step.step)
             rows.append(
                 Row(

@@ -9,7 +9,7 @@ from dbdyno.model import Json
 from dbdyno.serve.folders import Result
 from dbdyno.serve.listing import blocks, day
 
-HEADINGS = ("changed (UTC)", "state", "blocks", "arms", "folder")
+HEADINGS = ("changed (UTC)", "state", "blocks", "workload", "arms", "folder")
 
 
 def lines(results: Sequence[Result], here: Path) -> list[str]:
@@ -27,7 +27,8 @@ def _row(result: Result, here: Path) -> tuple[str, ...]:
     arms = f"{', '.join(others)} against {base}" if others else base
     path = result.path
     folder = path.relative_to(here) if path.is_relative_to(here) else path
-    return (day(result.changed_s), result.state, blocks(result), arms, str(folder))
+    work = ", ".join(result.workloads)
+    return (day(result.changed_s), result.state, blocks(result), work, arms, str(folder))
 
 
 def document(results: Sequence[Result]) -> list[Json]:

@@ -9,34 +9,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from dbdyno.model.looks import Look
-from dbdyno.model.metric.primary import is_cpu
-from dbdyno.model.verdict import Aims, Judgement, LookResult, Word
+from dbdyno.model.verdict import Aims, Judgement, LookResult, Reason, Word
 from dbdyno.stats import (
-    dependence,
-    fills,
     further_blocks,
     interval,
-    moderation,
+    look_tests,
     power,
     significance,
     stage_wise,
     vectorized,
 )
 from dbdyno.stats.interval import Spread
+from dbdyno.stats.look_tests import AtLook, MetricTests, Unit
 from dbdyno.stats.sample import Sample
 from dbdyno.stats.stage_wise import Stage
 from dbdyno.stats.vectorized import Tested
-
-
-@dataclass(frozen=True, kw_only=True)
-class Unit:
-    """What has one p in a family: a step, or the whole of a workload."""
-
-    samples: tuple[Sample, ...]  # by all blocks so far: throughput first, then CPU
-    looks: tuple[tuple[Look, tuple[Sample, ...]], ...]  # what each look saw that has been taken
-    whole: bool = False  # then it neither lends nor borrows
 
 
 def decide(
@@ -50,9 +40,9 @@ def decide(
     after Benjamini-Hochberg over the family. Within the margin is what two one-sided tests at a
     third of the level say at a look. ValueError of a sample without blocks.
     """
-    at_looks = _at_looks(family, aims)
-    now = _tested([unit.samples for unit in family], family, aims)
-    ps = [min((seen.repeated for seen in look), default=None) for look in at_looks]
+    looks = look_tests.at_looks(family, aims)
+    now = look_tests.tested([unit.samples for unit in family], family, aims)
+    ps = [min((seen.repeated for seen in look), default=None) for look in looks]
     qs = iter(significance.adjusted([p for p in ps if p is not None]))
     all_qs = [None if p is None else next(qs) for p in ps]
     called = sum(q is not None and q <= aims.level for q in all_qs)
@@ -72,152 +62,8 @@ def decide(
             done=done,
             coming=coming,
         ).judgements()
-        for unit, tested, look, q in zip(family, now, at_looks, all_qs, strict=True)
+        for unit, tested, look, q in zip(family, now, looks, all_qs, strict=True)
     ]
-
-
-# --- What the looks saw ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Metric:
-    """One sample with its tests."""
-
-    sample: Sample
-    spread: Spread | None  # None under two blocks in which both ran
-    tested: Tested | None
-    p: float | None  # what it brings into its unit; None of a single block
-    log_e: float = 0.0  # of a change
-    log_e_same: float = 0.0  # of one that is within the margin
-    scatter: Spread | None = None  # from unit to unit: `spread` without what fills add
-
-
-@dataclass(frozen=True, kw_only=True)
-class _AtLook:
-    """What one look saw of a unit."""
-
-    look: Look
-    metrics: Mapping[str, _Metric]
-    any_time: bool
-
-    @property
-    def repeated(self) -> float:
-        """The unit's p as it counts in all looks."""
-        metrics = self.metrics.values()
-        if self.any_time:
-            return math.exp(-max(0.0, _mean_e([metric.log_e for metric in metrics])))
-        ps = [metric.p for metric in metrics if metric.p is not None]
-        return min(1.0, significance.combined_p(ps) / self.look.share) if ps else 1.0
-
-    def repeated_of(self, metric: str) -> float:
-        """The same of one metric."""
-        tests = self.metrics.get(metric)
-        if tests is None or tests.p is None:
-            return 1.0
-        if self.any_time:
-            return math.exp(-max(0.0, tests.log_e))
-        return min(1.0, tests.p / self.look.share)
-
-    def is_within(self, metric: str, aims: Aims) -> bool:
-        """Whether this look shows that the change is within the margin."""
-        tests = self.metrics.get(metric)
-        if tests is None or tests.tested is None or tests.sample.stood:
-            return False
-        if self.any_time:
-            return tests.log_e_same >= -math.log(2 * aims.level)
-        return tests.tested.within <= aims.level / significance.SAME_SHARE
-
-    def lies_beyond(self, metric: str, aims: Aims) -> bool:
-        """Whether the mean of this look lies beyond the margin, so that no earlier one's *same*
-        stands beside it."""
-        tests = self.metrics.get(metric)
-        if tests is None or not tests.sample.logs:
-            return False
-        return abs(interval.mean_and_sd(tests.sample.logs)[0]) > math.log1p(aims.margin)
-
-
-def _mean_e(logs: Sequence[float]) -> float:
-    """ln of the mean of e-values, which is one again."""
-    most = max(logs, default=0.0)
-    if math.isinf(most) or not logs:
-        return most
-    return most + math.log(math.fsum(math.exp(log - most) for log in logs) / len(logs))
-
-
-def _at_looks(family: Sequence[Unit], aims: Aims) -> list[list[_AtLook]]:
-    """What each look saw of each unit, where there was a test."""
-    at_looks: list[list[_AtLook]] = [[] for _ in family]
-    for look in sorted(
-        {look for unit in family for look, _ in unit.looks}, key=lambda look: look.blocks
-    ):
-        samples = [dict(unit.looks).get(look, ()) for unit in family]
-        for place, metrics in enumerate(_tested(samples, family, aims)):
-            if any(metric.p is not None for metric in metrics.values()):
-                seen = _AtLook(look=look, metrics=metrics, any_time=aims.judge == "any time")
-                at_looks[place].append(seen)
-    return at_looks
-
-
-def _tested(
-    samples: Sequence[Sequence[Sample]], family: Sequence[Unit], aims: Aims
-) -> list[dict[str, _Metric]]:
-    """The tests of each unit's samples by metric; steps lend each other what they know of scatter.
-
-    Those of throughput to each other, and those of CPU, where they have the same blocks.
-    """
-    alike: dict[tuple[bool, int, tuple[int, ...]], list[tuple[int, Sample]]] = {}
-    metrics: list[dict[str, _Metric]] = [{} for _ in family]
-    for place, (of_unit, unit) in enumerate(zip(samples, family, strict=True)):
-        for sample in of_unit:
-            # What keeps its own scatter stands in a pool of its own: of no other's metric.
-            alone = -place - 1 if unit.whole else len(sample.logs)
-            alike.setdefault((is_cpu(sample.metric), alone, sample.at), []).append((place, sample))
-    for pool in alike.values():
-        many = len(pool[0][1].logs) > 1
-        spreads = moderation.spreads([sample.logs for _, sample in pool]) if many else []
-        spreads = dependence.widened(spreads, [sample for _, sample in pool])
-        for number, (place, sample) in enumerate(pool):
-            metrics[place][sample.metric] = _metric(sample, spreads[number] if many else None, aims)
-    return metrics
-
-
-def _metric(sample: Sample, spread: Spread | None, aims: Aims) -> _Metric:
-    """A sample with its tests by this spread."""
-    if spread is None:
-        log_e = _log_e_still(sample) if sample.stood else 0.0
-        return _Metric(sample=sample, spread=None, tested=None, p=_p(sample, None), log_e=log_e)
-    scatter, spread = spread, fills.widened(spread, len(sample.logs), sample.between_fills)
-    p = significance.t_p(sample.logs, spread)
-    p_sign = significance.sign_flip_p(sample.logs)
-    within = significance.equivalence_p(sample.logs, aims.margin, spread)
-    assert p is not None and p_sign is not None and within is not None
-    tested = Tested(sd=spread.sd, p=p, p_sign=p_sign, within=within)
-    return _Metric(
-        sample=sample,
-        spread=spread,
-        tested=tested,
-        p=_p(sample, tested),
-        log_e=_log_e_still(sample) if sample.stood else significance.log_e(sample.logs, spread),
-        log_e_same=0.0 if sample.stood else _log_e_same(sample.logs, spread, aims.margin),
-        scatter=scatter,
-    )
-
-
-def _log_e_still(sample: Sample) -> float:
-    """ln of the e-value that the one that stood still is the slower, by the signs of all blocks."""
-    less, more = sample.sides
-    both = sample.stood_still and sample.base_stood_still
-    if both or (more > less) != sample.more:
-        return 0.0
-    return significance.log_e_of_signs(less, more)
-
-
-def _log_e_same(logs: Sequence[float], spread: Spread, margin: float) -> float:
-    """ln of the e-value that the change lies within the margin; 0 where the mean does not."""
-    edge = math.log1p(margin)
-    if abs(interval.mean_and_sd(logs)[0]) >= edge:
-        return 0.0
-    return min(significance.log_e(logs, spread, about) for about in (-edge, edge))
 
 
 # --- What is said ----------------------------------------------------------------------------
@@ -228,8 +74,8 @@ class _Judging:
     """One unit on its way to its judgements."""
 
     samples: Sequence[Sample]
-    tested: Mapping[str, _Metric]  # by all blocks so far
-    looks: Sequence[_AtLook]
+    tested: Mapping[str, MetricTests]  # by all blocks so far
+    looks: Sequence[AtLook]
     q: float | None
     level_within: float
     level_called: float  # up to which a repeated p calls it, or would have
@@ -260,7 +106,7 @@ class _Judging:
     def _evidence(self) -> float | None:
         """The unit's e-value by all blocks so far."""
         known = [metric.log_e for metric in self.tested.values() if metric.spread is not None]
-        return math.exp(min(_mean_e(known), interval.LOG_CHANGE_MAX)) if known else None
+        return math.exp(min(look_tests.mean_e(known), interval.LOG_CHANGE_MAX)) if known else None
 
     def _judgement(self, sample: Sample, *, changed: bool) -> Judgement:
         """What is said of one metric, with the look on which that rests."""
@@ -271,33 +117,33 @@ class _Judging:
         looks = [look for look in self.looks if look.look.blocks >= since]
         within = any(seen.is_within(sample.metric, self.aims) for seen in looks)
         within = within and not looks[-1].lies_beyond(sample.metric, self.aims)
-        word = _word(sample=seen, changed=changed, within=within)
+        said = _said(sample=seen, changed=changed, within=within)
         if self.q is None:
-            word = "one block" if metric.p is None else "cannot tell"
-        said = _figures(sample, metric, q=self.q, word=word, aims=self.aims)
-        if rests is not None and word not in ("cannot tell", "limited"):
-            said = replace(said, look=self._look_result(rests, sample.metric))
-        needed = self._needed(sample, metric.scatter) if word == "cannot tell" else None
-        said = replace(said, blocks_needed=needed)
+            said = _Said("open", reason="one block" if metric.p is None else "")
+        judged = _figures(sample, metric, q=self.q, said=said, aims=self.aims)
+        if rests is not None and said.word != "open":
+            judged = replace(judged, look=self._look_result(rests, sample.metric))
+        if said == _Said("open"):
+            judged = replace(judged, blocks_needed=self._needed(sample, metric.scatter))
         if metric.spread is None:
-            return said
+            return judged
         share = self.looks[-1].look.share if self.looks else 1.0
         level = self.planned * min(share, 1.0) / sample.ways
         return replace(
-            said,
+            judged,
             visible=power.visible(
                 metric.spread.sd, len(sample.logs), level, self.aims.power, metric.spread.freedom
             ),
         )
 
-    def _look_of(self, metric: str, *, changed: bool) -> _AtLook | None:
+    def _look_of(self, metric: str, *, changed: bool) -> AtLook | None:
         """The look on which a metric's word rests: that of the least p, or the first *same*."""
         looks = [look for look in self.looks if metric in look.metrics]
         if changed:
             return min(looks, key=lambda seen: seen.repeated_of(metric), default=None)
         return next((seen for seen in looks if seen.is_within(metric, self.aims)), None)
 
-    def _look_result(self, rests: _AtLook, name: str) -> LookResult:
+    def _look_result(self, rests: AtLook, name: str) -> LookResult:
         """The look on which a metric's word rests, with the estimate there."""
         seen = rests.metrics[name]
         ratio, low, high = seen.sample.ratio, None, None
@@ -311,7 +157,7 @@ class _Judging:
         look = rests.look
         return LookResult(blocks=look.blocks, share=look.share, ratio=ratio, low=low, high=high)
 
-    def _stages(self, seen: _Metric, look: Look) -> tuple[Stage, ...]:
+    def _stages(self, seen: MetricTests, look: Look) -> tuple[Stage, ...]:
         """The looks before this one, any of which could have ended the plan by this metric.
 
         None if one of them showed the change: the plan went on all the same, so no look ended it.
@@ -333,18 +179,18 @@ class _Judging:
         )
 
     def _needed(self, sample: Sample, scatter: Spread | None) -> int | None:
-        """Further blocks up to the look that would settle a metric; of a new plan without one."""
+        """Further blocks up to the look that would settle a metric; without one, a new plan's."""
         if further_blocks.fills_are_used(sample):
             return None
-        if sample.stood:
-            blocks = further_blocks.needed_of_signs(sample, self.planned, self.coming, self.aims)
-        elif scatter is None:
-            return None
-        else:
-            blocks = further_blocks.needed(
-                scatter, self.planned, self.coming, self.aims, sample=sample
-            )
-        return blocks - self.done if blocks is not None and self.coming else blocks
+        for coming in (self.coming, ()):
+            blocks: int | None = None
+            if sample.stood:
+                blocks = further_blocks.needed_of_signs(sample, self.planned, coming, self.aims)
+            elif scatter is not None:
+                blocks = further_blocks.needed(scatter, self.planned, coming, self.aims, sample)
+            if blocks is not None:
+                return blocks - self.done if coming else blocks
+        return None
 
 
 def _variance(sample: Sample, scatter: Spread) -> float:
@@ -353,8 +199,16 @@ def _variance(sample: Sample, scatter: Spread) -> float:
     return scatter.sd**2 / blocks + (sample.between_fills.value if sample.between_fills else 0.0)
 
 
+class _Said(NamedTuple):
+    """What is said of a metric."""
+
+    word: Word
+    within_margin: bool = False
+    reason: Reason = ""
+
+
 def _figures(
-    sample: Sample, metric: _Metric, *, q: float | None, word: Word, aims: Aims
+    sample: Sample, metric: MetricTests, *, q: float | None, said: _Said, aims: Aims
 ) -> Judgement:
     """The figures of all blocks so far."""
     shown, own = sample.interval, metric.spread
@@ -377,8 +231,10 @@ def _figures(
         q=q,
         sd=None if own is None else own.sd,
         margin=aims.margin,
-        word=word,
-        visible=None,
+        word=said.word,
+        within_margin=said.within_margin,
+        reason=said.reason,
+        nearest=sample.nearest,
         stood_still=sample.stood_still,
         base_stood_still=sample.base_stood_still,
         p_still=significance.sign_p(*sample.sides) if sample.stood and q is not None else None,
@@ -389,48 +245,21 @@ def _figures(
     )
 
 
-def _p(sample: Sample, test: Tested | None) -> float | None:
-    """The p that a sample brings into its unit; None of a single block.
-
-    Where one of the two stood still there are two ways to find that it is the slower: a sign test
-    over all blocks, and the t test of those in which both ran. They share the level, and what they
-    find to the other side does not count. Where each stood still once, neither can be slower.
-    """
-    if not sample.stood:
-        return None if test is None else test.p
-    if sample.blocks < 2:
-        return None
-    if sample.stood_still and sample.base_stood_still:
-        return 1.0
-    less, more = sample.sides
-    ways = [significance.sign_p(less, more) if (more > less) == sample.more else 1.0]
-    if test is not None:
-        ways.append(test.p if (math.fsum(sample.logs) > 0) == sample.more else 1.0)
-    return min(1.0, len(ways) * min(ways))
-
-
-def _word(sample: Sample, *, changed: bool, within: bool) -> Word:
+def _said(sample: Sample, *, changed: bool, within: bool) -> _Said:
     """What is said of a sample that changed or not, and that is within the margin or not.
 
     Where one stood still no change is within the margin, and nothing is the same.
     """
-    more = sample.more
     within = within and not sample.stood
     if sample.bound != "exact":
         # The true ratio lies on one side of what was seen: a change to that side is one all the
         # more, but how large it is, or that there is none, cannot be said.
-        stands = changed and sample.bound == ("at least" if more else "at most")
-        return _change(sample, more=more) if stands else "limited"
+        if not changed or sample.bound != ("at least" if sample.more else "at most"):
+            return _Said("open", reason="generator at its limit")
+        within = False
     if not changed:
-        return "same" if within else "cannot tell"
-    return _change(sample, more=more, within=within)
-
-
-def _change(sample: Sample, *, more: bool, within: bool = False) -> Word:
-    """The word of a change to more, or to less, of the metric."""
-    if more == (sample.better >= 0):
-        return "faster, within the margin" if within else "faster"
-    return "slower, within the margin" if within else "slower"
+        return _Said("same" if within else "open")
+    return _Said("faster" if sample.more == (sample.better >= 0) else "slower", within)
 
 
 # --- Many at once ----------------------------------------------------------------------------
@@ -452,7 +281,7 @@ def explore(family: Sequence[Sample], aims: Aims) -> list[Judgement]:
         alike = vectorized.tests([family[place].logs for place in places], aims.margin)
         for place, test in zip(places, alike, strict=True):
             tests[place] = test
-    ps = [_p(sample, test) for sample, test in zip(family, tests, strict=True)]
+    ps = [look_tests.p_of(sample, test) for sample, test in zip(family, tests, strict=True)]
     qs = iter(significance.adjusted([p for p in ps if p is not None]))
     planned = aims.level / max(sum(sample.blocks > 1 for sample in family), 1)
     return [
@@ -465,17 +294,17 @@ def _explored(
     sample: Sample, test: Tested | None, q: float | None, planned: float, aims: Aims
 ) -> Judgement:
     """One sample's judgement; `planned`: the level at which a change is visible."""
-    word: Word = "one block"
+    said = _Said("open", reason="one block")
     if q is not None:
         within = test is not None and test.within <= aims.level
-        word = _word(sample, changed=q <= aims.level, within=within)
+        said = _said(sample, changed=q <= aims.level, within=within)
     spread = None if test is None else Spread(sd=test.sd, freedom=len(sample.logs) - 1)
-    metric = _Metric(sample=sample, spread=spread, tested=test, p=q)
-    said = _figures(sample, metric, q=q, word=word, aims=aims)
+    metric = MetricTests(sample=sample, spread=spread, tested=test, p=q)
+    judged = _figures(sample, metric, q=q, said=said, aims=aims)
     if test is None:
-        return said
+        return judged
     level = planned / sample.ways
     return replace(
-        said,
+        judged,
         visible=power.visible(test.sd, len(sample.logs), level, aims.power),
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from dbdyno.model.looks import Look
 from dbdyno.model.verdict import Aims
 from dbdyno.stats import fills, power
+from dbdyno.stats.fills import FillVariance
 from dbdyno.stats.interval import Spread
 from dbdyno.stats.sample import Sample
 from dbdyno.stats.significance import SAME_SHARE
@@ -53,6 +55,32 @@ def needed(
         aims.margin, spread.sd, aims.level / SAME_SHARE, aims.power
     )
     return None if changed is None or unchanged is None else max(changed, unchanged)
+
+
+def needed_to_exclude(  # noqa: PLR0913 (each by its name)
+    spread: Spread,
+    room: float,
+    wanted: float,
+    coming: Sequence[Look],
+    level: float,
+    between: FillVariance | None,
+) -> int | None:
+    """The blocks of the first look that excludes a log ratio at a distance of `room` from 0.
+
+    By a one-sided test with the power `wanted`, where nothing differs. Where no look is left: the
+    blocks of a new plan, whose first look has half of the level.
+    """
+
+    def excludes(blocks: int, share: float) -> bool:
+        own = replace(spread, freedom=blocks - 1 + spread.lent)
+        wide = fills.widened(own, blocks, between)
+        effect = math.expm1(room)
+        return power.power(effect, wide.sd, blocks, 2 * level * share, wide.freedom) >= wanted
+
+    for look in coming:
+        if excludes(look.blocks, look.share):
+            return look.blocks
+    return None if coming else power.first_that(lambda blocks: excludes(blocks, 0.5))
 
 
 def needed_of_signs(

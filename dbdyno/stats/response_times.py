@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 from dbdyno.model import ResponseTimes
 from dbdyno.stats.hdr_histogram import CELLS, HIGHEST_US, counts_of_each
 
-CUT_US_MIN = 3_600_000_000
-"""Where the shortest histograms end, those of older results."""
+CUT_US_MIN = 99_000_000
+"""Where the shortest histograms end: sysbench's at 100 s, those of older results at 1 h."""
+CUT_MIN = 1.02
+"""Of the longest time by the end of the last cell: sysbench's buckets are 1.8 % wide."""
+PERCENTILES = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}
 BUCKETS_US = (256, 1_000, 4_000, 16_000, 64_000, 256_000, 1_000_000, 4_000_000, 16_000_000)
 """Upper bounds, inclusive, of the published buckets; the tenth is everything above."""
 
@@ -69,10 +72,10 @@ class Histogram:
 
     @property
     def is_cut(self) -> bool:
-        """Whether times were longer than all cells, so that percentiles may be too low: in results
-        of older versions from 1 h on, else from 31 days on.
+        """Whether times were longer than all cells, which is all that the last cell says of its
+        own: of sysbench from 100 s on, in results of older versions from 1 h, else from 31 days on.
         """
-        return self.max_us > self.cells_max_us >= CUT_US_MIN
+        return self.max_us > CUT_MIN * self.cells_max_us and self.cells_max_us >= CUT_US_MIN
 
     @property
     def mean_us(self) -> float | None:
@@ -85,31 +88,38 @@ class Histogram:
     def percentile_us(self, quantile: float) -> float:
         """The nearest rank: the smallest time that at least `quantile` of all do not exceed.
 
-        A cell counts with its upper end, but not above the exact maximum. 0 where there are none.
+        A cell counts with its upper end, but not above the exact maximum, which the longest time
+        itself counts with. 0 where there are none.
         """
-        return self._percentiles_us(np.cumsum(self._counts), quantile)[0]
+        return self._percentiles_us(np.cumsum(self._counts), [quantile])[0][0]
 
-    def _percentiles_us(self, cumulated: NDArray[np.int64], *quantiles: float) -> list[float]:
+    def _percentiles_us(
+        self, cumulated: NDArray[np.int64], quantiles: Sequence[float]
+    ) -> list[tuple[float, bool]]:
+        """Each percentile, and whether no more is known of it than that it is this at least."""
         if not len(cumulated) or cumulated[-1] == 0:
-            return [0.0 for _ in quantiles]
+            return [(0.0, False) for _ in quantiles]
         ranks = np.maximum(np.ceil(np.array(quantiles) * cumulated[-1] - 1e-9), 1)
         cells = np.searchsorted(cumulated, ranks)
-        return [float(min(int(us), self.max_us)) for us in cell_bounds_us()[1][cells]]
+        ends_us = np.minimum(cell_bounds_us()[1][cells], self.max_us)
+        times_us = np.where(ranks == cumulated[-1], self.max_us, ends_us)
+        more = self.is_cut & (cells == len(cumulated) - 1) & (times_us < self.max_us)
+        return list(zip(times_us.astype(float).tolist(), more.tolist(), strict=True))
 
     def times(self) -> ResponseTimes:
         """Percentiles, the exact maximum and the ten published buckets."""
         cumulated = np.cumsum(self._counts)
-        p50_us, p90_us, p99_us, p999_us = self._percentiles_us(cumulated, 0.5, 0.9, 0.99, 0.999)
+        percentiles = dict(
+            zip(PERCENTILES, self._percentiles_us(cumulated, [*PERCENTILES.values()]), strict=True)
+        )
         upto = np.concatenate(([0], cumulated))
         ends = upto[np.minimum(_bucket_ends(), len(cumulated))]
         return ResponseTimes(
             count=int(upto[-1]),
             buckets=tuple(int(n) for n in np.diff(ends, prepend=0)),
-            p50_us=p50_us,
-            p90_us=p90_us,
-            p99_us=p99_us,
-            p999_us=p999_us,
+            **{name: us for name, (us, _) in percentiles.items()},
             max_us=self.max_us,
+            at_least=tuple(name for name, (_, more) in percentiles.items() if more),
         )
 
 

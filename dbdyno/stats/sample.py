@@ -9,7 +9,7 @@ from functools import cached_property
 from dbdyno.model.verdict import Order
 from dbdyno.stats import fills
 from dbdyno.stats.fills import FillsSeen, FillVariance
-from dbdyno.stats.interval import Interval
+from dbdyno.stats.interval import Interval, ratio_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +38,7 @@ class Sample:
     known: Interval | None = None  # the interval of `logs`, where it is computed already
     fills: FillsSeen | None = None  # where fills are the units; None: blocks are
     between_fills: FillVariance | None = None  # where all blocks begin from one, if it is known
+    free_cost: float = 1.0  # an operation's where it is placed freely, by the one that is measured
 
     @cached_property
     def interval(self) -> Interval | None:
@@ -71,6 +72,14 @@ class Sample:
         """In how many blocks the arm has less of it, and more; ties are in neither."""
         less, more = (sum(sign * log > 0 for log in self.logs) for sign in (-1, 1))
         return less + self.stood_still, more + self.base_stood_still
+
+    @property
+    def nearest(self) -> float | None:
+        """The ratio of the block nearest to no change; None unless two or more lie to one side."""
+        sides = {log > 0 for log in self.logs}
+        if self.stood or len(self.logs) < 2 or len(sides) > 1:
+            return None
+        return ratio_of(min(self.logs, key=abs))
 
     @property
     def ways(self) -> int:

@@ -164,6 +164,18 @@ def equivalence_p(
     return float(stdtr(spread.freedom, -room / spread.sd * math.sqrt(len(logs))))
 
 
+def lower_p(distance: float, spread: Spread, blocks: int) -> float:
+    """p of a one-sided t test for a mean that lies `distance` above its bound: small where below.
+
+    Without any spread 0 where it is below the bound, else 1.
+    """
+    from scipy.special import stdtr
+
+    if not spread.sd:
+        return 0.0 if distance < 0 else 1.0
+    return float(stdtr(spread.freedom, distance / spread.sd * math.sqrt(blocks)))
+
+
 def e_interval(logs: Sequence[float], spread: Spread, level: float) -> tuple[float, float]:
     """The ends of the interval of ratios that no e-value of 1 / level speaks against.
 
@@ -225,3 +237,16 @@ def adjusted(ps: Sequence[float]) -> list[float]:
     qs = np.empty(len(ps))
     qs[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return [float(q) for q in qs]
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Each p corrected for their number, so that any is under the level by chance that often.
+
+    Holm 1979: of m values the i-th smallest times m - i + 1, and no less than those before; at
+    most 1.
+    """
+    adjusted_ps, largest = [1.0] * len(ps), 0.0
+    for rank, place in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        largest = max(largest, min(1.0, ps[place] * (len(ps) - rank)))
+        adjusted_ps[place] = largest
+    return adjusted_ps

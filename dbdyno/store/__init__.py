@@ -14,11 +14,18 @@ from dbdyno.store.file import (
     read_structs,
     write_json,
 )
-from dbdyno.store.folder import BlockFolder, BlockState, RunFolder, StepFolder, safe_name
+from dbdyno.store.folder import (
+    BlockFolder,
+    BlockState,
+    RunFolder,
+    StepFolder,
+    count_folder,
+    safe_name,
+)
 from dbdyno.store.results import FORMAT, Results
 
 __all__ = [
     "FORMAT", "BlockFolder", "BlockState", "Files", "Lines", "Results", "RunFolder", "Shelf",
-    "StepFolder", "code_version", "decoded_lines",
+    "StepFolder", "code_version", "count_folder", "decoded_lines",
     "read_struct", "read_structs", "safe_name", "write_json",
 ]  # fmt: skip

@@ -22,7 +22,7 @@ FORMAT = 1
 FILE = "bisect.json"
 TESTS = "tests"
 REPORT = "report.html"
-FREE = ("command", "minutes", "host", "scatter", "processor")
+FREE = ("command", "minutes", "host", "processor")
 """Of a question: what a search keeps from its first command, whatever a later one says."""
 
 
@@ -43,9 +43,13 @@ class BisectionFolder:
         """The page of the answer."""
         return self.folder / REPORT
 
-    def plan_of(self, index: int, commit: Commit) -> Path:
-        """The file of a test's plan; its results lie beside it, in a folder of its name."""
-        return self.folder / TESTS / f"{index:03}-{commit.short}.toml"
+    def plan_of(self, index: int, commit: Commit, number: int = 1) -> Path:
+        """The file of a test's plan; its results lie beside it, in a folder of its name.
+
+        `number`: of the counts of one commit, each of which is a plan of its own.
+        """
+        again = f"-{number}" if number > 1 else ""
+        return self.folder / TESTS / f"{index:03}-{commit.short}{again}.toml"
 
     def results_of(self, plan: Path) -> str:
         """The results of a plan, as bisect.json names them."""
@@ -75,6 +79,7 @@ class BisectionFolder:
         before = self.read()
         if before is None:
             return Bisection(question=question)
+        before = replace(before, question=renewed(before.question, question))
         kept = {key: getattr(before.question, key) for key in FREE}
         old, new = asdict(before.question), asdict(replace(question, **kept))
         for key in old:
@@ -89,6 +94,13 @@ class BisectionFolder:
         """Keeps the search, with what follows from it."""
         made(self.folder / TESTS)
         write_json(self.folder / FILE, document(search) | answer)
+
+
+def renewed(before: Question, now: Question) -> Question:
+    """The question of a search that goes on: counts answer a smaller change, and all, too."""
+    if not (before.counts and now.counts):
+        return before
+    return replace(before, command=now.command, smallest=now.smallest, every=now.every)
 
 
 def document(search: Bisection) -> Json:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dbdyno.model.block_files import BlockDone
 from dbdyno.model.error import ResultError
+from dbdyno.store import disk
 from dbdyno.store.file import REMEDY, read_struct_if_there
 from dbdyno.store.regular_file import opened
 
@@ -34,14 +35,22 @@ class Damaged:
 
 
 def of_block(block: Path) -> dict[str, str]:
-    """The checksums of all files of a block, but for its done.json."""
-    return {name: _sha256(block / name) for name in _names(block) if name != DONE}
+    """The checksums of all files of a block, but for its done.json.
+
+    Whoever wrote them, they are on the disk then, with the names of their folders.
+    """
+    names = [name for name in _names(block) if name != DONE]
+    for name in names:
+        disk.sync_path(block / name)
+    for folder in {block / parent for name in names for parent in Path(name).parents}:
+        disk.sync_path(folder)
+    return {name: _sha256(block / name) for name in names}
 
 
 def protect(block: Path) -> None:
     """Takes the right to write a finished block's files; its folders stay writable, as for rm."""
     for name in _names(block):
-        (block / name).chmod(FINISHED)
+        disk.set_rights(block / name, FINISHED)
 
 
 def read(block: Path) -> Checksums | None:

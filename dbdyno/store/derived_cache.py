@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct
 
 from dbdyno.host import place
-from dbdyno.model.error import HostError
+from dbdyno.model.error import DiskError, HostError
 from dbdyno.store.file import write_atomically
 
 FORMAT = 3
@@ -72,7 +72,7 @@ class Shelf:
         Does nothing where they have changed since, or may have, or where it cannot be written.
         """
         settled = time.time_ns() - SETTLED_NS
-        with contextlib.suppress(OSError, HostError):
+        with contextlib.suppress(OSError, HostError, DiskError):
             if files(step) != before or any(changed > settled for _, changed in before.values()):
                 return
             entry = msgspec.msgpack.encode(Entry(FORMAT, self._code, before, derived))

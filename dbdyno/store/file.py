@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from dbdyno.model.error import ResultError
+from dbdyno.model.error import DiskError, ResultError
 from dbdyno.model.json import decoder, misfit_words, plain
-from dbdyno.store import regular_file
+from dbdyno.store import disk, regular_file
 
 Value = TypeVar("Value")
+UNFINISHED = re.compile(r"\..+\.\d+")
+"""The name of a file that a process has not written to its end, unless it is at it."""
 REMEDY = "restore it from a copy"
 REMEDY_OF_MISFIT = f"{REMEDY}, or use the version of dyno that wrote it"
 
@@ -42,40 +46,32 @@ def write_atomically(path: Path, content: bytes, *, synced: bool = True) -> None
     `synced`: it is on the disk then.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    file = disk.create(temporary, anew=True)
     try:
-        with temporary.open("wb") as file:
-            file.write(content)
+        try:
+            disk.write(file, content)
             if synced:
-                file.flush()
-                sync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+                disk.sync(file)
+        finally:
+            disk.close(file)
+        disk.rename(temporary, path)
+    except BaseException:
+        with suppress(DiskError):  # the first error says more
+            disk.remove(temporary)
+        raise
     if synced:
-        sync_folder(path.parent)
+        disk.sync_path(path.parent)
 
 
 def made(folder: Path) -> Path:
     """The folder, made with those above it where it is missing, each durable in the one above."""
     new = [path for path in (folder, *folder.parents) if not path.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
+    for path in reversed(new):
+        with suppress(FileExistsError):
+            disk.make_folder(path)
     for path in reversed(new or [folder]):
-        sync_folder(path.parent)
+        disk.sync_path(path.parent)
     return folder
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames and new names in `folder` durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        sync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync(descriptor: int) -> None:
-    """Wait until what was written is on the disk."""
-    os.fsync(descriptor)
 
 
 class Lines:
@@ -87,7 +83,7 @@ class Lines:
     def __init__(self, path: Path, *, goes_on: bool = False) -> None:
         """A new file; `goes_on`: one that may be there. Raises FileExistsError."""
         self.path = path
-        self._file = path.open("ab" if goes_on else "xb", buffering=0)
+        self._file: disk.File | None = disk.append(path) if goes_on else disk.create(path)
 
     def write(self, value: object) -> None:
         """Append a Struct, dataclass or dict as a line. Raises ValueError as `write_json` does."""
@@ -95,18 +91,20 @@ class Lines:
 
     def write_raw(self, line: str | bytes) -> None:
         """Append one line as another program wrote it, with or without its line feed."""
+        assert self._file is not None, "it is closed"
         data = line.encode() if isinstance(line, str) else line
-        rest = memoryview(data.rstrip(b"\r\n") + b"\n")
-        while rest:  # an unbuffered write may be short
-            rest = rest[self._file.write(rest) or 0 :]
+        disk.write(self._file, data.rstrip(b"\r\n") + b"\n")
 
     def close(self) -> None:
         """Sync and close; further calls do nothing."""
-        if self._file.closed:
+        if self._file is None:
             return
-        sync(self._file.fileno())
-        self._file.close()
-        sync_folder(self.path.parent)
+        file, self._file = self._file, None
+        try:
+            disk.sync(file)
+        finally:
+            disk.close(file)
+        disk.sync_path(file.path.parent)
 
     def __enter__(self) -> Lines:
         return self

@@ -11,6 +11,7 @@ from typing import Literal
 
 from dbdyno.model import Json, events, wait_samples
 from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
+from dbdyno.model.count import Count
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIRST
 from dbdyno.model.golden import GoldenUse
@@ -18,6 +19,7 @@ from dbdyno.model.host_reading import Reading
 from dbdyno.model.job import Job
 from dbdyno.model.profile import NotSampled, Sampled, Stack
 from dbdyno.model.server_facts import ServerFacts
+from dbdyno.model.server_status import IndexStatistics, StatusLook
 from dbdyno.model.snapshot import Snapshot
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import StepDone, StepFailure, StepRecord
@@ -119,6 +121,14 @@ class StepFolder:
         """lag.jsonl, line by line: how far standbys were behind; none without standbys."""
         return read_structs(self.path / "lag.jsonl", StandbyLag)
 
+    def status(self) -> Iterator[StatusLook]:
+        """status.jsonl, line by line: what the server said of itself; none where nobody asked."""
+        return read_structs(self.path / "status.jsonl", StatusLook)
+
+    def indexes(self) -> IndexStatistics | None:
+        """indexes.json: the indexes at the end of a run; None where nobody asked."""
+        return read_struct_if_there(self.path / "indexes.json", IndexStatistics)
+
     def before(self) -> Snapshot | None:
         """before.json: the database's counters and state before the step."""
         return read_struct_if_there(self.path / "before.json", Snapshot)
@@ -134,6 +144,10 @@ class StepFolder:
     def failed(self) -> StepFailure | None:
         """failed.json; None where the step did not fail."""
         return read_struct_if_there(self.path / "failed.json", StepFailure)
+
+    def count(self) -> Count | None:
+        """count.json; None where the step's work was not counted."""
+        return read_struct_if_there(self.path / "count.json", Count)
 
     def profile(self) -> StepFolder | None:
         """The unjudged repetition of the step that was profiled; None where there is none."""
@@ -338,6 +352,15 @@ class BlockFolder:
             for arm in self.arms()
             if (self.path / safe_name(arm)).is_dir()
         ]
+
+
+COUNT = "count"
+"""The folder of a plan's pass of counts, in its result folder."""
+
+
+def count_folder(folder: Path) -> Path:
+    """Where a result's pass of counts lies: a result folder for each of its parts."""
+    return folder / COUNT
 
 
 def safe_name(name: str) -> str:

@@ -18,7 +18,8 @@ from typing import Self
 
 import msgspec
 
-from dbdyno.model.error import ResultError
+from dbdyno.model.error import DiskError, ResultError
+from dbdyno.store import disk
 from dbdyno.store.file import made
 
 FILE = "lab.json"
@@ -51,7 +52,7 @@ class FolderLock:
             process=os.getpid(),
             since_unix_ns=time.time_ns(),
         )
-        self._file: int | None = None
+        self._file: disk.File | None = None
 
     def __enter__(self) -> Self:
         """Takes the lock, also over from a holder that is gone.
@@ -62,10 +63,9 @@ class FolderLock:
             made(self._path.parent)
             for _ in range(TRIES):
                 self._file = self._made()
-                if self._file is None:
-                    self._file = self._taken_over()
                 if self._file is not None:
                     return self
+                self._remove_left_behind()
         except OSError as error:
             raise ResultError(
                 f"{self._path}: cannot be locked: {error.strerror}; choose another --out"
@@ -80,56 +80,59 @@ class FolderLock:
     ) -> None:
         """Leaves the folder to others."""
         assert self._file is not None
-        self._path.unlink(missing_ok=True)
-        os.close(self._file)
-        self._file = None
-        with contextlib.suppress(OSError):  # it is not empty, as nearly always
-            self._path.parent.rmdir()
+        file, self._file = self._file, None
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                disk.remove(self._path)
+        finally:
+            disk.close(file)
+        with contextlib.suppress(OSError, DiskError):  # it is not empty, as nearly always
+            disk.remove_folder(self._path.parent)
 
-    def _made(self) -> int | None:
+    def _made(self) -> disk.File | None:
         """The file, made, locked and in its place at once; None where one is there.
 
         A link is what all file systems, NFS too, make for one process alone.
         """
         unfinished = self._path.with_name(f".{FILE}.{self._holder.host}.{self._holder.process}")
-        unfinished.unlink(missing_ok=True)
-        file = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        with contextlib.suppress(FileNotFoundError):
+            disk.remove(unfinished)
+        file = disk.create(unfinished)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            self._write(file)
-            os.link(unfinished, self._path)
-        except FileExistsError:
-            os.close(file)
+            fcntl.flock(file.descriptor, fcntl.LOCK_EX)
+            disk.write(file, msgspec.json.encode(self._holder))
+            disk.sync(file)
+            disk.link(unfinished, self._path)
+        except BaseException as error:
+            disk.close(file)
+            if not isinstance(error, FileExistsError):
+                raise
             return None
-        except OSError:
-            os.close(file)
-            raise
         finally:
-            unfinished.unlink()
+            disk.remove(unfinished)
         return file
 
-    def _taken_over(self) -> int | None:
-        """The file of a holder that is gone, locked; None where it is not there any more.
+    def _remove_left_behind(self) -> None:
+        """Removes the file of a holder that is gone, if it is still there.
 
         Raises ResultError where its holder lives, or may live.
         """
         try:
             file = os.open(self._path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
-            return None
+            return
         try:
             holder = self._read(file)
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not self._path.exists() or not os.path.samestat(os.fstat(file), self._path.stat()):
-                os.close(file)
-                return None
+                return
             if holder is None or holder.boot_id != self._holder.boot_id:
                 raise BlockingIOError
-            self._write(file)
+            disk.remove(self._path)
         except BlockingIOError:
-            os.close(file)
             raise ResultError(self._refusal(holder)) from None
-        return file
+        finally:
+            os.close(file)
 
     def _refusal(self, holder: Holder | None) -> str:
         """Who has the folder, and how to get it."""
@@ -141,12 +144,6 @@ class FolderLock:
             f"{holder.host}, since {since}; wait for its end, or delete `{self._path}` if it is "
             "gone"
         )
-
-    def _write(self, file: int) -> None:
-        text = msgspec.json.encode(self._holder)
-        os.pwrite(file, text, 0)
-        os.ftruncate(file, len(text))
-        os.fsync(file)
 
     def _read(self, file: int) -> Holder | None:
         try:

@@ -13,8 +13,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from dbdyno.model.block_files import BlockDone, Order, VoidReason
-from dbdyno.store import void_blocks
-from dbdyno.store.file import made, read_struct_if_there, sync_folder, write_atomically, write_json
+from dbdyno.store import disk, void_blocks
+from dbdyno.store.file import made, read_struct_if_there, write_atomically, write_json
 from dbdyno.store.folder import BlockFolder
 from dbdyno.store.results import Results
 
@@ -105,9 +105,9 @@ def take(block: BlockFolder, results: Results, reason: str, cause: str | None = 
             void_blocks.say(block.path, SECOND if is_second else reason, cause)
         target = _free_void(results.folder, block.number)
     made(target.parent)
-    block.path.rename(target)
-    sync_folder(target.parent)
-    sync_folder(block.path.parent)
+    disk.rename(block.path, target)
+    disk.sync_path(target.parent)
+    disk.sync_path(block.path.parent)
     return None if is_done else void_blocks.reason(target)
 
 

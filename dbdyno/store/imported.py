@@ -17,7 +17,6 @@ from dbdyno.store.file import (
     made,
     read_if_there,
     read_struct,
-    sync_folder,
     write_atomically,
     write_json,
 )
@@ -65,5 +64,4 @@ def add(folder: Path, content: bytes, reading: Reading) -> Path | None:
     path = folder / FOLDER / f"{len(there) + 1:03}.csv"
     write_atomically(path, content)
     write_json(path.with_suffix(".json"), reading)
-    sync_folder(folder)
     return path

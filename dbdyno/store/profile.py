@@ -12,7 +12,8 @@ from pathlib import Path
 
 from dbdyno.model.error import ResultError
 from dbdyno.model.profile import NotSampled, Sampled, Stack
-from dbdyno.store.file import REMEDY, read_if_there, sync_folder, write_atomically, write_json
+from dbdyno.store import file
+from dbdyno.store.file import REMEDY, read_if_there, write_atomically, write_json
 
 FOLDER = "profile"
 FACTS = "profile.json"
@@ -23,10 +24,7 @@ FOLDED = 6
 
 def made(step: Path) -> Path:
     """The folder of the profile of the step in this folder, made where it is missing."""
-    folder = step / FOLDER
-    folder.mkdir(exist_ok=True)
-    sync_folder(step)
-    return folder
+    return file.made(step / FOLDER)
 
 
 def write(folder: Path, facts: Sampled | NotSampled, stacks: Mapping[Stack, int]) -> None:

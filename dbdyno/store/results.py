@@ -26,20 +26,21 @@ from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looks
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.suspects import CommitsBetween, CommitsFile
-from dbdyno.store import checksums, continuation, folder_lock, profile, void_blocks
+from dbdyno.store import checksums, continuation, disk, folder_lock, profile, void_blocks
 from dbdyno.store.derived_cache import Shelf, code_version
 from dbdyno.store.file import (
+    UNFINISHED,
     made,
     read_struct,
     read_struct_if_there,
     read_structs,
-    sync_folder,
     write_atomically,
     write_json,
 )
 from dbdyno.store.folder import (
     BlockFolder,
     BlockState,
+    count_folder,
     folders,
     free_name,
     safe_name,
@@ -315,8 +316,8 @@ class Results:
         void_blocks.say(folder, reason, cause)
         tries = [block.void for block in self.blocks() if block.number == number and block.void]
         target = folder.with_name(f"{folder.name}.void{max(tries, default=0) + 1}")
-        folder.rename(target)
-        sync_folder(target.parent)
+        disk.rename(folder, target)
+        disk.sync_path(target.parent)
         return target
 
     def begin_block(
@@ -336,8 +337,8 @@ class Results:
         """
         folder = self._block_path(block.number)
         made(folder.parent)
-        folder.mkdir()
-        sync_folder(folder.parent)
+        disk.make_folder(folder)
+        disk.sync_path(folder.parent)
         order = Order(
             block=block.number,
             order=block.order,
@@ -353,7 +354,6 @@ class Results:
             boot_id=_boot_id(),
         )
         write_json(folder / "order.json", order)
-        sync_folder(folder.parent)
         return folder
 
     def end_block(self, number: int, took: Took | None = None, *disturbed: str) -> None:
@@ -409,8 +409,13 @@ class Results:
         return tuple(block.duration().took_s / SECONDS_PER_MINUTE for block in done)
 
     def failed_steps(self) -> int:
-        """How many steps of complete blocks failed or were skipped, whichever command ran them."""
-        return sum(block.failed_steps() for block in self.blocks() if block.state == "done")
+        """How many steps of complete blocks failed or were skipped, whichever command ran them.
+
+        Counted ones, too.
+        """
+        failed = sum(block.failed_steps() for block in self.blocks() if block.state == "done")
+        counts = count_folder(self.folder)
+        return failed + sum(part.failed_steps() for part in Results.within(counts))
 
     def complete(self) -> int:
         """How many blocks are complete from the first on, with none missing between."""
@@ -422,7 +427,8 @@ class Results:
 
 
 def _create(folder: Path, plan: Json) -> Results:
-    if folder.is_dir() and any(item.name != folder_lock.FILE for item in folder.iterdir()):
+    names = [item.name for item in folder.iterdir()] if folder.is_dir() else []
+    if any(name != folder_lock.FILE and not UNFINISHED.fullmatch(name) for name in names):
         raise ResultError(f"{folder}: is not empty and no result folder; choose another --out")
     try:
         made(folder)

@@ -8,7 +8,7 @@ names. Of benchmarks only pgbench is known by its name, whose scripts plans can 
 from __future__ import annotations
 
 from dbdyno.workload.estimate import Estimate, estimate
-from dbdyno.workload.expand import DROP, brought, expand
+from dbdyno.workload.expand import DROP, brought, expand, loaded
 from dbdyno.workload.file import (
     KEEP,
     Workload,
@@ -35,6 +35,7 @@ __all__ = [
     "expand",
     "host",
     "load",
+    "loaded",
     "names",
     "of_loads",
     "own_files",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from dbdyno.model import MetricSource, Right
+from dbdyno.model import MetricSource, Requirement, Right
 from dbdyno.model.document import suggestion
 from dbdyno.workload import schema
 from dbdyno.workload.job import Made
@@ -38,6 +38,18 @@ def rights(step: schema.Step, tables: Tables, scope: Scope) -> Iterable[Right]:
         if place.sql(right):
             yield Right(
                 name=place.at("right").text(right.right), query=question(right, tables, place)
+            )
+
+
+def requirements(file: schema.WorkloadFile, scope: Scope) -> Iterable[Requirement]:
+    """The parts that the file needs of a server of this engine; an empty list asks for none."""
+    for number, written in enumerate(file.requires, start=1):
+        place = scope.root("requires", number)
+        if place.sql(written):
+            yield Requirement(
+                part=place.at("part").text(written.part),
+                query=question(written, {}, place),
+                remedy=place.at("remedy").text(written.remedy),
             )
 
 

@@ -14,7 +14,16 @@ from dbdyno.model.document import suggestion
 from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.model.headlines import HEADLINES
 from dbdyno.model.job import Job
-from dbdyno.workload import asked, job, maker_schema, parameter, schema, step_selection, sweep
+from dbdyno.workload import (
+    asked,
+    job,
+    maker_schema,
+    mixes,
+    parameter,
+    schema,
+    step_selection,
+    sweep,
+)
 from dbdyno.workload.expression import Value
 from dbdyno.workload.file import KEEP, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
@@ -97,7 +106,7 @@ def _drafts(
 ) -> tuple[list[Draft], list[Draft], sweep.Lists]:
     """All drafts, those that are taken, and what is swept; `wanted`: steps and groups."""
     try:
-        traits = engines.of(engine)
+        traits = engines.of_release(engine, version)
     except PlanError as error:
         raise WorkloadError(str(error)) from None
     swept = sweep.lists(workload, parameters, traits)
@@ -122,6 +131,15 @@ def brought(use: WorkloadUse, steps: Sequence[Step]) -> tuple[str, ...]:
     )
 
 
+def loaded(use: WorkloadUse, steps: Sequence[Step]) -> int:
+    """The number of first steps that only bring the tables into place."""
+    only_load = brought(use, steps)
+    for number, step in enumerate(steps):
+        if step.measured and step.name not in only_load:
+            return number
+    return len(steps)
+
+
 def _step(draft: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
     """One step, and the kinds of table that it uses."""
     file, step, name, scope = workload.file, draft.form, draft.name, draft.place
@@ -132,11 +150,13 @@ def _step(draft: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
     expected_s = _optional(written.expected_s, scope.at("expected_s")) or made.nominal_s
     lasts_s = [seconds for seconds in (expected_s, pad_to_s) if seconds is not None]
     makes = _makes(written, tables, scope.at("makes"))
+    # Scripts of a plan may leave alone the tables for which their step is set up.
+    own = written.setup if made.uses or workload.source != mixes.SOURCE else None
     setup = [
         *_first(file, scope),
         *_creation(_creates(step, file), file, tables, scope),
         *(f"{DROP}{table}" for table in makes),
-        *(_own("setup", written.setup, tables, scope) if step else _before(file, tables, scope)),
+        *(_before(file, tables, scope) if not step else _own("setup", own, tables, scope)),
     ]
     return Step(
         ordinal=draft.ordinal,
@@ -163,6 +183,7 @@ def _step(draft: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         makes=makes,
         metrics=tuple(asked.metrics(written, made, tables, scope.at("metrics"))),
         rights=tuple(asked.rights(written, tables, scope.at("rights"))),
+        requires=tuple(asked.requirements(file, scope)),
     ), made.uses
 
 

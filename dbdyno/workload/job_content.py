@@ -6,6 +6,7 @@ itself is entered before it, so that a number always points back.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -21,6 +22,7 @@ from dbdyno.workload.maker_schema import Maker
 from dbdyno.workload.schema import Cursor, Sleep, Statement, Transaction, WorkloadFile
 from dbdyno.workload.scope import TABLE_MARK, Scope
 from dbdyno.workload.script.files import StepScripts
+from dbdyno.workload.script.sql import ESCAPING, STANDARD, named
 from dbdyno.workload.tables import names
 from dbdyno.workload.value import (
     MAKERS,
@@ -143,6 +145,7 @@ class Content:
                 start=start.replace(TABLE_MARK, "{t}"),
                 advance=scope.at("advance").integer(cursor.advance),
                 resync_every=_resync_every(cursor, scope.at("resync_every")),
+                connect=sending.connect(cursor.connect, scope.at("connect")),
             )
         )
         return len(self.cursors) - 1
@@ -161,9 +164,10 @@ class Content:
 
     def _add_text(self, name: str, text: str, form: Statement, scope: Scope) -> int:
         """Enters a statement whose braces are filled in."""
-        self.named |= {base for base in self._unnumbered() if sql.has_word(text, base)}
+        self.named |= named(self._unnumbered(), text, self._token)
         pieces = sql.cut(text, scope)
-        protocol = sending.protocol(form, self.file, scope)
+        written = sending.protocol(form, self.file, scope)
+        protocol = sending.preparable(written, text.split(maxsplit=1)[:1], scope.engine)
         number = len(self.statements)
         used, tables = set(), set()
         for piece in sql.walk(pieces):
@@ -302,11 +306,15 @@ class Content:
         begin = len(self.statements)
         code = self.scripts.program(name, self.statements)
         for statement in self.statements[begin:]:
-            texts = " ".join(statement.texts)
-            self.named |= {base for base in self.file.tables if sql.has_word(texts, base)}
+            self.named |= named(self.file.tables, " ".join(statement.texts), self._token)
             self._tables[statement.name] = None
         self.programs.append(Program(name, tuple(code)))
         return len(self.programs) - 1
+
+    @property
+    def _token(self) -> re.Pattern[str]:
+        """A token of SQL, as the engine reads it."""
+        return ESCAPING if self.scope.engine.backslash_escapes else STANDARD
 
     def _instructions(self, does: Sequence[str | int]) -> list[Instruction]:
         """An item that sends these statements, and sleeps so many microseconds."""

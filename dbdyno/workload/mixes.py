@@ -14,16 +14,24 @@ from dbdyno.model.document import suggestion
 from dbdyno.model.error import WorkloadError
 from dbdyno.workload import schema
 from dbdyno.workload.pgbench import BUILTIN, script_and_weight
-from dbdyno.workload.script import files
-from dbdyno.workload.script.sql import NAME, VARIABLE
-from dbdyno.workload.sql import has_word
+from dbdyno.workload.script import command, files
+from dbdyno.workload.script.command import Send
+from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.sql import NAME, TOKENS, VARIABLE, named
 
 WORKLOAD = "pgbench"
 """The shipped workload whose step and tables they take."""
+SOURCE = f"{WORKLOAD}.toml"
+"""How messages call its file."""
 STEP = "scripts"
 """The step that is copied, and how the copy is called where a plan gives it no name."""
 READING = "select-only"
 """The built-in script that changes nothing."""
+READS = frozenset(
+    {"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "BEGIN", "START", "COMMIT", "END", "ROLLBACK"}
+)
+"""How statements begin that change nothing, unless one of these words is in them."""
+CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "INTO", "SHARE", "NEXTVAL", "SETVAL"})
 
 Mixes = Mapping[str, Sequence[str]]
 """Scripts with weights, as on pgbench's command line, by the name of the step that runs them."""
@@ -43,7 +51,8 @@ class _Mix:
 
     def uses(self, tables: Sequence[str]) -> bool:
         """Whether a script names one of the tables, or is a built-in one."""
-        own = any(has_word(text, table) for text in self.texts.values() for table in tables)
+        # Which of the tokens the arms' engines read is not known here.
+        own = any(named(tables, text, token) for text in self.texts.values() for token in TOKENS)
         return own or len(self.texts) < len(self.weights)
 
 
@@ -66,7 +75,7 @@ def with_scripts(
     _check_variables(variables, read.values())
     used = any(mix.uses(list(file.tables)) for mix in read.values())
     loads = [step for step in file.steps if step.load or step.fill or step.creates or step.fills]
-    own = [_step(template, name, mix, list(file.tables)) for name, mix in read.items()]
+    own = [_step(template, name, mix) for name, mix in read.items()]
     paths = {path for mix in read.values() for path in mix.texts}
     return file.model_copy(
         update={
@@ -82,6 +91,20 @@ def with_scripts(
             "steps": [*(loads if used else ()), *own],
         }
     )
+
+
+def only_read(scripts: Sequence[str]) -> bool:
+    """Whether all statements of scripts read, as far as their words tell. Raises WorkloadError."""
+    names = {(script_and_weight(entry) or (entry, 1))[0] for entry in scripts}
+    own = names.difference(BUILTIN)
+    texts = [files.text(Path(name), Path()) for name in sorted(own)]
+    return names - own <= {READING} and all(map(_only_reads, texts))
+
+
+def _only_reads(text: str) -> bool:
+    commands = command.parse(Source("", text))
+    parts = [words for each in commands if isinstance(each, Send) for words in each.sql.words()]
+    return all(words[0] in READS and CHANGES.isdisjoint(words) for words in parts)
 
 
 def _read(name: str, scripts: Sequence[str], file: schema.WorkloadFile, folder: Path) -> _Mix:
@@ -112,8 +135,8 @@ def _read(name: str, scripts: Sequence[str], file: schema.WorkloadFile, folder: 
     return _Mix(weights=weights, texts=texts)
 
 
-def _step(template: schema.Step, name: str, mix: _Mix, tables: Sequence[str]) -> schema.Step:
-    """The step that runs a mix: housekeeping needs the tables, and balances only our scripts."""
+def _step(template: schema.Step, name: str, mix: _Mix) -> schema.Step:
+    """The step that runs a mix: balances hold for our scripts alone."""
     roles = {
         role: form.model_copy(update={"choose": name}) for role, form in template.roles.items()
     }
@@ -122,7 +145,6 @@ def _step(template: schema.Step, name: str, mix: _Mix, tables: Sequence[str]) ->
         update={
             "name": name,
             "when": 1,
-            "setup": template.setup if mix.uses(tables) else None,
             "writes": template.writes if not reads else False,
             "invariants": template.invariants if mix.built_in and not reads else None,
             "roles": roles,

@@ -95,7 +95,7 @@ def _patterns(step: schema.Step, written: schema.Pattern, place: Scope) -> Patte
     """The patterns of a program's lines. Raises WorkloadError."""
     if step.headline is not None and step.headline.count != "operations":
         raise place.at("result").error('tells of operations; write count = "operations"')
-    for key in ("open", "close", "result"):
+    for key in ("open", "close", "result", "failed"):
         text = getattr(written, key)
         if text is None:
             continue
@@ -113,7 +113,9 @@ def _patterns(step: schema.Step, written: schema.Pattern, place: Scope) -> Patte
             f"has {len(amounts)} groups that say how much was done; name one of "
             "(?P<count>…), (?P<per_s>…) and (?P<per_min>…)"
         )
-    return Pattern(open=written.open, close=written.close, result=written.result)
+    if written.decimal == written.thousands:
+        raise place.at("thousands").error(f"`{written.decimal}` stands before fractions already")
+    return Pattern(**written.model_dump())
 
 
 def _windowed(step: schema.Step, seconds: float, scope: Scope) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import get_args
 
 from msgspec.structs import replace
 
@@ -14,7 +13,6 @@ from dbdyno.model.engine import Traits
 from dbdyno.model.job.role import (
     Choice,
     Closed,
-    Connect,
     OnError,
     Pace,
     Rate,
@@ -24,7 +22,7 @@ from dbdyno.model.job.role import (
     TableUse,
     Tied,
 )
-from dbdyno.workload import maker_schema, schema
+from dbdyno.workload import maker_schema, schema, sending
 from dbdyno.workload.expression import names_of
 from dbdyno.workload.job_content import Content
 from dbdyno.workload.scope import Scope
@@ -35,7 +33,6 @@ LATENCY_LIMIT_MS_MAX = 86_400_000
 LEAD = 8
 """The published client's queues between its generator and its connections hold 8 statements."""
 KINDS = ("insert", "delete", "query")
-CONNECTS: tuple[Connect, ...] = get_args(Connect)
 
 
 def from_roles(
@@ -183,18 +180,9 @@ def _made(
             otherwise=role.on_error.otherwise,
         ),
         on_lost=role.on_lost,
-        connect=_connect(role, scope.at("connect")),
+        connect=sending.connect(role.connect, scope.at("connect")),
         queue=role.queue,
     )
-
-
-def _connect(role: schema.Role, scope: Scope) -> Connect:
-    """How long a connection lasts."""
-    written = scope.text(role.connect)
-    connect = next((connect for connect in CONNECTS if connect == written), None)
-    if connect is None:
-        raise scope.error(f"no such word as `{written}`; {suggestion(written, CONNECTS)}")
-    return connect
 
 
 def check_tries(roles: Sequence[Role], *, timed: bool, scope: Scope) -> None:

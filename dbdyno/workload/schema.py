@@ -114,6 +114,7 @@ class Cursor(Form):
     ] = Field(default_factory=list)
     resync_every: Number = 1000
     queued: bool | Number = False
+    connect: str = "once"
 
 
 class Statement(PerEngine):
@@ -257,6 +258,13 @@ class Right(PerEngine):
     right: str
 
 
+class Requirement(PerEngine):
+    """A part that the server must have: a question with a true or false answer, and a remedy."""
+
+    part: str
+    remedy: str
+
+
 class Sla(Form):
     """The rate that a role must hold, all clients together."""
 
@@ -285,12 +293,16 @@ class Sysbench(Form):
 class Pattern(Form):
     """Regular expressions for lines of a program that writes no events.
 
-    `open` and `close` say which lines are the ends of the window, `result` has what was done in it.
+    `open` and `close` say which lines are the ends of the window, `result` has what was done in it;
+    a line that `failed` matches means failure.
     """
 
     result: str
     open: str | None = None
     close: str | None = None
+    failed: str | None = None
+    decimal: Literal[".", ","] = "."
+    thousands: Literal[",", ".", " ", "'", "_"] | None = None
 
 
 class Step(Form):
@@ -366,6 +378,7 @@ class WorkloadFile(Form):
     sysbench_types: bool | Number = False
     libpq_texts: bool | Number = False
     setup: Sql | None = None
+    requires: list[Requirement] = Field(default_factory=list)
     sets: dict[str, StepSet] = Field(default_factory=dict)
     groups: dict[str, str] = Field(default_factory=dict)
     parameters: Parameters = Field(default_factory=dict)

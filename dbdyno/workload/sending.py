@@ -1,20 +1,23 @@
-"""How a statement is sent: by which protocol, with which types, and what it says meanwhile."""
+"""How statements are sent: over which connections, by which protocol, with which types."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import get_args
 
 from msgspec.structs import replace
 
 from dbdyno.model.document import suggestion
 from dbdyno.model.engine import Traits
+from dbdyno.model.job.role import Connect
 from dbdyno.model.job.statements import Protocol, Statement
 from dbdyno.model.job.values import Format
 from dbdyno.workload import schema, sql
 from dbdyno.workload.scope import Scope
 
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+CONNECTS: tuple[Connect, ...] = get_args(Connect)
+BEGINS = ("BEGIN", "START")
 BINDING = ("extended", "prepared")
 """Those that bind parameters, for which PostgreSQL takes types."""
 
@@ -39,6 +42,21 @@ def protocol(form: schema.Statement, file: schema.WorkloadFile, scope: Scope) ->
     if form.types is not None and protocol == written != "execute":
         raise scope.at("types").error('only protocol = "execute" has types')
     return protocol
+
+
+def preparable(protocol: Protocol, first_words: Iterable[str], engine: Traits) -> Protocol:
+    """The protocol of statements that begin so: not every server can prepare a BEGIN."""
+    begins = any(word.upper() in BEGINS for word in first_words)
+    return "simple" if begins and not engine.prepares_begin else protocol
+
+
+def connect(text: str, scope: Scope) -> Connect:
+    """How long a connection lasts. Raises WorkloadError."""
+    written = scope.text(text)
+    for known in CONNECTS:
+        if known == written:
+            return known
+    raise scope.error(f"no such word as `{written}`; {suggestion(written, CONNECTS)}")
 
 
 def as_sysbench(file: schema.WorkloadFile, protocol: str, scope: Scope) -> bool:

@@ -161,8 +161,3 @@ def nominal_rows(sql: str, pieces: tuple[Piece, ...]) -> int:
     if len(repeats) == 1:
         return repeats[0]
     return int(explainable(sql))
-
-
-def has_word(sql: str, name: str) -> bool:
-    """Whether a name stands in the SQL as a word of its own."""
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql) is not None

@@ -33,6 +33,8 @@ pub enum Event {
         server_pid: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         server_tid: Option<u32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        processor: Option<u32>,
     },
     /// Everything is prepared; `go` is awaited.
     Ready {
@@ -338,8 +340,6 @@ pub struct ThreadUse {
 pub enum Way {
     /// In the receive of its only connection.
     Receive,
-    /// The same, but looking for the answer a while before it sleeps.
-    Spin,
     /// By epoll.
     Epoll,
     /// By io_uring, which receives as well.

@@ -9,6 +9,7 @@ mod binary;
 mod copy;
 mod lines;
 mod load;
+mod pieces;
 mod row;
 mod table;
 

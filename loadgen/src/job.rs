@@ -19,8 +19,8 @@ pub use maker::{Bound, ClientNumber, ItemNumber, Maker, Permuted, Sequence, Valu
 pub use piece::Piece;
 pub use program::{Instruction, Program};
 pub use role::{
-    Arrivals, Choice, ChoiceRule, Connect, OnError, OnLost, Otherwise, Pace, Per, Queue, Role,
-    RoleStop, TableBy, TableUse,
+    Arrivals, Choice, ChoiceRule, Connect, Marks, OnError, OnLost, Otherwise, Pace, Per, Queue,
+    Role, RoleStop, TableBy, TableUse,
 };
 pub use script::{
     ARGUMENTS_MAX, Assignment, Branch, Expression, FirstClient, Function, Initial, Into, Rest,
@@ -28,7 +28,7 @@ pub use script::{
 };
 pub use server::{Password, PasswordPlace, Server};
 pub use statement::{Protocol, ResultForm, Statement, declared_oid};
-pub use tls::{Tls, TlsMode};
+pub use tls::{ChannelBinding, Tls, TlsMode};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -72,6 +72,9 @@ pub struct Job {
     /// Worker threads; 0 = max(1, cores / 8).
     #[serde(default)]
     pub threads: u32,
+    /// The processors of worker threads, one each; empty: `threads` of them, wherever the kernel likes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub processors: Vec<u32>,
     /// How worker threads wait for their connections.
     #[serde(default, skip_serializing_if = "is_default")]
     pub wait: Wait,
@@ -153,8 +156,6 @@ pub enum Wait {
     Epoll,
     /// By io_uring, except in TLS; the job fails where the kernel does not allow it.
     IoUring,
-    /// As `Auto`, but in its receive a thread looks for the answer a while before it sleeps.
-    Spin,
 }
 
 /// What answers the job's statements.
@@ -266,6 +267,9 @@ pub struct Cursor {
     /// Whether those readings happen when the statement would enter a queue, with earlier ones of it still to be sent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub queued: bool,
+    /// How long the connection lasts that reads it: as the step, or as a reading. All cursors of a job have the same.
+    #[serde(default, skip_serializing_if = "Connect::is_once")]
+    pub connect: Connect,
 }
 
 impl Job {

@@ -120,9 +120,12 @@ pub fn layout(job: &Job, threads: usize) -> Vec<WorkerLayout> {
     workers
 }
 
-/// Returns the threads of a job: what it says, or max(1, cores / 8).
+/// Returns the threads of a job: one for each of its processors, or what it says, or max(1, cores / 8).
 #[must_use]
 pub fn threads(job: &Job) -> usize {
+    if !job.processors.is_empty() {
+        return job.processors.len();
+    }
     if job.threads > 0 {
         return job.threads as usize;
     }
@@ -378,6 +381,9 @@ mod tests {
     fn no_more_threads_than_there_is_work() {
         assert_eq!(layout(&example("l.i0"), 16).len(), 2);
         assert!(threads(&example("l.i0")) == 1);
+        let mut placed = example("l.i0");
+        placed.processors = vec![4, 5, 6];
+        assert_eq!(threads(&placed), 3);
     }
 
     proptest! {

@@ -5,7 +5,7 @@ mod sample;
 
 use crate::draw::{Values, class_part};
 use crate::expression::ScriptCode;
-use crate::job::{Capture, Connect, Instruction, Job, OnLost, Otherwise, Piece, Role};
+use crate::job::{Capture, Connect, Instruction, Job, Marks, OnLost, Otherwise, Piece, Role};
 use crate::record::{Code, Shape, number_code};
 use crate::statement::Statement;
 use crate::wire::{Keep, Wire};
@@ -26,6 +26,8 @@ pub struct Compiled {
     pub roles: Box<[RoleCode]>,
     /// By the cursor's index.
     pub cursors: Box<[CursorCode]>,
+    /// Whether each reading of a cursor has a connection of its own.
+    pub reads_over_new_connections: bool,
     /// The protocol that requests are written in; the fake takes PostgreSQL's.
     pub wire: Wire,
     /// Whether operations are traced.
@@ -86,6 +88,8 @@ pub struct RoleCode {
     pub on_lost: OnLost,
     /// Whether each operation has a connection of its own.
     pub connects_each: bool,
+    /// Which of its operations are marks, and the program that these run.
+    pub marks: Option<(Marks, Program)>,
 }
 
 /// One program in one role: what an operation keeps of it from its beginning to its end.
@@ -192,6 +196,10 @@ impl Compiled {
                     resync_every: cursor.resync_every.unwrap_or(u64::MAX),
                 })
                 .collect(),
+            reads_over_new_connections: job
+                .cursors
+                .iter()
+                .any(|cursor| cursor.connect == Connect::Each),
             wire: Wire::of(job).unwrap_or(Wire::Postgres),
             trace: job.trace,
             capture: job.capture.as_slice().into(),
@@ -270,10 +278,7 @@ fn statement_code(job: &Job, index: usize) -> StatementCode {
             .into
             .as_ref()
             .map_or_else(String::new, |into| into.prefix.clone()),
-        place: statement
-            .place
-            .clone()
-            .unwrap_or_else(|| statement.name.clone()),
+        place: statement.place.as_ref().unwrap_or(&statement.name).clone(),
     }
 }
 
@@ -292,6 +297,9 @@ fn role_code(job: &Job, role: &Role, steps: &mut Vec<Step>) -> RoleCode {
         scripts.resize(operations.len().max(scripts.len()), script);
         choices.push((below, program));
     }
+    let mut marked = |marks: Marks| compile_program(job, marks.program, &mut operations, steps);
+    let marks = role.marks.map(|marks| (marks, marked(marks)));
+    scripts.resize(operations.len(), role.choose.len());
     RoleCode {
         name: role.name.clone(),
         choices: Choices::new(role.choice, choices.into()),
@@ -315,6 +323,7 @@ fn role_code(job: &Job, role: &Role, steps: &mut Vec<Step>) -> RoleCode {
         otherwise: role.on_error.otherwise,
         on_lost: role.on_lost,
         connects_each: role.connect == Connect::Each,
+        marks,
     }
 }
 

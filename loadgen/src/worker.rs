@@ -17,10 +17,14 @@ mod lateness;
 mod logging;
 #[cfg(test)]
 mod losses;
+#[cfg(test)]
+mod marks;
 mod operation;
 mod progress;
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod readings;
 mod script;
 #[cfg(test)]
 mod scripts;
@@ -93,6 +97,8 @@ enum Mode {
 /// A worker thread's state.
 pub struct Worker<S: Sessions> {
     index: usize,
+    /// The processor that it keeps to; none: it has no place of its own.
+    processor: Option<u32>,
     sessions: S,
     code: Arc<Compiled>,
     shared: Arc<Shared>,
@@ -166,6 +172,7 @@ impl<S: Sessions> Worker<S> {
         let queued = cursor::queued(job, layout, &parts.groups, parts.pacings.len());
         Self {
             index,
+            processor: job.processors.get(index).copied(),
             sessions,
             stop: job.stop.clone(),
             client_ends: state::client_ends(job, layout, &shared),
@@ -259,7 +266,12 @@ impl<S: Sessions> Worker<S> {
         match ready {
             Ready::Session(session) if session < self.connections.len() => self.receive(session),
             Ready::Session(session) => self.receive_cursor(session - self.connections.len()),
-            Ready::Reconnected(session, outcome) => self.reconnected(session, outcome),
+            Ready::Reconnected(session, outcome) if session < self.connections.len() => {
+                self.reconnected(session, outcome);
+            }
+            Ready::Reconnected(session, outcome) => {
+                self.probe_connected(session - self.connections.len(), outcome);
+            }
         }
         self.start_due();
         if self.now_ns >= self.impatient_ns && self.mode == Mode::Running {

@@ -39,6 +39,7 @@ from dbdyno.engine.postgres import build
 from dbdyno.host import place, program
 from dbdyno.host.observe import facts
 from dbdyno.model import Json
+from dbdyno.model.engine import TRAITS
 from dbdyno.model.error import DynoError
 
 MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
@@ -175,7 +176,7 @@ def commit() -> str | None:
 def versions(generator: Path) -> Json:
     """What was measured, as each program says it; None for one that is not there."""
     pgbench, sysbench = arms.pgbench_program(), arms.sysbench_program()
-    server = build.cached("postgres", str(build.MAJOR_MAX), place.cache_root())
+    server = build.cached("postgres", TRAITS["postgres"].newest, place.cache_root())
     others = {engine: mysql.newest(engine) for engine in mysql.VARIABLES}
     return {
         "dyno-loadgen": said([str(generator), "--version"]),

@@ -24,9 +24,9 @@ from bench.figure import Figure
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.engine import golden
-from dbdyno.engine.postgres import build
 from dbdyno.host import place
 from dbdyno.model import Comparison, Json, StepComparison
+from dbdyno.model.engine import TRAITS
 from dbdyno.model.plan import Interleave
 from dbdyno.run import blocks
 
@@ -81,7 +81,7 @@ def text(bench: Bench, interleave: str, data_dir: Path) -> str:
     """The plan of two arms alike."""
     return PLAN.format(
         interleave=interleave,
-        version=build.MAJOR_MAX,
+        version=TRAITS["postgres"].newest,
         settings=SETTINGS,
         data_dir=data_dir,
         clients=CLIENTS,

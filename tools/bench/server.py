@@ -14,12 +14,12 @@ from bench.pairs import BenchArm, Sample
 from bench.process import ProgramFailed
 from dbdyno.engine import Build, LabServer, Place
 from dbdyno.engine.arm_server import provide
-from dbdyno.engine.postgres import build as fetch
 from dbdyno.host import leftovers, place
 from dbdyno.host.lock import HostLock
 from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.usage import TICKS_PER_S
 from dbdyno.model import Address, Arm
+from dbdyno.model.engine import TRAITS
 
 DATABASE = "bench"
 SETTINGS = {
@@ -31,7 +31,7 @@ SETTINGS = {
 """All else as PostgreSQL has it, fsync on. A vacuum or a checkpoint in the middle of one run would
 be taken for the client's doing."""
 CONNECTIONS_MAX = 600
-NEWEST = Arm(name="bench", engine="postgres", version=str(fetch.MAJOR_MAX), settings=SETTINGS)
+NEWEST = Arm(name="bench", engine="postgres", version=TRAITS["postgres"].newest, settings=SETTINGS)
 """The server beside which most is measured."""
 SESSIONS = ("backend", "other")
 """Kinds of processes that clients have; one that has ended just now has no title any more."""

@@ -10,21 +10,34 @@ from pathlib import Path
 
 from bench.compare import progress
 from dbdyno.model.error import DynoError
-from trials import beside, delays, kept, markdown, queues, same
+from trials import beside, covariate, delays, kept, markdown, minutes, placement, queues, same
 from trials.trial import FOLDER, Kept, Side, Trial, planned
 
-TRIALS = {trial.name: trial for trial in (delays.TRIAL, queues.TRIAL, same.TRIAL)}
+TRIALS = {
+    trial.name: trial
+    for trial in (
+        covariate.TRIAL,
+        delays.TRIAL,
+        minutes.TRIAL,
+        placement.TRIAL,
+        queues.TRIAL,
+        same.TRIAL,
+    )
+}
 
 
 def main() -> int:
     """Takes the runs that are missing and prints the table; returns the exit status."""
     options = parse(sys.argv[1:])
     if options.list:
-        print("\n".join(f"{one.name:<8} {one.question}" for one in TRIALS.values()))
+        print("\n".join(f"{one.name:<10}{one.question}" for one in TRIALS.values()))
         return 0
     trial = TRIALS[options.name]
-    if options.rounds is not None:
-        trial = replace(trial, rounds=options.rounds)
+    rows = tuple(row for row in trial.rows if any(part in row for part in options.rows or [""]))
+    if not rows:
+        print(f"trials: no row of {trial.name} holds {' or '.join(options.rows)}", file=sys.stderr)
+        return 2
+    trial = replace(trial, rows=rows, rounds=options.rounds or trial.rounds)
     try:
         sides = [beside.now(), *([beside.at(options.beside)] if options.beside else [])]
         return measured(trial, sides, options.out / f"{trial.name}.jsonl")
@@ -43,6 +56,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="say what each trial asks")
     parser.add_argument("--beside", metavar="COMMIT", help="measure this commit, too, in turns")
     parser.add_argument("--rounds", type=int, help="how often (default: the trial's own number)")
+    parser.add_argument(
+        "--rows", metavar="TEXT", action="append", help="only rows whose names hold it; repeatable"
+    )
     parser.add_argument("--out", type=Path, default=FOLDER, help="the folder of NAME.jsonl")
     options = parser.parse_args(words)
     if not options.list and options.name not in TRIALS:
@@ -74,7 +90,8 @@ def measured(trial: Trial, sides: list[Side], path: Path) -> int:
         progress("interrupted: what has ended is kept, the same command goes on")
         runs, status = kept.read(path), 130
     names = {side.name for side in sides}
-    own = [run for run in runs if run.side in names and run.round <= trial.rounds]
+    of_this = [run for run in runs if run.side in names and run.row in trial.rows]
+    own = [run for run in of_this if run.round <= trial.rounds]
     print("\n".join(markdown.document(trial, sides, own)))
     return status
 

@@ -1,7 +1,8 @@
 """Servers whose operations take a known time: which ratio is told, and in which word.
 
-Both arms run `pg_sleep` of their own length, so the true ratio of their throughput is known. On the
-in-process server the clock is virtual, and what is told is exact but for the rule that counts.
+Both arms sleep for their own time in each statement, so the true ratio of their throughput is
+known. On the in-process server the clock is virtual, and what is told is exact but for the rule
+that counts.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 
+from bench import mysql
 from dbdyno.model import Json
+from dbdyno.model.engine import TRAITS
 from dbdyno.model.error import DynoError
 from trials.beside import last_line
 from trials.trial import Column, Figures, Measure, Side, Trial
@@ -28,8 +32,10 @@ STEP = "wait"
 WORKLOAD = """
 [parameters]
 seconds = 10
-[statements]
-wait = { protocol = "prepared", any = "SELECT pg_sleep(current_setting('trial.delay_s')::float8)" }
+[statements.wait]
+protocol = "prepared"
+any = "SELECT pg_sleep(current_setting('trial.delay_us')::float8 / 1e6)"
+mysql = "SELECT SLEEP(@@server_id / 1e6)" # a number of an arm that changes nothing else
 [[steps]]
 name = "wait"
 seconds = "{seconds}"
@@ -58,7 +64,7 @@ void = {{ foreign = 1.0 }}
 class Case:
     """A row: where the delays are, and how the arms are interleaved."""
 
-    fake: bool
+    engine: str
     turns: bool
     base_s: float
     arm_s: float
@@ -66,7 +72,7 @@ class Case:
     @property
     def name(self) -> str:
         """What the table calls it."""
-        server = "fake" if self.fake else "PostgreSQL"
+        server = TRAITS[self.engine].product
         way = f"turns of {TURN_S} s" if self.turns else f"{WHOLE_S} s whole"
         return f"{server}, {way}, {1e3 * self.base_s:g} → {1e3 * self.arm_s:g} ms"
 
@@ -87,14 +93,21 @@ class Case:
         )
 
     def _arm(self, delay_s: float) -> str:
-        if self.fake:
-            return f'engine = "fake"\nfake = {{ default_us = {round(1e6 * delay_s)} }}'
-        return f'version = "18"\nsettings = {{ "trial.delay_s" = "{delay_s}" }}'
+        delay_us = round(1e6 * delay_s)
+        if self.engine == "fake":
+            return f'engine = "fake"\nfake = {{ default_us = {delay_us} }}'
+        if self.engine == "postgres":
+            return f'version = "18"\nsettings = {{ "trial.delay_us" = "{delay_us}" }}'
+        build = mysql.newest(self.engine)
+        if build is None:
+            raise DynoError(mysql.missing(self.engine))
+        place = f'engine = "{self.engine}"\nbase_dir = "{build.base_dir}"'
+        return f'{place}\nsettings = {{ server_id = "{delay_us}" }}'
 
 
 CASES = tuple(
-    Case(fake=fake, turns=turns, base_s=base_s, arm_s=arm_s)
-    for fake, turns in ((True, False), (False, False), (False, True))
+    Case(engine=engine, turns=turns, base_s=base_s, arm_s=arm_s)
+    for engine, turns in (("fake", False), *product(("postgres", *mysql.VARIABLES), (False, True)))
     for base_s, arm_s in PAIRS_S
 )
 """The fake cannot take turns: its clock does not run while others measure."""
@@ -149,7 +162,7 @@ TRIAL = Trial(
     name="delays",
     question="which ratio of throughput is told where operations take a known time?",
     rounds=1,
-    minutes=12,
+    minutes=45,
     rows=tuple(case.name for case in CASES),
     columns=(
         Column(figure="true", heading="true ratio", digits=4),

@@ -15,8 +15,8 @@ from itertools import combinations
 from dbdyno.model.looks import Look
 from dbdyno.model.verdict import CHANGED, Aims
 from dbdyno.stats import decision
-from dbdyno.stats.decision import Unit
 from dbdyno.stats.interval import log_ratios
+from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.sample import Sample
 from trials.trial import Kept
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
-from dbdyno.analysis.across.work import Index, turns_of, words
+from dbdyno.analysis.across.work import ALWAYS_BEFORE, Index, turns_of, words
 from dbdyno.analysis.compare import arms_and_blocks, differences
 from dbdyno.doctor import stable_facts
 from dbdyno.model import Difference
@@ -76,6 +76,7 @@ def _done_by(plan: PlanRecord) -> dict[str, str]:
     threads, waits_s = plan.generator.threads, plan.observe.waits_s
     return {
         "dyno": plan.dyno or MISSING,
+        **ALWAYS_BEFORE,
         **{key: words(value) for key, value in turns_of(plan.schedule).items()},
         "generator.threads": words(threads) if threads is not None else "by itself",
         "generator.spin": words(plan.generator.spin),

@@ -23,8 +23,10 @@ OF_ONE_RUN = ("server", "seed", "fake", "autostart", "utc_offset_s", "trace")
 """Keys of a job that are others in each run of the same work."""
 USE = ("set", "preset", "fill", "save", "warm", "load", "p99_below_us")
 """Keys of a plan's use of a workload that say what its steps are, beside the parameters."""
-TURNS = ("interleave", "slice_s", "checkpoint")
+TURNS = ("interleave", "slice_s", "checkpoint", "placement")
 """Keys of a plan's schedule that say how arms share the machine while they are measured."""
+ALWAYS_BEFORE = {"placement": "free"}
+"""What was so in all results that lack the key, whose works keep their keys."""
 KEY_LENGTH = 16
 
 
@@ -161,7 +163,7 @@ def _traces(
 def turns_of(schedule: ScheduleRecord) -> dict[str, object]:
     """How arms share the machine while they are measured, as far as a plan's schedule says it."""
     turns = {key: getattr(schedule, key) for key in TURNS}
-    return {key: value for key, value in turns.items() if value is not None}
+    return {k: v for k, v in turns.items() if v is not None and v != ALWAYS_BEFORE.get(k)}
 
 
 def _work(

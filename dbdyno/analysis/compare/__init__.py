@@ -14,12 +14,12 @@ from pathlib import Path
 from dbdyno.analysis.compare import (
     arm_order,
     arms_and_blocks,
+    at_once,
     attribution,
     choices,
     conclusions,
     cost_to_decide,
     differences,
-    duet,
     fills,
     find,
     functions,
@@ -34,6 +34,8 @@ from dbdyno.analysis.compare import (
     sweeps,
     validity,
     void_blocks,
+    witness,
+    work,
 )
 from dbdyno.analysis.compare.arm_vs_base import Where
 from dbdyno.analysis.compare.step_pairs import across
@@ -46,34 +48,37 @@ from dbdyno.model.figures import changes_since
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.server_facts import ServerFacts
+from dbdyno.model.suspects import CommitsBetween
+from dbdyno.model.work import WorkComparison
 from dbdyno.store import BlockFolder, Results, checksums, safe_name
 from dbdyno.store.checksums import Checksums
 
+Source = Results | Path
 READ_BESIDE = ("order.json", "server.json", "golden.json")
 """The files of a block that are read beside those of its steps."""
 
 
-def load(source: Results | Path, base: str | None = None) -> Comparison:
-    """Everything that a report shows of a result folder; `base`: in place of the plan's.
+def load(source: Source, base: str | None = None, tolerate: float | None = None) -> Comparison:
+    """Everything that a report shows of a result folder; `base`, `tolerate`: not the plan's.
 
     Raises ResultError where the folder is none, is damaged, or has no such arm.
     """
     results = source if isinstance(source, Results) else Results.open(source)
-    plan, lost, design = results.plan, Damage(results.folder), results.plan.design
-    arms, aims = arms_and_blocks.arms(plan, base), plan.verdict
+    plan, lost = results.plan, Damage(results.folder)
+    arms, aims = arms_and_blocks.arms(plan, base), plan.verdict.asking(tolerate)
     blocks = arms_and_blocks.blocks(results)
     derived, copies = _derived(results, blocks, lost), golden_copies.read(blocks, lost)
-    together, solos = duet.parted(find.with_searches(derived))
+    steps = find.with_searches([run for run in derived if not run.facts.solo])
     orders, where = arms_and_blocks.orders(blocks, plan), nodes.of_blocks(blocks)
-    runs = pairing.placed(_complete(blocks, together, copies, plan), orders)
-    servers = _servers(blocks, arms.planned, derived, lost)
+    runs = pairing.placed(_complete(blocks, steps, copies, plan), orders)
+    servers = _servers(blocks or work.repeats(results), arms.planned, derived, lost)
     about_blocks = _about_blocks(results, blocks, derived, base, lost)
     host, hosts = _host(results, blocks, lost), lost.usable(results.hosts) or {}
     about_hosts = host_changes.of_result(results, blocks, {"": host or HostFacts()} | hosts, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     counted = fills.of_result(results, arms.base, runs, copies, load)
     rows = step_cells.rows(plan, arms, runs, counted.units)
-    rows = duet.checked(rows, solos, arms, plan, host, aims)
+    rows = at_once.withheld(rows, derived, plan)
     rows = arm_order.with_orders(rows, blocks, arms, plan)
     sights, commits = _sights(results, blocks, arms.shown, lost), lost.usable(results.commits) or ()
     rules = conclusions.Rules(
@@ -84,7 +89,7 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         nodes=where,
     )
     ended = conclusions.conclude(functions.with_profiles(rows, plan), arms, rules)
-    others = (sights[arm].looked for arm in arms.shown[1:])
+    counts = lost.usable(partial(work.load, results, base))
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.label,
@@ -100,18 +105,18 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
         nodes=where,
         servers=last,
         plan=plan,
-        steps=suspects.with_suspects(attribution.with_attributions(ended.steps, design), commits),
-        design=design,
+        steps=_with_reasons(ended.steps, plan, counts, commits),
+        design=plan.design,
         across=across(ended.steps),
         sweeps=sweeps.sweeps(rows),
         overall=ended.overall,
         calibration=ended.calibration,
-        looked=(looked := min(others, key=lambda seen: len(seen.taken), default=None)),
+        looked=(looked := looks.fewest([sights[arm].looked for arm in arms.shown[1:]])),
         aims=aims,
+        work=counts,
         differences=differences.differences(list(last), last, plan.arms),
         warnings=(
-            *damaged_files.of_steps(derived),
-            *(f"{damaged_files.PREFIX}{line}" for line in lost.lines),
+            *damaged_files.of_result(derived, lost.lines),
             *about_blocks,
             *nodes.warnings(ended.steps),
             *validity.warnings(arms.shown, runs, servers, _boot_ids(blocks)),
@@ -123,6 +128,17 @@ def load(source: Results | Path, base: str | None = None) -> Comparison:
             results, arms, looked, _in_every_block(ended.steps, blocks, copies)
         ),
     )
+
+
+def _with_reasons(
+    steps: Sequence[StepComparison],
+    plan: PlanRecord,
+    counts: WorkComparison | None,
+    commits: Sequence[CommitsBetween],
+) -> tuple[StepComparison, ...]:
+    """The steps with what explains their changes: counted work, factors, commits."""
+    attributed = attribution.with_attributions(witness.with_counts(steps, counts), plan.design)
+    return suspects.with_suspects(attributed, commits)
 
 
 def _derived(results: Results, blocks: Sequence[BlockFolder], lost: Damage) -> list[StepRun]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import fmean
 from typing import NamedTuple
 
 from dbdyno.analysis.compare.pairing import Facing, Still
 from dbdyno.analysis.step import damaged_files, generator_limit
 from dbdyno.model import Bound, StepRun, metric
-from dbdyno.model.metric.primary import cpu_of
-from dbdyno.model.verdict import Judgement, Word
+from dbdyno.model.metric.primary import TIME, cpu_of, is_cpu
+from dbdyno.model.placement import PlacementTrial
+from dbdyno.model.verdict import Judgement, Reason, Word
 from dbdyno.stats.fills import FillsSeen
 from dbdyno.stats.sample import Sample
 
@@ -47,6 +49,7 @@ class Outcome:
     word: Word | None  # None: the tests decide
     text: str  # in words; empty where all went well
     stood_still: str  # of these, who had no throughput in which blocks
+    reason: Reason = ""  # of the word
     withheld: bool = False  # whether the tests give figures and no word
 
     def shown(self, judgements: Iterable[Judgement]) -> tuple[Judgement, ...]:
@@ -56,7 +59,9 @@ class Outcome:
         return tuple(
             replace(
                 judgement,
-                word="cannot tell",
+                word="open",
+                within_margin=False,
+                reason="",
                 p=None,
                 p_sign=None,
                 q=None,
@@ -83,6 +88,7 @@ class Contest:
     where: Where
     headline: str
     faced: Facing
+    trial: PlacementTrial | None = None  # where operations are not placed freely
 
     @property
     def primary(self) -> tuple[str, ...]:
@@ -110,7 +116,7 @@ class Contest:
             return said
         text = "; ".join(filter(None, (said.text, self.faced.said)))
         if said.word is None and self.faced.withheld:
-            return replace(said, word="cannot tell", text=text, withheld=True)
+            return replace(said, word="open", text=text, withheld=True)
         return replace(said, text=text)
 
     def samples(self, names: Iterable[str]) -> Iterator[Sample]:
@@ -134,6 +140,7 @@ class Contest:
                 base_stood_still=len(seen.still.base),
                 fills=self.fills_seen(len(seen.blocks)),
                 between_fills=compared.between,
+                free_cost=self._free_cost(name),
             )
             if sample.compares:
                 yield sample
@@ -161,16 +168,27 @@ class Contest:
 
     def within(self, blocks: Sequence[int]) -> Contest:
         """The same of these blocks alone."""
-        return Contest(where=self.where, headline=self.headline, faced=self.faced.within(blocks))
+        return replace(self, faced=self.faced.within(blocks))
+
+    def _free_cost(self, name: str) -> float:
+        """The cost of the base's operation where it is placed freely, by the one that it has."""
+        costs = [run.metrics.get(name if is_cpu(name) else TIME) for run in self.faced.base_runs]
+        known = [cost for cost in costs if cost]
+        if self.trial is None or not known:
+            return 1.0
+        return 1 + self.trial.wake_us(cpu=is_cpu(name)) / fmean(known)
 
 
-def contest(where: Where, faced: Facing) -> Contest | None:
-    """The arm's contest in a step; None of a step without a headline, which is not judged."""
+def contest(where: Where, faced: Facing, trial: PlacementTrial | None = None) -> Contest | None:
+    """The arm's contest in a step; None of a step without a headline, which is not judged.
+
+    `trial`: the placement's, where sessions are beside their clients.
+    """
     runs: Iterable[StepRun] = (*faced.runs, *faced.base_runs)
     headline = next((run.facts.headline for run in runs if run.facts.headline is not None), None)
     if headline is None:
         return None
-    return Contest(where=where, headline=headline, faced=faced)
+    return Contest(where=where, headline=headline, faced=faced, trial=trial)
 
 
 # --- What was done in place of a comparison ---------------------------------------------------
@@ -186,8 +204,9 @@ def _outcome(faced: Facing, still: Still, *, compared: int, ran: int) -> Outcome
     stood = "; ".join(_stood(still, faced, ran))
     said = (*_said(own, ""), *_said(bases, f"{faced.base} "), stood)
     text = "; ".join(filter(None, said))
-    word = _word((*own, *bases), compared)
-    return Outcome(word=word, text=text, stood_still=stood, withheld=word == "failed")
+    word, reason = _word((*own, *bases), compared)
+    withheld = word == "failed" and not reason
+    return Outcome(word=word, reason=reason, text=text, stood_still=stood, withheld=withheld)
 
 
 def _stood(still: Still, faced: Facing, ran: int) -> Iterable[str]:
@@ -207,19 +226,22 @@ def number_of_blocks(count: int) -> str:
     return f"{count} block{'s' * (count != 1)}"
 
 
-def _word(runs: Sequence[StepRun], compared: int) -> Word | None:
+def _word(runs: Sequence[StepRun], compared: int) -> tuple[Word | None, Reason]:
     """The word that is no test's: of blocks in which an arm failed, only those are left in which it
     did well, so that no comparison of them is its word.
     """
     lost = [run for run in runs if run.ending.status != "ok"]
-    if not all(_is_damaged(run) for run in lost):
-        return "failed"
+    if not all(is_damaged(run) for run in lost):
+        return "failed", ""
     if lost and compared < COMPARED_MIN:
-        return "not compared"
-    return "target missed" if any(run.roles.sla_met is False for run in runs) else None
+        return "open", "nothing to compare"
+    if any(run.roles.sla_met is False for run in runs):
+        return "failed", "target missed"
+    return None, ""
 
 
-def _is_damaged(run: StepRun) -> bool:
+def is_damaged(run: StepRun) -> bool:
+    """Whether files of a run were damaged after it was measured."""
     return (run.ending.reason or "").startswith(damaged_files.PREFIX)
 
 
@@ -230,7 +252,7 @@ def _said(runs: Sequence[StepRun], who: str) -> Iterable[str]:
         target = next(run.facts.sla_target for run in runs if run.facts.sla_target is not None)
         met = sum(run.roles.sla_met is True for run in runs)
         yield f"{who}held {target:,.0f} rows/s in {met} {count}"
-    damaged = sum(_is_damaged(run) for run in runs)
+    damaged = sum(is_damaged(run) for run in runs)
     failed = sum(run.ending.status == "failed" for run in runs) - damaged
     skipped = sum(run.ending.status == "skipped" for run in runs)
     for number, what in ((failed, "failed"), (skipped, "skipped"), (damaged, "damaged")):

@@ -87,6 +87,8 @@ def _missing(
     done: int, looked: Looked | None, steps: Sequence[StepComparison], plan: PlanRecord
 ) -> str | None:
     planned = plan.blocks
+    if plan.counts_only:
+        return None
     if not plan.schedule.until_decided and not plan.schedule.auto:
         return None if done >= planned else f"{done} of {planned} blocks done"
     # Where the time was over there is no look to come; one beyond the plan's blocks is none of it.

@@ -13,7 +13,7 @@ from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.verdict import Aims
 from dbdyno.store import BlockFolder, Results
 
-AIMS = ("margin", "effect", "power", "level")
+AIMS = ("margin", "effect", "power", "level", "tolerate")
 """The keys of `verdict` that may change in a plan that goes on."""
 
 

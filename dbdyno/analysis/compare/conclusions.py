@@ -55,7 +55,13 @@ def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
     contests = {arm: _contests(rows, arm) for arm in arms.shown[1:]}
     said = {
         arm: _OfArm(
-            judged=judge(arm, arm_contests, aims, rules.sights[arm], rules.minutes),
+            judged=judge(
+                arm,
+                arm_contests,
+                replace(aims, tolerate=None) if arm == arms.aa_arm else aims,
+                rules.sights[arm],
+                rules.minutes,
+            ),
             costs=costs(arm_contests, aims),
             nodes=nodes.of_arm(arm_contests, rules.nodes, aims),
         )
@@ -81,7 +87,7 @@ def _calibration(aa_arm: str, contests: Sequence[Contest], rules: Rules) -> Cali
 
 
 def _contests(rows: Sequence[Row], arm: str) -> list[Contest]:
-    contests = (contest(row.where, row.faced[arm]) for row in rows)
+    contests = (contest(row.where, row.faced[arm], row.trial) for row in rows)
     return [contest for contest in contests if contest is not None]
 
 
@@ -102,6 +108,7 @@ def _judged(cell: Cell, where: Where, said: _OfArm) -> Cell:
         verdict=said.judged.verdicts[where],
         costs=said.costs[where],
         nodes=said.nodes.get(where, ()),
+        tolerated=said.judged.tolerated.get(where),
     )
 
 

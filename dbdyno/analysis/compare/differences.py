@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from dbdyno.model import Difference
+from dbdyno.model.comparison import OF_SOME
 from dbdyno.model.compiler import flags_of
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 
 NAMES_MAX = 12
-OF_SOME = "settings that not all have"
-"""What a difference in the names of settings is called."""
 
 MUST_DIFFER = frozenset(
     {

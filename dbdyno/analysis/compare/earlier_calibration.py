@@ -46,6 +46,7 @@ def _is_alike(other: Results, host: HostFacts, plan: Plan) -> bool:
     return (
         is_of_machine(other, host)
         and other.plan.schedule.interleave == "slice"
+        and other.plan.schedule.placement == plan.schedule.placement
         and base is not None
         and [base.engine] == [arm.engine for arm in plan.arms if arm.name == plan.base]
         and [_parameters(use) for use in other.plan.workloads] == uses

@@ -19,7 +19,7 @@ from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric import less_is_better
 from dbdyno.model.metric.primary import CPU, REMAINDER, SESSIONS_CPU, TIME, called, cpu_of
-from dbdyno.model.verdict import CHANGED, WORSE, Aims, Cause, Explanation, Judgement, Verdict
+from dbdyno.model.verdict import CHANGED, Aims, Cause, Explanation, Judgement, Verdict
 from dbdyno.stats import significance
 
 CARRIED_MIN = 0.1
@@ -77,7 +77,7 @@ class _Change:
     def slower(self) -> bool:
         """Whether more costs explain it, or fewer."""
         led = self.throughput if self.by_throughput else self.cpu
-        return led is not None and led.word in WORSE
+        return led is not None and led.word == "slower"
 
     @property
     def size(self) -> float:
@@ -115,7 +115,7 @@ class _Found:
 
 
 def explained(step: StepComparison, aims: Aims) -> StepComparison:
-    """The step with an explanation in each of its cells that is faster, slower or mixed."""
+    """The step with an explanation in each of its cells that is faster or slower."""
     base = step.cells[0]
     cells = (replace(cell, explanation=explain(step, cell, base, aims)) for cell in step.cells)
     return replace(step, cells=tuple(cells))
@@ -356,13 +356,13 @@ def _led(change: _Change) -> str:
     words = _speed(throughput)
     if change.verdict.stood_still:
         words = f"{change.verdict.stood_still}: {words}"
-    if throughput.word in ("faster, within the margin", "slower, within the margin"):
+    if throughput.within_margin:
         words += f", within the margin of {throughput.margin * 100:g} %"
     added = change.time_us
     if added is not None:
         more = "more" if added > 0 else "less"
         words += f", {wording.time(abs(added))} {more} per {change.unit}"
-    if change.verdict.word == "mixed" and cpu is not None:
+    if change.verdict.against and cpu is not None:
         words += f", with {_cpu_words(cpu, change.unit)}"
     return words
 
@@ -382,17 +382,18 @@ def _led_by_cpu(change: _Change) -> str:
     if change.cpu is None:
         raise ValueError(f"{change.cell.arm}: neither throughput nor CPU has a judgement")
     words = _cpu_words(change.cpu, change.unit)
-    if change.cpu.word in ("faster, within the margin", "slower, within the margin"):
+    if change.cpu.within_margin:
         words += f", within the margin of {change.cpu.margin * 100:g} %"
     throughput = change.throughput
     if throughput is None:
         return words
     seen = change.verdict.stood_still or _speed(throughput)
     what = called(throughput.metric)
-    beside = {
-        "same": f"{what} is the same within {throughput.margin * 100:g} %",
-        "limited": f"{what} was at the load generator's limit",
-    }.get(throughput.word, f"{what} {seen}, cannot tell")
+    beside = f"{what} {seen}, open"
+    if throughput.word == "same":
+        beside = f"{what} is the same within {throughput.margin * 100:g} %"
+    elif throughput.reason == "generator at its limit":
+        beside = f"{what} was at the load generator's limit"
     return f"{words} ({beside})"
 
 

@@ -18,6 +18,7 @@ from dbdyno.analysis.compare.pairing import Facing
 from dbdyno.analysis.compare.step_cells import Row
 from dbdyno.model import StepRun
 from dbdyno.model.verdict import Aims
+from dbdyno.stats import few_operations
 
 
 def checked(rows: Sequence[Row], aims: Aims) -> tuple[Row, ...]:
@@ -49,7 +50,7 @@ def _said(faced: Facing, headline: str, margin: float) -> str:
     if edges < change or change + edges <= math.log1p(margin):
         return ""
     seconds = median(run.window.seconds or 0.0 for run in runs)
-    enough_s = seconds * (own + base) / max(change, margin) * 2
+    enough_s = few_operations.for_edges_s(seconds, own + base, max(change, margin))
     return (
         f"too few operations: of {_count(runs):,.0f} in a window, {100 * (own + base):.1f} % may"
         f" lie across its edges, which is more than they differ; `seconds = {enough_s:,.0f}` would"

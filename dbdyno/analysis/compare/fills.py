@@ -171,6 +171,7 @@ def _is_alike(other: Results, plan: PlanRecord, base: str, host: HostFacts) -> b
     return (
         other.plan.schedule.comparison is not None
         and other.plan.schedule.fills >= OUTER_MIN
+        and other.plan.schedule.placement == plan.schedule.placement
         and _arm(other.plan, other.plan.base) == _arm(plan, base)
         and [_use(use) for use in other.plan.workloads] == [_use(use) for use in plan.workloads]
         and is_of_machine(other, host)

@@ -35,6 +35,11 @@ class Sights:
         return self.numbers[: look.blocks]
 
 
+def fewest(arms: Sequence[Looked]) -> Looked | None:
+    """The looks of the arm that has reached the fewest of them; None without an arm."""
+    return min(arms, key=lambda looked: len(looked.taken), default=None)
+
+
 def of_arm(written: Looks | None, done: Sequence[BlockFolder], arm: str) -> Sights:
     """The looks at an arm; `written`: what looks.json says, `done`: the complete blocks.
 

@@ -91,7 +91,7 @@ def _of_metric(name: str, logs: Mapping[str, Sequence[float]], aims: Aims) -> By
             NodeRatio(node=node, blocks=mean.count, ratio=mean.value, low=mean.low, high=mean.high)
             for node, mean in estimate.means.items()
         ),
-        agreement="cannot tell",
+        agreement="open",
         p=estimate.p,
         q=None,
         spread=None if between is None else nodes.as_share(between.value),

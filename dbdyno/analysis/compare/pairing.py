@@ -14,11 +14,9 @@ from typing import NamedTuple
 
 from dbdyno.model import Ratio, StepRun
 from dbdyno.model.verdict import Order
-from dbdyno.stats import duet, fills, interval
+from dbdyno.stats import fills, interval
 from dbdyno.stats.fills import FillVariance, Units
 from dbdyno.stats.sample import Pattern
-
-HALVES = 2
 
 Metrics = Mapping[str, float | None]
 
@@ -49,14 +47,13 @@ class Compared:
 
     pairs: Mapping[int, Pair]  # of the blocks in which both have it above 0
     still: Still
-    halved: Mapping[int, float] = field(default_factory=dict)  # log ratios of blocks in a duet
     units: Units = field(default_factory=Units)
     between: FillVariance | None = None  # of fills, where all blocks begin from one
 
     @cached_property
     def logs(self) -> Mapping[int, float]:
-        """The log ratios by block; of a duet the mean of its halves'."""
-        return {block: self.halved.get(block, pair.log) for block, pair in self.pairs.items()}
+        """The log ratios by block."""
+        return {block: pair.log for block, pair in self.pairs.items()}
 
     @cached_property
     def interval(self) -> interval.Interval | None:
@@ -111,23 +108,8 @@ class Facing:
                 base=tuple(block for block, pair in both if pair.base == 0 < pair.other),
                 both=tuple(block for block, pair in both if pair.base == pair.other == 0),
             ),
-            halved=self._halved(name),
             units=self.units,
             between=self.units.between.get(name),
-        )
-
-    def _halved(self, name: str) -> dict[int, float]:
-        """The log ratios of a metric in the blocks that were a duet."""
-        by_block = {run.block: of_halves(base, run, name) for run, base in self._duets}
-        return {block: duet.mean_of_halves(*logs) for block, logs in by_block.items() if logs}
-
-    @cached_property
-    def _duets(self) -> tuple[tuple[StepRun, StepRun], ...]:
-        """The runs that were half of a duet, each with the base's."""
-        return tuple(
-            (run, base)
-            for run, base in zip(self.runs, self.base_runs, strict=False)
-            if run.halves and base.block == run.block
         )
 
     def _both(self, name: str) -> dict[int, Pair]:
@@ -182,16 +164,6 @@ def facing(runs: Sequence[StepRun], bases: Sequence[StepRun], units: Units | Non
         bases=tuple(_by_nearness(run, by_block.get(run.block, ())) for run in runs),
         units=units or Units(),
     )
-
-
-def of_halves(base: StepRun, run: StepRun, name: str) -> tuple[float, float] | None:
-    """The log ratios of both halves of a duet; None where it was none, or one has no figure."""
-    logs = []
-    for half, other in zip(base.halves, run.halves, strict=False):
-        value, other_value = half.metrics.get(name), other.metrics.get(name)
-        if value and other_value:
-            logs.append(Pair(value, other_value).log)
-    return (logs[0], logs[1]) if len(logs) == HALVES else None
 
 
 def _by_nearness(run: StepRun, bases: Sequence[StepRun]) -> tuple[StepRun, ...]:

@@ -12,6 +12,7 @@ from dbdyno.analysis.compare.pairing import Facing, by_block_of_each, facing, ow
 from dbdyno.analysis.step import generator_limit
 from dbdyno.model import Cell, StepComparison, StepRun, metric
 from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, cpu_of
+from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.stats import interval
 from dbdyno.stats.fills import Units
@@ -27,6 +28,7 @@ class Row:
     step: StepComparison  # nothing in it is judged
     faced: Mapping[str, Facing]  # by arm, without the base
     units: Units | None = None  # what the tests count; None: blocks
+    trial: PlacementTrial | None = None  # the placement's, where sessions are beside their clients
 
     @property
     def where(self) -> Where:
@@ -53,8 +55,10 @@ def rows(
     by_step: dict[Where, list[StepRun]] = {}
     for run in runs:
         by_step.setdefault(Where.of(run), []).append(run)
+    together = plan.schedule.placement == "together"
+    trial = plan.schedule.placement_trial if together else None
     return tuple(
-        row(where, arms, alike(by_step[where]), (units or {}).get(where))
+        replace(row(where, arms, alike(by_step[where]), (units or {}).get(where)), trial=trial)
         for where in sorted(by_step, key=place)
     )
 

@@ -14,6 +14,7 @@ from importlib import resources
 
 from dbdyno.model.engine import recorded
 from dbdyno.model.plan_record import PlanRecord
+from dbdyno.model.profile import bare
 
 FILE = "subsystems.toml"
 BINARY = "@"
@@ -21,10 +22,6 @@ BINARY = "@"
 OTHER = "other"
 """The subsystem of samples of which no table knows anything."""
 
-_CLONE = re.compile(
-    r"(\.(isra|part|constprop|cold|lto_priv|llvm|localalias)(\.\d+)*|@@?\w[\w.]*)+$"
-)
-"""What compilers and linkers add to a function's name; it differs between two builds."""
 _DEMANGLED = re.compile(r"( \[clone [^]]*\])+$")
 
 Part = tuple[str, str]
@@ -39,7 +36,7 @@ def part_of(frame: str) -> Part:
     function is the same in two versions that differ in those.
     """
     name, _, binary = frame.rpartition(BINARY)
-    name = _CLONE.sub("", _DEMANGLED.sub("", name)) or name
+    name = bare(_DEMANGLED.sub("", name)) or name
     return _without_parameters(name), binary
 
 

@@ -8,15 +8,16 @@ together, and each workload over all of its steps; what explains is a family of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from dbdyno.analysis.compare import cost_to_decide, overall
+from dbdyno.analysis.compare import cost_to_decide, overall, tolerance
 from dbdyno.analysis.compare.arm_vs_base import NAMES, Contest, Where
 from dbdyno.analysis.compare.looks import Sights
 from dbdyno.analysis.compare.overall import Whole
-from dbdyno.model.verdict import BETTER, CHANGED, WORSE, Aims, Judgement, Overall, Verdict, Word
+from dbdyno.model.tolerance import StepTolerance
+from dbdyno.model.verdict import CHANGED, Aims, Judgement, Overall, Verdict
 from dbdyno.stats import decision
-from dbdyno.stats.decision import Unit
+from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.sample import Sample
 
 
@@ -26,6 +27,7 @@ class Judged:
 
     verdicts: dict[Where, Verdict]
     overall: tuple[Overall, ...]
+    tolerated: Mapping[Where, StepTolerance] = field(default_factory=dict)  # where one is asked
 
 
 def judge(
@@ -39,8 +41,8 @@ def judge(
         _Seen.of([contest.within(sights.at(look)) for contest in contests]) for look in sights.taken
     ]
     now = _Seen.of(contests)
-    units = [
-        Unit(
+    units = {
+        key: Unit(
             samples=samples,
             looks=tuple(
                 (look, at_look.samples[key])
@@ -50,16 +52,22 @@ def judge(
             whole=key not in now.places,
         )
         for key, samples in now.samples.items()
-    ]
-    judged = decision.decide(units, aims, done=len(sights.numbers), coming=sights.coming)
+    }
+    judged = decision.decide(
+        list(units.values()), aims, done=len(sights.numbers), coming=sights.coming
+    )
     by_unit = {
         key: cost_to_decide.priced(decided, minutes)
         for key, decided in zip(now.samples, judged, strict=True)
     }
     by_step = {where: by_unit.get(where, []) for where in now.places}
+    steps = {where: units[where] for where in now.places if where in units}
     failed = {contest.where.workload for contest in contests if contest.outcome.word == "failed"}
     return Judged(
         verdicts={contest.where: _verdict(contest, by_step[contest.where]) for contest in contests},
+        tolerated={}
+        if aims.tolerate is None
+        else tolerance.of_arm(contests, steps, aims, sights, minutes),
         overall=tuple(
             Overall(
                 arm=arm,
@@ -75,7 +83,15 @@ def judge(
 
 def _without_word(judgement: Judgement) -> Judgement:
     """The figures over the steps that did not fail: no word for an arm that failed in others."""
-    return replace(judgement, word="failed", look=None, blocks_needed=None, minutes_needed=None)
+    return replace(
+        judgement,
+        word="failed",
+        within_margin=False,
+        reason="",
+        look=None,
+        blocks_needed=None,
+        minutes_needed=None,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,55 +143,53 @@ def costs(contests: Sequence[Contest], aims: Aims) -> dict[Where, dict[str, Judg
 
 def _verdict(contest: Contest, judgements: Sequence[Judgement]) -> Verdict:
     """The step's word: what the arm, or the base, did comes before what its tests say."""
-    said = contest.outcome
-    if said.word is not None:
-        word, by = said.word, tuple[str, ...]()
+    outcome = contest.outcome
+    if outcome.word is not None:
+        said = Verdict(word=outcome.word, reason=outcome.reason, by=(), judgements=())
     elif not judgements:
-        word, by = "not compared", ()
+        said = Verdict(word="open", reason="nothing to compare", by=(), judgements=())
     else:
-        word, by = together(judgements)
-    return Verdict(
-        word=word,
-        by=by,
-        judgements=said.shown(judgements),
-        outcome=said.text,
-        stood_still=said.stood_still,
-        withheld=said.withheld,
+        said = together(judgements)
+    return replace(
+        said,
+        judgements=outcome.shown(judgements),
+        outcome=outcome.text,
+        stood_still=outcome.stood_still,
+        withheld=outcome.withheld,
     )
 
 
-def together(judgements: Sequence[Judgement]) -> tuple[Word, tuple[str, ...]]:
-    """One word for the primary metrics of a step, and the metrics whose word it is.
+def together(judgements: Sequence[Judgement]) -> Verdict:
+    """The verdict of a step's primary metrics: the word, and the metrics whose word it is.
 
-    A change seen by one of them is one, whatever the other cannot tell. But who stood still is not
-    faster by the CPU of the blocks in which it ran, and beside a base that did none is slower.
+    A change seen by one of them is one, whatever the other leaves open; of two that disagree the
+    worse is the word. But who stood still is not faster by the CPU of the blocks in which it ran,
+    and beside a base that did none is slower.
     """
-    known = [judgement for judgement in judgements if judgement.word != "one block"]
-    if not known:
-        return "one block", tuple(judgement.metric for judgement in judgements)
+    known = [judgement for judgement in judgements if judgement.reason != "one block"] or judgements
     stood = any(judgement.stood_still for judgement in known)
     base_stood = any(judgement.base_stood_still for judgement in known)
     if any(judgement.p_still is not None and judgement.word not in CHANGED for judgement in known):
         known = [
             judgement
             for judgement in known
-            if not (stood and judgement.word in BETTER)
-            and not (base_stood and judgement.word in WORSE)
+            if not (stood and judgement.word == "faster")
+            and not (base_stood and judgement.word == "slower")
         ]
-    worse = [judgement for judgement in known if judgement.word in WORSE]
-    better = [judgement for judgement in known if judgement.word in BETTER]
-    if worse and better:
-        return "mixed", tuple(
-            judgement.metric for judgement in known if judgement in worse or judgement in better
-        )
-    ranked: tuple[Word, ...] = (
-        "slower",
-        "faster",
-        "slower, within the margin",
-        "faster, within the margin",
-        "limited",
-        "cannot tell",
-        "same",
+    first = min(known, key=_rank)
+    carriers = [judgement for judgement in known if _rank(judgement) == _rank(first)]
+    against = "faster" if first.word == "slower" else None
+    return Verdict(
+        word=first.word,
+        within_margin=first.within_margin,
+        reason=first.reason,
+        by=tuple(judgement.metric for judgement in carriers),
+        against=tuple(judgement.metric for judgement in known if judgement.word == against),
+        judgements=tuple(judgements),
     )
-    word = next(word for word in ranked if any(judgement.word == word for judgement in known))
-    return word, tuple(judgement.metric for judgement in known if judgement.word == word)
+
+
+def _rank(judgement: Judgement) -> tuple[int, bool, bool]:
+    """The place of a metric's word among those of a step, the one that counts first."""
+    order = ("slower", "faster", "failed", "open", "same")
+    return order.index(judgement.word), judgement.within_margin, not judgement.reason

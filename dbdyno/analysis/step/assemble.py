@@ -19,7 +19,6 @@ from dbdyno.analysis.step import (
 from dbdyno.analysis.step.background_spans import spans
 from dbdyno.analysis.step.evidence import KINDS, NO_JOB, Evidence
 from dbdyno.analysis.step.fairness import fairness
-from dbdyno.analysis.step.halves import halves
 from dbdyno.analysis.step.network import network
 from dbdyno.analysis.step.query_plans import plans
 from dbdyno.analysis.step.rate_changes import rate_changes
@@ -28,6 +27,7 @@ from dbdyno.analysis.step.role_seconds import shape_of, stalls, targets
 from dbdyno.analysis.step.segments import segments
 from dbdyno.analysis.step.series import series
 from dbdyno.analysis.step.state import state, unread
+from dbdyno.analysis.step.status import status
 from dbdyno.analysis.step.waits import waits
 from dbdyno.model import (
     Ending,
@@ -78,6 +78,8 @@ def _joined(folder: StepFolder, basis: Evidence) -> StepRun:
             plans=plans(basis.before),
             spans=spans(basis),
             waits=waits(basis),
+            status=status(basis),
+            indexes={} if basis.indexes is None else basis.indexes.indexes,
             unread=unread(basis.after or basis.before) if basis.remote else {},
         ),
         series=series(basis),
@@ -128,7 +130,6 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         owners={**basis.owners, **idle_work.named(basis)},
         rate_changes=rate_changes(basis, run.server.spans),
         segments=segments(basis),
-        halves=halves(basis),
         warnings=(*basis.unusable, *step_warnings.warnings(basis, values, roles, window)),
     )
 

@@ -107,3 +107,8 @@ def of_steps(runs: Iterable[StepRun]) -> list[str]:
         run.ending.reason for run in runs if run.ending.reason is not None and run.facts.measured
     ]
     return [reason for reason in reasons if reason.startswith(PREFIX)]
+
+
+def of_result(runs: Iterable[StepRun], lost: Iterable[str]) -> list[str]:
+    """The warnings of a comparison; `lost`: the lines on files that are of no step."""
+    return [*of_steps(runs), *(f"{PREFIX}{line}" for line in lost)]

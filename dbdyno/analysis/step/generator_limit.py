@@ -41,7 +41,9 @@ def limits(evidence: Evidence, metrics: Mapping[str, float | None]) -> tuple[str
     busy = tuple(_busy(evidence))
     if not evidence.tells_lateness and not busy:
         return None
-    held_back = () if _is_crowded(metrics) else delays(evidence, metrics)
+    # Where clients share the processors of their sessions, one of the two is always at work.
+    shares = _is_crowded(metrics) or bool(evidence.job.processors)
+    held_back = () if shares else delays(evidence, metrics)
     return (*busy, *_late(evidence, metrics), *held_back)
 
 
@@ -72,10 +74,13 @@ def _queued(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable
 def _without_processor(evidence: Evidence) -> Iterable[str]:
     threads = evidence.load.threads
     share = max((thread.runnable_share or 0.0 for thread in threads), default=0.0)
+    remedy = "use fewer clients or more cores"
+    if evidence.job.processors:
+        remedy = 'it shares them with the sessions: placement = "together"'
     if share > OWN_SHARE_MAX:
         yield (
             f"one of its threads waited {100 * share:.0f} % of the time for a processor, while"
-            " replies lay unread (use fewer clients or more cores)"
+            f" replies lay unread ({remedy})"
         )
 
 
@@ -121,9 +126,12 @@ def value_bound(runs: Sequence[StepRun]) -> Bound:
 
 def time_bound(runs: Sequence[StepRun]) -> Bound:
     """What response times of these runs are to those of the server: at most where the generator's
-    own delay is more than a share of them.
+    own delay is more than a share of them, at least where histograms end before them.
     """
-    return "at most" if any(run.window.limited or run.window.delayed for run in runs) else "exact"
+    if any(run.window.limited or run.window.delayed for run in runs):
+        return "at most"
+    times = (times for run in runs for times in (*run.response.values(), *run.operations.values()))
+    return "at least" if any(some.at_least for some in times) else "exact"
 
 
 def _is_time(runs: Sequence[StepRun]) -> bool:

@@ -131,5 +131,6 @@ def histograms(folder: StepFolder, load: raw_files.Load) -> Times:
         histogram.max_us = histogram.max_us if (most := longest_us[key]) is None else most
     for key, histogram in decoded.service.items():
         if (most := longest_us[key]) is not None:
-            histogram.max_us = min(histogram.max_us, most)
+            same = response[key] == service[key]
+            histogram.max_us = most if same else min(histogram.max_us, most)
     return decoded

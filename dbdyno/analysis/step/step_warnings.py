@@ -63,11 +63,12 @@ def warnings(
 def _beyond_histograms(evidence: Evidence) -> Iterable[str]:
     """Times that are longer than what histograms tell apart, from which percentiles are."""
     for (role, operation), histogram in evidence.histograms.items():
-        if histogram.is_cut:
+        if histogram.times().at_least:
+            size_us, unit = (3.6e9, "h") if histogram.cells_max_us >= 3.6e9 else (1e6, "s")
             yield (
-                f"percentiles too low: operations of `{role}.{operation}` took up to"
-                f" {histogram.max_us / 3.6e9:,.1f} h, and histograms end at"
-                f" {histogram.cells_max_us / 3.6e9:,.1f} h"
+                f"percentiles at least: operations of `{role}.{operation}` took up to"
+                f" {histogram.max_us / size_us:,.1f} {unit}, and histograms end at"
+                f" {histogram.cells_max_us / size_us:,.1f} {unit}"
             )
 
 

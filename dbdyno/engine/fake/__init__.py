@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from dbdyno.engine.fake.sampler import FakeSampler
 from dbdyno.engine.interface import HostSampler, Keeper, Server
 from dbdyno.host.observe.device import Device
+from dbdyno.host.observe.sampler import Kept
 from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.error import PlanError
@@ -113,9 +113,9 @@ class FakeServer:
         """None: it is always well."""
         return None
 
-    def sampler(self, path: Path, *, device: Device | None, foreign: bool) -> HostSampler:
-        """The sampler that writes the costs that the plan plants into `path`."""
-        return FakeSampler(path, self._arm.fake)
+    def sampler(self, kept: Kept, *, device: Device | None, foreign: bool) -> HostSampler:
+        """The sampler that writes the costs that the plan plants into `kept`."""
+        return FakeSampler(kept, self._arm.fake)
 
 
 @dataclass(frozen=True)

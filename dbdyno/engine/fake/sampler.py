@@ -6,17 +6,15 @@ plants for each operation. So what is derived from a result has an answer known 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from dbdyno.host.observe.owned_processes import GENERATOR, LAB, OTHER_BACKEND
 from dbdyno.host.observe.owners import EXITED, nothing_spent
-from dbdyno.host.observe.sampler import OUTSIDE_WINDOW, WINDOW_ENDS
+from dbdyno.host.observe.sampler import OUTSIDE_WINDOW, WINDOW_ENDS, Kept
 from dbdyno.model.events import AnyEvent, Connected, Hello, Part, Tick
 from dbdyno.model.host_reading import (
     DeviceCounters,
@@ -28,7 +26,6 @@ from dbdyno.model.host_reading import (
     Reading,
     SwapPages,
 )
-from dbdyno.store import file
 
 PLANTED = {
     "server_cpu_us": ("cpu_ns", 1000),
@@ -53,7 +50,7 @@ MEMORY = MemoryBytes(
 class FakeSampler:
     """Writes lines as the real sampler does (host.observe.sampler.Sampler has the same methods)."""
 
-    def __init__(self, path: Path, fake: Mapping[str, Any]) -> None:
+    def __init__(self, kept: Kept, fake: Mapping[str, Any]) -> None:
         self.cpu_us = 0.0  # this sampler observes nothing real, so it costs nothing
         self._planted = {key: fake.get(key, {}) for key in PLANTED}
         self._cores = int(fake.get("cores", CORES))
@@ -64,25 +61,22 @@ class FakeSampler:
         self._start_ns = self._mono_ns = time.monotonic_ns()
         self._tick_ns: int | None = None  # of the ticks that have no line yet
         self._tick: int | None = None  # their number
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._kept = kept
 
     def start(self) -> None:
         """Does nothing: the seconds come from the generator's ticks."""
 
     def stop(self) -> None:
-        """Writes the last second, syncs the file and closes it."""
+        """Writes the last second and makes the readings durable."""
         self._end_second()
-        if self._file >= 0:
-            file.sync(self._file)
-            os.close(self._file)
-            self._file = -1
+        self._kept.close()
 
     def add_role(self, pid: int, role: str) -> None:
         """An owner that is there from its connection on, as with a real server."""
         owner = self._owners.setdefault(f"role:{role}", nothing_spent())
         owner.processes = (owner.processes or 0) + 1
 
-    def set_waits(self, pid: int) -> None:
+    def set_lab_session(self, pid: int, owner: str) -> None:
         """Does nothing: a fake server has no process that could be asked."""
 
     def owner(self, member: int) -> str:
@@ -143,7 +137,7 @@ class FakeSampler:
             foreign=self._foreign(mono_ns) if moment in WINDOW_ENDS else None,
             pss_bytes=0 if moment in OUTSIDE_WINDOW else None,
         )
-        os.write(self._file, msgspec.json.encode(reading) + b"\n")
+        self._kept.write_raw(msgspec.json.encode(reading))
 
     def _foreign(self, mono_ns: int) -> ForeignLoad:
         """The foreign load that the plan plants, by one process that is not there."""

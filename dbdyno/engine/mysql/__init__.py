@@ -11,13 +11,16 @@ from pathlib import Path
 from dbdyno.builds import Build
 from dbdyno.builds.compile import Method
 from dbdyno.builds.flags import Recipes
-from dbdyno.engine.dsn_form import HOST, MODE, ROOT, DsnForm
+from dbdyno.engine.counting import Counting
+from dbdyno.engine.dsn_form import CERTIFICATE, HOST, KEY, MODE, ROOT, DsnForm
 from dbdyno.engine.external import ExternalServer
-from dbdyno.engine.interface import Fingerprint, Footprint, LabServer, Server, Setting
+from dbdyno.engine.footprint import Footprint
+from dbdyno.engine.interface import Fingerprint, LabServer, Server, Setting
 from dbdyno.engine.mysql import (
     build,
     compile,
     config_file,
+    counting,
     fetch,
     flavour,
     footprint,
@@ -52,7 +55,13 @@ class MysqlEngine:
         return DsnForm(
             schemes=(self.traits.name,),
             port=3306,
-            keys={"socket": HOST, "ssl-mode": MODE, "ssl-ca": ROOT},
+            keys={
+                "socket": HOST,
+                "ssl-mode": MODE,
+                "ssl-ca": ROOT,
+                "ssl-cert": CERTIFICATE,
+                "ssl-key": KEY,
+            },
             modes={
                 "preferred": "prefer",
                 "required": "require",
@@ -60,12 +69,31 @@ class MysqlEngine:
                 "verify_identity": "verify-full",
             },
             no_tls="disabled",
+            ignored={
+                "charset": "dyno speaks utf8mb4",
+                "connect-timeout": "dyno waits 10 seconds for a connection",
+                "compression": "dyno compresses nothing",
+                "compression-algorithms": "dyno compresses nothing",
+                "connection-attributes": "dyno names its connections itself",
+                "auth-method": "dyno answers the method that the server asks for",
+                "tls-version": "dyno speaks TLS 1.2 and 1.3",
+                "tls-versions": "dyno speaks TLS 1.2 and 1.3",
+            },
+            refused={
+                "password": "contains a password, which results would keep: remove it",
+            },
         )
+
+    @property
+    def counting(self) -> Counting:
+        """How the work of its servers is counted."""
+        return counting.of(self.traits.name)
 
     @property
     def recipes(self) -> Recipes:
         """The published builds."""
-        return Recipes(engine=self.traits.name, published=compile.RECIPES, own=compile.OWN)
+        name, published = self.traits.name, compile.PUBLISHED[self.traits.job]
+        return Recipes(engine=name, published=published, own=compile.OWN)
 
     def inspect(self, base_dir: Path, where: str, account: Account) -> Build:
         """The build in a folder. Raises ServerError that begins with `where`."""

@@ -1,8 +1,8 @@
-"""How a MySQL or MariaDB of the lab lets in load over TCP (engine.access).
+"""Who comes into a MySQL or MariaDB of the lab: the lab over its socket, and load over TCP.
 
-The load comes by an account of the lab's name for each client's address, with the lab's rights. All
-other accounts by which somebody could come over TCP are removed: those that an older dyno made have
-no password. A golden copy has the lab's account alone.
+The load comes by an account of the lab's name for each client's address, with the lab's rights
+(engine.access). Those that a data directory begins with, and those of an earlier run's load, are
+removed at each start: they have no password, or an old one.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ UNSEEN = (
     "SET SESSION long_query_time = 31536000",
 )
 """Keeps the statements of a session out of the server's logs, whatever the plan's settings are."""
-OVER_TCP = """
+STRANGERS = """
     SELECT user, host FROM mysql.user
-    WHERE user IN (%s, 'root', '') AND host NOT IN ('localhost', '')"""
-"""The accounts of the lab, and of those who made the data directory, but for the socket's; others
-are the plan's own."""
+    WHERE user IN ('root', '') OR (user = %s AND host NOT IN ('localhost', ''))"""
+"""The accounts of those who made the data directory, and of the lab over TCP; others are the plan's
+own, or locked."""
 CERTIFIED = ("SHOW VARIABLES LIKE 'have_ssl'", "SHOW STATUS LIKE 'Ssl_server_not_after'")
 """Whether a server has a certificate in use. The second is for versions of MySQL that have lost the
 first; others answer it for the session alone."""
@@ -65,16 +65,17 @@ def method(build: Build, *, tls: bool) -> str:
     return CACHING if since(its.caching_from, build.version_num) and (tls or not old) else NATIVE
 
 
-def let_in(address: Address, user: str, access: Access, build: Build) -> None:
-    """Makes the accounts of the clients, in place of all others over TCP.
+def let_in(address: Address, user: str, access: Access | None, build: Build) -> None:
+    """Makes the accounts of the clients over TCP, if there are some, in place of all strangers.
 
     `address`: the server's socket. Raises ServerError; also where TLS is asked for and the server
     has not taken the certificate.
     """
-    for_clients = [
-        statement for client in access.clients for statement in account(user, client, access, build)
-    ]
-    run(address, [*removed(address, user), *for_clients])
+    run(address, removed(address, user))
+    if access is None:
+        return
+    for client in access.clients:
+        run(address, list(account(user, client, access, build)))
     if access.tls and not has_tls(address):
         raise ServerError(
             f"the server offers no TLS, by which load from other hosts comes: see its log, or "
@@ -120,9 +121,9 @@ def native(password: str) -> str:
 
 
 def removed(address: Address, user: str) -> list[tuple[str, tuple[str, ...]]]:
-    """The statements that remove the accounts over TCP."""
-    found = run(address, [(OVER_TCP, (user,))])
-    return [("DROP USER %s@%s", (text(name), text(host))) for name, host in found]
+    """The statements that remove the strangers."""
+    strangers = run(address, [(STRANGERS, (user,))])
+    return [("DROP USER %s@%s", (text(name), text(host))) for name, host in strangers]
 
 
 def text(value: str | bytes) -> str:
@@ -145,6 +146,6 @@ def run(address: Address, statements: list[tuple[str, tuple[str, ...]]]) -> Rows
     except pymysql.MySQLError as error:
         # Not the server's words: they may quote the statement, which may have the password.
         raise ServerError(
-            f"load over TCP cannot be let in: error {error.args[0]}: see the server's log"
+            f"the server's accounts cannot be set: error {error.args[0]}: see the server's log"
         ) from None
     return rows

@@ -55,7 +55,8 @@ class Release:
 
     engine: str
     version: str  # in full: 9.7.2
-    url: str  # of the tarball
+    url: str  # of the tarball, or of the package of Maven Central
+    packed: bool = False  # in such a package
 
 
 def this_machine() -> Machine:

@@ -30,7 +30,8 @@ SELECT COALESCE(SUM(DATA_LENGTH + INDEX_LENGTH), 0) FROM information_schema.TABL
 WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE'"""
 READABLE = "BTREE"
 """Full-text and spatial indexes cannot be read from end to end."""
-ALLOWED = ("innodb_max_dirty_pages_pct", "innodb_max_dirty_pages_pct_lwm")
+ALLOWED = r"SHOW GLOBAL VARIABLES LIKE 'innodb\_max\_dirty\_pages\_pct%'"
+"""The shares of dirty pages that InnoDB allows itself, the upper mark first; 5.5 has no other."""
 DIRTY = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'"
 DIRTY_PAGES_MAX = 64
 """So many may stay: InnoDB's own background work dirties a few all the time."""
@@ -90,18 +91,17 @@ def write_all(execute: Execute, limit_s: float) -> None:
     nothing for as long as it takes, and then back to what it was. The checkpoint in the redo log
     follows. Raises ServerError after `limit_s` seconds.
     """
-    names = ", ".join(f"@@{name}" for name in ALLOWED)
-    (before,) = execute(f"SELECT {names}", limit_s=STATEMENT_S_MAX)
+    before = {str(name): str(share) for name, share in execute(ALLOWED, limit_s=STATEMENT_S_MAX)}
     end_s = time.monotonic() + limit_s
     # The lower mark first: it may not lie above the other.
-    allow(execute, dict.fromkeys(reversed(ALLOWED), "0"))
+    allow(execute, dict.fromkeys(sorted(before, reverse=True), "0"))
     try:
         while (dirty := dirty_pages(execute)) > DIRTY_PAGES_MAX:
             if time.monotonic() > end_s:
                 raise ServerError(f"{dirty} pages are still dirty after {limit_s:.0f} s")
             time.sleep(LOOK_EVERY_S)
     finally:
-        allow(execute, dict(zip(ALLOWED, map(str, before), strict=True)))
+        allow(execute, dict(sorted(before.items())))
 
 
 def allow(execute: Execute, shares: dict[str, str]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from subprocess import CompletedProcess
 
 from dbdyno.builds import VERSION_S_MAX, Build
 from dbdyno.engine.mysql import flavour
@@ -14,6 +16,7 @@ from dbdyno.host.account import Account
 from dbdyno.model import engine as engines
 from dbdyno.model.error import ServerError
 
+Done = CompletedProcess[str]
 VERSION_LINE = re.compile(r"(\S+) +Ver (\d+)\.(\d+)\.(\d+)(\S*) for ")
 """`/usr/sbin/mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu on x86_64`"""
 MISSING_LIBRARY = re.compile(r"loading shared libraries: (\S+): cannot open")
@@ -43,7 +46,14 @@ def inspect(base_dir: Path, engine: str, where: str, account: Account) -> Build:
             f"{where}: account `{account.name}` cannot enter `{blocked}`: move the build, or open "
             f"the folder (chmod o+x {blocked})"
         )
-    said = version_line(program, where, account)
+    environment: dict[str, str] = {}
+    done = run(program, account, environment)
+    if (lacking := MISSING_LIBRARY.search(done.stderr)) and (
+        base_dir / "lib" / lacking[1]
+    ).exists():
+        environment = {"LD_LIBRARY_PATH": str(base_dir / "lib")}
+        done = run(program, account, environment)
+    said = version_line(done, program, where)
     found = VERSION_LINE.search(said)
     if found is None:
         raise ServerError(f"{where}: `{program} --version` says {said[:200]!r}: not a server")
@@ -54,7 +64,8 @@ def inspect(base_dir: Path, engine: str, where: str, account: Account) -> Build:
             f"{found[2]}.{found[3]}.{found[4]}: write "
             f'engine = "{told}", or name another folder'
         )
-    return build_of(base_dir, program, engine, found, where)
+    made = build_of(base_dir, program, engine, found, where)
+    return replace(made, environment=environment)
 
 
 def build_of(base_dir: Path, program: Path, engine: str, found: re.Match[str], where: str) -> Build:
@@ -86,9 +97,18 @@ def program_of(base_dir: Path, engine: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def version_line(program: Path, where: str, account: Account) -> str:
+def run(program: Path, account: Account, environment: Mapping[str, str]) -> Done:
+    """Asks a program for its version."""
+    return accounts.run(
+        [program, "--no-defaults", "--version"],
+        account,
+        limit_s=VERSION_S_MAX,
+        env=account.options()["env"] | environment,
+    )
+
+
+def version_line(done: Done, program: Path, where: str) -> str:
     """The program's answer to `--version`. Raises ServerError where it cannot be run."""
-    done = accounts.run([program, "--no-defaults", "--version"], account, limit_s=VERSION_S_MAX)
     if done.returncode != 0:
         said = " ".join((done.stderr or done.stdout).split())[-300:]
         if library := MISSING_LIBRARY.search(said):

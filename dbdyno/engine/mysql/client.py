@@ -14,16 +14,28 @@ from dbdyno.engine.interface import (
     TableSql,
     Write,
 )
-from dbdyno.engine.mysql import activity, buffer_pool, connection, facts, instruments, probe, rights
+from dbdyno.engine.mysql import (
+    activity,
+    buffer_pool,
+    connection,
+    facts,
+    instruments,
+    probe,
+    rights,
+    status,
+)
 from dbdyno.engine.mysql.flavour import Flavour
+from dbdyno.engine.mysql.limits import LIMITS, MysqlLimits
 from dbdyno.engine.mysql.wait_connection import WaitConnection
 from dbdyno.engine.rights import Lack, Need, needed
 from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.status import Status
 from dbdyno.engine.wait_sampler import WaitSampler
 from dbdyno.model import Address, Observe
 from dbdyno.model.engine import Capability
 from dbdyno.model.job import Job
 from dbdyno.model.server_facts import ServerFacts
+from dbdyno.model.server_status import IndexStatistics
 from dbdyno.model.snapshot import Snapshot
 from dbdyno.model.step_files import Warmed
 
@@ -45,6 +57,7 @@ class MysqlClient:
     threads: bool = True
     settle_s: float = probe.SETTLE_S
     sql: TableSql = SQL
+    limits: MysqlLimits = LIMITS
 
     def execute(
         self, address: Address, statements: Sequence[str], limit_s: float
@@ -96,6 +109,10 @@ class MysqlClient:
         unfit = instruments.unfit(self.flavour, self.engine, number)
         return unfit or instruments.refused(execute, queries)
 
+    def unsuited(self, address: Address) -> str | None:
+        """None: its DSN names one place, and no more about it."""
+        return None
+
     def unfit(self, primary: Execute, endpoint: Execute) -> str | None:
         """None where the endpoint answers: whom a replica follows an ordinary user may not see."""
         self.told(endpoint)
@@ -112,3 +129,11 @@ class MysqlClient:
     def waits(self, address: Address, job: Job, observe: Observe, write: Write) -> WaitSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""
         return WaitSampler(WaitConnection(address, self.flavour), job, observe, write)
+
+    def status(self, address: Address) -> Status:
+        """The questions for the server's own state, connected. Raises ServerError."""
+        return status.connected(address, self.flavour)
+
+    def indexes(self, execute: Execute, tables: Sequence[str]) -> IndexStatistics:
+        """None: an index of InnoDB tells no state of its pages but by reading the table."""
+        return IndexStatistics(unavailable="only PostgreSQL has pgstatindex")

@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from dbdyno.builds import training
 from dbdyno.builds.flags import NOFP, Flags
 from dbdyno.builds.log import BuildLog
 from dbdyno.builds.step import COMPILE_MARKS, Missing, Site, Step, explained, first_line
+from dbdyno.builds.training import Training
 from dbdyno.engine.mysql import flavour
 from dbdyno.model import engine as engines
 from dbdyno.model.error import ServerError
@@ -41,16 +44,47 @@ MISSING = (
 )
 """The complaints of cmake about missing parts, and the Debian packages that have them."""
 
-
+_REL_O2NOFP = Flags(
+    recipe="rel_o2nofp", cflags=f"-g1 {NOFP}", build_type="Release", release="-O2 -DNDEBUG"
+)
+_CLANG = ("-DCMAKE_C_COMPILER=clang", "-DCMAKE_CXX_COMPILER=clang++")
 RECIPES = {
     "def": Flags(recipe="def"),
     "rel": Flags(recipe="rel", build_type="Release"),
-    "rel_o2nofp": Flags(
-        recipe="rel_o2nofp", cflags=f"-g1 {NOFP}", build_type="Release", release="-O2 -DNDEBUG"
+    "rel_clang": replace(
+        _REL_O2NOFP, recipe="rel_clang", cflags="-g1", release=None, options=_CLANG
     ),
+    "rel_o2nofp": _REL_O2NOFP,
+    "rel_o2nofp_clang": replace(_REL_O2NOFP, recipe="rel_o2nofp_clang", options=_CLANG),
     "rel_withdbg": Flags(recipe="rel_withdbg", build_type="RelWithDebInfo"),
 }
 """The published builds: MySQL's `rel_o2nofp` and MariaDB's `rel_withdbg` in the studies of 2025."""
+PUBLISHED = {
+    "mariadb": RECIPES,
+    "mysql": RECIPES
+    | {
+        "rel_o2nofp_lto": replace(_REL_O2NOFP, recipe="rel_o2nofp_lto", options=("-DWITH_LTO=ON",)),
+        "rel_o2nofp_pgo": replace(_REL_O2NOFP, recipe="rel_o2nofp_pgo", trained=True),
+    },
+}
+"""The recipes by engine: MySQL's source alone has WITH_LTO, and was published with a profile."""
+TRAINING = """
+mysqld="$0/bin/mysqld --no-defaults --datadir=$folder/data"
+mysqld="$mysqld --socket=$folder/s --secure-file-priv=NULL"
+$mysqld --initialize-insecure
+$mysqld --skip-networking --mysqlx=OFF &
+server=$!
+until "$0/bin/mysqladmin" -u root -S "$folder/s" ping; do kill -0 "$server"; sleep 0.5; done
+for load in write key update mixed; do
+    "$0/bin/mysqlslap" -u root -S "$folder/s" --auto-generate-sql \\
+        --auto-generate-sql-load-type=$load --auto-generate-sql-add-autoincrement \\
+        --auto-generate-sql-secondary-indexes=2 --auto-generate-sql-write-number=10000 \\
+        --concurrency=4 --number-of-queries=50000
+done
+kill "$server"
+wait "$server"
+"""
+"""What a profile is of: mysqlslap's four kinds of generated load, 50,000 statements each."""
 OWN = Flags(recipe=None, build_type="Release", release="-DNDEBUG")
 """The base to which flags of one's own are added."""
 
@@ -105,23 +139,33 @@ def steps(
         )
     series = (release(site.tree) or ())[:2]
     refuse_without_libraries(site.tree, series, options)
+    if flags.trained:
+        training.refuse_clang(options)
     objects = site.tree.parent / "objects"
-    configure = ["cmake", "-S", str(site.tree), "-B", str(objects)]
-    configure += [f"-DCMAKE_INSTALL_PREFIX={site.prefix}", *arguments(engine, flags, series)]
-    boost = site.tree / "boost"
-    if boost.is_dir():  # in the tarballs of MySQL 5.7 and 8.0 that are named so
-        configure.append(f"-DWITH_BOOST={boost}")
+    boost = site.tree / "boost"  # in the tarballs of MySQL 5.7 and 8.0 that are named so
+    own = ([f"-DWITH_BOOST={boost}"] if boost.is_dir() else []) + [*options]
     make = ["cmake", "--build", str(objects), "--parallel", str(site.jobs)]
     install = ["cmake", "--install", str(objects)]
     into = {"DESTDIR": str(site.root)}
     leftover = objects / "CMakeFiles" / "CMakeError.log"
-    return (
-        Step(
-            phase="configure", command=[*configure, *options], folder=site.tree, leftover=leftover
-        ),
-        Step(phase="compile", command=make, folder=site.tree),
-        Step(phase="install", command=install, folder=site.tree, environment=into),
+
+    def rounds(flags: Flags) -> tuple[Step, ...]:
+        configure = ["cmake", "-S", str(site.tree), "-B", str(objects)]
+        configure += [f"-DCMAKE_INSTALL_PREFIX={site.prefix}", *arguments(engine, flags, series)]
+        return (
+            Step(
+                phase="configure", command=[*configure, *own], folder=site.tree, leftover=leftover
+            ),
+            Step(phase="compile", command=make, folder=site.tree),
+            Step(phase="install", command=install, folder=site.tree, environment=into),
+        )
+
+    load = Training(
+        engine=engine,
+        script=TRAINING,
+        clean=("cmake", "--build", str(objects), "--target", "clean"),
     )
+    return training.steps(flags, site, rounds, load)
 
 
 def refuse_without_libraries(tree: Path, series: tuple[int, ...], options: Sequence[str]) -> None:
@@ -165,7 +209,7 @@ def arguments(engine: str, flags: Flags, series: tuple[int, ...] = ()) -> list[s
             found.append(f"-DCMAKE_{language}_FLAGS={words}")
         if flags.release is not None:
             found.append(f"-DCMAKE_{language}_FLAGS_RELEASE={flags.release}")
-    return [*found, *cmake]
+    return [*found, *flags.options, *cmake]
 
 
 def ignored(said: str, options: Sequence[str]) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from dbdyno.engine.preset.config_file import includes, lines_of
+from dbdyno.engine.preset.config_file import lines_of
 from dbdyno.engine.preset.render import Settings
 from dbdyno.model.error import PlanError
 
@@ -39,9 +39,7 @@ def options(text: str, source: str) -> Iterator[tuple[str, str, str]]:
     Raises PlanError.
     """
     group = None
-    for number, line in lines_of(text, "#;"):
-        if line.startswith("!"):
-            raise includes(source, number, line.split()[0])
+    for place, line in lines_of(text, "#;"):
         heading = GROUP.fullmatch(line)
         if heading is not None:
             group = heading[1].strip()
@@ -49,11 +47,11 @@ def options(text: str, source: str) -> Iterator[tuple[str, str, str]]:
         found = OPTION.fullmatch(line)
         if found is None:
             raise PlanError(
-                f"{source}: line {number}: `{line}` is not an option: write it as `name = value`"
+                f"{source}: {place}: `{line}` is not an option: write it as `name = value`"
             )
         if group is None:
             raise PlanError(
-                f"{source}: line {number}: `{found['name']}` is in no group: begin the file "
+                f"{source}: {place}: `{found['name']}` is in no group: begin the file "
                 "with `[mysqld]`"
             )
         value = "ON" if found["value"] is None else found["value"]

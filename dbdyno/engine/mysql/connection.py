@@ -6,6 +6,7 @@ Nothing of this runs while a window is open.
 from __future__ import annotations
 
 import re
+import socket
 import ssl
 import time
 from collections.abc import Iterator, Sequence
@@ -14,18 +15,32 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.engine.connection import cut_off, exposed, may_be_exposed, password
-from dbdyno.engine.dsn_form import PREFERRED
+from dbdyno.engine.connection import (
+    CONNECT_S_MAX,
+    cut_off,
+    exposed,
+    may_be_exposed,
+    password,
+    refuse_key,
+)
 from dbdyno.engine.mysql import flavour
-from dbdyno.model import Address
+from dbdyno.model import Address, Tls
+from dbdyno.model.address import PREFERRED
 from dbdyno.model.error import ServerError
 
 if TYPE_CHECKING:
     import pymysql
 
-CONNECT_S_MAX = 10
 VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)\.(\d+)")
 """MariaDB before 11 puts 5.5.5- before its version for old replicas."""
+PINS = (
+    "SET SESSION sql_mode = '', time_zone = '+00:00', lc_messages = 'en_US', wait_timeout = 28800, "
+    "sql_select_limit = 18446744073709551615, max_join_size = 18446744073709551615, "
+    "sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0, completion_type = 0"
+    "/*!50720 , max_execution_time = 0, transaction_read_only = 0 */"
+    "/*M!100101 , max_statement_time = 0, tx_read_only = 0 */"
+)
+"""What dyno's own sessions read by, whatever the server's settings and its `init_connect` say."""
 CACHING = "caching_sha2_password"
 WANTS_PASSWORD = b"\x01\x04"
 """The server's demand by that method, if the proof of the password does not suffice."""
@@ -42,16 +57,19 @@ REVEALING = {
 def connect(address: Address, application: str, **more: Any) -> pymysql.Connection[Any]:
     """A connection that commits each statement by itself; `application` is its `program_name`.
 
-    Texts arrive as the server has them in utf8mb4. `more`: what else PyMySQL takes. Raises
-    pymysql.MySQLError, and ServerError without a password or where it would be exposed.
+    PINS hold. Texts arrive as the server has them in utf8mb4. `more`: what else PyMySQL takes.
+    Raises pymysql.MySQLError, and ServerError without a password or where it would be exposed.
     """
     # PyMySQL takes a twentieth of a second to import; commands that reach no server do without.
     import pymysql
 
+    refuse_key(address)
+    own = None if address.tls is None else context(address.tls)
+    required = address.tls is not None and address.tls.mode != PREFERRED
     where: dict[str, Any] = {"host": address.host, "port": address.port}
     if address.host.startswith("/"):
         where = {"unix_socket": address.host}
-    return pymysql.connect(
+    connection: pymysql.Connection[Any] = pymysql.connect(
         **where,
         user=address.user,
         # As bytes, because PyMySQL would write a text in latin1.
@@ -62,28 +80,51 @@ def connect(address: Address, application: str, **more: Any) -> pymysql.Connecti
         charset="utf8mb4",
         program_name=application,
         auth_plugin_map=guards(address),
-        **tls(address),
+        init_command=PINS,
+        ssl=own if required else None,
+        ssl_disabled=own is None,
+        defer_connect=True,
         **more,
     )
+    if own is not None and not required:
+        connection.ctx = own  # type: ignore[attr-defined]  # in place of PyMySQL's own
+    connection.connect(None if address.ip is None else stream(address))
+    return connection
 
 
-def tls(address: Address) -> dict[str, Any]:
-    """PyMySQL's arguments for libpq's `sslmode` (Address.tls).
+def stream(address: Address) -> socket.socket:
+    """A socket to the one server that the host's name stands for. Raises pymysql.MySQLError."""
+    import pymysql
 
-    By a context of our own, as PyMySQL takes `require` for `prefer`, and with the system's
-    certificates looks at no host's name.
+    try:
+        made = socket.create_connection((address.ip, address.port), CONNECT_S_MAX)
+    except OSError as error:
+        reason = f"Can't connect to MySQL server on '{address.host}' ({error})"
+        raise pymysql.err.OperationalError(2003, reason) from error
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made
+
+
+def context(tls: Tls) -> ssl.SSLContext:
+    """How Python is to encrypt; of its own PyMySQL looks at no host's name with the system's roots.
+
+    Raises ServerError for a client's certificate that cannot be used.
     """
-    if address.tls is None:
-        return {"ssl_disabled": True}
-    if address.tls == PREFERRED:
-        return {}  # what PyMySQL does by itself
-    context = ssl.create_default_context(cafile=address.tls_root)
+    made = ssl.create_default_context(cafile=tls.root_certificate)
     # The certificates that MySQL makes for itself are not as strict as newer Pythons want them.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.check_hostname = address.tls == "verify-full"
-    if address.tls == "require":
-        context.verify_mode = ssl.CERT_NONE
-    return {"ssl": context}
+    made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    made.check_hostname = tls.mode == "verify-full"
+    if tls.mode in (PREFERRED, "require"):
+        made.verify_mode = ssl.CERT_NONE
+    if tls.certificate is not None:
+        try:
+            made.load_cert_chain(tls.certificate, tls.key)
+        except ssl.SSLError as error:
+            raise ServerError(
+                f"the certificate `{tls.certificate}` and the key `{tls.key}` cannot be used "
+                f"({error.reason}): give PEM files that belong together"
+            ) from error
+    return made
 
 
 def encrypted(connection: pymysql.Connection[Any]) -> str | None:
@@ -168,18 +209,25 @@ class Wire:
 
 LIMIT_S = 600.0
 """How long statements may take together, unless the caller says otherwise."""
+HOLD_S_MAX = 900.0
+"""A counted step is over before, whose snapshot is held."""
 
 
-def answers(address: Address) -> bool:
-    """Whether the server takes a connection and answers a query."""
+def silence(address: Address) -> str | None:
+    """Why the server takes no connection or answers no query; None where it does."""
     import pymysql
 
     try:
         with connected(address, CONNECT_S_MAX) as connection, connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    except pymysql.MySQLError:
-        return False
-    return True
+    except pymysql.MySQLError as error:
+        return said(error)
+    return None
+
+
+def said(error: Exception) -> str:
+    """What the server or the driver said, in a line and without its number."""
+    return " ".join((" ".join(map(str, error.args[1:])) or str(error)).split())
 
 
 def execute(address: Address, statements: Sequence[str], limit_s: float) -> list[tuple[Any, ...]]:
@@ -200,12 +248,12 @@ def execute(address: Address, statements: Sequence[str], limit_s: float) -> list
                 cursor.execute(statement)
                 rows = list(cursor.fetchall()) if cursor.description else []
     except pymysql.MySQLError as error:
-        said = " ".join(str(part) for part in error.args[1:]) or str(error)
+        why = said(error)
         if connection is not None and time.monotonic() - begun_s >= limit_s:
             session = connection.thread_id()  # type: ignore[no-untyped-call]
             kill(address, session)
-            said = f"it took longer than {limit_s:g} s"
-        raise ServerError(f"`{statement[:100]}`: {' '.join(said.split())}") from error
+            why = f"it took longer than {limit_s:g} s"
+        raise ServerError(f"`{statement[:100]}`: {why}") from error
     return rows
 
 
@@ -234,6 +282,14 @@ def kill(address: Address, session: int) -> None:
         connection.cursor() as cursor,
     ):
         cursor.execute(f"KILL {session}")
+
+
+@contextmanager
+def snapshot_held(address: Address) -> Iterator[None]:
+    """Holds a snapshot that purge cannot pass, as it runs in real time. Raises ServerError."""
+    with connected(address, HOLD_S_MAX) as connection, connection.cursor() as cursor:
+        cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        yield
 
 
 @contextmanager

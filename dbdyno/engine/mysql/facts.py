@@ -14,6 +14,8 @@ from dbdyno.model.server_facts import ServerFacts
 Query = Callable[[str], list[tuple[Any, ...]]]
 
 VARIABLES = "SHOW GLOBAL VARIABLES"
+PAGE_BYTES = 16384
+"""InnoDB's pages before 5.6, which has no setting of their size."""
 PLACES = frozenset(
     {"basedir", "datadir", "init_file", "pid_file", "port", "secure_file_priv", "socket", "tmpdir"}
 )
@@ -31,7 +33,7 @@ def ask(query: Query, engine: str, flavour: Flavour) -> ServerFacts:
         version_text=f"{values['version']} {values['version_comment']}",
         version_num=number,
         compiler=compiler_of(values),
-        block_size=int(values["innodb_page_size"]),
+        block_size=int(values.get("innodb_page_size", PAGE_BYTES)),
         settings=values,
         nondefault={
             name: values[name] for name in changed if name in values and name not in PLACES

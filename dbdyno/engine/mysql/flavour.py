@@ -25,20 +25,21 @@ class Flavour:
     submodules: bool = False  # whether its source has some, which a checkout's archive lacks
     groups: tuple[str, ...]  # of my.cnf that it reads; with `-8.4` behind it, one of that series
     scripts: tuple[str, ...]  # that make a data directory where mysqld itself does not
-    script_options: tuple[str, ...] = ()
-    keeps_options_from: int | None = None  # the script can be told to write no my.cnf
+    script_options: tuple[str, ...] = ()  # as far as the script knows them
     changed: str  # asks which variables a file of options or the command line set
     tells_changed_from: int = 0
     initializes_from: int | None = None  # mysqld makes its data directory itself
     validates_from: int | None = None  # mysqld checks options and does nothing else
     finds_itself_from: int | None = None  # it takes its base directory from where it lies
     creates_user_from: int = 0  # before it a grant makes an account
+    switch_words_from: int = 0  # before it options are 1 or 0, not ON or OFF
     logs_from: int | None = None  # the binary log is on by default
     caching_from: int | None = None  # it has caching_sha2_password
     native_until: int | None = None  # it has mysql_native_password without being asked for it
     waits_from: int  # performance_schema tells of each session what the lab asks
     instrumented: bool  # performance_schema is on by default
     threads: str  # asks for all threads, as the process list has those of connections
+    own_thread: str  # asks for the connection's own thread, by the kernel's id
     row_locks: str  # asks for the threads that wait for a row lock
     row_locks_s: float = 0.0  # how long it has to be left alone to tell anything new
     options: Mapping[str, str] = field(default_factory=dict)  # of the lab's own, for it alone
@@ -57,7 +58,7 @@ _BEFORE_8_0 = (
 )
 _MYSQL = Flavour(
     programs=("bin/mysqld", "sbin/mysqld", "libexec/mysqld", "bin/mariadbd", "sbin/mariadbd"),
-    oldest=50600,
+    oldest=50500,
     oldest_source=(5, 6),
     # Not tried. CMake 4 passes over sources that ask for less than 3.5, as these do. 5.6 is C++ of
     # before 2017, and was published without performance_schema.
@@ -80,8 +81,8 @@ _MYSQL = Flavour(
     ),
     groups=("mysqld", "server"),
     scripts=("mysql_install_db",),
-    script_options=("--force",),  # without asking for the host's name
-    keeps_options_from=50620,
+    # Without asking for the host's name, and without a my.cnf of its own.
+    script_options=("--force", "--keep-my-cnf"),
     changed="SELECT VARIABLE_NAME FROM performance_schema.variables_info "
     "WHERE VARIABLE_SOURCE NOT IN ('COMPILED', 'DYNAMIC')",
     tells_changed_from=80000,
@@ -89,6 +90,7 @@ _MYSQL = Flavour(
     validates_from=80016,
     finds_itself_from=80000,
     creates_user_from=50700,
+    switch_words_from=50600,
     logs_from=80000,
     caching_from=80000,
     native_until=80400,
@@ -96,13 +98,15 @@ _MYSQL = Flavour(
     instrumented=True,
     threads="SELECT THREAD_ID, NAME, PROCESSLIST_ID AS connection, PROCESSLIST_COMMAND AS command, "
     "PROCESSLIST_STATE AS state, PROCESSLIST_INFO AS text FROM performance_schema.threads",
+    own_thread="SELECT THREAD_OS_ID FROM performance_schema.threads "
+    "WHERE PROCESSLIST_ID = CONNECTION_ID()",
     row_locks="SELECT DISTINCT REQUESTING_THREAD_ID FROM performance_schema.data_lock_waits",
     # The folder that a distribution compiled in need not be there; MariaDB knows no such value.
     options={"secure_file_priv": "NULL"},
 )
 _MARIADB = Flavour(
     programs=("bin/mariadbd", "sbin/mariadbd", "bin/mysqld", "sbin/mysqld", "libexec/mysqld"),
-    oldest=100300,
+    oldest=100200,
     oldest_source=(10, 11),
     cmake=(
         *(f"-DPLUGIN_{name}=NO" for name in _LEFT_OUT),
@@ -115,7 +119,7 @@ _MARIADB = Flavour(
         "-DMYSQL_MAINTAINER_MODE=OFF",
     ),
     submodules=True,
-    groups=("mysqld", "server", "mariadbd", "mariadb"),
+    groups=("mysqld", "server", "mariadbd", "mariadb", "client-server"),
     scripts=("mariadb-install-db", "mysql_install_db"),
     # Else only the system's root could come in, and the grant tables would hold its name.
     script_options=("--auth-root-authentication-method=normal", "--skip-test-db"),
@@ -128,6 +132,7 @@ _MARIADB = Flavour(
     threads="SELECT t.THREAD_ID, t.NAME, t.PROCESSLIST_ID AS connection, p.COMMAND AS command, "
     "p.STATE AS state, p.INFO AS text FROM performance_schema.threads t "
     "LEFT JOIN information_schema.PROCESSLIST p ON p.ID = t.PROCESSLIST_ID",
+    own_thread="SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()",
     row_locks="SELECT t.THREAD_ID FROM information_schema.INNODB_TRX x "
     "JOIN performance_schema.threads t ON t.PROCESSLIST_ID = x.trx_mysql_thread_id "
     "WHERE x.trx_state = 'LOCK WAIT'",

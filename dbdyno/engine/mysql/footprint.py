@@ -14,6 +14,9 @@ REDO_DEFAULT = 100 << 20
 """InnoDB's own redo log: 96 MB or 100 MB, by version."""
 
 
+REDO = ("innodb_redo_log_capacity", "innodb_log_file_size")
+
+
 @dataclass(frozen=True)
 class Footprint:
     """The footprint of a server with these options (engine.interface)."""
@@ -33,14 +36,18 @@ class Footprint:
         """The buffer pool, where large pages are switched on."""
         return self.cache_bytes if str(self.setting("large_pages")).lower() in ON else 0
 
-    def log_bytes(self, tables_bytes: int) -> int:
+    @property
+    def log_setting(self) -> str:
+        """The option that says how large the redo log is."""
+        return next(filter(self.setting, REDO), REDO[-1])
+
+    def log_bytes(self, tables_bytes: int, *, writes: bool) -> int:
         """Redo log and binary log.
 
         InnoDB's redo log is as large as it may be from the start. A binary log holds every row
         that was written, until it is purged: as much as the tables, as an estimate.
         """
-        capacity = self.setting("innodb_redo_log_capacity")
-        file = self.setting("innodb_log_file_size")
+        capacity, file = map(self.setting, REDO)
         redo = REDO_DEFAULT
         if capacity is not None:
             redo = amount(capacity)

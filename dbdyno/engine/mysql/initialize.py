@@ -15,6 +15,8 @@ from dbdyno.model.error import ServerError
 
 INITIALISE_S_MAX = 600.0
 SCRIPT_FOLDERS = ("bin", "scripts")
+FIRST_DATA = "data"
+"""The folder of a build that has the first data of servers, in place of a script."""
 
 
 def initialise(arm: str, layout: Layout, account: Account, environment: Mapping[str, str]) -> None:
@@ -39,21 +41,22 @@ def command(arm: str, layout: Layout) -> list[str | Path]:
     its = flavour.of(build.engine)
     if since(its.initializes_from, build.version_num):
         return [build.program, f"--defaults-file={layout.options}", "--initialize-insecure"]
-    script = script_of(build)
+    script, first = script_of(build), build.base_dir / FIRST_DATA
+    if script is None and first.is_dir():
+        return ["cp", "--recursive", "--no-target-directory", first, layout.data]
     if script is None:
         names = " or ".join(f"`{name}`" for name in its.scripts)
         raise ServerError(
             f"arm {arm}: `{build.base_dir}` has no {names}, which makes data directories: use a "
             "whole build"
         )
-    keeps = since(its.keeps_options_from, build.version_num)
+    known = script.read_text(errors="replace")
     return [
         script,
         f"--defaults-file={layout.options}",
         f"--basedir={build.base_dir}",
         f"--datadir={layout.data}",
-        *its.script_options,
-        *(["--keep-my-cnf"] if keeps else []),
+        *(option for option in its.script_options if option.partition("=")[0] in known),
     ]
 
 

@@ -60,7 +60,7 @@ class Layout:
 
     def write(self, values: Mapping[str, str], user: str, account: Account) -> None:
         """Writes the files of options and of accounts, which are the account's then."""
-        account.give(self.options, options.text(self.with_places(values)))
+        account.give(self.options, options.text(self.with_places(values), self.build))
         account.give(self.accounts, accounts_of(user, self.build))
 
     def with_places(self, values: Mapping[str, str]) -> dict[str, str]:
@@ -93,16 +93,6 @@ class Layout:
             return
         names = [Path(line).name for line in lines if line]
         account.write(folder / index, "".join(f"{folder / name}\n" for name in names))
-
-
-def without_places(values: Mapping[str, str]) -> dict[str, str]:
-    """The options as a build can check them while no folder is there yet."""
-    checked = dict(values)
-    binary = checked.pop("log_bin", "off")
-    checked["log_bin" if binary == "on" else "skip_log_bin"] = (
-        BINARY_LOG if binary == "on" else "on"
-    )
-    return checked
 
 
 def finds_not_itself(build: Build) -> bool:

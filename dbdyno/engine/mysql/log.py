@@ -2,6 +2,7 @@
 
 2026-11-22T07:36:10.626841Z 0 [Warning] [MY-011810] [Server] …     MySQL 5.7 and later, by LC_ALL=C
 2026-11-22  7:36:08 0 [Note] InnoDB: …                             MariaDB; MySQL 5.6 with 07
+261122  7:36:08 [Note] …                                           MySQL 5.5; of InnoDB without Note
 
 The lab's servers run in the time zone UTC, so all of these are times in UTC.
 """
@@ -19,8 +20,9 @@ from dbdyno.engine.log import UNSAID
 from dbdyno.model.step_files import LogEvent
 
 LINE = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:T| {1,2})(\d{1,2}):(\d\d):(\d\d)(?:\.(\d{3})\d*)?Z? +(\d+) "
-    r"\[(System|Note|Warning|ERROR)\] (?:\[MY-(\d+)\] \[\w+\] )?(.*)"
+    r"(?:20(?=\d\d-))?(\d\d)-?(\d\d)-?(\d\d)(?:T| {1,2})"
+    r"(\d{1,2}):(\d\d):(\d\d)(?:\.(\d{3})\d*)?Z? +(?:\d+ +)?"
+    r"(?:\[(System|Note|Warning|ERROR)\] |(?=InnoDB: ))(?:\[MY-\d+\] \[\w+\] )?(.*)"
 )
 TEXT_LENGTH_MAX = 2000
 ERRORS_MAX = 100
@@ -98,10 +100,10 @@ def records(lines: Iterable[str]) -> Iterator[Record]:
 
 def record(head: re.Match[str], texts: list[str]) -> Record:
     """A message of its first line and what was added to it."""
-    year, month, day = map(int, head[1].split("-"))
-    at = datetime(year, month, day, int(head[2]), int(head[3]), int(head[4]), tzinfo=UTC)
-    unix_ms = int(at.timestamp()) * 1000 + int(head[5] or 0)
-    return Record(unix_ms, head[7], "\n".join(texts).strip())
+    year, month, day, hour, minute, second = map(int, head.groups()[:6])
+    at = datetime(2000 + year, month, day, hour, minute, second, tzinfo=UTC)
+    unix_ms = int(at.timestamp()) * 1000 + int(head[7] or 0)
+    return Record(unix_ms, head[8] or "Note", "\n".join(texts).strip())
 
 
 def events(lines: Iterable[str]) -> list[LogEvent]:

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbdyno.builds import Build
+from dbdyno.engine.mysql import flavour
+from dbdyno.engine.mysql.flavour import since
 from dbdyno.engine.preset import files
 from dbdyno.model import engine, version
 from dbdyno.model.error import PlanError
 
 OFF = frozenset({"off", "0", "false", "no"})
 ON = frozenset({"on", "1", "true", "yes"})
+SWITCHES = {"on": "1", "off": "0"}
 NEEDS_QUOTES = frozenset("#;'\"\\")
 LOOSE = "loose_"
 
@@ -23,6 +26,11 @@ LOOSE = "loose_"
 def canonical(name: str) -> str:
     """An option's name as this module writes it: `loose-Foo-Bar` becomes `foo_bar`."""
     return name.lower().replace("-", "_").removeprefix(LOOSE)
+
+
+def is_loose(name: str) -> bool:
+    """Whether a name is written so that a build which lacks the option passes over it."""
+    return name.lower().replace("-", "_").startswith(LOOSE)
 
 
 def fit(values: Mapping[str, str], build: Build) -> tuple[dict[str, str], list[str]]:
@@ -46,18 +54,23 @@ def why_not(name: str, build: Build) -> str | None:
     """Why a version has no such option; None where it has one, or where nothing is known of it."""
     known = files.options(build.engine)
     of = version.of_number(build.engine, build.version_num)
-    since, until = known.get("since", {}).get(name), known.get("until", {}).get(name)
+    first, until = known.get("since", {}).get(name), known.get("until", {}).get(name)
     if name in known.get("never", {}).get("names", ()):
         return f"{engine.of(build.engine).product} has none"
-    if since is not None and of < version.bound(since):
-        return f"{engine.of(build.engine).product} has it from {since} on"
+    if first is not None and of < version.bound(first):
+        return f"{engine.of(build.engine).product} has it from {first} on"
     if until is not None and of >= version.bound(until):
         return f"{engine.of(build.engine).product} has had none since {until}"
     return None
 
 
-def text(values: Mapping[str, str]) -> str:
-    """The options as mysqld reads them from a file. Raises PlanError for a value of two lines."""
+def text(values: Mapping[str, str], build: Build) -> str:
+    """The options as a build's mysqld reads them from a file.
+
+    Raises PlanError for a value of two lines.
+    """
+    if not since(flavour.of(build.engine).switch_words_from, build.version_num):
+        values = {name: SWITCHES.get(value.lower(), value) for name, value in values.items()}
     return "[mysqld]\n" + "".join(line(name, value) for name, value in values.items())
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from dbdyno.builds import Build
 from dbdyno.engine import log as files
-from dbdyno.engine.access import Entrance, refuse_own
+from dbdyno.engine.access import refuse_own
 from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.local_server import Home, LocalServer, free_port
 from dbdyno.engine.mysql import access, connection, facts, initialize, layout, log, settings
@@ -82,8 +82,9 @@ class MysqlServer(LocalServer):
         or a port in use, a folder that the account cannot reach.
         """
         self._home.check()
-        values = layout.without_places(self._settled.values)
-        settings.verify(self._arm, self.build, values, self._place.account, self._place.run_root)
+        settings.verify(
+            self._arm, self.build, self._settled.values, self._place.account, self._place.run_root
+        )
         if self.entrance is not None:
             refuse_own(self._arm, access.tls_settings(self.entrance))
         self._port = free_port(self.name, int(self._settled.values.get("port", "0")), self._place)
@@ -106,7 +107,7 @@ class MysqlServer(LocalServer):
         """Makes a fresh data directory with the options; an earlier one of the arm is removed."""
         self._make_folders()
         begun_s = time.monotonic()
-        self._write_options()
+        self._write_settings()
         initialize.initialise(self.name, self._layout, self._place.account, self._environment())
         self._fresh = True
         self._home.initdb_s = time.monotonic() - begun_s
@@ -122,7 +123,7 @@ class MysqlServer(LocalServer):
         self._layout.readdress_binary_log(self._place.account)
         self._fresh = False
         self._home.copy_s = time.monotonic() - begun_s
-        self._write_options()
+        self._write_settings()
 
     def keep(self, parts: Json, origin: Origin) -> Copy:
         """Shuts the server down and makes its data directory a golden copy; it has none then.
@@ -152,8 +153,11 @@ class MysqlServer(LocalServer):
         before = self._wait_for_answer()
         self._fresh = False
         self._home.start_s = time.monotonic() - begun_s
-        if self.entrance is not None:
-            self._let_in(self.entrance)
+        try:
+            reached = None if self.entrance is None else self.entrance.access
+            access.let_in(self._own_address, USER, reached, self.build)
+        except ServerError as error:
+            raise ServerError(f"arm {self.name}: {error}") from error
         self._kinds = threads.named(self._query, before)
         self._read_back = facts.read_back(self._query, settings.asked(self._settled.values))
 
@@ -220,12 +224,6 @@ class MysqlServer(LocalServer):
     def _exposed(self) -> bool:
         return access.method(self.build, tls=False) == connection.CACHING
 
-    def _let_in(self, entrance: Entrance) -> None:
-        try:
-            access.let_in(self._own_address, USER, entrance.access, self.build)
-        except ServerError as error:
-            raise ServerError(f"arm {self.name}: {error}") from error
-
     def _query(self, statement: str) -> list[tuple[Any, ...]]:
         return self.execute(statement, database=self.own_database)
 
@@ -235,13 +233,11 @@ class MysqlServer(LocalServer):
 
     def _make_folders(self) -> None:
         """Empty folders for data, logs and socket, after the checks; registered."""
-        self._place.make()
-        self.check()
-        self._database = self.own_database
+        self._begin()
         self._home.make()
         self._place.account.make_folder(self._layout.temporary)
 
-    def _write_options(self) -> None:
+    def _write_settings(self) -> None:
         values = {**self._settled.values, **self._for_access()}
         self._layout.write(values, USER, self._place.account)
         if self.entrance is not None:
@@ -252,14 +248,14 @@ class MysqlServer(LocalServer):
         address = self._own_address
         before: dict[int, str] = {}
 
-        def answers() -> bool:
+        def silence() -> str | None:
             nonlocal before
             pid = self._home.pid
             before = {} if pid is None else threads.names(pid)
-            return connection.answers(address)
+            return connection.silence(address)
 
         self._home.wait_for_answer(
-            answers,
+            silence,
             lambda: log.reason(files.read(self._home.log_path, self._watched)),
             START_S_MAX,
         )

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from dbdyno.builds import Build
-from dbdyno.engine.mysql import config_file, flavour, instruments, options
+from dbdyno.engine.mysql import config_file, flavour, instruments, layout, options
 from dbdyno.engine.mysql.flavour import since
 from dbdyno.engine.preset import Settings, arm_config, study
+from dbdyno.engine.preset.config_file import without_places
 from dbdyno.engine.settings import (
+    CONNECTIONS,
     Cache,
     Demand,
     Settled,
@@ -53,6 +56,16 @@ RESERVED = frozenset(LAB) | {
     "innodb_log_group_home_dir", "innodb_undo_directory", "defaults_file", "log_timestamps",
 }  # fmt: skip
 """Options that a plan cannot name, because the lab lives by them."""
+PLACES = RESERVED | {
+    "port", "tmpdir", "innodb_tmpdir", "slave_load_tmpdir", "replica_load_tmpdir", "plugin_dir",
+    "lc_messages_dir", "character_sets_dir", "relay_log", "relay_log_index", "relay_log_info_file",
+    "log_basename", "slow_query_log_file", "general_log_file", "chroot", "ssl_ca", "ssl_capath",
+    "ssl_cert", "ssl_key", "ssl_crl", "ssl_crlpath", "mysqlx_socket", "mysqlx_port",
+    "mysqlx_bind_address", "admin_address", "admin_port", "innodb_doublewrite_dir",
+    "innodb_temp_tablespaces_dir", "innodb_directories", "innodb_buffer_pool_filename",
+    "aria_log_dir_path",
+}  # fmt: skip
+"""Options of a file that say where another server lies: they are left out."""
 BINARY_LOG = ("log_bin", "skip_log_bin", "disable_log_bin")
 SIZE = re.compile(r"(\d+)([KMGTPE]?)", re.IGNORECASE)
 NAMED = re.compile(
@@ -69,19 +82,24 @@ def settle(arm: Arm, build: Build, host: Capacity, demand: Demand = NOTHING) -> 
     """
     own = {options.canonical(name): value for name, value in arm.settings.items()}
     preset = arm_config.of_arm(arm, host, build.version_num, partial(read_config, arm.engine))
-    refuse_reserved(arm, preset.values)
+    refuse_reserved(arm)
+    if arm.config_text is not None:
+        preset = of_file(arm, preset)
     published = {options.canonical(name): value for name, value in preset.values.items()}
     known, left_out = options.fit(published, build)
     known = {options.canonical(name): value for name, value in known.items()}
     departures = (*preset.departures, *left_out, *by_plan(own, published))
     values = binary_log(arm, {**known, **own}, build)
     values, told = instrumented(arm, own, values, build) if demand.waits else (values, ())
-    needed = connections_of(arm.name, own, demand.connections, DEFAULT_CONNECTIONS_MAX)
+    configured = published.get(CONNECTIONS, DEFAULT_CONNECTIONS_MAX)
+    needed = connections_of(arm.name, own, demand.connections, configured)
     if needed is not None:
-        values["max_connections"] = str(max(needed, amount(values.get("max_connections", "0"))))
+        values[CONNECTIONS] = str(needed)
     if POOL in values:
         refuse_too_much_memory(arm.name, Cache(POOL, values[POOL], POOL in own), host, amount)
     departures = (*departures, *told)
+    loose = {options.canonical(name) for name in arm.settings if options.is_loose(name)}
+    values = {options.LOOSE * (name in loose) + name: value for name, value in values.items()}
     return Settled(
         values=values | labs(build),
         preset=preset.values,
@@ -129,17 +147,31 @@ def read_config(name: str, text: str, source: str, version_num: int) -> Settings
     return config_file.read(text, source, groups=groups, who=f"{name} {series}")
 
 
-def refuse_reserved(arm: Arm, configured: Mapping[str, str]) -> None:
-    """Raises PlanError where the plan, or a file that it names, sets what the lab lives by."""
-    for written in [*configured, *arm.settings]:
-        name = options.canonical(written)
-        if name not in RESERVED and name.removeprefix("skip_") not in RESERVED:
-            continue
-        if written in arm.settings:
-            where, remedy = f"arms.{arm.name}.settings.{written}", "drop the key"
-        else:
-            where, remedy = f"arms.{arm.name}.config: {arm.config} sets {written}", "remove it"
-        raise PlanError(f"{where}: dyno sets this itself: {remedy}")
+def is_of(names: Container[str], option: str) -> bool:
+    """Whether an option, however it is written, is one of these, or switches one of them off."""
+    name = options.canonical(option)
+    return name in names or name.removeprefix("skip_") in names
+
+
+def refuse_reserved(arm: Arm) -> None:
+    """Raises PlanError with a line for each option of the plan that the lab lives by."""
+    lines = [
+        f"arms.{arm.name}.settings.{name}: dyno sets this itself: drop the key"
+        for name in arm.settings
+        if is_of(RESERVED, name)
+    ]
+    if lines:
+        raise PlanError("\n".join(lines))
+
+
+def of_file(arm: Arm, preset: Settings) -> Settings:
+    """The options of a file of the plan's without the places of another server's files."""
+    places = [name for name in preset.values if is_of(PLACES, name)]
+    rest = without_places(preset, arm.config, places)
+    moved = [name for name in rest.values if name in BINARY_LOG and "/" in rest.values[name]]
+    said = tuple(f"{name} of {arm.config} is on; its files lie where dyno says" for name in moved)
+    values = {**rest.values, **dict.fromkeys(moved, "ON")}
+    return replace(rest, values=values, departures=rest.departures + said)
 
 
 def binary_log(arm: Arm, values: Mapping[str, str], build: Build) -> dict[str, str]:
@@ -190,14 +222,19 @@ def verify(
 ) -> None:
     """Lets the build itself read the options, from a folder in `folder` that is gone afterwards.
 
-    Raises PlanError for the first one that it does not know or does not take.
+    All but `log_bin`: old versions would look for its files. Raises PlanError for the first one
+    that the build does not know or does not take.
     """
-    with to_read("my.cnf", options.text(values), folder) as file:
+    read = {name: value for name, value in values.items() if name != "log_bin"}
+    with to_read("my.cnf", options.text(read, build), folder) as file:
         said = ask(build, account, file)
-    for complaint in said:
-        name = named(complaint, values)
-        if name is not None:
-            raise complain(arm, build, account, name, complaint)
+    refused = {
+        name: complain(arm, build, account, name, complaint)
+        for complaint in said
+        if (name := named(complaint, values)) is not None
+    }
+    if refused:
+        raise PlanError("\n".join(map(str, refused.values())))
     if said:
         raise ServerError(f"arms.{arm.name}: {build.program} refuses the options: {said[0]}")
 
@@ -211,7 +248,7 @@ def ask(build: Build, account: Account, file: Path) -> list[str]:
     validates = since(flavour.of(build.engine).validates_from, build.version_num)
     how = ["--validate-config"] if validates else ["--verbose", "--help"]
     env = account.options()["env"] | build.environment
-    command: list[str | Path] = [build.program, f"--defaults-file={file}", *how]
+    command: list[str | Path] = [build.program, f"--defaults-file={file}", *placed(build), *how]
     done = accounts.run(command, account, limit_s=CHECK_S_MAX, env=env)
     bad = [line for line in done.stderr.splitlines() if "[ERROR]" in line]
     bad += [line for line in done.stderr.splitlines() if "ignoring option" in line]
@@ -219,6 +256,11 @@ def ask(build: Build, account: Account, file: Path) -> list[str]:
         return []
     texts = [line.rpartition("] ")[2] for line in bad] or [" ".join(done.stderr.split())[-300:]]
     return [text for text in texts if text]
+
+
+def placed(build: Build) -> list[str]:
+    """Tells a build that does not find its messages by itself where it lies."""
+    return [f"--basedir={build.base_dir}"] if layout.finds_not_itself(build) else []
 
 
 def named(complaint: str, values: Mapping[str, str]) -> str | None:
@@ -253,7 +295,13 @@ def complain(arm: Arm, build: Build, account: Account, name: str, complaint: str
 def known_names(build: Build, account: Account) -> list[str]:
     """The names of the options that the build lists with their values."""
     env = account.options()["env"] | build.environment
-    command: list[str | Path] = [build.program, "--no-defaults", "--verbose", "--help"]
+    command: list[str | Path] = [
+        build.program,
+        "--no-defaults",
+        *placed(build),
+        "--verbose",
+        "--help",
+    ]
     if build.engine == "mysql" and options.why_not("secure_file_priv", build) is None:
         # A folder that a distribution compiled in need not be there.
         command.insert(2, "--secure-file-priv=NULL")

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.engine.activity import Session
+from dbdyno.engine.connection import CONNECT_S_MAX
 from dbdyno.engine.mysql import activity, instruments
-from dbdyno.engine.mysql.connection import CONNECT_S_MAX, Wire, connect, execute, told
+from dbdyno.engine.mysql.connection import Wire, connect, execute, told
 from dbdyno.engine.mysql.flavour import Flavour
 from dbdyno.engine.wait_sampler import APPLICATION, STATEMENT_S_MAX, said
 from dbdyno.model import Address

@@ -9,20 +9,25 @@ from pathlib import Path
 from dbdyno.builds import Build
 from dbdyno.builds.compile import Method
 from dbdyno.builds.flags import Recipes
-from dbdyno.engine.dsn_form import HOST, MODE, ROOT, DsnForm
+from dbdyno.engine.counting import Counting
+from dbdyno.engine.dsn_form import DsnForm
 from dbdyno.engine.external import ExternalServer
-from dbdyno.engine.interface import Fingerprint, Footprint, LabServer, Server, Setting
+from dbdyno.engine.footprint import Footprint
+from dbdyno.engine.interface import Fingerprint, LabServer, Server, Setting
 from dbdyno.engine.postgres import (
     build,
     compile,
     config_file,
+    counting,
     fetch,
     fingerprint,
     footprint,
+    probe,
     server,
     settings,
 )
 from dbdyno.engine.postgres.client import PostgresClient
+from dbdyno.engine.postgres.dsn import DSN
 from dbdyno.engine.preset import Settings
 from dbdyno.engine.settings import Demand, Settled
 from dbdyno.host.account import Account
@@ -46,13 +51,12 @@ class PostgresEngine:
     @property
     def dsn(self) -> DsnForm:
         """How its clients write a server's place."""
-        return DsnForm(
-            schemes=("postgresql", "postgres"),
-            port=5432,
-            keys={"host": HOST, "sslmode": MODE, "sslrootcert": ROOT},
-            modes={mode: mode for mode in ("prefer", "require", "verify-ca", "verify-full")},
-            no_tls="disable",
-        )
+        return DSN
+
+    @property
+    def counting(self) -> Counting:
+        """How the work of its servers is counted."""
+        return counting.COUNTING
 
     @property
     def recipes(self) -> Recipes:
@@ -110,7 +114,10 @@ class PostgresEngine:
 
     def server(self, arm: Arm, build: Build, place: Place, settled: Settled) -> LabServer:
         """A server of the lab, described, not made."""
-        return server.PostgresServer(arm, build, place, settled, self.client)
+        client = self.client
+        if build.major >= probe.SHARED_SINCE:
+            client = replace(client, settle_s=probe.SHARED_SETTLE_S)
+        return server.PostgresServer(arm, build, place, settled, client)
 
     def unmade(self, arm: Arm) -> Server:
         """A server elsewhere."""

@@ -18,8 +18,8 @@ from dbdyno.host.account import Account
 from dbdyno.host.program import is_program
 from dbdyno.model.error import ServerError
 
-MAJOR_MIN, MAJOR_MAX = 9, 18
-"""The versions that there are prebuilt: 9.6 to 18."""
+MAJOR_MIN = 9
+"""The oldest that there are prebuilt, as 9.6; the newest is the list's to say."""
 VERSION_LINE = re.compile(r"postgres \(PostgreSQL\) (\d+)(?:\.(\d+))?(?:\.(\d+))?(\S*)")
 INSTALLED = ("usr/lib/postgresql/*", "usr/local/pgsql")
 """The folders in which distributions and a build from source put PostgreSQL, under the root."""

@@ -14,15 +14,18 @@ from dbdyno.engine.interface import (
     TableSql,
     Write,
 )
-from dbdyno.engine.postgres import cache_warming, connection, facts, follower, probe, rights
+from dbdyno.engine.postgres import cache_warming, connection, facts, follower, probe, rights, status
+from dbdyno.engine.postgres.limits import LIMITS, PostgresLimits
 from dbdyno.engine.postgres.wait_connection import WaitConnection
 from dbdyno.engine.rights import Lack, Need, needed
 from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.status import Status
 from dbdyno.engine.wait_sampler import WaitSampler
 from dbdyno.model import Address, Observe
 from dbdyno.model.engine import Capability
 from dbdyno.model.job import Job
 from dbdyno.model.server_facts import ServerFacts
+from dbdyno.model.server_status import IndexStatistics
 from dbdyno.model.snapshot import Snapshot
 from dbdyno.model.step_files import Warmed
 
@@ -42,6 +45,7 @@ class PostgresClient:
     threads: bool = False
     settle_s: float = probe.SETTLE_S
     sql: TableSql = SQL
+    limits: PostgresLimits = LIMITS
 
     def execute(
         self, address: Address, statements: Sequence[str], limit_s: float
@@ -93,6 +97,14 @@ class PostgresClient:
         """None: every server tells what its sessions wait for."""
         return None
 
+    def unsuited(self, address: Address) -> str | None:
+        """Why the server at an address is not the one that is meant. Raises ServerError."""
+
+        def ask(*statements: str, limit_s: float = 600.0) -> list[tuple[Any, ...]]:
+            return self.execute(address, statements, limit_s)
+
+        return follower.unsuited(address.session, ask)
+
     def unfit(self, primary: Execute, endpoint: Execute) -> str | None:
         """Why the server at an endpoint does not follow the primary; None where it does."""
         return follower.unfit(primary, endpoint)
@@ -109,3 +121,11 @@ class PostgresClient:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""
         asked = WaitConnection(address, each=observe.waits_sessions)
         return WaitSampler(asked, job, observe, write)
+
+    def status(self, address: Address) -> Status:
+        """The questions for the server's own state, connected. Raises ServerError."""
+        return status.connected(address)
+
+    def indexes(self, execute: Execute, tables: Sequence[str]) -> IndexStatistics:
+        """pgstatindex of each B-tree of these tables. Raises ServerError."""
+        return status.indexes(execute, tables)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from dbdyno.engine.preset.config_file import includes, lines_of
+from dbdyno.engine.preset.config_file import lines_of
 from dbdyno.engine.preset.render import Settings
 from dbdyno.model.error import PlanError
 
-INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
 LINE = re.compile(
     r"(?P<name>[A-Za-z_][\w.]*)\s*(?:=\s*|\s+)(?P<value>'(?:[^'\\]|\\.|'')*'|[^\s#']+)\s*(?:#.*)?"
 )
@@ -22,14 +21,12 @@ def read(text: str, source: str) -> Settings:
 
 def settings(text: str, source: str) -> Iterator[tuple[str, str]]:
     """Names and values of a postgresql.conf. Raises PlanError."""
-    for number, line in lines_of(text, "#"):
+    for place, line in lines_of(text, "#"):
         found = LINE.fullmatch(line)
         if found is None:
             raise PlanError(
-                f"{source}: line {number}: `{line}` is not a setting: write it as `name = 'value'`"
+                f"{source}: {place}: `{line}` is not a setting: write it as `name = 'value'`"
             )
-        if found["name"].lower() in INCLUDES:
-            raise includes(source, number, found["name"])
         yield found["name"].lower(), unquoted(found["value"])
 
 

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
 
+from dbdyno.engine.interface import Execute
 from dbdyno.engine.settings import without_secrets
 from dbdyno.model.server_facts import ServerFacts
 
-Query = Callable[[str], list[tuple[Any, ...]]]
-
+UNPINNED = "RESET ALL"
+"""Leaves what every session of the user begins with."""
 SETTINGS = """
 SELECT name, CASE WHEN source = 'client' THEN boot_val ELSE current_setting(name, true) END,
-       source NOT IN ('default', 'override', 'client') AND setting IS DISTINCT FROM boot_val
+       source NOT IN ('default', 'override', 'client') AND setting IS DISTINCT FROM boot_val,
+       version()
 FROM pg_settings ORDER BY name"""
 COMPILER = re.compile(r"compiled by (.+?)(?:, \d+-bit)?$")
 """`PostgreSQL 17.6 on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit`."""
 
 
-def ask(query: Query, engine: str) -> ServerFacts:
-    """The part of server.json (docs/results.md) that the server itself knows."""
-    ((version_text,),) = query("SELECT version()")
-    rows = query(SETTINGS)
-    settings = without_secrets({name: value for name, value, _ in rows})
+def ask(execute: Execute, engine: str) -> ServerFacts:
+    """The part of server.json (docs/results.md) that the server itself knows.
+
+    By one connection, as each takes a second where the server runs under a counter.
+    """
+    rows = execute(UNPINNED, SETTINGS)
+    settings = without_secrets({name: value for name, value, *_ in rows})
+    version_text = rows[0][-1]
     return ServerFacts(
         engine=engine,
         version=settings["server_version"].split()[0],
@@ -32,7 +35,7 @@ def ask(query: Query, engine: str) -> ServerFacts:
         compiler=compiler_of(version_text),
         block_size=int(settings["block_size"]),
         settings=settings,
-        nondefault={name: settings[name] for name, _, changed in rows if changed},
+        nondefault={name: settings[name] for name, _, changed, _ in rows if changed},
         data_checksums=settings["data_checksums"],
     )
 

@@ -1,7 +1,6 @@
 """Brings prebuilt PostgreSQL from the zonky project's Maven packages into the cache.
 
-ADDRESS/NAME/maven-metadata.xml lists the versions. ADDRESS/NAME/17.6.0/NAME-17.6.0.jar is the
-package of one, a zip with a tarball `*.txz`; beside it lies the same with .sha512, its checksum.
+A package is a zip with a tarball `*.txz` (builds.maven).
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from dbdyno.builds import download, prebuilt
+from dbdyno.builds import maven, prebuilt
 from dbdyno.engine.postgres import build, numbering
 from dbdyno.engine.postgres.numbering import Release
 from dbdyno.host import place
 from dbdyno.model.error import ServerError
 
-ADDRESS = "https://repo1.maven.org/maven2/io/zonky/test/postgres"
+GROUP = "io/zonky/test/postgres"
 VARIABLE = "DYNO_POSTGRES_ARCHIVE"
-"""The environment variable that names another address."""
+"""The environment variable that names another address of that group alone."""
 REMEDY = f"name a mirror by `{VARIABLE}`, or a folder by `base_dir`"
 MACHINES = {
     "x86_64": "amd64",
@@ -31,9 +30,8 @@ MACHINES = {
     "i686": "i386",
 }
 """The machines that there are packages for, and their names in those of the packages."""
-LISTED = re.compile(r"<version>(\d+)\.(\d+)\.(\d+)</version>")
+LISTED = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 """A version in the list; one with more after it (`10.5.0-1`) packs the same release again."""
-CHECKSUM = re.compile(r"\s*([0-9a-fA-F]{128})\b")
 
 
 def fetch(
@@ -74,13 +72,9 @@ def check(engine: str, version: str) -> None:
     """Raises ServerError for an engine or a version that there cannot be prebuilt."""
     if engine != "postgres":
         raise ServerError(f"no prebuilt `{engine}` is available: name its folder by `base_dir`")
-    oldest, newest = build.MAJOR_MIN, build.MAJOR_MAX
-    if (
-        not numbering.FORM.fullmatch(version)
-        or not oldest <= numbering.numbers(version)[0] <= newest
-    ):
+    if not numbering.FORM.fullmatch(version) or numbering.numbers(version)[0] < build.MAJOR_MIN:
         raise ServerError(
-            f"there is no PostgreSQL `{version}` prebuilt: write `17`, `17.6` (9.6 to 18)"
+            f"there is no PostgreSQL `{version}` prebuilt: write `17`, `17.6` (from 9.6 on)"
         )
 
 
@@ -92,7 +86,7 @@ def packages() -> str:
             f"there is no prebuilt PostgreSQL for {platform.machine()}: compile one "
             "(`dyno server build`), or name a folder by `base_dir`"
         )
-    address = (os.environ.get(VARIABLE) or ADDRESS).rstrip("/")
+    address = (os.environ.get(VARIABLE) or f"{maven.address()}/{GROUP}").rstrip("/")
     return f"{address}/embedded-postgres-binaries-linux-{machine}"
 
 
@@ -101,13 +95,8 @@ def releases() -> list[Release]:
 
     Raises ServerError where the list cannot be had.
     """
-    url = f"{packages()}/maven-metadata.xml"
-    listed = {
-        (int(major), int(minor), int(patch))
-        for major, minor, patch in LISTED.findall(download.page(url, REMEDY))
-    }
-    if not listed:
-        raise ServerError(f"`{url}` lists no version: {REMEDY}")
+    matches = map(LISTED.fullmatch, maven.versions(packages(), REMEDY))
+    listed = {(int(match[1]), int(match[2]), int(match[3])) for match in matches if match}
     return sorted(listed, reverse=True)
 
 
@@ -130,37 +119,14 @@ def bring(release: Release, folder: Path, say: Callable[[str], None]) -> None:
 
     Raises ServerError.
     """
-    address, version = packages(), ".".join(map(str, release))
-    url = f"{address}/{version}/{address.rpartition('/')[2]}-{version}.jar"
+    url = maven.url_of(packages(), ".".join(map(str, release)))
     if folder.exists():
         raise ServerError(f"`{folder}` holds no whole server: remove it, then fetch again")
     with prebuilt.workspace(folder, f"postgres {folder.name}") as workspace:
         say(f"bringing {url}")
-        published = checksum(url)
-        sha512 = download.bring(url, workspace / "package", REMEDY, ("sha512",))["sha512"]
-        if sha512 != published:
-            raise ServerError(
-                f"`{url}` has the SHA-512 {sha512}, and the site says {published}: it is not "
-                f"unpacked; try again later, or {REMEDY}"
-            )
-        say("verified by its SHA-512")
+        say(maven.bring(url, workspace / "package", REMEDY, ("sha512",)))
         unpack(workspace / "package", workspace / "tree", url)
         prebuilt.install(workspace / "tree", folder)
-
-
-def checksum(url: str) -> str:
-    """The SHA-512 that lies beside a package, in hexadecimal.
-
-    Raises ServerError where there is none, or the site does not answer.
-    """
-    text = download.page_if_there(f"{url}.sha512", REMEDY)
-    if text is None:
-        raise ServerError(
-            f"`{url}.sha512`: no such file, so nothing verifies the package: take another release"
-        )
-    if (published := CHECKSUM.match(text)) is None:
-        raise ServerError(f"`{url}.sha512` is no checksum: {REMEDY}")
-    return published[1].lower()
 
 
 def unpack(package: Path, into: Path, url: str) -> None:

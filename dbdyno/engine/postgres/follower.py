@@ -13,6 +13,10 @@ from dbdyno.model.error import ServerError
 from dbdyno.model.standby_lag import StandbyLag
 
 STANDBY = "SELECT pg_is_in_recovery()"
+STATE = """
+    SELECT pg_is_in_recovery(), reset_val FROM pg_settings
+    WHERE name = 'default_transaction_read_only'
+"""
 CLUSTER = "SELECT system_identifier FROM pg_control_system()"
 END = "SELECT {end}()::text"
 SENT = f"coalesce(%s::pg_lsn, {STREAMED}, pg_last_{{wal}}_receive_{{lsn}}())"
@@ -37,6 +41,22 @@ def unfit(primary: Execute, endpoint: Execute) -> str | None:
             "`dsn`"
         )
     return None
+
+
+def unsuited(session: str, execute: Execute) -> str | None:
+    """Why a server is not what libpq's `target_session_attrs` asks for; None where it is.
+
+    Raises ServerError.
+    """
+    if session == "any":
+        return None
+    ((standby, read_only),) = execute(STATE)
+    writes = not standby and read_only == "off"
+    states = {"read-write": writes, "read-only": not writes, "primary": not standby}
+    if states.get(session, standby):
+        return None
+    state = "a standby" if standby else "a primary that writes" if writes else "read-only"
+    return f"the server is {state}, not `target_session_attrs={session}`"
 
 
 def log_end(execute: Execute, version_num: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 Query = Callable[[str], list[tuple[Any, ...]]]
 
-CURRENT = "SELECT name, setting, unit, vartype FROM pg_settings"
+CURRENT = "SELECT name, reset_val, unit, vartype FROM pg_settings"
 SIZES = {"B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 TIMES = {"us": 1, "ms": 1000, "s": 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
 PAGES = {"8kB": 8 << 10, "16kB": 16 << 10, "32kB": 32 << 10, "4kB": 4 << 10}

@@ -38,7 +38,7 @@ class ReplayLag:
         """Connects. `sent`: SQL of the place in the log that is to be reached, as STREAMED."""
         import psycopg
 
-        limit = f"-c statement_timeout={1000 * ASK_S_MAX:g}"
+        limit = connection.limited(ASK_S_MAX)
         try:
             self._session: psycopg.Connection[Any] = connection.connect(address, APPLICATION, limit)
         except psycopg.Error as error:

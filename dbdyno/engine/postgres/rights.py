@@ -19,8 +19,10 @@ NEEDED: Shapes = (
 )
 TABLES = """
     SELECT quote_ident(current_user), pg_is_in_recovery(), quote_ident(current_schema()),
-           has_schema_privilege(current_schema(), 'CREATE')
+           has_schema_privilege(current_schema(), 'CREATE'),
+           (SELECT reset_val FROM pg_settings WHERE name = 'default_transaction_read_only')
 """
+"""Sessions of the load begin as the role and the database say; those of dyno's own do not."""
 CHECKPOINT = """
     SELECT quote_ident(current_user), rolsuper,
            (SELECT pg_has_role(oid, 'USAGE') FROM pg_roles WHERE rolname = 'pg_checkpoint')
@@ -55,11 +57,16 @@ def lack(need: Need, execute: Execute) -> Lack | None:
 
 
 def _tables(execute: Execute) -> Lack | None:
-    ((user, standby, schema, may),) = execute(TABLES)
+    ((user, standby, schema, may, read_only),) = execute(TABLES)
     if standby:
         return Lack(
             what="can write nothing: the server is a standby",
             mend="name its primary in the arm's `dsn`",
+        )
+    if read_only == "on":
+        return Lack(
+            what="can write nothing: its `default_transaction_read_only` is on",
+            mend=f"run `ALTER ROLE {user} SET default_transaction_read_only = off`",
         )
     if schema is None:
         return Lack(

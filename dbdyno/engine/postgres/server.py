@@ -284,9 +284,7 @@ class PostgresServer(LocalServer):
 
     def _make_folders(self) -> tuple[Path, Path | None]:
         """Empty folders for data, write-ahead log and socket, after the checks; registered."""
-        self._place.make()
-        self.check()
-        self._database = self.own_database
+        self._begin()
         return self._home.make()
 
     def _write_settings(self) -> None:
@@ -317,7 +315,7 @@ class PostgresServer(LocalServer):
         address = self.address()
         address = replace(address, database=self.own_database)
         self._home.wait_for_answer(
-            lambda: connection.answers(address),
+            lambda: connection.silence(address),
             lambda: log.reason(log.read(self._home.log_path, self._watched)),
             START_S_MAX,
         )

@@ -16,6 +16,7 @@ from dbdyno.builds import Build
 from dbdyno.engine import log
 from dbdyno.engine.postgres import config_file, initdb
 from dbdyno.engine.preset import Settings, arm_config, study
+from dbdyno.engine.preset.config_file import without_places
 from dbdyno.engine.settings import (
     CONNECTIONS,
     FOR_STEPS,
@@ -54,6 +55,12 @@ RESERVED = frozenset(LAB) | {
     "include_if_exists",
 }  # fmt: skip
 """Settings that a plan cannot name, because the lab lives by them."""
+PLACES = RESERVED | {
+    "port", "stats_temp_directory", "unix_socket_group", "unix_socket_permissions", "ssl",
+    "ssl_cert_file", "ssl_key_file", "ssl_ca_file", "ssl_crl_file", "ssl_crl_dir",
+    "ssl_dh_params_file", "krb_server_keyfile", "log_file_mode", "syslog_facility", "syslog_ident",
+}  # fmt: skip
+"""Settings of a file that say where another server lies: they are left out."""
 FOR_STANDBY: Mapping[str, tuple[Callable[[str], bool], str]] = {
     "wal_level": (lambda value: value != "minimal", "replica"),
     "max_wal_senders": (lambda value: value != "0", "10"),
@@ -71,10 +78,13 @@ def settle(arm: Arm, version_num: int, host: Capacity, demand: Demand = NOTHING)
     Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
     """
     preset = arm_config.of_arm(arm, host, version_num, read_config)
-    refuse_reserved(arm, preset.values)
+    refuse_reserved(arm)
+    if arm.config_text is not None:
+        preset = without_places(preset, arm.config, PLACES)
     values = {**WANTED, **preset.values, **arm.settings}
     departures = preset.departures + by_plan(arm.settings, preset.values)
-    needed = connections_of(arm.name, arm.settings, demand.connections, DEFAULT_CONNECTIONS_MAX)
+    configured = preset.values.get(CONNECTIONS, DEFAULT_CONNECTIONS_MAX)
+    needed = connections_of(arm.name, arm.settings, demand.connections, configured)
     if needed is not None:
         values[CONNECTIONS] = str(needed)
     if arm.standby:
@@ -119,19 +129,15 @@ def read_config(text: str, source: str, version_num: int) -> Settings:
     return config_file.read(text, source)
 
 
-def refuse_reserved(arm: Arm, configured: Mapping[str, str]) -> None:
-    """Raises PlanError where the plan, or a file that it names, sets what the lab lives by."""
-    for name in configured:
-        if name in RESERVED:
-            raise PlanError(
-                f"arms.{arm.name}.config: {arm.config} sets {name}, which dyno sets itself: "
-                "remove the line"
-            )
-    for name in arm.settings:
-        if name.lower() in RESERVED:
-            raise PlanError(
-                f"arms.{arm.name}.settings.{name}: dyno sets this itself: remove the key"
-            )
+def refuse_reserved(arm: Arm) -> None:
+    """Raises PlanError with a line for each setting of the plan that the lab lives by."""
+    lines = [
+        f"arms.{arm.name}.settings.{name}: dyno sets this itself: remove the key"
+        for name in arm.settings
+        if name.lower() in RESERVED
+    ]
+    if lines:
+        raise PlanError("\n".join(lines))
 
 
 def text_of(values: Mapping[str, str]) -> str:
@@ -149,20 +155,22 @@ def verify(
 ) -> None:
     """Lets the build itself read the settings, from a folder in `folder` that is gone afterwards.
 
-    Raises PlanError for the first one that it does not know or does not take.
+    Raises PlanError with a line for each that it does not know or does not take.
     """
     with to_read("postgresql.conf", text_of(values), folder) as file:
         said = ask(build, account, ["-D", file.parent, "-C", "shared_buffers"])
     if said is None:
         return
-    lines = [*said.splitlines(), ""]
-    for line, after in pairwise(lines):
+    refused: dict[str, PlanError] = {}
+    for line, after in pairwise([*said.splitlines(), ""]):
         complaint = line.partition("LOG:  ")[2] or line.partition("FATAL:  ")[2]
         found = NAMED.search(complaint)
         if found is not None:
             hint = after.partition("HINT:  ")[2]
             complaint = complaint.split(" in file ")[0] + (f": {hint}" if hint else "")
-            raise complain(arm, build, account, found[1], complaint)
+            refused[found[1]] = complain(arm, build, account, found[1], complaint)
+    if refused:
+        raise PlanError("\n".join(map(str, refused.values())))
     raise ServerError(
         f"arms.{arm.name}: {build.program} refuses the settings: {' '.join(said.split())}"
     )

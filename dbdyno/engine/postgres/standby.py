@@ -86,7 +86,7 @@ class Standby:
         self._home.start([self.build.program, "-D", data])
         address = self.address(primary)
         self._home.wait_for_answer(
-            lambda: connection.answers(address) or self._cut_off(copied_s),
+            lambda: self._silence(address, copied_s),
             lambda: log.reason(log.read(self._home.log_path, self._watched)),
             JOIN_S_MAX,
         )
@@ -98,8 +98,11 @@ class Standby:
             "answer_s": time.monotonic() - copied_s,
         }
 
-    def _cut_off(self, since_s: float) -> bool:
-        """False; raises ServerError where it has not reached its primary for CONNECT_S_MAX."""
+    def _silence(self, address: Address, since_s: float) -> str | None:
+        """Why it does not answer.
+
+        Raises ServerError where it has not reached its primary for CONNECT_S_MAX.
+        """
         if time.monotonic() - since_s > CONNECT_S_MAX:
             for line in log.read(self._home.log_path, self._watched):
                 if CUT_OFF in line:
@@ -108,14 +111,14 @@ class Standby:
                         f"{self._what} cannot connect to its primary for {CONNECT_S_MAX:.0f} s: "
                         f"{said}: see `{self._home.log_path}`"
                     )
-        return False
+        return connection.silence(address)
 
     def _backup(self, primary: Address, source: Path, data: Path, wal: Path | None) -> None:
         """A copy of the primary's files, with the label by which recovery begins."""
         import psycopg
 
         try:
-            with closing(connection.connect(primary, "dyno standby", "")) as session:
+            with closing(connection.connect(primary, "dyno standby", {})) as session:
                 cursor = session.cursor()
                 cursor.execute(drop_slot(self.name).encode())
                 # The slot keeps the log from now on.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbdyno.engine.activity import Session
 from dbdyno.engine.postgres.activity import BLOCKS, session, sql
-from dbdyno.engine.postgres.connection import connect
+from dbdyno.engine.postgres.connection import connect, limited
 from dbdyno.engine.wait_sampler import APPLICATION, STATEMENT_S_MAX, said
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
@@ -62,8 +62,7 @@ def connected(address: Address) -> psycopg.Connection[tuple[Any, ...]]:
     """A connection for samples. Raises ServerError."""
     import psycopg
 
-    limit = f"-c statement_timeout={1000 * STATEMENT_S_MAX:g}"
     try:
-        return connect(address, APPLICATION, limit, client_encoding="UTF8")
+        return connect(address, APPLICATION, limited(STATEMENT_S_MAX))
     except psycopg.Error as error:
         raise ServerError(f"database `{address.database}`: {said(error)}") from error

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -33,7 +34,7 @@ class Size:
     cores: int
     memory_bytes: int
     by_name: bool  # never the nearest
-    settings: Mapping[str, Any]  # text, or {value, since, until}
+    settings: Mapping[str, Any]  # text, {value, since, until}, or a list of those
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,7 @@ class Preset:
     name: str
     engine: str
     title: str
-    settings: Mapping[str, Any]  # text, or {value, since, until}
+    settings: Mapping[str, Any]  # as those of a size
     sizes: tuple[Size, ...]
     versions_min: str | None = None
     versions_max: str | None = None
@@ -57,7 +58,7 @@ class Tag:
     """The words that may follow a preset's name."""
 
     name: str  # as it is listed: `wm<n>`
-    settings: Mapping[str, str]
+    settings: Mapping[str, str | Mapping[str, str]]  # text, or texts by the name of a size
 
 
 PRESETS = {
@@ -118,15 +119,20 @@ def without_versions(raw: Mapping[str, Any]) -> dict[str, Any]:
 def merged(whole: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
     """A table with what another one changes in it; `without` leaves settings out."""
     new = {key: value for key, value in raw.items() if key not in ("like", "without")}
-    result = dict(whole) | {
-        key: {**whole.get(key, {}), **value} if isinstance(value, dict) else value
-        for key, value in new.items()
-    }
+    result: dict[str, Any] = joined(dict(whole), new)
     gone = raw.get("without", ())
     settings = {key: value for key, value in result["settings"].items() if key not in gone}
     return result | {"settings": settings}
 
 
+def joined(old: Any, new: Any) -> Any:
+    """A table with the entries of another, table by table; what has a `value` is no table."""
+    if not isinstance(old, dict) or not isinstance(new, dict) or "value" in new:
+        return new
+    return old | {key: joined(old.get(key), value) for key, value in new.items()}
+
+
+@cache
 def presets(engine: str) -> dict[str, Preset]:
     """The presets of an engine by name; a name may contain `<n>`."""
     return {name: preset_of(name, engine, raw) for name, raw in raw_presets(engine).items()}
@@ -153,6 +159,7 @@ def size_of(name: str, raw: Mapping[str, Any]) -> Size:
     )
 
 
+@cache
 def tags(engine: str) -> list[Tag]:
     """The tags of an engine in the order of their file."""
     file = tag_file(engine)
@@ -170,6 +177,7 @@ def same_values(engine: str) -> Mapping[str, Mapping[str, str]]:
     return same
 
 
+@cache
 def tag_file(engine: str) -> dict[str, Any]:
     """The file of an engine's tags; engine "fake" has none."""
     if engine not in engines():
@@ -177,6 +185,7 @@ def tag_file(engine: str) -> dict[str, Any]:
     return tomllib.loads(folder(TAGS_OF.get(engine, engine))["tags"])
 
 
+@cache
 def options(engine: str) -> dict[str, Any]:
     """The settings that an engine's versions know: tables `since`, `until`, `earlier`."""
     return tomllib.loads(folder(engine)["options"])

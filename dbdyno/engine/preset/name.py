@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -13,6 +14,8 @@ from dbdyno.model.document import suggestion
 from dbdyno.model.error import PlanError
 
 COLUMN = re.compile(r"c\d+r\d+")
+POOL = re.compile(r"^([a-z]+\d+[a-z])(?=[1-9]\d+g(?:_|$))")
+"""What stands before the size of a buffer pool that has no `_` of its own: x10b50g."""
 ALIASES = {"bee": "c8r16"}
 """Other published names of hosts."""
 
@@ -34,7 +37,7 @@ class Chosen:
 
 def parse(name: str, engine: str) -> Chosen:
     """The meaning of a configuration's name for an engine. Raises PlanError where it has none."""
-    head, *rest = name.split("_")
+    head, *rest = words(name)
     preset = find_preset(head, engine)
     sizes: list[Size] = []
     tags: list[Tag] = []
@@ -47,12 +50,18 @@ def parse(name: str, engine: str) -> Chosen:
     if len(sizes) > 1:
         raise PlanError(f"config: `{name}` names {len(sizes)} hosts' sizes: keep one")
     refuse_contradictions(tags, name)
+    refuse_other_sizes(tags, sizes, name)
     if any(tag.name == files.STUDY for tag in tags) and not preset.study:
         raise PlanError(
             f"config: `{name}`: of {preset.name} nothing is published that `_{files.STUDY}` could "
             "take: leave it out"
         )
     return Chosen(preset=preset, tags=tuple(tags), size=sizes[0] if sizes else None)
+
+
+def words(name: str) -> list[str]:
+    """The preset's name and what follows it; x10b50g, as some files are published, is x10b_50g."""
+    return POOL.sub(r"\1_", name).split("_")
 
 
 def find_preset(word: str, engine: str) -> Preset:
@@ -130,3 +139,14 @@ def refuse_contradictions(tags: Iterable[Tag], name: str) -> None:
                     "keep one"
                 )
             by[setting] = tag.name
+
+
+def refuse_other_sizes(tags: Iterable[Tag], sizes: Iterable[Size], name: str) -> None:
+    """Raises PlanError where a tag is published for other hosts' sizes than the one named."""
+    for tag, size in itertools.product(tags, sizes):
+        for there in tag.settings.values():
+            if not isinstance(there, str) and size.name not in there:
+                raise PlanError(
+                    f"config: `{name}`: `_{tag.name}` is not published for `{size.name}`, but for "
+                    f"{', '.join(there)}; without a size it is sized to the host"
+                )

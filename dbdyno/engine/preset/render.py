@@ -51,7 +51,7 @@ def render(chosen: Chosen, *, capacity: Capacity, version_num: int) -> Settings:
         leave_out(values, chosen.preset.computed, of)
         departures += compute(values, chosen.preset, size, capacity)
     for tag in chosen.tags:
-        apply(values, tag)
+        apply(values, tag, chosen, capacity)
     departures += fit_version(values, name, of)
     return Settings(values=values, departures=tuple(departures), study=chosen.study)
 
@@ -68,11 +68,14 @@ def nearest(sizes: tuple[Size, ...], host: Capacity) -> Size:
 
 def published(settings: Mapping[str, Any], of: Version) -> dict[str, str]:
     """The settings among these that the published files of a version have."""
-    return {
-        name: one["value"] if isinstance(one, Mapping) else one
-        for name, one in settings.items()
-        if isinstance(one, str) or within(one, of)
-    }
+    values = {}
+    for name, written in settings.items():
+        for choice in written if isinstance(written, list) else [written]:
+            if isinstance(choice, str):
+                values[name] = choice
+            elif within(choice, of):
+                values[name] = choice["value"]
+    return values
 
 
 def published_range(preset: Preset, of: Version) -> list[str]:
@@ -131,6 +134,7 @@ def amount_of(
     """The bytes of a rule of sizes, and why."""
     share = rule.get("share", 1)
     amount, reason = cut(int(known[rule["of"]] * share)), f"{share:g} of {rule['of']}"
+    amount = max(amount, bytes_of(rule.get("least", "0kB")))
     if "chunk" in rule:
         amount = cut_to_chunks(
             amount, bytes_of(rule["chunk"]), values.get(rule.get("instances", ""))
@@ -158,10 +162,26 @@ def cut_to_chunks(amount: int, chunk: int, instances: str | None) -> int:
     return amount // step * step if amount >= step else amount
 
 
-def apply(values: dict[str, str], tag: Tag) -> None:
-    """Puts what a tag sets into `values`; `{name}` in it is the value of another setting."""
-    for name, value in tag.settings.items():
-        values[name] = OTHER_SETTING.sub(lambda found: values[found[1]], value)
+def apply(values: dict[str, str], tag: Tag, chosen: Chosen, host: Capacity) -> None:
+    """Puts what a tag sets into `values`; `{name}` in it is the value of another setting.
+
+    A value by size is that of the named size; else the nearest one's, by the share of the memory.
+    """
+    for name, written in tag.settings.items():
+        if isinstance(written, str):
+            values[name] = OTHER_SETTING.sub(lambda found: values[found[1]], written)
+        elif chosen.size is not None:
+            values[name] = written[chosen.size.name]
+        else:
+            size = nearest(tuple(one for one in chosen.preset.sizes if one.name in written), host)
+            share = bytes_of(written[size.name]) / size.memory_bytes
+            short = engine.of(chosen.preset.engine).short_sizes
+            values[name] = text_of(cut(int(host.memory_bytes * share)), short=short)
+
+
+def amount(value: str) -> int:
+    """A number, or a size in bytes."""
+    return int(value) if value.isdigit() else bytes_of(value)
 
 
 def fit_version(values: dict[str, str], name: str, of: Version) -> list[str]:
@@ -169,8 +189,8 @@ def fit_version(values: dict[str, str], name: str, of: Version) -> list[str]:
     known = content.options(name)
     departures = []
     for setting, rule in known.get("earlier", {}).items():
-        if of < version.bound(rule["before"]) and setting in values:
-            value, before = rule["value"], rule["before"]
+        value, before = rule["value"], rule["before"]
+        if of < version.bound(before) and amount(values.get(setting, "0")) > amount(value):
             departures.append(
                 f"{setting} is {value}, not {values[setting]}: the most before {before}"
             )

@@ -65,7 +65,7 @@ def engine_of(preset: str, release: str | None) -> str:
 
     Raises PlanError where none has it.
     """
-    head = preset.split("_")[0]
+    head = names.words(preset)[0]
     having = []
     for engine in files.engines():
         if any(files.pattern(one).fullmatch(head) for one in files.presets(engine)):

@@ -13,8 +13,6 @@ from dbdyno.model.host_reading import OwnerCounters
 
 GENERATOR = "generator"
 LAB = "lab"
-LAB_WAITS = "lab:waits"
-"""The server process that the lab asks what sessions wait for: its cost is not the server's."""
 BACKGROUND = "background:"
 PARALLEL = "parallel:"
 """Before the role whose connections lead parallel workers."""
@@ -56,7 +54,7 @@ class Processes:
     ) -> None:
         """`server`: None where its processes cannot be seen."""
         self.generator_pid: int | None = None
-        self.waits_pid: int | None = None
+        self.lab_sessions: dict[int, str] = {}  # owners of server processes that the lab asks
         self.owners: dict[int, str] = {}  # of the server's members, those that have gone too
         self._server = server
         self._roles = roles
@@ -184,8 +182,8 @@ class Processes:
         return readings
 
     def _owner(self, member: int) -> str:
-        if member == self.waits_pid:
-            return LAB_WAITS
+        if member in self.lab_sessions:
+            return self.lab_sessions[member]
         role = self._roles.get(member)
         if role is not None:
             return f"role:{role}"

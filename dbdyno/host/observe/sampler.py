@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import MutableMapping
-from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -20,7 +20,7 @@ from dbdyno.host.observe.foreign_load import Foreign
 from dbdyno.host.observe.owned_processes import Processes, ServerProcesses
 from dbdyno.host.observe.owners import EXITED
 from dbdyno.host.observe.usage import TICKS_PER_S
-from dbdyno.model.error import LabDied
+from dbdyno.model.error import DiskError, LabDied
 from dbdyno.model.events import AnyEvent, Connected, Hello
 from dbdyno.model.host_reading import (
     DeviceCounters,
@@ -34,12 +34,23 @@ OUTSIDE_WINDOW = ("start", "end")
 WINDOW_ENDS = ("open", "close")
 
 
+class Kept(Protocol):
+    """Where readings go, a line each."""
+
+    def write_raw(self, line: bytes) -> None:
+        """Adds a line. Raises DiskError."""
+
+    def close(self) -> None:
+        """Makes them durable; further calls do nothing. Raises DiskError."""
+
+
 class Sampler:
-    """Appends readings to `path`: `start` and `stop` for each second, `read` for one at once.
+    """Appends readings to `kept`: `start` and `stop` for each second, `read` for one at once.
 
     `roles` says which role a server's process, or thread, works for; it may be filled while
     readings go on. Readings are made under a lock, so `read` may be called from any thread. One
-    that cannot be made raises LabDied: at once, or of those of each second in `stop`.
+    that cannot be made raises LabDied, one that cannot be kept DiskError: at once, or of those of
+    each second in `stop`.
     `server`: None where its processes cannot be seen. `wal_device`: under the server's log, where
     that is another than the data's.
     `foreign`: whether to look what processes spend that are neither the lab's nor an arm's.
@@ -47,7 +58,7 @@ class Sampler:
 
     def __init__(  # noqa: PLR0913 (what is observed, each by its name)
         self,
-        path: Path,
+        kept: Kept,
         *,
         device: Device | None,
         server: ServerProcesses | None,
@@ -67,26 +78,23 @@ class Sampler:
         self._foreign = Foreign(lab_pid) if foreign else None
         self._processes.generator_pid = generator_pid
         self._interval_s = interval_s
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._kept = kept
         self._lock = threading.Lock()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._each_second, name="sampler", daemon=True)
-        self._failure: LabDied | None = None
+        self._failure: LabDied | DiskError | None = None
 
     def start(self) -> None:
         """Begins the readings of each second; the first is made one interval from now."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the readings, syncs the file and closes it; raises LabDied where one failed."""
+        """Ends the readings and makes them durable; raises LabDied, DiskError where one failed."""
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join()
         with self._lock:
-            if self._file >= 0:
-                os.fsync(self._file)
-                os.close(self._file)
-                self._file = -1
+            self._kept.close()
         if self._failure is not None:
             raise self._failure
 
@@ -102,9 +110,9 @@ class Sampler:
         """Tells that the server process, or thread, `pid` works for `role`."""
         self.roles[pid] = role
 
-    def set_waits(self, pid: int) -> None:
-        """Tells which server process, or thread, the lab asks what sessions wait for."""
-        self._processes.waits_pid = pid
+    def set_lab_session(self, pid: int, owner: str) -> None:
+        """Tells which server process, or thread, the lab itself asks: not the server's cost."""
+        self._processes.lab_sessions[pid] = owner
 
     def owner(self, member: int) -> str:
         """The owner of a server process, or thread, as readings last had it; else `exited`."""
@@ -128,15 +136,16 @@ class Sampler:
                 self._read("second", None)
                 while due_s <= time.monotonic():
                     due_s += self._interval_s
-        except LabDied as error:
+        except (LabDied, DiskError) as error:
             self._failure = error
 
     def _read(self, moment: str, event_mono_ns: int | None) -> None:
         with self._lock:
             cpu_start_ns = time.thread_time_ns()
             try:
-                line = msgspec.json.encode(self._reading(moment, event_mono_ns))
-                os.write(self._file, line + b"\n")
+                self._kept.write_raw(msgspec.json.encode(self._reading(moment, event_mono_ns)))
+            except DiskError:
+                raise
             except Exception as error:
                 # Whatever it is: a slip in some file of /proc is not to cost a plan of days.
                 raise LabDied(f"the sampler of the host failed: {error!r}") from error

@@ -18,6 +18,10 @@ HARDWARE = (
     "cache-misses",
     "dTLB-load-misses",
     "iTLB-load-misses",
+    "L1-dcache-load-misses",
+    "L1-icache-load-misses",
+    "stalled-cycles-frontend",
+    "stalled-cycles-backend",
 )
 SOFTWARE = ("task-clock", "page-faults")
 SCHEDULING = ("context-switches", "cpu-migrations")
@@ -42,11 +46,13 @@ def as_asked(events: Iterable[str]) -> str:
     return ",".join(f"{event}D" if event == PINNED else event for event in events)
 
 
-def read(text: str) -> dict[str, float | None]:
+def read(text: str, events: Iterable[str]) -> dict[str, float | None]:
     """What `perf stat -x ,` printed, by event; None: the host does not count that event.
 
-    Times (`task-clock`) are in nanoseconds, all else is a number of events.
+    `events`: as they were asked for, in order: of the caches' perf prints names without `:u` and
+    `:k`. Times (`task-clock`) are in nanoseconds, all else is a number of events.
     """
+    missing = list(events)
     found: dict[str, float | None] = {}
     for line in text.splitlines():
         fields = line.split(",")
@@ -54,6 +60,9 @@ def read(text: str) -> dict[str, float | None]:
             continue
         value, unit, event = fields[:3]
         name = event.removesuffix("D") if event == f"{PINNED}D" else event
+        name = next((each for each in missing if name in (each, each.partition(":")[0])), name)
+        if name in missing:
+            missing.remove(name)
         if value in NOT_THERE:
             found[name] = None
         elif _is_number(value):
@@ -62,12 +71,13 @@ def read(text: str) -> dict[str, float | None]:
 
 
 def why_none(counted: Mapping[str, float | None]) -> str | None:
-    """Why hardware events are missing, from a trial of all events; None: they are there."""
+    """Why hardware events are missing, or some of them, from a trial of all; None: none is."""
     if not counted:
         return "`perf stat` counts nothing on this host"
-    if counted.get(PINNED) is not None:
-        return None
-    return "this host counts no hardware events, as most virtual machines"
+    if counted.get(PINNED) is None:
+        return "this host counts no hardware events, as most virtual machines"
+    lacking = [event for event in HARDWARE if counted.get(f"{event}:u") is None]
+    return f"this host counts no {', '.join(lacking)}" if lacking else None
 
 
 def _is_number(text: str) -> bool:

@@ -189,9 +189,9 @@ def _record(
 
 
 def _counted(program: Path, *, kernel: bool) -> dict[str, float | None]:
-    asked = counters.as_asked(counters.wanted(kernel=kernel))
-    done = _run(program, "stat", "-x", ",", "-e", asked, "--", "sleep", TRIAL_S)
-    return counters.read(done.stderr)
+    events = counters.wanted(kernel=kernel)
+    words = ("stat", "-x", ",", "-e", counters.as_asked(events), "--", "sleep", TRIAL_S)
+    return counters.read(_run(program, *words).stderr, events)
 
 
 def _run(program: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -130,7 +130,8 @@ class Recording:
             statistics = self._folder / "statistics"
             self._read("report", "--stats", into=statistics)
             lost = script.lost_samples(statistics.read_text(errors="replace"))
-            counted = counters.read((self._folder / "counters").read_text(errors="replace"))
+            printed = (self._folder / "counters").read_text(errors="replace")
+            counted = counters.read(printed, self._perf.counters)
         finally:
             self.discard()
         return Folded(

@@ -25,7 +25,7 @@ from dbdyno.model.step_run import Extent
 SETTLE_S_DEFAULT = 0.2
 """What follows a resumption and counts for nothing, where the job does not say (contract/README.md,
 "stop")."""
-SETTLE_SHARE_MAX = 0.25
+SETTLE_SHARE_MAX = 0.05
 """Of a turn: what settles is no more than this, as a short turn follows a short pause."""
 SENDING = frozenset({"draw", "send", "sleep"})
 """Instructions of programs that are no scripts."""
@@ -78,6 +78,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fake: Mapping[str, Any] | UnsetType | None = UNSET  # what the plan plants
     clients: Natural
     threads: Natural = always(0)  # 0: a share of the processors
+    processors: tuple[Natural, ...] = ()  # a thread on each, in place of `threads`
     wait: str | None = None
     segment: Segment = always(Segment(index=0, of=1))
     utc_offset_s: int = always(0)
@@ -149,7 +150,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return any(role.connect == "each" for role in self.roles)
 
     def in_turns(self, turn_s: float) -> Job:
-        """The same job in turns of `turn_s` seconds, of which a quarter at most settles."""
+        """The same job in turns of `turn_s` seconds, of which a twentieth at most settles."""
         settles_s = settling_s(turn_s)
         if settles_s == SETTLE_S_DEFAULT:
             return self

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from dbdyno.model.address import Address
+from dbdyno.model.address import Address, Tls
 from dbdyno.model.json import always
 from dbdyno.model.plan import Password
 
@@ -19,32 +19,29 @@ class PasswordPlace(Struct, frozen=True, omit_defaults=True):
     insecure: bool = False  # whether it may be sent so that others on the way can learn it
 
 
-class Tls(Struct, frozen=True):
-    """How a connection is encrypted."""
-
-    mode: str  # libpq's sslmode
-    root_certificate: str | None = None  # a PEM file; None: the system's
-
-
 class Endpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where a server answers."""
 
     host: str
+    ip: str | None = None
     port: int
     user: str
     database: str
+    options: str | None = None
     password: PasswordPlace | None = always(None)
     tls: Tls | None = always(None)
 
     @classmethod
     def of(cls, address: Address) -> Endpoint:
         """The server at an address."""
-        password, root = address.password, address.tls_root
+        password = address.password
         return cls(
             host=address.host,
+            ip=address.ip,
             port=address.port,
             user=address.user,
             database=address.database,
+            options=address.options,
             password=None
             if password is None
             else PasswordPlace(
@@ -52,21 +49,20 @@ class Endpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 passfile=None if password.passfile is None else str(password.passfile),
                 insecure=password.insecure,
             ),
-            tls=None
-            if address.tls is None
-            else Tls(mode=address.tls, root_certificate=None if root is None else str(root)),
+            tls=address.tls,
         )
 
     @property
     def address(self) -> Address:
         """The address of which `of` made the server."""
-        password, tls = self.password, self.tls
-        root = None if tls is None else tls.root_certificate
+        password = self.password
         return Address(
             host=self.host,
+            ip=self.ip,
             port=self.port,
             user=self.user,
             database=self.database,
+            options=self.options,
             password=None
             if password is None
             else Password(
@@ -74,6 +70,5 @@ class Endpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 passfile=None if password.passfile is None else Path(password.passfile),
                 insecure=password.insecure,
             ),
-            tls=None if tls is None else tls.mode,
-            tls_root=None if root is None else Path(root),
+            tls=self.tls,
         )

@@ -14,11 +14,17 @@ class FromEnvironment(Struct, frozen=True):
 
 
 class Pattern(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Regular expressions for the lines of a program that knows nothing of dyno."""
+    """Regular expressions for the lines of a program that knows nothing of dyno.
+
+    `decimal` stands before the fraction of its numbers, `thousands` between groups of their digits.
+    """
 
     open: str | None = None
     close: str | None = None
     result: str
+    failed: str | None = None
+    decimal: str = "."
+    thousands: str | None = None
 
 
 class Script(Struct, frozen=True, kw_only=True):

@@ -58,6 +58,20 @@ class RoleStop(Struct, frozen=True):
     operations: Natural
 
 
+class Marks(Struct, frozen=True):
+    """Operations of another program that cut a window out of a connection's operations.
+
+    MARKS_BEFORE of them after the warm-up, and one at the end.
+    """
+
+    program: Natural
+    warmup: Natural
+
+
+MARKS_BEFORE = 3
+"""The marks before a window: between the last two lies nothing, which is the cost of a mark."""
+
+
 class OnError(Struct, frozen=True, kw_only=True):
     """What follows an error of a statement."""
 
@@ -87,6 +101,12 @@ class Role(Struct, frozen=True, kw_only=True, omit_defaults=True):
     on_lost: Literal["fail_step", "reconnect"] | None = None
     connect: Connect = "once"
     queue: Literal["role", "thread"] = "role"
+    marks: Marks | None = None
+
+    @property
+    def mark_count(self) -> int:
+        """How many of its operations are marks."""
+        return 0 if self.marks is None else MARKS_BEFORE + 1
 
     @property
     def skips(self) -> bool:

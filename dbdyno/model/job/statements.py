@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from dbdyno.model.job.role import Connect
 from dbdyno.model.json import Natural, always
 
 Protocol = Literal["simple", "extended", "prepared", "execute"]
@@ -69,3 +70,4 @@ class Cursor(Struct, frozen=True, kw_only=True, omit_defaults=True):
     advance: int = always(0)
     resync_every: Natural | None = always(None)  # None: never
     queued: bool = False
+    connect: Connect = "once"  # "each": a connection for each reading

@@ -41,6 +41,17 @@ COUNTERS: tuple[Counter, ...] = (
     *_apart("cache_misses", "cache-misses", "misses", "Misses of the last cache"),
     *_apart("dtlb_misses", "dTLB-load-misses", "misses", "Misses of the data TLB"),
     *_apart("itlb_misses", "iTLB-load-misses", "misses", "Misses of the instruction TLB"),
+    *_apart("l1d_misses", "L1-dcache-load-misses", "misses", "Loads that miss the L1 data cache"),
+    *_apart("l1i_misses", "L1-icache-load-misses", "misses", "Misses of the L1 instruction cache"),
+    *_apart(
+        "frontend_stalls",
+        "stalled-cycles-frontend",
+        "cycles",
+        "Cycles that wait for instructions",
+    ),
+    *_apart(
+        "backend_stalls", "stalled-cycles-backend", "cycles", "Cycles that wait for data or units"
+    ),
     Counter("page_faults_per_op", ("page-faults", "page-faults:u"), "faults", "Page faults"),
     Counter("migrations_per_op", ("cpu-migrations",), "migrations", "Moves to another core"),
 )

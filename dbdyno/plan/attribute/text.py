@@ -16,7 +16,6 @@ __all__ = ["MADE_BY", "Source", "text_of"]
 
 OWN = ("name", "base", "arms", "attribute", "hooks", "schedule")
 """Keys of the plan that are not taken over as they are written."""
-ARMS_OF_A_DUET = "a duet has two arms, so these take turns"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +100,6 @@ def _of_schedule(source: Source, written: Mapping[str, Any], arms: int) -> Itera
         its.pop("minutes_max", None)
     if "minutes_max" in its:
         its["minutes_max"] = round(its["minutes_max"] * arms / len(source.plan.arms), 1)
-    if its.get("interleave") == "duet":
-        its["interleave"] = "turn"
-        its.pop("duet", None)
-        yield ""
-        yield f"# {ARMS_OF_A_DUET}"
     if its:
         yield ""
         yield "[schedule]"

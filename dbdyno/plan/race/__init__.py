@@ -5,7 +5,18 @@ Nothing here looks at the host: what is known of it is handed over.
 
 from __future__ import annotations
 
-from dbdyno.plan.race.arm import Found, Here, RaceArm, arms
+from dbdyno.plan.race.arm import CONFIGS, NO_CONFIG, Found, Here, RaceArm, arms
 from dbdyno.plan.race.text import MADE_BY, Race, name_of, text_of
 
-__all__ = ["MADE_BY", "Found", "Here", "Race", "RaceArm", "arms", "name_of", "text_of"]
+__all__ = [
+    "CONFIGS",
+    "MADE_BY",
+    "NO_CONFIG",
+    "Found",
+    "Here",
+    "Race",
+    "RaceArm",
+    "arms",
+    "name_of",
+    "text_of",
+]

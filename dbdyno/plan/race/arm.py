@@ -31,6 +31,12 @@ OF_DSN = ("env", "passfile", "insecure", "allow_drop")
 """Keys of an arm that runs elsewhere; it has no others."""
 SWITCHES = ("insecure", "allow_drop")
 FORMS = "a version (17), engine:version (mysql:9.7), a folder, a build's name or a DSN"
+FOR_RECIPE = "`build` names a recipe for a version or for a source, as 18;build=o2nofp"
+PROGRAMS = ("postgres", "pg_ctl", "mysqld", "mysqld_safe", "mariadbd", "mariadbd-safe")
+PLACES = ("bin", "sbin", "libexec")
+"""Folders within a server's that have its program."""
+USUAL = (*PLACES, "usr", "local", "opt", "install", "installed", "inst", "build", "root", "home")
+"""Names of folders that say of no server which it is."""
 ODD = re.compile(r"[^A-Za-z0-9._+-]+")
 NAME_MAX = 40
 URI = re.compile(r"[a-z]+://")
@@ -43,6 +49,7 @@ class Found:
 
     engine: str
     version: str
+    build: str | None = None  # its name, where dyno compiled it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +57,8 @@ class Here:
     """The servers that a host has; functions raise DynoError."""
 
     builds: Mapping[str, Found]  # that dyno compiled, by their names
-    folder: Callable[[Path], Found]  # the server in a folder
+    # The server in a folder, or of the source in it, compiled by a recipe where one is named.
+    folder: Callable[[Path, str | None], Found]
     newest: Callable[[str], str]  # the newest version of an engine that can be had
 
 
@@ -76,7 +84,7 @@ def arms(
 ) -> tuple[RaceArm, ...]:
     """The arms of a race. A single arm races itself with `settings`, which the last takes.
 
-    Raises PlanError in one line for what cannot race.
+    `configs`: each takes the first for its version. Raises PlanError for what cannot race.
     """
     if not written:
         raise PlanError(f"no arm: name two, each {FORMS}")
@@ -85,12 +93,11 @@ def arms(
             "one arm: name a second, or what differs: "
             f"dyno race {shown(written[0])} --set NAME=VALUE"
         )
-    configs = configs or CONFIGS
     texts = list(written) if len(written) > 1 else [written[0], written[0]]
     texts[-1] = ";".join([texts[-1], *settings])
+    every = [arm(text, configs, here) for text in texts]
     arms: list[RaceArm] = []
-    for text in texts:
-        named_arm = arm(text, configs, here)
+    for named_arm in map(lambda arm, name: replace(arm, name=name), every, apart(every)):
         names = [other.name for other in arms]
         again = 2 + sum(re.fullmatch(rf"{re.escape(named_arm.name)}(-\d+)?", each) is not None
                         for each in names) - 1  # fmt: skip
@@ -158,13 +165,15 @@ def of_place(place: str, recipe: str | None, where: str, here: Here) -> tuple[Ra
             example = f"{match[1]}:{engine.of(match[1]).newest}"
             raise PlanError(f"{where}: no version `{release}`; write it as {example}")
         return of_version(match[1], release, recipe, name=None if match[2] else match[1])
+    if "/" in place or place.startswith(("~", ".")):
+        folder = base_of(Path(place).expanduser().absolute())
+        server = here.folder(folder, recipe)
+        origin = {"build": server.build} if server.build else {"base_dir": str(folder)}
+        return of_found(server, telling(folder), origin)
     if recipe is not None:
-        raise PlanError(f"{where}: `build` names a recipe for a version, as 18;build=o2nofp")
+        raise PlanError(f"{where}: {FOR_RECIPE}")
     if place in here.builds:
         return of_found(here.builds[place], place, {"build": place})
-    if "/" in place or place.startswith(("~", ".")):
-        folder = Path(place).expanduser().absolute()
-        return of_found(here.folder(folder), folder.name, {"base_dir": str(folder)})
     known = [*engine.having("made"), *here.builds]
     near = suggestion(match[1] if match is not None else place, known)
     remedy = near if near.startswith("did you mean") else f"write {FORMS}"
@@ -181,10 +190,35 @@ def of_version(
     return RaceArm(name=name, engine=engine_name, origin=origin), series(engine_name, release)
 
 
+def base_of(path: Path) -> Path:
+    """The folder of a server of which a path names its program, or the folder of that."""
+    if path.name in PROGRAMS:
+        path = path.parent
+    return path.parent if path.name in PLACES else path
+
+
+def telling(folder: Path) -> str:
+    """The last part of a folder's path that says which server is there; "" if none does."""
+    return next((name for name in reversed(folder.parts[1:]) if name not in USUAL), "")
+
+
+def apart(arms: Sequence[RaceArm]) -> list[str]:
+    """The arms' names; of those that are called alike with the part of the place that differs."""
+    names = [arm.name for arm in arms]
+    for name in {name for name in names if names.count(name) > 1}:
+        alike = [at for at, arm in enumerate(arms) if arm.name == name]
+        paths = (reversed(Path(*arms[at].origin.values()).parts) for at in alike)
+        places = zip(*paths, strict=False)
+        above = next((parts for parts in places if len(set(parts)) == len(parts)), ())
+        for at, part in zip(alike, above, strict=False):
+            names[at] = named(f"{part}-{name}")
+    return names
+
+
 def of_found(found: Found, name: str, origin: Mapping[str, str]) -> tuple[RaceArm, Version]:
     """A server that lies here; one that is called by figures alone has its engine before them."""
     short = engine.of(found.engine).short
-    name = short + name if VERSION.fullmatch(name) else name or short
+    name = short + name if VERSION.fullmatch(name) else name or f"{short}{found.version}"
     return (
         RaceArm(name=name, engine=found.engine, origin=origin),
         series(found.engine, found.version),
@@ -231,8 +265,10 @@ def of_dsn(uri: str, keys: Mapping[str, str], where: str) -> RaceArm:
 
 
 def series(engine_name: str, release: str) -> Version:
-    """The series that a version is of: (17,) of 17.6, (8, 4) of MySQL's 8.4.6."""
-    return version.series(engine_name, version.bound(release))
+    """The series that a version is of: (17,) of 17.6, (19,) of 19devel, (8, 4) of MySQL's 8.4.6."""
+    number = version.NUMBER.match(release)
+    assert number is not None, "servers say a version that begins with a number"
+    return version.series(engine_name, version.bound(number[0]))
 
 
 # --- Its configuration -----------------------------------------------------------------------

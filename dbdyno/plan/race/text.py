@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from dbdyno import workload
 from dbdyno.model import WorkloadUse
+from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.plan import LENGTH
 from dbdyno.model.size import Capacity
+from dbdyno.plan.race import counts
 from dbdyno.plan.race.arm import RaceArm, named
 from dbdyno.plan.race.course import DEFAULT, Course, course, steps_of
 from dbdyno.plan.race.sizes import LENGTHS, Sizes, fitting, run_s, seconds
@@ -24,15 +25,14 @@ WHOLE_S = 120.0
 """One arm's time from which a workload of many steps keeps more of its rates."""
 REPEATS_FROM = 20.0
 """Minutes from which a disturbed block is done again; in shorter races it counts, and is named."""
-REPORT_SHARE = 0.1
-"""Of the minutes, for looks, the report and what a last block takes longer than those before."""
+REPORT_S = 10.0
+"""The seconds of a race around what `minutes_max` limits: checks before, the report after."""
 LONG = 10.0
-"""Minutes from which a step has a second of warm-up; before that half a one."""
+"""Minutes from which a step has a second of warm-up; before that a quarter of one."""
 SPARE_CORES = 4
 """With fewer of them the arms have no processors to spare, and turns are shorter."""
 SHORT_TURN_S = 0.5
 NAME_MAX = 60
-COLUMNS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,23 +47,25 @@ class Race:
     pgbench: tuple[str, ...] = ()
     blocks: int | None = None  # no race, but a test of so many blocks; None: until decided
     processor: int | None = None  # that one client and the server share; None: as the host likes
+    count: bool = False  # whether work is counted, and no time is measured
+    counter: bool = False  # whether work can be counted here
+    counted: bool = False  # whether it was already, so that the race is of time alone
+    tolerate: float | None = None  # the loss beyond which each is to be excluded, a share
 
 
-def name_of(arms: Sequence[RaceArm]) -> str:
-    """The name of the plan and its results: race-pg17-pg18."""
-    return named("race-" + "-".join(arm.name for arm in arms), NAME_MAX)
+def name_of(arms: Sequence[RaceArm], *, count: bool = False) -> str:
+    """The name of the plan and its results: race-pg17-pg18, or count-pg17-pg18."""
+    what = "count" if count else "race"
+    return named(f"{what}-" + "-".join(arm.name for arm in arms), NAME_MAX)
 
 
-def text_of(race: Race, plan: Path, host: Capacity, scatter: float | None) -> str:
-    """The plan. `plan`: the file that it is for; `scatter`: of fixed work on the host, as a share.
-
-    Raises WorkloadError.
-    """
+def text_of(race: Race, plan: Path, host: Capacity) -> str:
+    """The plan. `plan`: the file that it is for. Raises WorkloadError."""
     use = use_of(race)
     names = workload.used(use, plan).file.parameters
     sizes = fitting(names, len(race.arms), race.minutes, host)
     parameters = parameters_of(names, sizes, race)
-    way = course(replace(use, parameters=parameters), race.arms, plan, scatter)
+    way = course(replace(use, parameters=parameters), race.arms, plan)
     if not way.writes:
         parameters.pop("write_seconds", None)
     chosen = way.interleave == "turn" and race.blocks is None
@@ -77,6 +79,8 @@ def text_of(race: Race, plan: Path, host: Capacity, scatter: float | None) -> st
         *of_parameters(parameters),
         *of_placement(race),
         *of_schedule(race, way, host),
+        *of_count(race, way),
+        *of_tolerance(race),
     ]
     return "\n".join(lines) + "\n"
 
@@ -100,11 +104,13 @@ def parameters_of(names: Mapping[str, object], sizes: Sizes, race: Race) -> dict
     if "rows_i1" in names:
         found |= of_inserts(int(sizes.amounts["rows"]), race)
     found |= {
-        "warmup_s": 0.5 if race.minutes < LONG else 1,
+        "warmup_s": 0.25 if race.minutes < LONG else 1,
         "warmup_time": 1,
         "pause_s": 0,
         "wait_s": 2,
     }
+    if race.pgbench and mixes.only_read(race.pgbench):
+        found["read_only"] = 1
     if "write_seconds" in names:
         found["write_seconds"] = "{seconds}"
     return {name: value for name, value in found.items() if name in names}
@@ -176,6 +182,8 @@ def of_workload(race: Race, use: WorkloadUse, way: Course) -> Iterator[str]:
     if way.save is not None:
         yield f"save = {quoted(SAVE + way.save)}  # loads once; later blocks begin with a copy"
         yield f"warm = {quoted(way.warm or 'none')}"
+        if not way.writes:
+            yield "restart = true  # later blocks restart the servers on the same data"
 
 
 def of_parameters(parameters: Mapping[str, object]) -> Iterator[str]:
@@ -194,6 +202,7 @@ COMMENTS = {
     "rows": "of each table",
     "table_size": "rows of each table",
     "scale": "100,000 accounts each",
+    "read_only": "no statement of the scripts changes anything",
     "seconds": "of each step, for each arm and block",
     "warmup_s": "before them",
     "write_seconds": "of the steps that write",
@@ -213,18 +222,16 @@ def of_placement(race: Race) -> Iterator[str]:
 
 def of_schedule(race: Race, way: Course, host: Capacity) -> Iterator[str]:
     """The schedule: blocks, time limit, interleaving."""
-    limit = max(1.0, round((1 - REPORT_SHARE) * race.minutes, 1))
+    limit = round(race.minutes - REPORT_S / 60, 2)
     yield ""
     yield "[schedule]"
     if race.blocks is None:
         yield 'blocks = "until decided"  # looks after 3, 4, 6, 8, 12, 20 and 30 blocks'
-        yield f"minutes_max = {limit:g}  # of {race.minutes:g}; the rest is for looks, the report"
+        yield f"minutes_max = {limit:g}  # of {race.minutes:g}; the rest is for the report, a trial"
     else:
         yield f"blocks = {race.blocks}  # more are added where the search asks for them"
-    yield from textwrap.wrap(
-        f"{way.why[:1].upper()}{way.why[1:]}.", COLUMNS, initial_indent="# ", subsequent_indent="# "
-    )
-    yield f"interleave = {quoted(way.interleave)}"
+    alone = "  # its steps write and begin from no copy" if way.interleave == "run" else ""
+    yield f"interleave = {quoted(way.interleave)}{alone}"
     if way.interleave == "turn" and host.cores < SPARE_CORES:
         yield f"turn_s = {SHORT_TURN_S}  # the quietest turns on few cores (docs/error-rates.md)"
     if way.writes and way.interleave == "turn":
@@ -232,6 +239,40 @@ def of_schedule(race: Race, way: Course, host: Capacity) -> Iterator[str]:
         yield 'checkpoint = "before-step"'
     if race.minutes < REPEATS_FROM:
         yield "repeats_max = 0  # a disturbed block counts, with a warning"
+    if race.blocks is None and not race.count:
+        yield "trial = true  # each step runs for a second first; one that no arm can do ends it"
+
+
+def with_placement(text: str, trial: PlacementTrial) -> str:
+    """The plan's text with the placement that a trial has chosen, and the trial's figures."""
+    lines = "\n".join(["[schedule]", *placement_lines(trial)])
+    return text.replace("\n[schedule]\n", f"\n{lines}\n", 1)
+
+
+def placement_lines(trial: PlacementTrial) -> Iterator[str]:
+    """The lines of `[schedule]` that say what a trial has chosen, and its figures."""
+    costs = {
+        name: {key: round(value, 4) for key, value in asdict(cost).items()}
+        for name, cost in (("together", trial.together), ("free", trial.free))
+    }
+    yield f"placement = {quoted(trial.choice)}  # {trial.why}"
+    yield f"placement_trial = {value_of({'step': trial.step, **costs})}"
+
+
+def of_count(race: Race, way: Course) -> Iterator[str]:
+    """The counts of work: asked for, or beside time where they take little of it."""
+    if race.count:
+        yield from counts.only()
+    elif race.counter and not race.counted and race.blocks is None and way.save is not None:
+        yield from counts.beside_time(race.arms, way.rest, race.minutes)
+
+
+def of_tolerance(race: Race) -> Iterator[str]:
+    """The loss that the race asks for, if it does."""
+    if race.tolerate is not None:
+        yield ""
+        yield "[verdict]"
+        yield f"tolerate = {race.tolerate:g}  # goes on until each larger loss is excluded"
 
 
 def key(name: str) -> str:

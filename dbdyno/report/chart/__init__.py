@@ -9,13 +9,15 @@ a picture has inside and the page beside it.
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 
 from dbdyno.model import Json
-from dbdyno.report.chart import bars, curves, layers, lines, plateaus, style
+from dbdyno.report.chart import bars, curves, effects, layers, lines, plateaus, style
 from dbdyno.report.parts import (
     Bars,
     Chart,
     Curves,
+    Effects,
     Layers,
     Lines,
     Page,
@@ -30,9 +32,22 @@ SUBTITLE_CHARACTERS_MAX = 120  # of a line below a picture's title
 
 
 def specs(page: Page, points_max: int = lines.POINTS_MAX) -> dict[str, Json]:
-    """The specification of every chart by its name; `points_max` for each arm in each."""
+    """What draws every chart of a page by its name; `points_max` for each arm in each.
+
+    Changes are not among them: a page draws those itself.
+    """
+    drawn = (chart for chart in charts(page.parts) if not isinstance(chart.data, Effects))
+    return _specs(page, drawn, points_max)
+
+
+def pictured(page: Page) -> dict[str, Json]:
+    """What draws the picture of every chart by its name, changes among them."""
+    return _specs(page, charts(page.parts), lines.POINTS_MAX)
+
+
+def _specs(page: Page, drawn: Iterable[Chart], points_max: int) -> dict[str, Json]:
     made: dict[str, Json] = {}
-    for chart in charts(page.parts):
+    for chart in drawn:
         title = f"{chart.of}: {chart.title}" if chart.of else chart.title
         made[chart.name] = _titled(_drawn(chart, page, points_max), title, page.title, chart.note)
     return made
@@ -51,6 +66,8 @@ def standalone(spec: Json, config: Json) -> Json:
 def _drawn(chart: Chart, page: Page, points_max: int) -> Json:
     """The specification of what a chart's data are drawn as."""
     match chart.data:
+        case Effects():
+            return effects.spec(chart.data)
         case Bars():
             return bars.throughput(chart.data, page.base, page.arms)
         case Lines():

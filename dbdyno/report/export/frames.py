@@ -21,8 +21,8 @@ ROWS_MAX = 10_000
 
 MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
     (
-        frozenset({"plans", "arms", "settings", "comparisons", "verdicts", "across"})
-        | {"swept", "peaks", "functions", "effects", "nodes", "notices"},
+        frozenset({"plans", "arms", "settings", "comparisons", "verdicts", "across", "notices"})
+        | step_rows.CAUSES.keys(),
         step_rows.facts,
     ),
     (

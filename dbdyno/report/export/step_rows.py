@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 
-from dbdyno.model import Across, Cell, Json, Ratio, ResponseTimes, StepComparison, StepRun, metric
+from dbdyno.model import (
+    Across,
+    Cell,
+    Comparison,
+    Json,
+    Ratio,
+    ResponseTimes,
+    StepComparison,
+    StepRun,
+    metric,
+)
 from dbdyno.model.metric import state
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.verdict import LookResult
-from dbdyno.report import known
-from dbdyno.report.export import effect_rows, function_rows, node_rows, sweep_rows
+from dbdyno.report.export import effect_rows, function_rows, node_rows, sweep_rows, work_rows
 from dbdyno.report.export.source import Place, Source, started
 from dbdyno.report.export.tables import by_name
 
 Rows = Iterator[tuple[str, Json]]
 """Rows by the name of their table."""
+
+CAUSES: Mapping[str, Callable[[Comparison], Iterator[Json]]] = {
+    "swept": sweep_rows.values,
+    "peaks": sweep_rows.peaks,
+    "functions": function_rows.functions,
+    "work": work_rows.operations,
+    "work_functions": work_rows.functions,
+    "effects": effect_rows.effects,
+    "nodes": node_rows.nodes,
+}
+"""The tables whose rows have files of their own."""
 
 BUCKETS = (
     "to_256us", "to_1ms", "to_4ms", "to_16ms", "to_64ms", "to_256ms", "to_1s", "to_4s", "to_16s",
@@ -49,16 +69,8 @@ def facts(source: Source) -> Rows:
                 yield "verdicts", source.key | row
     for pair in comparison.across:
         yield "across", source.key | _across(pair)
-    for row in sweep_rows.values(comparison):
-        yield "swept", source.key | row
-    for row in sweep_rows.peaks(comparison):
-        yield "peaks", source.key | row
-    for row in function_rows.functions(comparison):
-        yield "functions", source.key | row
-    for row in effect_rows.effects(comparison):
-        yield "effects", source.key | row
-    for row in node_rows.nodes(comparison):
-        yield "nodes", source.key | row
+    for table, rows in CAUSES.items():
+        yield from ((table, source.key | row) for row in rows(comparison))
     for notice in comparison.warnings:
         nowhere = dict.fromkeys(("workload", "ordinal", "step"))
         yield "notices", source.key | nowhere | {"notice": notice}
@@ -138,6 +150,7 @@ def _verdicts(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
     said = _place(step, cell, base) | {
         "step_verdict": verdict.word,
         "outcome": verdict.outcome or None,
+        "tolerated": cell.tolerated.answer if cell.tolerated else None,
         "explanation": cell.explanation.text if cell.explanation else None,
     }
     if not verdict.judgements:
@@ -146,7 +159,7 @@ def _verdicts(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
         yield figures | said | primary
     primaries = [(one, "primary") for one in verdict.judgements]
     for judgement, kind in (*primaries, *((cost, "explanatory") for cost in cell.costs.values())):
-        row = asdict(judgement) | _look(judgement.look) | {"leans": known.lean(judgement)}
+        row = asdict(judgement) | _look(judgement.look)
         decides = kind == "primary" and judgement.metric in verdict.by
         yield said | row | {"kind": kind, "decides": decides, "verdict": row.pop("word")}
 

@@ -161,6 +161,7 @@ TABLES: tuple[Table, ...] = (
         arm          | text    | | the arm's name
         step_verdict | text    | | the verdict on the arm in the step
         outcome      | text    | | what the arm or the base did instead
+        tolerated    | text    | | yes, no, not yet: each larger loss is excluded; null: not asked
         explanation  | text    | | why it is faster or slower, in a sentence
         metric       | text    | | the metric's name
         kind         | text    | | primary: judges the step; explanatory: may explain it
@@ -176,7 +177,8 @@ TABLES: tuple[Table, ...] = (
         sd           | number  | | standard deviation of the log ratios between blocks
         margin       | number  | | the share up to which a change does not matter
         visible      | number  | | the smallest change, as a share, that these blocks find
-        leans          | text    | | slower or faster: its tendency; null: decided, or none
+        within_margin  | boolean | | whether the change is too small to matter
+        reason         | text    | | why it is open or failed, if not by the scatter of blocks
         lent           | number  | | degrees of freedom that the interval borrowed
         own_low        | number  | | lower end by own blocks alone; null: nothing borrowed
         own_high       | number  | | upper end by own blocks alone

@@ -18,6 +18,7 @@ from dbdyno.report.parts import (
     Callout,
     Chart,
     Column,
+    Effects,
     Finding,
     Flame,
     Group,
@@ -33,6 +34,8 @@ from dbdyno.report.table_layout import plain, transposed
 COLUMNS_MAX = 9
 """A table of more columns stands on its side where it has fewer rows than columns."""
 
+EFFECT_COLUMNS = ("step", "", "change", "why")
+
 Pictures = Mapping[str, str]
 """Where the picture of a chart lies, by the chart's name: a path relative to the Markdown."""
 
@@ -40,6 +43,15 @@ Pictures = Mapping[str, str]
 def render(page: Page, pictures: Pictures | None = None) -> str:
     """The page as Markdown with GitHub's tables; a chart is shown where it has a picture."""
     return "\n".join(_page(page, pictures or {})).rstrip() + "\n"
+
+
+def answer(page: Page, pictures: Pictures, command: str) -> str:
+    """The first screen as Markdown; `command` is what makes the rest."""
+    lines = [f"# {escape(page.title)}", *([f"\n**{escape(page.label)}**"] if page.label else [])]
+    for part in page.parts:
+        if part.depth == "answer":
+            lines += _together((part,), pictures, 2)
+    return "\n".join([*lines, f"\nAll tables and charts: `{command}`"]) + "\n"
 
 
 def not_shown(group: Group) -> Iterable[str]:
@@ -107,6 +119,10 @@ def _part(part: AnyPart, pictures: Pictures, heading: int) -> Iterable[str]:
 
 def _group(group: Group, pictures: Pictures, heading: int) -> Iterable[str]:
     """Parts below their heading; what explains them stands above them, in a fold below them."""
+    if group.click and group.depth == "answer":
+        lines = [line for part in group.parts for line in _part(part, pictures, heading)]
+        yield from _folded(group.click, lines)
+        return
     folded = group.depth == "detail"
     headed = group.of != "" and group.title != "" and not folded
     if headed:
@@ -208,6 +224,13 @@ def _leaf(leaf: Leaf, pictures: Pictures, heading: int) -> Iterable[str]:
             yield f"\n{' · '.join(map(_bar, bars))}"
             words = "; ".join(f"{bar.arm} {bar.text}" for bar in bars)
             yield from _picture(leaf.name, f"{leaf.title}: {words}", pictures)
+        case Chart(data=Effects(effects=effects, price=price)):
+            yield from _picture(leaf.name, leaf.describe, pictures)
+            yield f"\n{_line(('step', '', 'change', 'why'))}\n{_line([':--'] * 4)}"
+            for effect in effects:
+                change = f"{effect.figures}{effect.also}"
+                yield _line(map(escape, (effect.step, effect.word, change, effect.reason)))
+            yield f"\nOpen: {escape(price)}" if price else ""
         case Chart():
             yield from _picture(leaf.name, leaf.describe, pictures)
         case Text():
@@ -216,7 +239,9 @@ def _leaf(leaf: Leaf, pictures: Pictures, heading: int) -> Iterable[str]:
             yield f"\n{_lead(leaf.elsewhere)}"
         case Callout():
             yield f"\n{'#' * heading} {escape(leaf.title)}\n" if leaf.title else ""
-            yield from (f"- {escape(item.text)}" for item in leaf.items)
+            yield from (f"- {escape(line)}" for line in leaf.brief)
+            full = [f"- {escape(item.text)}" for item in leaf.items]
+            yield from _folded("in full", full) if leaf.brief else full
 
 
 def _text(text: Text, heading: int) -> Iterable[str]:
@@ -234,7 +259,7 @@ def _text(text: Text, heading: int) -> Iterable[str]:
         case "legend":
             yield from (f"{escape(line)}  " for line in ("", *(one.text for one in text.items)))
         case "code":
-            yield _lead(text.lead_in_post)
+            yield f"\n{_lead(text.lead_in_post)}"
             yield from (line for one in text.items for line in _fenced(one.text, one.label))
         case "list":
             yield f"\n**{escape(text.title)}**\n" if text.title else ""

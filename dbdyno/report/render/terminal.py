@@ -16,6 +16,7 @@ from dbdyno.report.parts import (
     Callout,
     Chart,
     Column,
+    Effects,
     Finding,
     Flame,
     Group,
@@ -59,7 +60,28 @@ STYLES: dict[Tone, str] = {
     "notice": "bold",
     "total": "bold",
 }
+EFFECT_STYLES: dict[Tone, str] = {"faster": "green", "slower": "red", "failed": "red", "alike": ""}
 BAR_WIDTH = 30
+AXIS_WIDTH = 21
+NAME_WIDTH_MAX = 26
+REASONS_MAX = 3
+"""So many steps have a line that says why, on the first screen."""
+
+
+def print_answer(page: Page, console: Console) -> None:
+    """Prints the first screen: each arm's answer, the picture of its steps, three warnings.
+
+    Without an answer, as of one arm, prints what `print_page` does.
+    """
+    parts = [part for part in page.parts if part.depth == "answer"]
+    if not any(isinstance(part, Chart) for part in parts):
+        print_page(page, console)
+        return
+    if page.label:
+        _line(console, page.label, "bold yellow")
+    for part in parts:
+        _part(part, console, full=False)
+    _line(console, "All tables: dyno compare --full", "dim")
 
 
 def print_page(page: Page, console: Console, *, full: bool = False) -> None:
@@ -69,7 +91,7 @@ def print_page(page: Page, console: Console, *, full: bool = False) -> None:
         _line(console, page.label, "bold yellow")
     lone = not full and len(list(scoped(page.parts, "workload"))) == 1
     for part in page.parts:
-        if full or part.depth == "brief":
+        if full or part.depth in ("answer", "brief"):
             untitled = lone and isinstance(part, Group) and part.of == "workload"
             shown = replace(part, title="") if untitled else part
             _part(shown, console, full=full)
@@ -82,24 +104,27 @@ def _line(console: Console, text: str, style: str = "") -> None:
 
 def _item(console: Console, text: str) -> None:
     """A list item, wrapped under itself."""
+    for line in _words(number.unbroken(text)).wrap(console, console.width - 2):
+        line.rstrip()
+        console.print(_words("  ") + line)
+
+
+def _words(text: str = "", style: str = "") -> Words:
+    """Text of a style, to which more can be added."""
     from rich.text import Text as Words
 
-    for line in Words(number.unbroken(text)).wrap(console, console.width - 2):
-        line.rstrip()
-        console.print(Words("  ") + line)
+    return Words(text, style=style)
 
 
 def _finding(finding: Finding, console: Console, *, depth: int) -> None:
     """An item of the headline and those below it, each wrapped under itself."""
-    from rich.text import Text as Words
-
-    words = Words(number.unbroken(": ".join(filter(None, (finding.label, finding.text)))))
+    words = _words(number.unbroken(": ".join(filter(None, (finding.label, finding.text)))))
     if finding.label:
         words.stylize(STYLES.get(finding.tone, "") or "bold", 0, len(finding.label))
     indent = "  " * depth
     for line in words.wrap(console, console.width - len(indent)):
         line.rstrip()
-        console.print(Words(indent) + line)
+        console.print(_words(indent) + line)
     for item in finding.items:
         _finding(item, console, depth=depth + 1)
 
@@ -121,6 +146,10 @@ def _bare(table: Table, console: Console) -> None:
 
 def _group(group: Group, console: Console, *, full: bool) -> None:
     """A group's parts; what charts say comes before the tables beside which they stand."""
+    if group.click and group.depth == "answer":
+        _line(console, f"\n{group.click}", "bold")
+        if not full:
+            return
     if group.of and group.title:
         long = any(not isinstance(one, Text) for one in group.parts)
         _line(console, f"\n{group.title}", "bold underline" if long else "bold")
@@ -134,7 +163,7 @@ def _group(group: Group, console: Console, *, full: bool) -> None:
             _table(table, console, on_its_side=on_its_side)
         return
     for part in parts:
-        if full or part.depth == "brief":
+        if full or part.depth in ("answer", "brief"):
             _part(part, console, full=full)
     if group.note and not _drawn(group):
         _line(console, f"{group.note} {group.colors}".strip(), "dim")
@@ -151,6 +180,8 @@ def _part(part: AnyPart, console: Console, *, full: bool) -> None:
             _group(part, console, full=full)
         case Table():
             _shown(part, console)
+        case Chart(data=Effects() as data):
+            _effects(data, console, full=full)
         case Chart(data=Bars(bars=bars)):
             _bars(bars, console)
         case Chart(data=Lines() | Layers()):
@@ -160,7 +191,7 @@ def _part(part: AnyPart, console: Console, *, full: bool) -> None:
         case Flame():
             _item(console, "".join(part.elsewhere))
         case Callout():
-            _told(part, console)
+            _told(part, console, full=full)
 
 
 def _text(text: Text, console: Console) -> None:
@@ -184,9 +215,15 @@ def _text(text: Text, console: Console) -> None:
             _told(text, console)
 
 
-def _told(part: Text | Callout, console: Console, style: str = "bold") -> None:
+def _told(
+    part: Text | Callout, console: Console, style: str = "bold", *, full: bool = True
+) -> None:
     if part.title:
         _line(console, f"\n{part.title}", style)
+    if isinstance(part, Callout) and part.brief and not full:
+        for line in part.brief:
+            _item(console, line)
+        return
     for finding in part.items:
         for one in (finding, *finding.items):
             _item(console, one.text)
@@ -215,6 +252,41 @@ def _brief(table: Table, room: int) -> Table:
         for row in table.rows
     )
     return replace(table, rows=tuple(rows), note=table.note.replace(cells.RANGES, ""))
+
+
+def _effects(data: Effects, console: Console, *, full: bool) -> None:
+    """A line for each step: name, its change on the axis, word and figures; then its reason."""
+    shown, rest = (data.effects, ()) if full else data.parted
+    longest = max(len(effect.step) for effect in shown)
+    name = min(longest, NAME_WIDTH_MAX)
+    reasons = [effect for effect in shown if effect.reason][:REASONS_MAX]
+    for effect in shown:
+        style = STYLES.get(effect.tone, "")
+        line = _words(number.few_signs(effect.step, name).ljust(name + 1))
+        line.append(data.drawn(effect, AXIS_WIDTH), style=EFFECT_STYLES.get(effect.tone, "dim"))
+        line.append(" ").append(effect.word, style=style or "bold")
+        line.append(f" {effect.figures}")
+        if full or line.cell_len + len(effect.also) <= console.width:
+            line.append(effect.also)
+        line.truncate(console.width, overflow="ellipsis")
+        console.print(line, soft_wrap=True)
+        if effect.reason and full:
+            _item(console, effect.reason)
+        elif effect in reasons:
+            why = _words(f"  {effect.reason}", "dim")
+            why.truncate(console.width, overflow="ellipsis")
+            console.print(why, soft_wrap=True)
+    if rest:
+        _line(console, data.counted(rest))
+    (low, low_words), _, (high, high_words) = data.ticks()
+    axis = [" "] * (AXIS_WIDTH + 8)
+    for place, words in ((low, low_words), (high, high_words), (0.5, "0")):
+        start = max(0, round(place * (AXIS_WIDTH - 1)) - len(words) // 2)
+        if not "".join(axis[max(0, start - 1) : start + len(words) + 1]).strip():
+            axis[start : start + len(words)] = words
+    _line(console, " " * (name + 1) + "".join(axis).rstrip(), "dim")
+    if data.price:
+        _line(console, f"open: {data.price}")
 
 
 def _bars(bars: Sequence[Bar], console: Console) -> None:
@@ -246,17 +318,14 @@ def _body(table: Table, console: Console) -> None:
 
 
 def _lines(table: Table, sizes: Sequence[Sequence[int]]) -> Iterable[Words]:
-
-    from rich.text import Text as Words
-
     wide = [width(size) for size in sizes]
     if any(column.group for column in table.columns):
-        yield Words(_group_line(table.columns, wide), style="dim")
+        yield _words(_group_line(table.columns, wide), "dim")
     headings = [TableCell(text=column.text) for column in table.columns]
     yield _row(headings, table, [(size, 0, 0, 0) for size in wide], "bold")
     for group, rows in groupby(table.rows, lambda row: row.group):
         if group:
-            yield Words(group, style="dim italic")
+            yield _words(group, "dim italic")
         for row in rows:
             yield _row(row.cells, table, sizes, "")
 
@@ -276,9 +345,8 @@ def _row(
     cells: Sequence[TableCell], table: Table, sizes: Sequence[Sequence[int]], style: str
 ) -> Words:
     from rich.cells import cell_len
-    from rich.text import Text as Words
 
-    line = Words(style=style)
+    line = _words(style=style)
     for place, (cell, column, size) in enumerate(zip(cells, table.columns, sizes, strict=True)):
         line.append(" " * GAP if place else "")
         words = aligned(cell, size, column.left or place == table.heading, cell_len)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dbdyno.model import Comparison
 from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import Aims, Calibration, Noise
-from dbdyno.report import number
+from dbdyno.report import colors, number
 from dbdyno.report.parts import Column, Finding, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import fill_noise, node_noise, verdicts
 
@@ -26,12 +26,12 @@ def findings(comparison: Comparison) -> Iterable[Finding]:
         return
     aims = comparison.aims
     items = []
-    if not verdicts.trusted(one, aims):
+    if not colors.trusted(one, aims):
         items.append(
             Finding(
                 label="Caution",
                 tone="failed",
-                text=f"more than the {verdicts.percent(aims.level)} allowed: something other than "
+                text=f"more than the {number.percent(aims.level)} allowed: something other than "
                 "the arms makes them differ. Read a change below as “perhaps”.",
             )
         )
@@ -98,7 +98,7 @@ def _seen(called: str, noise: Sequence[Noise], aims: Aims) -> str:
     seen = len(noise) - len(missed)
     where = "all" if not missed and len(noise) > 1 else f"{seen or 'none'} of"
     text = (
-        f"By {called} a change of {verdicts.percent(aims.effect)} can be seen in {where} "
+        f"By {called} a change of {number.percent(aims.effect)} can be seen in {where} "
         f"{len(noise)} step{'s' if len(noise) != 1 else ''}"
     )
     if not missed:
@@ -115,7 +115,7 @@ def table(comparison: Comparison) -> Table | None:
         return None
     aims = comparison.aims
     several = len({noise.workload for noise in one.noise}) > 1
-    wanted = f"with a power of {verdicts.percent(aims.power)}"
+    wanted = f"with a power of {number.percent(aims.power)}"
     columns = (
         Column(text="step", left=True),
         Column(text="metric", left=True),
@@ -148,7 +148,7 @@ def table(comparison: Comparison) -> Table | None:
             else " Test that p values are uniform, as they should be: p = "
             f"{number.number(uniform, 2)} (Kolmogorov-Smirnov)."
         ),
-        colors=f"Gray: a change of {verdicts.percent(aims.effect)} can be seen.",
+        colors=f"Gray: a change of {number.percent(aims.effect)} can be seen.",
     )
 
 

@@ -24,6 +24,7 @@ _NAMES = {
     "exited": "ended, unknown",
     "generator": "load generator",
     "lab": "dyno",
+    "lab:status": "dyno's questions for the server's state",
     "lab:waits": "dyno's samples of waits",
     "rest": "rest of the machine",
 }

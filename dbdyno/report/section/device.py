@@ -109,6 +109,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
             parts=(found,),
             depth="detail",
             entry="device",
+            click="The device, as iostat tells it",
             fold="the device, as iostat tells it",
         )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dbdyno.model import Difference
-from dbdyno.report.parts import Column, Row, Section, Subject, Table, TableCell
+from dbdyno.model.comparison import OF_SOME
+from dbdyno.report.parts import AnyPart, Column, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section.measured_on import UNKNOWN
 
 
@@ -41,10 +43,15 @@ def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
     )
 
 
-def _parts(subject: Subject) -> Iterable[Table]:
-    found = table(subject.comparison.differences, subject.comparison.arms)
-    if found is not None:
-        yield found
+def _parts(subject: Subject) -> Iterable[AnyPart]:
+    every, arms = subject.comparison.differences, subject.comparison.arms
+    if (main := table([one for one in every if one.what != OF_SOME], arms)) is not None:
+        yield main
+    names = table([one for one in every if one.what == OF_SOME], arms)
+    if names is not None:
+        title = OF_SOME.capitalize()
+        parts = (replace(names, name="settings-of-some", title=title),)
+        yield Group(name="of-some", title="", parts=parts, entry="", click=title)
 
 
 SECTION = Section("page", _parts)

@@ -13,9 +13,8 @@ from dataclasses import replace
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.headlines import kind_of
-from dbdyno.report import cells, table_layout
-from dbdyno.report.colors import PUBLISHED as PUBLISHED_COLORS
-from dbdyno.report.colors import Thresholds
+from dbdyno.report import cells, colors, table_layout
+from dbdyno.report.colors import Colors
 from dbdyno.report.parts import (
     AnyPart,
     Column,
@@ -103,9 +102,9 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         return
     listing = [step for some in groups.values() for step in some]
     base, *others = [result.arm for result in listing[0].cells]
-    blocks, colors = subject.comparison.blocks, subject.colors or PUBLISHED_COLORS
+    blocks, chosen = subject.comparison.blocks, _colors(subject)
     columns = tuple(f"col-{place} : {arm}" for place, arm in enumerate(others, start=1))
-    legend = (f"Relative to: {base}", *columns) if others else ()
+    legend = (f"Relative to: {base}", *columns) if len(others) > 1 else ()
     yield Text(
         name=f"{subject.anchor}-legend",
         title="",
@@ -117,18 +116,26 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         name=f"{subject.anchor}-groups",
         title="",
         parts=tuple(
-            _group(title, some, _anchor(subject, title), colors) for title, some in groups.items()
+            _group(title, some, _anchor(subject, title), chosen) for title, some in groups.items()
         ),
         depth="brief",
         note=_note(listing, base, blocks) if others else _mean(listing, blocks),
-        colors=colors.colors + summary.whether(blocks) if others else "",
-        arrows=colors.arrows if others else "",
+        colors=chosen.meaning if others else "",
+        arrows=chosen.arrows if others else "",
         entry="",
     )
     if others:
         yield _throughputs(subject, groups)
     yield _costs(subject, groups, cost_per_operation.note(listing, base))
     yield from _fairness(subject, listing)
+
+
+def _colors(subject: Subject) -> Colors:
+    scheme, comparison = subject.colors, subject.comparison
+    if scheme == "words":
+        return colors.by_word(colors.trusted(comparison.calibration, comparison.aims))
+    thresholds = colors.PUBLISHED if scheme == "published" else scheme
+    return thresholds.colors(comparison.blocks)
 
 
 def _anchor(subject: Subject, title: str) -> str:
@@ -216,9 +223,9 @@ def _with_control(step: StepComparison) -> bool:
     return False
 
 
-def _group(title: str, steps: Sequence[StepComparison], name: str, thresholds: Thresholds) -> Group:
+def _group(title: str, steps: Sequence[StepComparison], name: str, chosen: Colors) -> Group:
     base, *others = [result.arm for result in steps[0].cells]
-    table = _relative(title, steps, name, thresholds) if others else _absolute(title, steps, name)
+    table = _relative(title, steps, name, chosen) if others else _absolute(title, steps, name)
     drawn = summary.ratio_chart(steps, base, name, title.capitalize())
     return Group(
         name=name,
@@ -234,15 +241,15 @@ def _group(title: str, steps: Sequence[StepComparison], name: str, thresholds: T
     )
 
 
-def _relative(
-    title: str, steps: Sequence[StepComparison], name: str, thresholds: Thresholds
-) -> Table:
+def _relative(title: str, steps: Sequence[StepComparison], name: str, chosen: Colors) -> Table:
     """col-1, col-2 …, the base's own throughput, and the step's name."""
     base, *others = [result.arm for result in steps[0].cells]
+    numbers = [f"col-{place}" for place in range(1, len(others) + 1)]
+    headings = numbers if len(others) > 1 else others
     rows = tuple(
         Row(
             cells=(
-                *(_relative_cell(step, cell, thresholds) for cell in step.cells[1:]),
+                *(_relative_cell(step, cell, chosen) for cell in step.cells[1:]),
                 _absolute_cell(step.cells[0]),
                 TableCell(text=step.step),
             )
@@ -254,8 +261,8 @@ def _relative(
         title=f"{title.capitalize()}: throughput relative to {base}",
         columns=(
             *(
-                Column(text=f"col-{place}", title=f"{arm} by {base}", arm=arm)
-                for place, arm in enumerate(others, start=1)
+                Column(text=text, title=f"{arm} by {base}", arm=arm)
+                for text, arm in zip(headings, others, strict=True)
             ),
             Column(text=base, group=_counted(steps), arm=base),
             Column(text=title, left=True),
@@ -266,9 +273,9 @@ def _relative(
     )
 
 
-def _relative_cell(step: StepComparison, result: Cell, thresholds: Thresholds) -> TableCell:
+def _relative_cell(step: StepComparison, result: Cell, chosen: Colors) -> TableCell:
     """A ratio; marked where one of the two counts statements that mostly find nothing."""
-    cell = cells.relative_cell(step, result, thresholds.tone)
+    cell = cells.relative_cell(step, result, chosen.tone)
     either = cell.tone != "failed" and any(map(unfound, (step.cells[0], result)))
     return replace(cell, mark=cell.mark or UNFOUND) if either else cell
 

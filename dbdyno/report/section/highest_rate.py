@@ -60,4 +60,4 @@ def _cells(result: Cell, beside: bool) -> Iterable[TableCell]:
     values = [run.metrics.get(METRIC) for run in result.runs]
     yield cells.over_blocks(values) if any(values) else TableCell(text="none", tone="failed")
     if beside:
-        yield cells.paired_cell(result.ratios.get(METRIC))
+        yield cells.paired_cell(cells.judged_ratio(result, METRIC))

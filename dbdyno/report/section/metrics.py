@@ -28,7 +28,10 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (
         "Counters of perf, in the profiled window",
-        ("instructions", "cycles", "kernel_", "branch", "cache_misses", "dtlb", "itlb", *_EVENTS),
+        (
+            *("instructions", "cycles", "kernel_", "branch", "cache_misses", "dtlb", "itlb"),
+            *("l1d", "l1i", "frontend", "backend_stalls", *_EVENTS),
+        ),
     ),
     (
         "Writes",
@@ -164,14 +167,14 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
 
 
 def _uncounted(step: StepComparison) -> str:
-    """Why profiled arms have no instructions, cycles and misses; nothing where they have them."""
+    """Why profiled arms lack hardware counters, or some; nothing where they have all."""
     profiles = (run.profile for result in step.cells for run in result.runs)
     reasons = {
         profile.no_counters: None
         for profile in profiles
         if profile is not None and profile.no_counters
     }
-    return f"Without instructions, cycles and misses: {'; '.join(reasons)}." if reasons else ""
+    return f"Hardware counters: {'; '.join(reasons)}." if reasons else ""
 
 
 def _group(name: str) -> str:
@@ -190,7 +193,7 @@ def _group(name: str) -> str:
 
 def _detailed_ratio(step: StepComparison, result: Cell, name: str) -> TableCell:
     cell = cells.ratio_cell(step, result, name)
-    paired = result.ratios.get(name)
+    paired = cells.judged_ratio(result, name)
     if paired is None:
         return cell
     return TableCell(
@@ -201,7 +204,13 @@ def _detailed_ratio(step: StepComparison, result: Cell, name: str) -> TableCell:
 def _parts(subject: Subject) -> Iterable[Group]:
     found = tuple(tables(subject.step, subject.base, subject.anchor))
     if found:
-        yield Group(name=f"{subject.anchor}-metrics-part", title="", parts=found, entry="metrics")
+        yield Group(
+            name=f"{subject.anchor}-metrics-part",
+            title="",
+            parts=found,
+            entry="metrics",
+            click="Published metrics",
+        )
 
 
 SECTION = Section("step", _parts)

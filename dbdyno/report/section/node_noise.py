@@ -76,8 +76,8 @@ def table(comparison: Comparison) -> Table | None:
         "median of a block's steps. Noise: standard deviation of the ratio of A/A arm to base "
         "between the node's blocks. A/A arm: that ratio, as a change. Unlike: against the median "
         "of the others, by Benjamini-Hochberg over all nodes at "
-        f"{verdicts.percent(comparison.aims.level)}. Speed has to differ by more than "
-        f"{verdicts.percent(comparison.aims.margin)}; less noise is no harm.",
+        f"{number.percent(comparison.aims.level)}. Speed has to differ by more than "
+        f"{number.percent(comparison.aims.margin)}; less noise is no harm.",
     )
 
 

@@ -92,11 +92,11 @@ def _agreement(comparison: Comparison, rows: Sequence[_Row]) -> str:
             f"Nodes disagree by less than the margin in {within} of {len(rows)} comparisons, and "
             "in none by more."
         )
-    if all(row.one.agreement == "cannot tell" for row in rows):
+    if all(row.one.agreement == "open" for row in rows):
         return "No node has two blocks of a step: whether nodes disagree cannot be told."
     ends = [row.one.spread_high for row in rows if row.one.spread_high is not None]
     reach = (
-        f" A spread between nodes of up to {verdicts.measured(max(ends))} is not excluded."
+        f" A spread between nodes of up to {verdicts.measured(max(ends))} is possible."
         if ends
         else ""
     )

@@ -52,6 +52,17 @@ def findings(step: StepComparison) -> Iterable[Finding]:
         yield Finding(text=f"{together}.", items=tuple(_listed(result, step.headline)))
 
 
+def largest(step: StepComparison) -> Iterable[str]:
+    """A line for each arm whose rate changed its plateau: the largest change, and how many."""
+    for result in step.cells:
+        changes = [(run.block, change) for run in result.runs for change in run.rate_changes]
+        if changes:
+            block, change = max(changes, key=lambda each: _size(each[1]))
+            more = f"; {len(changes) - 1} more" if len(changes) > 1 else ""
+            words = f"block {block}, {_change(change, step.headline)}{more}"
+            yield f"{result.arm}, {step.step}: {number.unbroken(words)}"
+
+
 def _runs(count: int) -> str:
     return f"{count} run{'s' if count > 1 else ''}"
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dbdyno.model import Cell, ResponseTimes, StepComparison, StepRun
+from dbdyno.model import Bound, Cell, ResponseTimes, StepComparison, StepRun
 from dbdyno.report import cells, number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
@@ -97,16 +97,24 @@ def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -
         rows=tuple(rows),
         note="All clients and blocks together; a percentile is the geometric mean of the blocks'; "
         "the mean comes from exact sums, which not every load reports. "
-        f"{timed.since}{_at_most_note(rows)}",
+        f"{timed.since}{_notes(rows)}",
     )
 
 
-def _at_most_note(rows: Sequence[Row]) -> str:
-    """What `≤` means, where it stands in one of these rows."""
-    sign = cells.SIGNS["at most"]
-    if not any(cell.text.startswith(sign) for row in rows for cell in row.cells):
-        return ""
-    return f" {sign}: more than a tenth may be the load generator's own delay, as the warnings say."
+_NOTES: Mapping[Bound, str] = {
+    "at most": "more than a tenth may be the load generator's own delay, as the warnings say.",
+    "at least": "the load's histogram ends there.",
+}
+
+
+def _notes(rows: Sequence[Row]) -> str:
+    """What `≤` and `≥` mean, where they stand in one of these rows."""
+    texts = [cell.text for row in rows for cell in row.cells]
+    return "".join(
+        f" {cells.SIGNS[bound]}: {note}"
+        for bound, note in _NOTES.items()
+        if any(text.startswith(cells.SIGNS[bound]) for text in texts)
+    )
 
 
 def merged(parts: Sequence[ResponseTimes]) -> ResponseTimes:
@@ -126,6 +134,7 @@ def merged(parts: Sequence[ResponseTimes]) -> ResponseTimes:
         p999_us=_mean([part.p999_us for part in parts]),
         max_us=max(part.max_us for part in parts),
         mean_us=_mean_of_all(parts),
+        at_least=tuple(dict.fromkeys(name for part in parts for name in part.at_least)),
     )
 
 
@@ -142,12 +151,7 @@ def _mean(values: Sequence[float]) -> float:
     return math.exp(math.fsum(math.log(value) for value in values) / len(values))
 
 
-_PERCENTILES: tuple[tuple[str, Callable[[ResponseTimes], float]], ...] = (
-    ("p50", lambda times: times.p50_us),
-    ("p90", lambda times: times.p90_us),
-    ("p99", lambda times: times.p99_us),
-    ("p99.9", lambda times: times.p999_us),
-)
+_PERCENTILES = (("p50", "p50_us"), ("p90", "p90_us"), ("p99", "p99_us"), ("p99.9", "p999_us"))
 
 
 def _response_rows(
@@ -182,12 +186,16 @@ def _bucket_row(
         for count in times.buckets
     ]
 
-    def at_most(time_us: float) -> str:
-        return cells.signed(number.time_us(time_us), result.time_bound)
+    bound = "exact" if result.time_bound == "at least" else result.time_bound  # of percentiles
 
-    percentiles = [TableCell(text=at_most(of(times))) for _, of in _PERCENTILES]
-    slowest = TableCell(text=at_most(times.max_us), tone=longest_tone(times.max_us, longest))
-    mean = TableCell(text="" if times.mean_us is None else at_most(times.mean_us))
+    def signed(time_us: float, name: str = "") -> str:
+        return cells.signed(
+            number.time_us(time_us), "at least" if name in times.at_least else bound
+        )
+
+    percentiles = [TableCell(text=signed(getattr(times, name), name)) for _, name in _PERCENTILES]
+    slowest = TableCell(text=signed(times.max_us), tone=longest_tone(times.max_us, longest))
+    mean = TableCell(text="" if times.mean_us is None else signed(times.mean_us))
     return Row(cells=(head, *shares, mean, *percentiles, slowest), group=group, arm=result.arm)
 
 
@@ -208,8 +216,18 @@ def _runs(step: StepComparison) -> list[StepRun]:
     return [run for result in step.cells for run in result.runs]
 
 
+def _without_tones(table: Table) -> Table:
+    """The table without the published colours of the longest times, of which nothing is decided."""
+    rows = (
+        replace(row, cells=(*row.cells[:-1], replace(row.cells[-1], tone=""))) for row in table.rows
+    )
+    return replace(table, rows=tuple(rows))
+
+
 def _parts(subject: Subject) -> Iterable[Group]:
     found = list(tables(subject.step, subject.anchor))
+    if subject.colors != "published":
+        found = [_without_tones(table) for table in found]
     if found:
         more = (replace(table, depth="detail") for table in found[1:])
         name = f"{subject.anchor}-response"

@@ -157,6 +157,10 @@ def _load(plan: PlanRecord) -> Iterable[str]:
     if plan.generator.hosts:
         how = "encrypted by TLS" if plan.generator.tls else "not encrypted"
         yield f"The load came from {_named(plan.generator.hosts)} over the network, {how}."
+    if plan.schedule.placement == "together":
+        yield "Each client and the session that served it ran on one processor."
+    if plan.schedule.placement == "apart":
+        yield "Servers and the load generator ran on processors of their own."
     if plan.generator.spin:
         yield "A generator thread with one connection looked for each answer before it slept."
 
@@ -166,6 +170,10 @@ def _blocks(comparison: Comparison) -> Iterable[str]:
     arms = "Every arm" if len(comparison.arms) > 1 else "The arm"
     order = ", in an order drawn from the seed" if len(comparison.arms) > 1 else ""
     count = comparison.blocks
+    if comparison.work is not None:
+        yield f"{arms}'s work was counted {comparison.work.repeats} times, by a fresh server each."
+    if comparison.plan.counts_only:
+        return
     where = nodes.count(comparison)
     yield f"{arms} ran once in each of {count} {_plural(count, 'block')}{where}{order}."
     if len(set(comparison.nodes.values())) > 1:

@@ -117,14 +117,14 @@ def _statements(step: StepComparison, uses: Sequence[tuple[str, str]], prefix: s
         *(Column(text=cell.arm, group=group) for group, _ in _QUANTITIES for cell in step.cells),
         *(Column(text=cell.arm, group="found a row, %") for cell in step.cells),
     )
-    low = any(cell.tone == "red" for row in rows for cell in row.cells)
+    low = any(cell.tone == "notice" for row in rows for cell in row.cells)
     means = "" if not _blocks(step) else f" {cells.MEANS}."
     return Table(
         name=f"{prefix}-statements",
         title="Statements",
         columns=columns,
         rows=rows,
-        colors=f"Red: under {100 * FOUND_MIN:.0f} % found a row." if low else "",
+        colors=f"Bold: under {100 * FOUND_MIN:.0f} % found a row." if low else "",
         note="Executions without error in the window, rows that they returned or changed, and the "
         f"share that found any; blank for statements without rows.{means}",
     )
@@ -150,7 +150,7 @@ def _found(result: Cell, role: str, name: str) -> TableCell:
     share = _mean(result, role, name, lambda use: use.found)
     if share is None:
         return TableCell(text="")
-    tone: Tone = "red" if share < FOUND_MIN else ""
+    tone: Tone = "notice" if share < FOUND_MIN else ""
     return TableCell(text=number.number(100 * share, 1), tone=tone)
 
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
-from dbdyno.report import cells, number
-from dbdyno.report.colors import ARROWS, Thresholds, Tone
+from dbdyno.report import cells, colors, number
+from dbdyno.report.colors import ARROWS, Colors, Scheme, Tone
 from dbdyno.report.parts import (
     AnyPart,
     Chart,
@@ -77,18 +77,19 @@ def tables(
     *,
     blocks: int,
     prefix: str,
-    thresholds: Thresholds | None = None,
+    scheme: Scheme = "words",
+    sure: bool = True,
 ) -> list[Table]:
     """Tables A, B and C of one workload; C only where a step has a target rate.
 
-    `thresholds`: the colours of B in place of the published ones.
+    `scheme`: by what they are coloured; `sure`: whether verdicts of changes have a colour.
     """
     shown = [step for step in steps if step.headline is not None]
     if not shown:
         return []
     made = [
-        _absolute(shown, blocks, prefix),
-        _relative(shown, blocks, prefix, thresholds),
+        _absolute(shown, blocks, prefix, published=scheme == "published"),
+        _relative(shown, blocks, prefix, _colors(scheme, blocks, sure=sure)),
         _background(shown, prefix),
     ]
     return [table for table in made if table is not None]
@@ -102,8 +103,22 @@ def _columns(steps: Sequence[StepComparison]) -> tuple[Column, ...]:
     )
 
 
-def _absolute(steps: Sequence[StepComparison], blocks: int, prefix: str) -> Table:
-    by_step = [_absolute_column(step) for step in steps]
+def _colors(scheme: Scheme, blocks: int, *, sure: bool) -> Colors:
+    if scheme == "words":
+        return colors.by_word(sure)
+    if scheme != "published":
+        return scheme.colors(blocks)
+    return Colors(
+        tone=lambda _, speed: relative_tone(speed),
+        meaning=PUBLISHED_COLORS + colors.whether(blocks),
+        arrows=PUBLISHED_ARROWS,
+    )
+
+
+def _absolute(
+    steps: Sequence[StepComparison], blocks: int, prefix: str, *, published: bool
+) -> Table:
+    by_step = [_absolute_column(step, published=published) for step in steps]
     arms = [result.arm for result in steps[0].cells]
     rows = tuple(
         Row(cells=(TableCell(text=arm), *(column[place] for column in by_step)), arm=arm)
@@ -128,7 +143,9 @@ def _absolute(steps: Sequence[StepComparison], blocks: int, prefix: str) -> Tabl
         columns=_columns(steps),
         rows=rows,
         colors="Green: in the fastest quarter between slowest and fastest; red: in the slowest "
-        f"quarter, if under 0.8 of the fastest{gray}.",
+        f"quarter, if under 0.8 of the fastest{gray}."
+        if published
+        else "",
         note=cells.sentences(
             mean,
             marks,
@@ -142,7 +159,9 @@ def _cells(steps: Sequence[StepComparison]) -> Iterable[Cell]:
     return (result for step in steps for result in step.cells)
 
 
-def _absolute_column(step: StepComparison) -> list[TableCell]:
+def _absolute_column(step: StepComparison, *, published: bool) -> list[TableCell]:
+    if not published:
+        return [cells.absolute_cell(result, "") for result in step.cells]
     missed = [cells.missed_target(result) for result in step.cells]
     values = [result.value for result in step.cells]
     if cells.is_time(step):  # by how much is done in a time, as the others
@@ -154,17 +173,16 @@ def _absolute_column(step: StepComparison) -> list[TableCell]:
 
 
 def _relative(
-    steps: Sequence[StepComparison], blocks: int, prefix: str, thresholds: Thresholds | None
+    steps: Sequence[StepComparison], blocks: int, prefix: str, chosen: Colors
 ) -> Table | None:
     base, *others = [result.arm for result in steps[0].cells]
     if not others:
         return None
-    tone = relative_tone if thresholds is None else thresholds.tone
     rows = tuple(
         Row(
             cells=(
                 TableCell(text=arm),
-                *(cells.relative_cell(step, step.cells[place], tone) for step in steps),
+                *(cells.relative_cell(step, step.cells[place], chosen.tone) for step in steps),
             ),
             arm=arm,
         )
@@ -177,8 +195,8 @@ def _relative(
         title=f"Throughput relative to {base}",
         columns=_columns(steps),
         rows=rows,
-        colors=(PUBLISHED_COLORS if thresholds is None else thresholds.colors) + whether(blocks),
-        arrows=PUBLISHED_ARROWS if thresholds is None else thresholds.arrows,
+        colors=chosen.meaning,
+        arrows=chosen.arrows,
         note=cells.sentences(
             divided(base, blocks),
             marks,
@@ -196,11 +214,6 @@ def divided(base: str, blocks: int) -> str:
     """Explains a ratio and its interval, in a sentence."""
     beside = f", with the 95 % t interval of the mean ratio of {blocks} blocks"
     return f"Throughput divided by that of {base}{beside if blocks > 1 else ''}."
-
-
-def whether(blocks: int) -> str:
-    """The end of a sentence on colours: what they do not say where there are intervals."""
-    return "." if blocks <= 1 else ", whether or not the interval includes 1."
 
 
 def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
@@ -227,7 +240,6 @@ def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
         title="Background insert rate",
         columns=columns,
         rows=tuple(rows),
-        colors=f"Red: {cells.MISSED}." if marks else "",
         note="Rows inserted per second beside the queries, all clients together. " + marks,
     )
 
@@ -249,7 +261,7 @@ def _background_cell(result: Cell) -> TableCell:
         text=number.number(sum(rates) / len(rates)),
         mark=cells.MISSED if missed else "",
         detail=f"held in {result.sla_met or 0} of {cells.judged(result)}" if missed else "",
-        tone="red" if missed else "",
+        tone="failed" if missed else "",
         title=f"by block: {', '.join(number.number(rate) for rate in rates)}",
     )
 
@@ -260,10 +272,10 @@ def ratio_chart(
     """Every arm's ratio to the base in every step; None where there is nothing to draw."""
     shown = [step for step in steps if step.headline is not None]
     points = tuple(
-        RatioPoint(arm=result.arm, step=step.step, ratio=result.ratio, bound=result.ratio_bound)
+        RatioPoint(arm=result.arm, step=step.step, ratio=ratio, bound=result.ratio_bound)
         for step in shown
         for result in step.cells
-        if result.arm != base and result.ratio is not None and result.ratio.value > 0
+        if result.arm != base and (ratio := cells.judged_ratio(result)) and ratio.value > 0
     )
     if not points:
         return None
@@ -293,7 +305,8 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         few,
         blocks=subject.comparison.blocks,
         prefix=subject.anchor,
-        thresholds=subject.colors,
+        scheme=subject.colors,
+        sure=colors.trusted(subject.comparison.calibration, subject.comparison.aims),
     )
     found = (*made, fairness.summary(few, subject.anchor))
     shown = tuple(replace(one, depth="brief", look="summary") for one in found if one is not None)

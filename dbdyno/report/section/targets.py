@@ -31,7 +31,6 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
             Column(text="seconds missed"),
         ),
         rows=cells.rows(step, groups, _cells),
-        colors="Red: not held." if any(not target.met for target in found) else "",
         note="All clients together. An arm holds a target with at least 95 % of it over the "
         "whole window; a second is missed with less than 95 %, even if later ones catch "
         f"up. {cells.blocks_note(max(len(result.runs) for result in step.cells))}".strip(),
@@ -45,7 +44,7 @@ def _cells(result: Cell, role: str) -> Iterable[TableCell]:
     held = sum(target.met for target in found)
     missed = sum(target.seconds_missed for target in found)
     seconds = sum(target.seconds for target in found)
-    tone: Tone = "" if held == len(found) else "red"
+    tone: Tone = "" if held == len(found) else "failed"
     return (
         TableCell(text=number.number(found[0].rows_per_s)),
         cells.over_blocks((target.achieved for target in found), tone=tone),

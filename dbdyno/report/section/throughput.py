@@ -57,7 +57,7 @@ def bars(step: StepComparison, base: str) -> Iterable[Bar]:
             share=(result.value or 0.0) / largest if drawn else None,
             blocks=tuple(value / largest for value in values[result.arm]) if drawn else (),
             detail=_bar_detail(result, base),
-            ratio=None if result.arm == base else result.ratio,
+            ratio=None if result.arm == base else cells.judged_ratio(result),
             tone=cell.tone,
             title=cell.title,
         )
@@ -71,8 +71,9 @@ def _block_values(result: Cell) -> list[float]:
 
 
 def _bar_detail(result: Cell, base: str) -> str:
-    if result.arm == base or result.ratio is None:
+    ratio = cells.judged_ratio(result)
+    if result.arm == base or ratio is None:
         return ""
     spread = cells.ratio_detail(result, 3)
-    text = cells.signed(f"{number.TIMES} {number.ratio(result.ratio.value, 3)}", result.ratio_bound)
+    text = cells.signed(f"{number.TIMES} {number.ratio(ratio.value, 3)}", result.ratio_bound)
     return f"{text} ({spread})" if spread else text

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.primary import REMAINDER, SESSIONS_CPU, TIME
-from dbdyno.report import number
+from dbdyno.model.verdict import TOO_FEW, is_wide
+from dbdyno.report import cells, number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import waits
@@ -78,11 +79,11 @@ def _difference(result: Cell, base: Cell, name: str, digits: int, tone: Tone) ->
     own, before = result.metrics.get(name), base.metrics.get(name)
     if own is None or before is None or own == before == 0:
         return TableCell(text="")
-    ratio = result.ratios.get(name)
+    ratio = cells.judged_ratio(result, name)
     detail = ""
     if ratio is not None and ratio.low is not None and ratio.high is not None:
         ends = (number.number(before * (end - 1), digits) for end in (ratio.low, ratio.high))
-        detail = " to ".join(ends)
+        detail = TOO_FEW if is_wide(ratio.low, ratio.high) else " to ".join(ends)
     return TableCell(text=number.difference(own, before, digits), detail=detail, tone=tone)
 
 

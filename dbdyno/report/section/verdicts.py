@@ -7,14 +7,20 @@ raised more false alarms than were aimed at, a change is said with “perhaps”
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dbdyno.model import Bound, Cell, Comparison, StepComparison, metric
 from dbdyno.model.looks import Judge
 from dbdyno.model.metric.primary import called, cpu_of, is_cpu
-from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, LookResult, Verdict, Word
-from dbdyno.report import cells, known, looks, nodes, number
-from dbdyno.report.colors import ARROWS, Tone
+from dbdyno.model.verdict import (
+    CHANGED,
+    Judgement,
+    LookResult,
+    Verdict,
+    shaded,
+)
+from dbdyno.report import cells, known, nodes, number
+from dbdyno.report.colors import ARROWS, tone, trusted
 from dbdyno.report.parts import Column, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import groups, summary
 
@@ -25,62 +31,47 @@ NOT_JUDGED = "not judged"
 BEFORE_WRITES = "before the writes"
 """The group of steps that run before the writes to be compared with their twins after them."""
 
-ORDER: tuple[Word, ...] = (
+ORDER = (
     "failed",
     "slower",
     "faster",
-    "mixed",
     "slower, within the margin",
     "faster, within the margin",
     "same",
-    "cannot tell",
-    "target missed",
-    "limited",
-    "one block",
-    "not compared",
+    "open",
 )
-"""Verdicts in the order in which they are told: who failed comes before who is slower."""
-
-_TONES: dict[Word, Tone] = {
-    "slower": "slower",
-    "faster": "faster",
-    "mixed": "yellow",
-    "slower, within the margin": "alike",
-    "faster, within the margin": "alike",
-    "same": "alike",
-    "target missed": "failed",
-    "failed": "failed",
-}
-
+"""Verdicts with their shades in the order in which they are told: who failed comes first."""
 
 # --- Words -----------------------------------------------------------------------------------
 
 
-def trusted(calibration: Calibration | None, aims: Aims) -> bool:
-    """Whether nothing speaks against the rate of false alarms that was aimed at.
+def said(of: Judgement | Verdict, sure: bool) -> str:
+    """A verdict as it is said: slower; perhaps slower, within ±3 %; slower by CPU, faster by time.
 
-    Something does where the interval of the measured rate lies above it, of tests by themselves or
-    of comparisons by the whole procedure.
+    A change with “perhaps” where false alarms are too many.
     """
-    if calibration is None:
-        return True
-    return calibration.rate_low <= aims.level and calibration.false_low <= aims.level
+    words = shaded(of)
+    if isinstance(of, Verdict) and of.against:
+        worse, better = (" and ".join(map(called, names)) for names in (of.by, of.against))
+        words = f"slower by {worse}, faster by {better}"
+    elif of.within_margin:
+        margin = of.margin if isinstance(of, Judgement) else of.judgements[0].margin
+        words = f"{of.word}, within ±{number.percent(margin)}"
+    return words if sure or of.word not in CHANGED else f"perhaps {words}"
 
 
-def said(word: Word, sure: bool) -> str:
-    """A verdict as it is said; a change with “perhaps” where false alarms are too many."""
-    return word if sure or word not in CHANGED else f"perhaps {word}"
+def place(verdict: Verdict | None) -> int:
+    """The place of a verdict in the order in which they are told; the last where none was taken."""
+    return len(ORDER) if verdict is None else ORDER.index(shaded(verdict))
 
 
-def tone(word: Word, sure: bool) -> Tone:
-    """A verdict's colour; none where nothing is decided."""
-    return _TONES.get(word, "") if sure or word not in CHANGED else ""
-
-
-def percent(share: float) -> str:
-    """A share that somebody asks for, as a percentage without an empty digit: 3 %, 2.5 %."""
-    text = number.number(100 * share, 1)
-    return f"{text.removesuffix('.0')} %"
+def by_word(judged: Iterable[Verdict], sure: bool) -> dict[str, list[Verdict]]:
+    """The verdicts by what is said of them, in the order in which that is told."""
+    ordered = sorted(judged, key=place)
+    words: dict[str, list[Verdict]] = {}
+    for verdict in ordered:
+        words.setdefault(said(verdict, sure), []).append(verdict)
+    return words
 
 
 def measured(share: float, digits: int = 1) -> str:
@@ -90,8 +81,6 @@ def measured(share: float, digits: int = 1) -> str:
 
 VISIBLE_MAX = 10.0
 """A share, 1,000 %: a larger one says no more than that so few blocks see nothing."""
-BLOCKS_MIN = 2
-"""With fewer there is no spread, and so no smallest change."""
 
 
 def visible(share: float | None) -> str:
@@ -145,10 +134,8 @@ def details(judgement: Judgement) -> str:
 
 
 def _told(judgement: Judgement) -> Iterable[str]:
-    """The word, what is known where it cannot be told, and the ratios with their intervals."""
-    if judgement.word == "cannot tell":
-        yield known.direction([judgement])
-    yield judgement.word
+    """The word, and the ratios with their intervals."""
+    yield shaded(judgement)
     rests = judgement.rests_on
     if rests is not None:
         yield f"{_ratio(rests)} at the look after {number.blocks(rests.blocks)}"
@@ -184,8 +171,7 @@ def _evidence(judgement: Judgement) -> str:
 
 def called_in_full(name: str) -> str:
     """A metric's title; a name that is no metric's stands for itself, as that of several steps."""
-    known = next((one.title for one in metric.METRICS if one.name == name), None)
-    return known or name
+    return next((row.title for row in metric.METRICS if row.name == name), name)
 
 
 def probability(value: float) -> str:
@@ -197,56 +183,6 @@ def primary(verdict: Verdict, cpu: bool) -> Judgement | None:
     """The judgement of throughput, or of the CPU per operation."""
     return next(
         (judgement for judgement in verdict.judgements if is_cpu(judgement.metric) == cpu), None
-    )
-
-
-@dataclass(frozen=True)
-class Price:
-    """The further effort to decide; without blocks, the words in place of their number."""
-
-    blocks: int | None
-    minutes: float | None
-    beyond: str = looks.OVER
-    anew: bool = False  # the blocks are those of a new result, as no look of this one is left
-
-    @property
-    def words(self) -> str:
-        """5 blocks, 40 min; 5 blocks anew, 40 min."""
-        if self.blocks is None:
-            return self.beyond
-        time = f", {number.minutes(self.minutes)}" if self.minutes is not None else ""
-        return f"{self._blocks}{' anew' if self.anew else ''}{time}"
-
-    @property
-    def sentence(self) -> str:
-        """5 more blocks, about 40 min; there must be a number of blocks."""
-        time = f", about {number.minutes(self.minutes)}" if self.minutes is not None else ""
-        if self.anew:
-            return f"a new result of {self._blocks}{time}, as no look of this one is left"
-        return f"{self.blocks:,} more block{'s' if self.blocks != 1 else ''}{time}"
-
-    @property
-    def _blocks(self) -> str:
-        return f"{self.blocks:,} block{'s' if self.blocks != 1 else ''}"
-
-
-def price(verdict: Verdict, comparison: Comparison) -> Price:
-    """The effort to decide a step: that of the most expensive primary metric."""
-    beyond, anew = looks.beyond(comparison), looks.none_left(comparison)
-    open_ones = [judgement for judgement in verdict.judgements if judgement.word == "cannot tell"]
-    if not open_ones or any(one.blocks_needed is None for one in open_ones):
-        return Price(None, None, beyond, anew)
-    return dearest(Price(one.blocks_needed, one.minutes_needed, anew=anew) for one in open_ones)
-
-
-def dearest(prices: Iterable[Price]) -> Price:
-    """The most blocks, and the most minutes, since a block has all the steps; there must be one."""
-    found = list(prices)
-    minutes = [one.minutes for one in found if one.minutes is not None]
-    return Price(
-        max(one.blocks or 0 for one in found),
-        max(minutes) if len(minutes) == len(found) else None,
-        anew=any(one.anew for one in found),
     )
 
 
@@ -305,7 +241,7 @@ def _table(
         Row(
             cells=(
                 TableCell(text=step.step, mark=mark(step, result)),
-                *_cells(result, comparison, sure),
+                *_cells(result, sure),
             ),
             group=title,
         )
@@ -316,7 +252,8 @@ def _table(
     )
     if not rows:
         return None
-    wanted = f"with a power of {percent(aims.power)}"
+    margin = number.percent(aims.margin)
+    wanted = f"with a power of {number.percent(aims.power)}"
     cpu = called_in_full(cpu_of(result for step in steps for result in step.cells))
     return Table(
         name=name,
@@ -327,11 +264,8 @@ def _table(
             Column(text="verdict", left=True),
             Column(text=f"{headlines(steps)}, %", title="mean change, and its t interval"),
             Column(text="CPU, %", title=f"{cpu}: mean change, and its t interval"),
-            Column(
-                text="visible, %",
-                title=f"smallest change that these blocks find {wanted}: of throughput / of CPU",
-            ),
-            Column(text="to settle", left=True, title=f"further blocks to decide {wanted}"),
+            Column(text="loss below, %", title="of an open step: what both intervals leave"),
+            Column(text=f"to check {margin}", left=True, title=f"further time {wanted}"),
         ),
         rows=rows,
         note=cells.sentences(
@@ -364,14 +298,14 @@ def _note(comparison: Comparison, judgements: Sequence[Judgement], sure: bool) -
         return "One block decides nothing. CPU: the server's per operation."
     rest = any(judgement.rests_on is not None for judgement in judgements)
     at_looks = f" (a decided word: {_AT_LOOKS[aims.judge]})" if rest else ""
-    despite = "; an interval may therefore exclude 0 beside “cannot tell”"
+    despite = "; an interval may therefore exclude 0 beside “open”"
     return cells.sentences(
         f"Means over {comparison.blocks} blocks with 95 % t intervals{at_looks}. CPU: "
         "the server's per operation, more is slower.",
-        f"Margin ±{percent(aims.margin)}; false alarms at most {percent(aims.level)} per arm by "
-        f"Benjamini-Hochberg over all steps and looks"
+        f"Margin ±{number.percent(aims.margin)}; false alarms at most {number.percent(aims.level)} "
+        f"per arm by Benjamini-Hochberg over all steps and looks"
         f"{despite if any(map(known.despite, judgements)) else ''}.",
-        *known.legend(judgements),
+        known.legend(judgements),
         "" if sure else "“Perhaps”: the base differed from itself too often.",
     )
 
@@ -384,31 +318,28 @@ def _judgements(steps: Iterable[StepComparison], arm: str) -> list[Judgement]:
     ]
 
 
-def _cells(result: Cell, comparison: Comparison, sure: bool) -> Iterable[TableCell]:
+def _cells(result: Cell, sure: bool) -> Iterable[TableCell]:
     """The verdict of a step, its changes, and what it would take."""
     verdict = result.verdict
     assert verdict is not None
-    yield _verdict_cell(result, verdict, comparison.aims, sure)
+    yield _verdict_cell(result, verdict, sure)
     for cpu in (False, True):
         yield _change_cell(result, primary(verdict, cpu), verdict)
-    undecided = verdict.word in ("same", "cannot tell") and not verdict.withheld
-    yield TableCell(text=_visible(verdict) if undecided else "")
-    needed = price(verdict, comparison).words
-    told = verdict.word != "cannot tell" or verdict.withheld
-    yield TableCell(text="" if told else needed)
+    still = known.undecided(verdict)
+    yield TableCell(text=known.loss(still, result.ratio_bound).removesuffix(" %"))
+    yield TableCell(text=known.price(still))
 
 
-def _verdict_cell(result: Cell, verdict: Verdict, aims: Aims, sure: bool) -> TableCell:
-    word = said(verdict.word, sure).replace("the margin", f"±{percent(aims.margin)}")
-    way = known.of_step(verdict) if verdict.word == "cannot tell" else known.NOWHERE
+def _verdict_cell(result: Cell, verdict: Verdict, sure: bool) -> TableCell:
     by = " and ".join(called(name) for name in verdict.by)
     figures = ". ".join(details(judgement) for judgement in verdict.judgements)
     texts = (verdict.outcome, f"by {by}" if by else "", figures, cells.failure(result))
-    beside = (verdict.stood_still, nodes.caution(result))
+    sides = map(known.every_block, known.undecided(verdict))
+    beside = (verdict.reason, *sides, verdict.stood_still)
     return TableCell(
-        text=word if way == known.NOWHERE else f"{way}, {word}",
-        detail="; ".join(filter(None, beside)),
-        tone=tone(verdict.word, sure),
+        text=said(verdict, sure),
+        detail="; ".join(filter(None, (*beside, nodes.caution(result)))),
+        tone=tone(verdict, sure),
         title=". ".join(text for text in texts if text),
     )
 
@@ -423,7 +354,7 @@ def _change_cell(result: Cell, judgement: Judgement | None, verdict: Verdict) ->
     return TableCell(
         text=cells.signed(number.change(judgement.told[0]).removesuffix(" %"), of),
         detail=cells.BOTH if of == "unknown" else _interval(judgement),
-        tone="notice" if judgement.metric in verdict.by and verdict.word in CHANGED else "",
+        tone="notice" if judgement.word in CHANGED and verdict.word in CHANGED else "",
         title=details(judgement)
         if of == "exact"
         else ". ".join(text for text in (details(judgement), cells.limits(result)) if text),
@@ -434,14 +365,6 @@ def _interval(judgement: Judgement) -> str:
     _, low, high = judgement.told
     ends = number.change_interval(low, high)
     return f"[{ends}]{known.lent_mark(judgement.lent)}" if ends else ""
-
-
-def _visible(verdict: Verdict) -> str:
-    """3.1 / 1.2: the smallest change that is seen, of throughput and of CPU."""
-    found = [one for cpu in (False, True) if (one := primary(verdict, cpu)) is not None]
-    sizes = [number.MISSING if one.blocks < BLOCKS_MIN else visible(one.visible) for one in found]
-    known = any(size != number.MISSING for size in sizes)
-    return " / ".join(sizes) if known else ""
 
 
 def _parts(subject: Subject) -> Iterable[Table]:

@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 
 from dbdyno.model.error import HostError
 from dbdyno.run.agent.wire import Piece
-from dbdyno.store.file import sync_folder
+from dbdyno.store import disk
+from dbdyno.store.file import made
 
 PIECE_BYTES = 1 << 20
 LOG = "log"
@@ -66,19 +67,21 @@ class Receiver:
         if name.is_absolute() or ".." in name.parts or len(name.parts) < 2:
             raise HostError(f"host {self._host}: sends a file `{name}`: not of a block; not taken")
         path = self._block / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        coming = path.with_name(f".{path.name}.coming")
-        with coming.open("ab") as file:
-            file.write(zlib.decompress(piece.content))
+        if not path.parent.is_dir():
+            made(path.parent)
+        coming = disk.append(path.with_name(f".{path.name}.coming"))
+        try:
+            disk.write(coming, zlib.decompress(piece.content))
             if piece.changed_ns is None:
                 return
-            file.flush()
-            os.fsync(file.fileno())
-        os.utime(coming, ns=(piece.changed_ns, piece.changed_ns))
-        coming.replace(path)
-        sync_folder(path.parent)
+            disk.sync(coming)
+        finally:
+            disk.close(coming)
+        disk.set_changed(coming.path, piece.changed_ns)
+        disk.rename(coming.path, path)
+        disk.sync_path(path.parent)
 
     def clear(self) -> None:
         """Removes what never came whole."""
         for path in self._block.rglob(".*.coming"):
-            path.unlink()
+            disk.remove(path)

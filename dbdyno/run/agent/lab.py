@@ -97,7 +97,7 @@ class HostLab:
         self._number = 0  # of the request that is being done
         self._held = ExitStack()
         self._watch = Told(self._send)
-        self._servers = Servers()
+        self._servers = self._held.enter_context(Servers())
         self._plan: Plan | None = None
         self._prepared: Prepared | None = None
         self._went: dict[tuple[str, tuple[str, ...]], Went] = {}

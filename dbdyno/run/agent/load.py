@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from dbdyno.engine.access import PASSWORD
-from dbdyno.model.error import DynoError
+from dbdyno.model.error import DynoError, disk_errors_named
 from dbdyno.model.job import Job
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.agent.wire import Command, Done, Failed, Generate, Line, Nothing, Reply
@@ -65,7 +65,7 @@ class Loads:
 
         job, environment = request.job, {}
         try:
-            with tempfile.TemporaryDirectory(prefix="dyno-load-") as folder:
+            with disk_errors_named(), tempfile.TemporaryDirectory(prefix="dyno-load-") as folder:
                 if request.secrets is not None:
                     environment = {PASSWORD: request.secrets.password}
                     job = with_certificate(job, request.secrets.certificate, Path(folder))

@@ -16,7 +16,7 @@ import traceback
 from queue import SimpleQueue
 from typing import BinaryIO
 
-from dbdyno.model.error import DynoError
+from dbdyno.model.error import DynoError, disk_errors_named
 from dbdyno.run.agent import network, wire
 from dbdyno.run.agent.lab import HostLab
 from dbdyno.run.agent.load import Loads
@@ -106,7 +106,8 @@ class Agent:
         try:
             try:
                 self._busy.set()
-                result = self.lab.do(number, request)
+                with disk_errors_named():
+                    result = self.lab.do(number, request)
             finally:
                 self._busy.clear()
             self._done(number, result)

@@ -46,7 +46,7 @@ OPTIONS = (
 )
 REMOTE = "exec sh -c 'PATH=\"$HOME/.local/bin:$PATH\" exec dyno agent'"
 """What the login shell there runs; `dyno host prepare` puts dyno into ~/.local/bin."""
-HERE = (sys.executable, "-P", "-m", "dbdyno", "agent")
+HERE = (sys.executable, "-X", "utf8", "-P", "-m", "dbdyno", "agent")
 """An agent on this machine; `-P`: no module of the folder around stands in for one of ours."""
 SRUN = ("srun", "--quiet", "--nodes=1", "--ntasks=1", "--overlap", "--unbuffered")
 """A step within the job, beside what runs on the node already."""

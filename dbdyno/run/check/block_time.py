@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from dbdyno.model import Plan, Step, WorkloadUse
-from dbdyno.plan import schedule
+from dbdyno.model.error import PlanError
+from dbdyno.plan import count, schedule
+from dbdyno.plan.calibration import BLOCKS_USUAL
 from dbdyno.run import extra_run, interleave, profile, starting_state
+from dbdyno.run.check.counting import counted, counting_of
+from dbdyno.run.driver import ceiling
 from dbdyno.run.prepared import Prepared
-from dbdyno.run.progress import RUN_OVERHEAD_S, STEP_OVERHEAD_S, UNKNOWN_STEP_S, Forecast
+from dbdyno.run.progress import (
+    RESTART_S,
+    RESTARTED_STEP_S,
+    RUN_OVERHEAD_S,
+    STEP_OVERHEAD_S,
+    UNKNOWN_STEP_S,
+    Forecast,
+    duration,
+)
+from dbdyno.stats.looks import UNTIL_DECIDED
+
+TRIED_S = 2.0
+"""A step's second in the trial, with its connections."""
+LOOK_S = 1.0
+"""To read what all blocks say after each."""
+AROUND_MINUTES = 0.2
+"""Of a race around what its plan limits."""
 
 
 def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True) -> float:
@@ -25,6 +46,64 @@ def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True)
     )
     turns = sum(turns_s(plan, prepared, use, number) for use in plan.workloads)
     return runs + profiles + turns + rests_s(plan, number)
+
+
+def before_s(plan: Plan, prepared: Prepared) -> float:
+    """A guess of what comes before the first block: counts, the generator, fills, the trial."""
+    if not plan.schedule.trial:
+        return 0.0
+    whole = ceiling.EXPECTED_S + counts_s(plan, prepared)
+    for use in plan.workloads:
+        for arm in plan.arms:
+            steps, at = prepared.steps[use.title][arm.name], prepared.point(use, arm.name, 1)
+            whole += RESTART_S
+            if at is not None:
+                whole += starting_state.copy_s(prepared.copy_bytes[at.key])
+                if at.key not in prepared.copies:
+                    whole += RUN_OVERHEAD_S + steps_s(at.before(steps))
+                steps = at.after(steps)
+            whole += TRIED_S * len(steps)
+    return whole
+
+
+def counts_s(plan: Plan, prepared: Prepared) -> float:
+    """A guess of the pass of counts, in seconds; 0 without one."""
+    if plan.count is None:
+        return 0.0
+    steps = {step.name for step in counted(plan, prepared)}
+    arms = sum(arm.same_as is None for arm in plan.arms)
+    start_s = counting_of(plan).start_s
+    return count.pass_s(len(steps), arms, plan.count.repeats, start_s)
+
+
+def first_look_s(plan: Plan, prepared: Prepared) -> float | None:
+    """A guess of the time up to the first look, in seconds; None of a plan that has no limit.
+
+    None, too, where steps have no lengths yet.
+    """
+    guesses = [step.expected_s for by_arm in prepared.steps.values() for step in by_arm[plan.base]]
+    if plan.schedule.minutes_max is None or None in guesses or plan.counts_only:
+        return None
+    return up_to_s(plan, prepared, UNTIL_DECIDED[0])
+
+
+def refuse_short(plan: Plan, prepared: Prepared) -> None:
+    """Raises PlanError where no look fits into the time of a plan whose steps have lengths."""
+    look_s, limit = first_look_s(plan, prepared), plan.schedule.minutes_max
+    if look_s is not None and limit is not None and look_s > 60 * limit:
+        raise PlanError(
+            f"a first look takes about {duration(look_s)}, {UNTIL_DECIDED[0]} blocks after "
+            f"{duration(before_s(plan, prepared))} of fill and trial: give at least "
+            f"{math.ceil(look_s / 60 + AROUND_MINUTES)} minutes, or name fewer steps"
+        )
+
+
+def up_to_s(plan: Plan, prepared: Prepared, blocks: int) -> float:
+    """A guess of the time up to the end of so many blocks, in seconds."""
+    if not plan.schedule.trial:
+        return sum(block_s(plan, prepared, number) for number in range(1, blocks + 1))
+    each = block_s(plan, prepared, BLOCKS_USUAL) + LOOK_S
+    return before_s(plan, prepared) + blocks * each
 
 
 def rests_s(plan: Plan, number: int) -> float:
@@ -61,6 +140,8 @@ def run_s(prepared: Prepared, use: WorkloadUse, arm: str, number: int, *, copies
     copy_s = 0.0 if at is None else starting_state.copy_s(prepared.copy_bytes[at.key])
     if at is not None and copies and begins_from_copy(use, arm, number, prepared):
         steps = at.after(steps)
+        if use.restart:
+            return RESTART_S + steps_s(steps, RESTARTED_STEP_S)
     return RUN_OVERHEAD_S + copy_s + steps_s(steps)
 
 
@@ -73,10 +154,10 @@ def turns_s(plan: Plan, prepared: Prepared, use: WorkloadUse, number: int) -> fl
     return whole - len(plan.arms) * sum(step.expected_s or 0.0 for step in turns)
 
 
-def steps_s(steps: Iterable[Step]) -> float:
-    """A guess of what these steps take, in seconds."""
+def steps_s(steps: Iterable[Step], overhead_s: float = STEP_OVERHEAD_S) -> float:
+    """A guess of what these steps take, in seconds; `overhead_s`: around each."""
     guesses = [UNKNOWN_STEP_S if s.expected_s is None else s.expected_s for s in steps]
-    return sum(guesses) + STEP_OVERHEAD_S * len(guesses)
+    return sum(guesses) + overhead_s * len(guesses)
 
 
 def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: Prepared) -> bool:

@@ -20,32 +20,35 @@ def refuse_unfit(plan: Plan, steps: StepsOf, builds: Mapping[str, Build]) -> Non
         for arm, of_arm in steps[use.title].items():
             for step in of_arm:
                 registry.of(step).check(step, plan, builds.get(arm))
-                if plan.spin:
-                    refuse_sleeping(step)
-            if plan.schedule.interleave in ("turn", "duet"):
-                in_turn = schedule.in_turn(plan, use, of_arm)[1]
-                refuse_unpausing(plan.schedule.interleave, in_turn)
+                if plan.schedule.placement == "together":
+                    refuse_unplaced(step)
+            if plan.schedule.interleave == "turn":
+                refuse_unpausing(schedule.in_turn(plan, use, of_arm)[1])
     for by_arm in steps.values():
         refuse_unlike(by_arm)
 
 
-def refuse_sleeping(step: Step) -> None:
-    """Raises PlanError where the load cannot spin."""
-    makes = registry.of(step)
-    if "spins" not in makes.tells:
-        raise PlanError(
-            f"generator.spin: step `{step.name}` of {step.workload} has "
-            f'driver = "{makes.name}", which cannot spin: remove `spin` from the plan'
-        )
+def refuse_unplaced(step: Step) -> None:
+    """Raises PlanError where the load of a step, or one of its sessions, cannot be placed."""
+    makes, job = registry.of(step), step.job
+    where = f"schedule.placement: step `{step.name}` of {step.workload}"
+    remedy = 'which placement = "together" cannot place: write "free"'
+    if "places" not in makes.tells:
+        raise PlanError(f'{where} has driver = "{makes.name}", {remedy}')
+    for name in (
+        *(f"role `{role.name}`" for role in job.roles if role.connect == "each"),
+        *(f"cursor `{cursor.name}`" for cursor in job.cursors if cursor.connect == "each"),
+    ):
+        raise PlanError(f"{where}: {name} has a connection for each operation, {remedy}")
 
 
-def refuse_unpausing(interleave: str, steps: Sequence[Step]) -> None:
-    """Raises PlanError where a step of turns, or of a duet, has a load that cannot pause."""
+def refuse_unpausing(steps: Sequence[Step]) -> None:
+    """Raises PlanError where a step of turns has a load that cannot pause."""
     for step in steps:
         makes = registry.of(step)
         if "pauses" not in makes.tells:
             raise PlanError(
-                f'schedule.interleave: "{interleave}" pauses the load, and step `{step.name}` of '
+                f'schedule.interleave: "turn" pauses the load, and step `{step.name}` of '
                 f'{step.workload} has driver = "{makes.name}", which cannot pause: '
                 'write interleave = "step"'
             )

@@ -16,9 +16,15 @@ from dbdyno.engine.settings import Settled
 from dbdyno.host import capacity
 from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.plan import schedule
-from dbdyno.run import disk_space, duet, look_words, profile, starting_state
-from dbdyno.run.check import notices, preflight, step_lengths
-from dbdyno.run.check.block_time import begins_from_copy, block_s, rests_s
+from dbdyno.run import disk_space, look_words, profile, starting_state
+from dbdyno.run.check import counting, notices, preflight, step_lengths
+from dbdyno.run.check.block_time import (
+    begins_from_copy,
+    block_s,
+    counts_s,
+    rests_s,
+    up_to_s,
+)
 from dbdyno.run.check.plan_record import plan_json
 from dbdyno.run.check.preflight import NO_LOG
 from dbdyno.run.disk_space import gb
@@ -40,15 +46,34 @@ def describe(plan: Plan, prepared: Prepared, resources: Iterable[str] | None = N
         *of_arms(plan, prepared),
         *of_wishes(prepared),
         *(line for use in plan.workloads for line in of_workload(plan, use, prepared)),
-        *of_observing(plan, prepared),
-        *of_comparing(plan),
-        *of_generators(plan),
-        *of_blocks(plan, prepared),
-        *of_time(plan, prepared),
+        *of_counts(plan, prepared),
+        *(() if plan.counts_only else of_measuring(plan, prepared)),
         *(of_resources(plan, prepared) if resources is None else resources),
         *notices.notices(plan, prepared),
     ]
     return [line for text in written for line in folded(text)]
+
+
+def of_counts(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """The steps whose work is counted, and how often."""
+    if plan.count is None:
+        return
+    names = [step.name for step in counting.counted(plan, prepared)]
+    each = "once" if plan.count.repeats == 1 else f"{plan.count.repeats} times"
+    yield f"counts: each arm {each} under valgrind, by one client: {', '.join(names)}"
+    if plan.counts_only:
+        yield f"time: about {duration(counts_s(plan, prepared))}; steps are counted, not timed"
+
+
+def of_measuring(plan: Plan, prepared: Prepared) -> Iterator[str]:
+    """How time is measured: samples, looks, blocks, and how long they take."""
+    yield from of_observing(plan, prepared)
+    if plan.schedule.trial:
+        yield "trial: before the first block every arm runs each step for a second"
+    yield from of_comparing(plan)
+    yield from of_generators(plan)
+    yield from of_blocks(plan, prepared)
+    yield from of_time(plan, prepared)
 
 
 def of_resources(plan: Plan, prepared: Prepared) -> list[str]:
@@ -93,7 +118,8 @@ def of_arms(plan: Plan, prepared: Prepared) -> Iterator[str]:
         made = tuple(of_making(prepared.settled[arm.name]))
         return (build.engine, build.base_dir, preset, arm.config_text, arm.memory, made)
 
-    for _, group in groupby(plan.arms, alike):
+    counted = [arm for arm in plan.arms if arm.same_as is None]
+    for _, group in groupby(counted if plan.counts_only else plan.arms, alike):
         arms = list(group)
         if len(arms) >= GROUPED_FROM:
             yield from of_group(plan, arms, prepared)
@@ -201,11 +227,14 @@ def of_aa_arm(arm: Arm) -> str:
 def of_observing(plan: Plan, prepared: Prepared) -> Iterator[str]:
     """The sampling of servers; the fake engine has no session to ask."""
     yield from of_profiles(plan, prepared)
-    if plan.observe.waits_s is None:
-        return
     fakes = [arm.name for arm in plan.arms if not can(arm, "clock")]
     missing = f", but not of {', '.join(fakes)} (engine fake)" if fakes else ""
-    yield f"waits: sessions are sampled every {1000 * plan.observe.waits_s:g} ms{missing}"
+    if plan.observe.waits_s is not None:
+        yield f"waits: sessions are sampled every {1000 * plan.observe.waits_s:g} ms{missing}"
+    if plan.observe.status_s is not None:
+        yield f"status: servers tell their own state every {plan.observe.status_s:g} s{missing}"
+    if plan.observe.indexes:
+        yield f"indexes: all are read at the end of each run{missing}"
 
 
 def of_profiles(plan: Plan, prepared: Prepared) -> Iterator[str]:
@@ -244,22 +273,23 @@ def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[st
     width = max((len(step.name) for step in steps), default=0)
     for step in steps:
         guess = "unknown" if step.expected_s is None else duration(step.expected_s)
+        timed = "" if plan.counts_only and step.measured else f" about {guess}"
         fills = f", {plan.schedule.fills} fills" if plan.schedule.fills > 1 else ""
         kept = f" (kept{fills})" if at is not None and at.step.ordinal == step.ordinal else ""
         turn = f" {how_interleaved(plan)}" if step in turns else ""
         load = " (the load, which `steps` needs)" if step.name in brought else ""
         search = "" if step.p99_below_us is None else ", with the search of the highest rate"
-        yield f"  {step.ordinal:02d} {step.name:<{width}} about {guess}{search}{turn}{kept}{load}"
+        yield f"  {step.ordinal:02d} {step.name:<{width}}{timed}{search}{turn}{kept}{load}".rstrip()
     if use.warm is not None:
         yield f"  after a start from a copy caches are warmed ({use.warm})"
+    if use.restart:
+        yield "  later blocks restart the servers on the same data"
     if at is not None and starting_state.not_vacuumed(at.before(steps)):
         yield f"  not vacuumed: {at.step.name} leaves rows to vacuum, and all runs begin with them"
 
 
 def how_interleaved(plan: Plan) -> str:
     """How arms share a step among them."""
-    if plan.schedule.interleave == "duet":
-        return "both arms at once"
     in_turns = plan.schedule.interleave == "turn"
     return f"each, in turns of {plan.schedule.turn_s:g} s" if in_turns else "each, arms in turn"
 
@@ -311,17 +341,15 @@ def of_turns(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
                 order = schedule.of_turn(plan, block.number, step, 1)
                 yield f"{step.name}: {' '.join(order)}, then in linked turns"
                 continue
-            names = " ".join(schedule.of_step(plan, block.number, step))
-            also = ", then a solo turn each" * duet.has_solos(block.number)
-            duets = plan.schedule.interleave == "duet"
-            yield f"{step.name}: {names}" + (f" at once{also}" if duets else "")
+            yield f"{step.name}: {' '.join(schedule.of_step(plan, block.number, step))}"
 
 
 def of_time(plan: Plan, prepared: Prepared) -> Iterator[str]:
     """A guess of the time of all blocks that are sure, and what copies save of it."""
     numbers = range(1, sure_blocks(plan) + 1)
-    whole = sum(block_s(plan, prepared, number) for number in numbers)
-    saved = sum(block_s(plan, prepared, number, copies=False) for number in numbers) - whole
+    with_copies = sum(block_s(plan, prepared, number) for number in numbers)
+    saved = sum(block_s(plan, prepared, number, copies=False) for number in numbers) - with_copies
+    whole = up_to_s(plan, prepared, len(numbers))
     ending = f"; golden copies save about {duration(saved)}" if saved > 0 else ""
     if plan.schedule.rest_s:
         rest, rested = plan.schedule.rest_s, sum(rests_s(plan, number) for number in numbers)

@@ -12,7 +12,7 @@ from pathlib import Path
 from dbdyno import doctor, engine
 from dbdyno.doctor import Finding, Need
 from dbdyno.engine.preset import arm_config
-from dbdyno.host import capacity, lock, place
+from dbdyno.host import capacity, lock, place, placement
 from dbdyno.host.observe import facts
 from dbdyno.model import Arm, Plan, can, version
 from dbdyno.model.error import PlanError
@@ -83,7 +83,7 @@ def preset(plan: Plan, arm: Arm) -> Mapping[str, str]:
     if arm.config is None:
         return {}
     wal_root = plan.wal_dir or plan.data_dir or place.data_root()
-    host = capacity.of_arm(arm, capacity.here(wal_root, plan.placement.server_cpus))
+    host = capacity.of_arm(arm, capacity.here(wal_root, placement.of(plan).server_cpus))
     return arm_config.of_arm(arm, host, version_num(arm), engine.of(arm.engine).read_config).values
 
 

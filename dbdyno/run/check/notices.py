@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dbdyno.engine import dsn
 from dbdyno.model import Plan
-from dbdyno.run.check import memory_fit, profiling
+from dbdyno.run.check import counting, memory_fit, profiling
 from dbdyno.run.prepared import Prepared
 
 
@@ -13,3 +14,6 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
     """A line each."""
     yield from memory_fit.notices(plan, prepared)
     yield from profiling.notices(plan, prepared)
+    yield from counting.notices(plan, prepared)
+    for arm in plan.arms:
+        yield from dsn.passed_over(arm)

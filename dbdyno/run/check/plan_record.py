@@ -23,6 +23,7 @@ from dbdyno.model import (
     Void,
     WorkloadUse,
 )
+from dbdyno.model.verdict import Aims
 from dbdyno.run.check.preflight import load
 from dbdyno.run.driver import registry
 from dbdyno.run.prepared import Prepared
@@ -53,7 +54,7 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
         "generator": generator_json(plan),
         "observe": observe_json(plan.observe),
         **between(plan),
-        "verdict": asdict(plan.aims),
+        "verdict": said(asdict(plan.aims), Aims(), ("tolerate",)),
         "sizing": asdict(prepared.sizing),
         "text": plan.text,
         "dyno": __version__,
@@ -63,16 +64,17 @@ def plan_json(plan: Plan, prepared: Prepared) -> Json:
 def generator_json(plan: Plan) -> Json:
     """How the load is made; on which hosts only where it is not made beside the servers."""
     written: Json = {"threads": plan.threads}
-    if plan.spin:
-        written |= {"spin": True}
     if plan.generator_hosts:
         written |= {"hosts": list(plan.generator_hosts), "tls": plan.tls}
     return written
 
 
+NEWER = ("waits_sessions", "status_s", "indexes", "profile", "subsystems")
+
+
 def observe_json(observe: Observe) -> Json:
     """The samples taken of servers; newer keys only if they are wanted: older folders lack them."""
-    return said(asdict(observe), Observe(), ("waits_sessions", "profile", "subsystems"))
+    return said(asdict(observe), Observe(), NEWER)
 
 
 def between(plan: Plan) -> Json:
@@ -89,6 +91,8 @@ def between(plan: Plan) -> Json:
         written["require"] = dict(plan.require)
     if plan.attribution is not None:
         written["attribute"] = plan.attribution.written
+    if plan.count is not None:
+        written["count"] = asdict(plan.count)
     if plan.hooks:
         written["hooks"] = [said(asdict(hook), Hook, ("joins", "at_s")) for hook in plan.hooks]
     return written
@@ -116,8 +120,10 @@ def schedule_json(schedule: Schedule) -> Json:
             "void",
             "repeats_max",
             "rest_s",
-            "duet_forced",
+            "placement",
+            "placement_trial",
             "writes_in_turn",
+            "trial",
         ),
     )
     return {KEYS.get(key, key): value for key, value in kept.items()}
@@ -190,7 +196,7 @@ def workload_json(plan: Plan, use: WorkloadUse, steps: Sequence[Step]) -> Json:
     known = {name: version for name, version in programs.items() if version is not None}
     loaded = load(plan, use)
     scripts = workload.scripts_sha256(loaded)
-    return asdict(use) | {
+    return said(asdict(use), WorkloadUse, ("restart",)) | {
         "folder": loaded.name,
         "sha256": workload.sha256(use.name, plan.path),
         **({"programs": known} if known else {}),

@@ -18,15 +18,15 @@ from dbdyno.engine import Build, Server, installed
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.preset import arm_config
-from dbdyno.engine.settings import Demand, Settled
-from dbdyno.host import capacity, core_sets, perf, quiesce
+from dbdyno.engine.settings import Demand, Settled, untried
+from dbdyno.host import capacity, perf, placement, quiesce
 from dbdyno.host.observe import device
 from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, can
 from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import schedule
-from dbdyno.run import disk_space, dropped_tables, starting_state
-from dbdyno.run.check import drivers, reached, requirements, rights
+from dbdyno.run import disk_space, dropped_tables, hooks, server_parts, starting_state
+from dbdyno.run.check import after_load, counting, drivers, reached, requirements, rights
 from dbdyno.run.check import existing_tables as kept
 from dbdyno.run.disk_space import Need
 from dbdyno.run.driver import spread
@@ -59,11 +59,11 @@ def prepare(
 def look(plan: Plan, pinned: Json | None, foreseen: Mapping[str, Build]) -> Prepared:
     """The checks of `prepare`, whose errors do not name the file yet."""
     requirements.refuse_unmet(plan)
+    hooks.refuse_missing(plan)
     data_path = quiesce.existing(starting_state.data_root(plan))
     capacity.refuse_absent(plan.placement.server_cpus, "server.cpus")
     capacity.refuse_absent(plan.placement.generator_cpus, "generator.cpus")
-    if plan.schedule.interleave == "duet":
-        core_sets.refuse_few(core_sets.here(), forced=plan.schedule.duet_forced)
+    placement.processors(plan)
     if plan.observe.profile is not None and made(plan):
         perf.find()
     sizing = size(plan, pinned)
@@ -90,6 +90,7 @@ def look(plan: Plan, pinned: Json | None, foreseen: Mapping[str, Build]) -> Prep
         wal_path=None if plan.wal_dir is None else quiesce.existing(plan.wal_dir),
     )
     drivers.refuse_unfit(plan, steps, builds)
+    counting.refuse_unmet(plan, prepared)
     refuse_unspread(plan, steps)
     prepared = dataclasses.replace(prepared, settled=settle(plan, prepared))
     for arm in plan.arms:
@@ -111,22 +112,22 @@ def refuse_unspread(plan: Plan, steps: StepsOf) -> None:
 
 def settle(plan: Plan, prepared: Prepared) -> dict[str, Settled]:
     """The settings of each arm whose server the lab makes. Raises PlanError, HostError."""
-    return {
-        arm.name: engine.of(arm.engine).settle(
-            arm,
-            prepared.builds[arm.name],
-            capacity.of_arm(arm, prepared.sizing),
-            demand(plan, arm, prepared),
-        )
-        for arm in made(plan)
-    }
+    settled = {}
+    for arm in made(plan):
+        build = prepared.builds[arm.name]
+        host = capacity.of_arm(arm, prepared.sizing)
+        own = engine.of(arm.engine).settle(arm, build, host, demand(plan, arm, prepared))
+        departures = (*untried(build), *own.departures)
+        settled[arm.name] = dataclasses.replace(own, departures=departures)
+    return settled
 
 
 def size(plan: Plan, pinned: Json | None) -> Capacity:
     """The host's size, or the one that the earlier blocks were sized to."""
     if pinned is not None:
         return Capacity(**pinned["sizing"])
-    return capacity.here(plan.wal_dir or starting_state.data_root(plan), plan.placement.server_cpus)
+    wal_root = plan.wal_dir or starting_state.data_root(plan)
+    return capacity.here(wal_root, placement.of(plan).server_cpus)
 
 
 def as_before(arm: Arm, pinned: Json | None) -> Arm:
@@ -205,6 +206,9 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
     steps = [step for _, of_use in uses for step in of_use]
     rights.refuse_unmet(server, uses, checkpoint=plan.schedule.checkpoint is not None)
     rights.refuse_lacking(server, steps)
+    after_load.refuse(server, steps, connections(plan, arm, prepared))
+    if server.remote:
+        server_parts.refuse_missing(server, steps)
     if not server.drops_any:
         dropped_tables.refuse_others(
             server, dropped_tables.dropped(sql for step in steps for sql in step.setup)
@@ -296,8 +300,9 @@ def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
                     copies[point.key] = copy
                     sizes[point.key] = copy.facts.bytes
                 else:
-                    tables = estimate(plan, use, point.before(steps), prepared.sizing).disk_bytes
-                    sizes[point.key] = tables + log_bytes(arm, server, tables)
+                    before = point.before(steps)
+                    tables = estimate(plan, use, before, prepared.sizing).disk_bytes
+                    sizes[point.key] = tables + log_bytes(arm, server, tables, before)
     return dataclasses.replace(prepared, points=points, copies=copies, copy_bytes=sizes)
 
 
@@ -315,8 +320,10 @@ def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
             tables = estimate(plan, use, steps, prepared.sizing).disk_bytes
             file = max((step.device_bytes for step in steps), default=0)
             of_arm.append(Need(what=disk_space.DEVICE, root=data_root, bytes=file))
-            wal = log_bytes(arm, server, tables)
-            of_arm.append(Need(what=disk_space.WAL, root=wal_root, bytes=wal))
+            wal = log_bytes(arm, server, tables, steps)
+            setting = log_setting(arm, server)
+            need = Need(what=disk_space.WAL, root=wal_root, bytes=wal, setting=setting)
+            of_arm.append(need)
             of_arm.append(Need(what=disk_space.DATA, root=data_root, bytes=tables))
             points = prepared.points.get(use.title, {}).get(arm.name, ())
             for point in points[: plan.schedule.blocks]:
@@ -335,9 +342,18 @@ def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
     )
 
 
-def log_bytes(arm: Arm, server: Server, tables_bytes: int) -> int:
+def log_bytes(arm: Arm, server: Server, tables_bytes: int, steps: Sequence[Step]) -> int:
     """How large the logs of an arm's server may become with tables of so many bytes."""
-    return engine.of(arm.engine).footprint(server.setting).log_bytes(tables_bytes)
+    writes = any(step.measured and step.writes for step in steps)
+    footprint = engine.of(arm.engine).footprint(server.setting)
+    return footprint.log_bytes(tables_bytes, writes=writes)
+
+
+def log_setting(arm: Arm, server: Server) -> str:
+    """The setting, with its value, that says how large the logs may become; "" by default."""
+    name = engine.of(arm.engine).footprint(server.setting).log_setting
+    value = server.setting(name)
+    return "" if value is None else f"arms.{arm.name}: {name} = {value}"
 
 
 def refuse_unknown_plants(plan: Plan, server: Server, prepared: Prepared) -> None:

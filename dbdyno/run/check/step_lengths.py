@@ -23,12 +23,14 @@ from dbdyno.plan import schedule
 from dbdyno.plan.calibration import BLOCKS_USUAL
 from dbdyno.plan.schema import TURN_S_MAX, TURN_S_MIN
 from dbdyno.run.check import preflight
-from dbdyno.run.check.block_time import block_s
+from dbdyno.run.check.block_time import LOOK_S, before_s, block_s
 from dbdyno.run.prepared import Prepared
 from dbdyno.store import Results
 
 SECONDS_MIN = 4
 """Shorter steps have too few turns to balance their order."""
+QUARTERS_MAX = 20
+"""Shorter steps have quarters of a second, too, as half a one is much of their time."""
 SECONDS_MAX = 60
 """Longer ones are not chosen without a calibration."""
 PROBED_S = (10.0, 20.0)
@@ -104,7 +106,8 @@ def choose(plan: Plan, parent: Path, find: Find) -> Lengths | None:
     assert plan.schedule.minutes_max is not None, "what runs until it is decided has a limit"
     if len(set(lasts_s.values())) == 1:
         return None
-    fits_s = fitting_s(lasts_s, plan.schedule.minutes_max)
+    room_s = 60 * plan.schedule.minutes_max - before_s(plan, prepared)
+    fits_s = fitting_s(lasts_s, room_s / BLOCKS_USUAL - LOOK_S)
     host = facts.collect(prepared.data_path, measure=False)
     calibrated = find(parent, host, plan, measured(plan, prepared))
     if calibrated is None:
@@ -123,15 +126,14 @@ def lasting_s(plan: Plan, prepared: Prepared, seconds: float) -> float:
     return block_s(tried, replace(prepared, steps=steps), BLOCKS_USUAL)
 
 
-def fitting_s(lasts_s: Mapping[float, float], minutes: float) -> float:
-    """The length of a step with which BLOCKS_USUAL fit into the plan's minutes.
+def fitting_s(lasts_s: Mapping[float, float], room_s: float) -> float:
+    """The length of a step with which a block takes so many seconds.
 
     `lasts_s`: by two lengths how long a block is with them.
     """
     (short, short_s), (long, long_s) = sorted(lasts_s.items())
     slope = (long_s - short_s) / (long - short)
-    room_s = 60 * minutes / BLOCKS_USUAL - short_s
-    return short + room_s / slope
+    return short + (room_s - short_s) / slope
 
 
 def measured(plan: Plan, prepared: Prepared) -> frozenset[StepName]:
@@ -172,5 +174,6 @@ def best_turn_s(of: Schedule, budgets: Sequence[NoiseBudget]) -> float:
 
 
 def whole(seconds: float) -> float:
-    """Whole seconds that are enough for some turns."""
-    return float(max(math.floor(seconds), SECONDS_MIN))
+    """Whole seconds that are enough for some turns; of short steps quarters, too."""
+    parts = 4 if seconds < QUARTERS_MAX else 1
+    return max(math.floor(seconds * parts) / parts, float(SECONDS_MIN))

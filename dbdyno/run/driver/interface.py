@@ -15,12 +15,14 @@ from msgspec import Struct
 from dbdyno.builds import Build
 from dbdyno.engine import Server
 from dbdyno.engine.interface import HostSampler
+from dbdyno.host.observe.sampler import Kept
 from dbdyno.model import Observe, Plan, Step
 from dbdyno.model.error import GeneratorError, LabDied
 from dbdyno.model.events import AnyEvent, Told
 from dbdyno.model.job import Job
 from dbdyno.model.step_files import DeviceReading, Rest, Turns
 from dbdyno.run.hooks import Hooks
+from dbdyno.stats.few_operations import Claim
 
 END_TIMEOUT_S = 30.0
 """How long the generator has for its end: more than it takes to let operations in flight end, and
@@ -35,12 +37,12 @@ class Bench:
     """The place of a measurement: the server, its database's name, the block's seed."""
 
     server: Server
-    sampler: Callable[[Path], HostSampler]  # from the path of host.jsonl
+    sampler: Callable[[Kept], HostSampler]  # its lines are those of host.jsonl
     arm: str
     block: int
     seed: int
     threads: int | None  # of the generator; None: its own default
-    spin: bool = False  # whether its threads look for answers before they sleep
+    processors: tuple[int, ...] = ()  # that clients share with their sessions; (): none
     switch: Rest | None  # what was waited for before this arm's server started
     warm: str | None = None  # how caches are warmed before the step: it is the first after a start
     checkpoint: bool = False  # whether the step begins with a checkpoint
@@ -52,6 +54,9 @@ class Bench:
     hooks: Hooks | None = None  # what the plan wants before and after the step
     build: Path | None = None  # the folder of the arm's build; None: the lab does not make it
     device: DeviceReading | None = None  # the run's last such reading, if any
+    counted: bool = False  # whether a counter slows the server: beside its load nothing is asked
+    restarted: bool = False  # on data that nothing has written to: the host is at rest
+    claim: Claim | None = None  # what operations have to be enough for; None: for nothing
 
 
 class Driver(Protocol):

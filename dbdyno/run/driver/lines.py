@@ -55,6 +55,9 @@ class Reader(Protocol):
     def over(self) -> bool:
         """Whether the program has said `done` itself."""
 
+    def hear(self, line: str) -> None:
+        """Takes a line of standard error."""
+
     def begun(self) -> Iterator[AnyEvent]:
         """The events of the program's start."""
 
@@ -110,6 +113,9 @@ class Lines:
         self._open = False
         self._totals = {"count": 0, "rows": 0, "errors": 0, "retries": 0}
         self._untold: set[str] = set()  # of the totals
+
+    def hear(self, line: str) -> None:
+        """Nothing: standard error is for people."""
 
     def begun(self) -> Iterator[AnyEvent]:
         """Nothing: it opens its window itself."""

@@ -43,7 +43,7 @@ class Loadgen:
             addressed(bench.server, step.job),
             seed=bench.seed,
             threads=bench.threads or DEFAULT_THREADS,
-            wait=events.SPIN if bench.spin else None,
+            processors=bench.processors if step.job.roles else (),
             utc_offset_s=time.localtime().tm_gmtoff,
             autostart=False,
         )

@@ -20,6 +20,15 @@ from dbdyno.run.driver.lines import ended, untimed
 
 PER_S = {"per_s": 1.0, "per_min": 1 / 60}
 """Groups that are rates: how many a second each is."""
+SEPARATED = frozenset("0123456789.,'_ \u00a0\u202f")
+"""The characters of a number that a program writes for people."""
+SEPARATORS = (
+    ': say in the pattern what stands between its digits: decimal = "," where 1,5 is one and a '
+    'half, thousands = "," where 1,500 is fifteen hundred'
+)
+BEFORE = re.compile(r"[0-9][.,'_\u00a0\u202f]?$|(?<!\w)[-.,]$")
+AFTER = re.compile(r"[.,'_\u00a0\u202f]?[0-9]|[eE][+-]?[0-9]|[kKMG]\b")
+"""The rest of a number of which a pattern takes a part."""
 
 
 class Patterns:
@@ -30,8 +39,14 @@ class Patterns:
         self.over = False  # such a program never says so
         self._program, self._role, self._pattern = job.program, job.roles[0].name, pattern
         self._result: dict[str, float] | None = None
+        self._failure: str | None = None
         self._open_ns: int | None = None
         self._length_ns = 0
+
+    def hear(self, line: str) -> None:
+        """Keeps the first line of standard output or standard error that means failure."""
+        if self._failure is None and self._pattern.failed is not None:
+            self._failure = line.strip() if re.search(self._pattern.failed, line) else None
 
     def begun(self) -> Iterator[AnyEvent]:
         """The window opens as the program starts, where no line of its own opens it."""
@@ -40,6 +55,7 @@ class Patterns:
 
     def events(self, line: str) -> Iterator[AnyEvent]:
         """The figures in a line of the program. Raises GeneratorError where a number is none."""
+        self.hear(line)
         if self._open_ns is None:
             if self._pattern.open is not None and re.search(self._pattern.open, line):
                 yield self._opened()
@@ -53,12 +69,16 @@ class Patterns:
             yield WindowClose(mono_ns=now_ns, active_ns=self._length_ns, clients_end_ns=None)
         if result and self.closed and self._result is None:
             self._result = {
-                name: self._number(text, line) for name, text in result.groupdict().items() if text
+                name: self._number(result, name)
+                for name, text in result.groupdict().items()
+                if text
             }
 
     def missing(self) -> str | None:
         """Why its lines are no measurement; None: they are one."""
         pattern = self._pattern
+        if self._failure is not None:
+            return f"`{self._program}` failed, by `pattern.failed`: {self._failure[:200]}"
         for key, text, lacks in (
             ("open", pattern.open, self._open_ns is None),
             ("close", pattern.close, not self.closed and pattern.close is not None),
@@ -101,11 +121,25 @@ class Patterns:
         (per_s,) = (result[name] * share for name, share in PER_S.items() if name in result)
         return round(per_s * self._length_ns / 1e9)
 
-    def _number(self, text: str, line: str) -> float:
-        try:
-            return float(text.replace(",", ""))
-        except ValueError:
+    def _number(self, result: re.Match[str], name: str) -> float:
+        """A number as the pattern says that the program writes it. Raises GeneratorError."""
+        pattern, text, (start, end) = self._pattern, result[name], result.span(name)
+        group = (
+            "[ \u00a0\u202f]" if pattern.thousands == " " else re.escape(pattern.thousands or "")
+        )
+        grouped = rf"[0-9]{{1,3}}(?:{group}[0-9]{{3}})+|" if group else ""
+        fraction = re.escape(pattern.decimal) + "[0-9]*"
+        number = rf"(?:{grouped}[0-9]+)(?:{fraction})?(?:[eE][+-]?[0-9]{{1,2}})?"
+        wrong = None
+        if (start == result.start() and BEFORE.search(result.string[:start])) or (
+            end == result.end() and AFTER.match(result.string[end:])
+        ):
+            wrong = "a part of a number: let the group take all of it"
+        elif not re.fullmatch(number, text):
+            wrong = "not a number" + (SEPARATORS if SEPARATED.issuperset(text) else "")
+        if wrong is not None:
             raise GeneratorError(
-                f"`{self._program}`: `pattern.result` finds `{text}`, which is not a "
-                f"number, in: {line.strip()[:200]}"
-            ) from None
+                f"`{self._program}`: `pattern.result` finds `{text}`, which is {wrong}, in: "
+                f"{result.string.strip()[:200]}"
+            )
+        return float(re.sub(group, "", text).replace(pattern.decimal, "."))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +19,9 @@ from msgspec.structs import replace
 
 from dbdyno.builds import Build
 from dbdyno.engine.connection import password
+from dbdyno.host.program import of_user
 from dbdyno.model import Address, Plan, Step
+from dbdyno.model.address import PREFERRED
 from dbdyno.model.error import PlanError
 from dbdyno.model.events import AnyEvent, Ready, Told, line
 from dbdyno.model.job import Job
@@ -33,6 +34,8 @@ from dbdyno.run.driver.loadgen import placed
 from dbdyno.run.driver.pattern import Patterns
 
 VERSION_DIGITS = 12
+CLIENTS_OWN = ("PG", "MYSQL_", "LIBMYSQL_")
+"""How the variables begin that clients of PostgreSQL, MySQL and MariaDB read."""
 
 
 class Program:
@@ -43,17 +46,17 @@ class Program:
 
     def check(self, step: Step, plan: Plan, build: Build | None) -> None:
         """Raises PlanError where the program is not there."""
-        program = step.job.command[0]
-        if found(step.job, os.environ.get("PATH")) is None:
+        if of_user(step.job.command[0], folder(step.job)) is None:
             raise PlanError(
                 f"{step.job.workload}: step `{step.name}`: key `command`: there is no program "
-                f"`{program}`: write its path relative to the workload file, or install it"
+                f"`{step.job.command[0]}`: write its path relative to the workload file, or "
+                "install it"
             )
 
     def version(self, step: Step) -> str:
         """A hash of the program and of those of its arguments that are files."""
         digest = hashlib.sha256()
-        program = found(step.job, os.environ.get("PATH"))
+        program = of_user(step.job.command[0], folder(step.job))
         for path in (program, *(folder(step.job) / word for word in step.job.command[1:])):
             if path is not None and path.is_file():
                 digest.update(path.read_bytes())
@@ -94,13 +97,6 @@ def folder(job: Job) -> Path:
     return Path(job.workload).parent
 
 
-def found(job: Job, search: str | None) -> Path | None:
-    """The program's file: by its path from the workload file on, or in the folders of PATH."""
-    word = job.command[0]
-    path = shutil.which(str(folder(job) / word) if "/" in word else word, path=search)
-    return None if path is None else Path(path)
-
-
 def called(job: Job) -> str:
     """The program's name in words: its file's, or the beginning of a shell's text."""
     first, *rest = job.command
@@ -123,14 +119,25 @@ def of_server(address: Address | None) -> dict[str, str | FromEnvironment]:
         "PGPORT": str(address.port),
         "PGUSER": address.user,
         "PGDATABASE": address.database,
-        "MYSQL_HOST": "localhost" if socket else address.host,
+        "PGGSSENCMODE": "disable",  # as the load generator, which speaks no GSSAPI
+        "MYSQL_HOST": "localhost" if socket else address.ip or address.host,
         "MYSQL_TCP_PORT": str(address.port),
         "MYSQL_UNIX_PORT": socket,
     }
+    for name, value in (("PGHOSTADDR", address.ip), ("PGOPTIONS", address.options)):
+        if value is not None:
+            variables[name] = value
     if address.tls is not None:
-        variables["PGSSLMODE"] = address.tls
-    if address.tls_root is not None:
-        variables["PGSSLROOTCERT"] = str(address.tls_root)
+        tls = address.tls
+        named = {
+            "PGSSLMODE": tls.mode,
+            "PGSSLROOTCERT": tls.root_certificate,
+            "PGSSLCERT": tls.certificate,
+            "PGSSLKEY": tls.key,
+            "PGSSLNEGOTIATION": "direct" if tls.direct else None,
+            "PGCHANNELBINDING": None if tls.channel_binding == PREFERRED else tls.channel_binding,
+        }
+        variables |= {name: value for name, value in named.items() if value is not None}
     if address.password is not None and address.password.env is not None:
         secret = FromEnvironment(address.password.env)
         variables |= {"PGPASSWORD": secret, "MYSQL_PWD": secret}
@@ -140,7 +147,10 @@ def of_server(address: Address | None) -> dict[str, str | FromEnvironment]:
 
 
 def environment(job: Job) -> dict[str, str]:
-    """The whole environment of the program, with what is named there only."""
+    """The whole environment of the program, with what is named there only.
+
+    Of dyno's own it has none of the variables by which clients go elsewhere (CLIENTS_OWN).
+    """
     variables = {
         name: value if isinstance(value, str) else os.environ.get(value.env, "")
         for name, value in job.environment.items()
@@ -148,7 +158,8 @@ def environment(job: Job) -> dict[str, str]:
     address = job.server.address if isinstance(job.server, Endpoint) else None
     if address is not None and address.password is not None and address.password.passfile:
         variables["MYSQL_PWD"] = password(address) or ""  # MySQL's clients read no passfile
-    return {**os.environ, **variables}
+    own = {key: value for key, value in os.environ.items() if not key.startswith(CLIENTS_OWN)}
+    return {**own, **variables}
 
 
 class Run:
@@ -215,14 +226,14 @@ class Run:
 
     def _start(self) -> Foreign:
         job = self._job
-        program = found(job, os.environ.get("PATH"))
-        words = [str(program.absolute()) if program else job.command[0], *job.command[1:]]
+        program = of_user(job.command[0], folder(job)) or job.command[0]
         self._foreign = Foreign(
-            [*placed(self._cpus), *words],
+            [*placed(self._cpus), str(program), *job.command[1:]],
             name=job.program,
             folder=job.folder,
             environment=environment(job),
             limit_s=job.limit_s,
+            hear=self._reader.hear,
         )
         if self._told_to_end:  # meanwhile
             self._foreign.end()

@@ -26,7 +26,7 @@ from dbdyno import __version__
 from dbdyno.host import leftovers
 from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Plan
-from dbdyno.model.error import DynoError, HostError
+from dbdyno.model.error import DynoError, HostError, disk_errors_named
 from dbdyno.run import blocks as runner
 from dbdyno.run.agent.way import OverHosts
 from dbdyno.run.blocks import Outcome
@@ -45,7 +45,7 @@ from dbdyno.run.slurm.spool import (
 )
 from dbdyno.store import Results, handover
 
-COMMAND = (sys.executable, "-P", "-m", "dbdyno.run.slurm.job")
+COMMAND = (sys.executable, "-X", "utf8", "-P", "-m", "dbdyno.run.slurm.job")
 """The command of a job, before its submission's folder: the same Python on every node.
 
 `-P`: no module of the folder that it is started in stands in for one of ours."""
@@ -78,7 +78,8 @@ def go(folder: Path, environment: Mapping[str, str]) -> int:
     try:
         refuse_another_version(part, node)
         refuse_another_start(part)
-        ended = measure(start, begun, environment)
+        with disk_errors_named():
+            ended = measure(start, begun, environment)
     except DynoError as error:
         ended, status = failed(node, str(error)), 1
         print(f"dyno: {error}", file=sys.stderr)  # noqa: T201
@@ -172,10 +173,9 @@ def checked(lab: Lab, node: str) -> CheckedPlan:
 
 def one_block(lab: Lab, block: Block) -> Outcome:
     """Measures a block until it counts; its void tries are kept beside it."""
-    with runner.full_disks_named(lab.results.folder):
-        if runner.has_servers(lab.plan) and lab.results.generator() is None:
-            runner.measure_generator(lab)
-        return runner.run_whole(lab, [block])
+    if runner.has_servers(lab.plan) and lab.results.generator() is None:
+        runner.measure_generator(lab)
+    return runner.run_whole(lab, [block])
 
 
 def outlined(spool: Spool, start: Start, node: str) -> frozenset[str]:

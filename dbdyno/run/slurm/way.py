@@ -128,8 +128,6 @@ def cancel(plan: Plan, parent: Path) -> int:
 def refuse_unfit(plan: Plan) -> None:
     """Raises PlanError where blocks on several nodes at once would not be what the plan means."""
     where = plan.path or "the plan"
-    if plan.schedule.interleave == "duet":
-        raise PlanError(f"{where}: schedule.interleave: duets are accepted for one host, not nodes")
     for arm in plan.arms:
         if arm.host is not None and (not plan.generator_hosts or arm.host != plan.arms[0].host):
             raise PlanError(

@@ -11,7 +11,7 @@ from dbdyno.model.document import suggestion
 from dbdyno.workload.script import expression
 from dbdyno.workload.script.expression import Node
 from dbdyno.workload.script.source import Source
-from dbdyno.workload.script.sql import Backslash, Lexer, Sql
+from dbdyno.workload.script.sql import STANDARD, Backslash, Lexer, Sql
 
 BLANK = re.compile(r"(?:[ \t\r\f\v]|\\\r?\n)*")
 WORD = re.compile(r"(?:(?!\\\r?\n)[^ \t\r\f\v\n])+")
@@ -97,9 +97,12 @@ class Word:
     offset: int
 
 
-def parse(source: Source) -> tuple[Command, ...]:
-    """The commands of a script in their order. Raises WorkloadError that shows the place."""
-    lexer = Lexer(source)
+def parse(source: Source, token: re.Pattern[str] = STANDARD) -> tuple[Command, ...]:
+    """The commands of a script in their order; `token` is of the SQL that it is written in.
+
+    Raises WorkloadError that shows the place.
+    """
+    lexer = Lexer(source, token)
     commands: list[Command] = []
     for item in lexer.items():
         if isinstance(item, Sql):

@@ -30,7 +30,7 @@ from dbdyno.workload.script import command, flow
 from dbdyno.workload.script.command import Assign, Command, Condition, Plain, Send, Sleep
 from dbdyno.workload.script.expression import Node
 from dbdyno.workload.script.source import Source
-from dbdyno.workload.script.sql import NAME, Sql, Use
+from dbdyno.workload.script.sql import ESCAPING, NAME, STANDARD, Sql, Use
 
 PARAMETERS_MAX = 255
 """So many variables pgbench takes in a statement that is not simple."""
@@ -44,7 +44,6 @@ AUTOMATIC: Mapping[str, Initial] = {
 """Variables that are there by themselves, beside `scale`, and what they begin with."""
 PIPELINE = {"startpipeline": "pipeline", "syncpipeline": "sync", "endpipeline": "flush"}
 ENDS = (("END",), ("END", "WORK"), ("END", "TRANSACTION"))
-BEGINS = ("BEGIN", "START")
 
 
 @dataclass(frozen=True)
@@ -57,9 +56,12 @@ class Script:
     protocol: Protocol
 
     @classmethod
-    def of(cls, name: str, source: Source, protocol: Protocol) -> Script:
-        """The script in a text. Raises WorkloadError that shows the place of what is wrong."""
-        commands = command.parse(source)
+    def of(cls, name: str, source: Source, protocol: Protocol, *, escapes: bool = False) -> Script:
+        """The script in a text; `escapes`: whether a backslash in a string does.
+
+        Raises WorkloadError that shows the place of what is wrong.
+        """
+        commands = command.parse(source, ESCAPING if escapes else STANDARD)
         flow.check(source, commands)
         return cls(name, source, commands, protocol)
 
@@ -289,8 +291,8 @@ class _Program:
 
     def _protocol(self, sql: Sql) -> Protocol:
         """The script's, but for what the engine cannot prepare."""
-        begins = any(words[0] in BEGINS for words in sql.words())
-        return "simple" if begins and not self.scripts.engine.prepares_begin else self.protocol
+        firsts = (words[0] for words in sql.words())
+        return sending.preparable(self.protocol, firsts, self.scripts.engine)
 
     def _check_parameters(self, sql: Sql) -> None:
         """Refuses what the server would not take as a statement with parameters.

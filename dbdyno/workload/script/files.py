@@ -24,7 +24,7 @@ SCALE = "scale"
 def text(path: Path, folder: Path) -> str:
     """A script as it was written; `path` begins at the folder. Raises WorkloadError."""
     try:
-        script = (folder / path).read_text(encoding="utf-8")
+        script = (folder / path).read_bytes().decode()  # a literal's line ends stay as they are
     except (OSError, UnicodeDecodeError) as reason:
         sentence = reason.strerror if isinstance(reason, OSError) else "not UTF-8 text"
         raise WorkloadError(f"{folder / path}: cannot be read as a script: {sentence}") from None
@@ -84,7 +84,8 @@ class StepScripts:
         if transaction.do or transaction.draw:
             raise place.error("has `script` beside `do` or `draw`; remove one")
         source = Source(path, text(Path(path), self._scope.folder))
-        return Script.of(name, source, self._protocol(transaction.protocol, place))
+        protocol = self._protocol(transaction.protocol, place)
+        return Script.of(name, source, protocol, escapes=self._scope.engine.backslash_escapes)
 
     def _protocol(self, written: str | None, place: Scope) -> Protocol:
         place = place.root("protocol") if written is None else place.at("protocol")

@@ -2,7 +2,8 @@
 
 A command ends with a semicolon outside of quotes, comments, brackets and bodies of SQL functions,
 or where a backslash command follows. A comment after `--` before a command is left out; comments
-within one go to the server. In quotes standard strings are assumed (a backslash is one).
+within one go to the server. In quotes a backslash is one (standard strings), or escapes what
+follows, as MySQL reads it.
 """
 
 from __future__ import annotations
@@ -15,25 +16,38 @@ from itertools import pairwise
 
 from dbdyno.workload.script.source import Source
 
-LETTER = r"A-Za-z_\x80-\U0010ffff"
-NAME = re.compile(rf"[{LETTER}][{LETTER}0-9]*")
+LETTER = r"[^\x00-@\[-^`{-\x7f]"
+LETTER_OR_DIGIT = r"[^\x00-/:-@\[-^`{-\x7f]"
+"""Sets by what they lack: `re` takes long to compile a set of all that is not ASCII."""
+NAME = re.compile(rf"{LETTER}{LETTER_OR_DIGIT}*")
 """Characters of a variable's name."""
 VARIABLE = re.compile(rf"(?<!:):({NAME.pattern})")
 """A variable in SQL, wherever it stands; `::` is a cast."""
-TOKEN = re.compile(
+REST = rf"""
+    |(?P<comment>/\*)
+    |(?P<word>{LETTER}(?:{LETTER_OR_DIGIT}|\$)*)
+    |(?P<number>[0-9]{LETTER_OR_DIGIT}*)
+    |(?P<escaped>\\[;:])
+    |(?P<backslash>\\)
+    |(?P<other>.)"""
+STANDARD = re.compile(
     rf"""(?P<space>[ \t\n\r\f\v]+|--[^\n]*)
     |(?P<quoted>[eE]'(?:[^'\\]|\\.|'')*'
         |(?:[bBnNxX]|[uU]&)?'(?:[^']|'')*'|(?:[uU]&)?"(?:[^"]|"")*"
-        |\$(?P<tag>(?:[{LETTER}][{LETTER}0-9]*)?)\$.*?\$(?P=tag)\$)
-    |(?P<open>'|"|\$(?:[{LETTER}][{LETTER}0-9]*)?\$)
-    |(?P<comment>/\*)
-    |(?P<word>[{LETTER}][{LETTER}0-9$]*)
-    |(?P<number>[0-9][{LETTER}0-9]*)
-    |(?P<escaped>\\[;:])
-    |(?P<backslash>\\)
-    |(?P<other>.)""",
+        |\$(?P<tag>(?:{NAME.pattern})?)\$.*?\$(?P=tag)\$)
+    |(?P<open>'|"|\$(?:{NAME.pattern})?\$){REST}""",
     re.DOTALL | re.VERBOSE,
 )
+"""A token as PostgreSQL and pgbench read it."""
+ESCAPING = re.compile(
+    rf"""(?P<space>[ \t\n\r\f\v]+|--(?=\s|\Z)[^\n]*|\#[^\n]*)
+    |(?P<quoted>[bBnNxX]?'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`(?:[^`]|``)*`)
+    |(?P<open>['"`]){REST}""",
+    re.DOTALL | re.VERBOSE,
+)
+"""A token as MySQL reads it: backslashes escape, `#` begins a comment, names have backticks."""
+NAME_QUOTES = {STANDARD: '"', ESCAPING: "`"}
+TOKENS = tuple(NAME_QUOTES)
 BRACKET = re.compile(r"/\*|\*/")
 COPIES = {(way, end) for way in ("FROM", "TO") for end in ("STDIN", "STDOUT")}
 """What in a COPY makes the client a part of it."""
@@ -64,11 +78,12 @@ class Sql:
     offset: int
     variables: tuple[Use, ...]
     parts: tuple[tuple[int, int], ...]
+    token: re.Pattern[str] = STANDARD
 
     def words(self) -> Iterator[tuple[str, ...]]:
         """The words and signs of each part, in capitals, without comments and what closes it."""
         for start, end in self.parts:
-            yield tuple(_words(self.text, start, end))
+            yield tuple(match[0].upper() for match in _tokens(self.text, self.token, start, end))
 
     def copies(self) -> bool:
         """Whether a part is a COPY from or to the client."""
@@ -88,8 +103,9 @@ class Backslash:
 class Lexer:
     """Goes through a script; whoever meets a `Backslash` says by `position` where SQL goes on."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, token: re.Pattern[str] = STANDARD) -> None:
         self.source = source
+        self.token = token
         self.position = 0
         self._brackets = 0  # open ones; a backslash command does not close them
         self._begins = 0  # open BEGIN and CASE of an SQL function's body
@@ -100,7 +116,7 @@ class Lexer:
             command = _Command()
             ended = self._command(command)
             if command.text:
-                yield command.finished()
+                yield command.finished(self.token)
             if ended is not None:
                 yield ended
 
@@ -109,7 +125,7 @@ class Lexer:
         text = self.source.text
         while self.position < len(text):
             start = self.position
-            match = TOKEN.match(text, start)
+            match = self.token.match(text, start)
             assert match is not None, "every character is some token"
             self.position, token = match.end(), match.lastgroup
             if token == "backslash":
@@ -120,8 +136,7 @@ class Lexer:
                 self.position = self._comment_end(start)
                 command.add(text[start : self.position], start, quoted=True)
             elif token == "space":
-                comment = match[0].startswith("--")
-                command.add_space(match[0], start, quoted=comment)
+                command.add_space(match[0], start, quoted=not match[0].isspace())
             elif token == "escaped":
                 command.add(match[0][1], start + 1, cut=match[0] == r"\;")
             else:
@@ -133,7 +148,7 @@ class Lexer:
         return None
 
     def _comment_end(self, start: int) -> int:
-        end = _comment_end(self.source.text, start)
+        end = _comment_end(self.source.text, self.token, start)
         if end is None:
             raise self.source.error(start, "the comment /* is never closed")
         return end
@@ -181,7 +196,7 @@ class _Command:
         words = [word for word in self.words[:4] if word not in ("or", "replace")]
         return words[:1] == ["create"] and words[1:2] in (["function"], ["procedure"])
 
-    def finished(self) -> Sql:
+    def finished(self, token: re.Pattern[str]) -> Sql:
         edges = [-1, *self._cuts, len(self.text)]
         parts = (_part(self.text, a + 1, b) for a, b in pairwise(edges))
         return Sql(
@@ -189,6 +204,7 @@ class _Command:
             offset=self._offsets[0],
             variables=tuple(self._use(match) for match in VARIABLE.finditer(self.text)),
             parts=tuple((start, end) for start, end in parts if start < end),
+            token=token,
         )
 
     def _use(self, match: re.Match[str]) -> Use:
@@ -204,8 +220,10 @@ def _part(text: str, start: int, end: int) -> tuple[int, int]:
     return begin, begin + len(text[begin:end].rstrip())
 
 
-def _comment_end(text: str, start: int) -> int | None:
-    """The end of the comment that begins there; comments nest."""
+def _comment_end(text: str, token: re.Pattern[str], start: int) -> int | None:
+    """The end of the comment that begins there; in standard SQL comments nest."""
+    if token is ESCAPING:
+        return end if (end := text.find("*/", start + 2) + 2) > 1 else None
     depth = 0
     for match in BRACKET.finditer(text, start):
         depth += 1 if match[0] == "/*" else -1
@@ -214,14 +232,25 @@ def _comment_end(text: str, start: int) -> int | None:
     return None
 
 
-def _words(text: str, start: int, end: int) -> Iterator[str]:
-    """The tokens of a command between two places of a text, in capitals, without comments."""
-    while start < end and (match := TOKEN.match(text, start, end)):
+def named(tables: Iterable[str], text: str, token: re.Pattern[str]) -> set[str]:
+    """Those of the tables that SQL names, in whichever case: not in literals and comments."""
+    names = set()
+    for match in _tokens(text, token, 0, len(text)):
+        quoted = match.lastgroup == "quoted" and match[0].startswith(NAME_QUOTES[token])
+        variable = VARIABLE.match(text, max(match.start() - 1, 0)) is not None
+        if quoted or (match.lastgroup == "word" and not variable):
+            names.add(match[0].strip(NAME_QUOTES[token]).lower())
+    return {table for table in tables if table.lower() in names}
+
+
+def _tokens(text: str, token: re.Pattern[str], start: int, end: int) -> Iterator[re.Match[str]]:
+    """The tokens between two places of a text, without blanks and comments."""
+    while start < end and (match := token.match(text, start, end)):
         start = match.end()
         if match["comment"]:
-            start = _comment_end(text, match.start()) or end
+            start = _comment_end(text, token, match.start()) or end
         elif not match["space"]:
-            yield match[0].upper()
+            yield match
 
 
 def _outside_brackets(words: Iterable[str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dbdyno.workload.script.source import Source
-from dbdyno.workload.script.sql import LETTER
+from dbdyno.workload.script.sql import LETTER_OR_DIGIT, NAME
 
 INTEGER_MAX = 2**63 - 1
 KEYWORDS = frozenset(
@@ -22,8 +22,8 @@ TOKEN = re.compile(
     |(?P<double>[0-9]+(?:\.[0-9]*(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)
         |\.[0-9]+(?:[eE][-+]?[0-9]+)?)
     |(?P<integer>[0-9]+)
-    |:(?P<variable>[{LETTER}0-9]+)
-    |(?P<word>[{LETTER}][{LETTER}0-9]*)
+    |:(?P<variable>{LETTER_OR_DIGIT}+)
+    |(?P<word>{NAME.pattern})
     |(?P<sign><=|>=|<>|!=|<<|>>|[-+*/%=<>|\#&~(),])""",
     re.VERBOSE,
 )

@@ -1,7 +1,7 @@
 //! Fills a PostgreSQL table over one connection: one COPY in binary form.
 
 use super::binary;
-use super::table::{MESSAGE_BYTES, Share, Stream, TableLoad};
+use super::pieces::{MESSAGE_BYTES, Pieces, Share, Stream};
 use super::{CONNECT_MAX, Halt};
 use crate::session::postgres::PostgresSession;
 use crate::session::{ReadBuffer, SessionError, Target};
@@ -21,19 +21,19 @@ pub(super) fn statement(table: &str, columns: &str, frozen: bool) -> String {
 /// # Errors
 /// The server's, or the connection's; the server has kept nothing then.
 pub(super) fn send(
-    load: &TableLoad,
+    pieces: &Pieces,
     stream: &Stream,
     target: &Target,
     halt: &Halt,
 ) -> Result<(), SessionError> {
     let mut session = PostgresSession::connect(target, CONNECT_MAX)?;
     stream.is_connected(session.server_pid());
-    if load.frozen {
+    if pieces.frozen {
         // FREEZE wants a table that its own transaction has made or emptied.
         session.query("BEGIN")?;
-        session.query(&format!("TRUNCATE {}", load.name()))?;
+        session.query(&format!("TRUNCATE {}", pieces.table))?;
     }
-    session.bulk_begin(&load.request)?;
+    session.bulk_begin(&pieces.request)?;
     let mut buffer = ReadBuffer::new();
     session.output().reserve(2 * MESSAGE_BYTES);
     let mut copying = Copying::default();
@@ -42,7 +42,7 @@ pub(super) fn send(
             return give_up(session);
         }
         let rows_before = copying.rows;
-        let bytes = write_message(load, session.output(), &mut copying);
+        let bytes = write_message(pieces, session.output(), &mut copying);
         session.copy_send(&mut buffer)?;
         stream.has_sent(copying.rows - rows_before, bytes);
     }
@@ -50,7 +50,7 @@ pub(super) fn send(
     output.clear();
     postgres::copy_done(output);
     let kept = session.copy_end()?;
-    if load.frozen {
+    if pieces.frozen {
         session.query("COMMIT")?;
     }
     stream.has_kept(kept);
@@ -69,7 +69,7 @@ struct Copying {
 }
 
 /// Encodes rows until a message is full or none is left; returns its bytes of COPY data.
-fn write_message(load: &TableLoad, output: &mut Vec<u8>, copying: &mut Copying) -> u64 {
+fn write_message(pieces: &Pieces, output: &mut Vec<u8>, copying: &mut Copying) -> u64 {
     output.clear();
     let mark = postgres::copy_data_begin(output);
     if !copying.has_begun {
@@ -78,12 +78,12 @@ fn write_message(load: &TableLoad, output: &mut Vec<u8>, copying: &mut Copying) 
     }
     let share = &mut copying.share;
     while output.len() < MESSAGE_BYTES {
-        if share.next == share.end && !load.take_piece(share) {
+        if share.next == share.end && !pieces.take_piece(share) {
             binary::write_trailer(output);
             copying.is_last = true;
             break;
         }
-        binary::write(output, &load.rows, share.next);
+        binary::write(output, &pieces.rows, share.next);
         share.next += 1;
         copying.rows += 1;
     }

@@ -4,8 +4,8 @@
 //! follow each other: rows lie in the order of their primary key there, and pages that are filled in that order are full.
 
 use super::lines;
+use super::pieces::{MESSAGE_BYTES, Pieces, Share, Stream};
 use super::row::Rows;
-use super::table::{MESSAGE_BYTES, Share, Stream, TableLoad};
 use super::{CONNECT_MAX, Halt};
 use crate::session::mysql::{Loaded, MySqlSession};
 use crate::session::{ServerError, SessionError, Target};
@@ -33,7 +33,7 @@ pub(super) fn piece_rows(rows: &Rows, row_count: u64, streams: usize) -> u64 {
 /// The server's, or the connection's; `Protocol` for a chunk whose values or rows the server has changed or left out.
 /// The server has kept nothing of that chunk then.
 pub(super) fn send(
-    load: &TableLoad,
+    pieces: &Pieces,
     stream: &Stream,
     target: &Target,
     halt: &Halt,
@@ -41,12 +41,12 @@ pub(super) fn send(
     let mut session = MySqlSession::connect(target, CONNECT_MAX)?;
     stream.is_connected(session.server_pid());
     let (mut lines, mut share) = (Vec::with_capacity(2 * MESSAGE_BYTES), Share::default());
-    while !halt.is_on() && load.take_piece(&mut share) {
+    while !halt.is_on() && pieces.take_piece(&mut share) {
         session.query("START TRANSACTION")?;
-        session.bulk_begin(&load.request).map_err(explained)?;
+        session.bulk_begin(&pieces.request).map_err(explained)?;
         while share.next < share.end && !halt.is_on() {
             let first = share.next;
-            write_lines(&load.rows, &mut lines, &mut share);
+            write_lines(&pieces.rows, &mut lines, &mut share);
             session.local_send(&lines)?;
             stream.has_sent(share.next - first, lines.len() as u64);
         }

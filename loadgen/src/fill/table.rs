@@ -1,66 +1,24 @@
 //! One table while it is filled: its connections share its rows piece by piece; later one makes
 //! keys and indexes.
-//!
-//! Pieces are handed out in the order of the rows, so that rows that follow each other lie together
-//! in the table too, as after a load over one connection: range queries and the planner depend on
-//! that order.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
+use super::pieces::{Pieces, Stream};
 use super::row::Rows;
 use super::{CONNECT_MAX, Form, Halt, NO_THREAD, copy, load};
 use crate::job::Fill;
 use crate::message::FillProgress;
 use crate::session::{AnySession, CancelKey, SessionError, Target};
 
-/// The bytes of rows that are sent at once.
-pub(super) const MESSAGE_BYTES: usize = 64 << 10;
-
-/// One connection of a table, and how far it is; the server's number of it is 0 before it is made.
-#[derive(Debug, Default)]
-pub(super) struct Stream {
-    sent: AtomicU64,
-    bytes: AtomicU64,
-    kept: AtomicU64,
-    server_pid: AtomicU32,
-}
-
-impl Stream {
-    /// Takes note that the connection has been made.
-    pub(super) fn is_connected(&self, server_pid: u32) {
-        self.server_pid.store(server_pid, Ordering::Relaxed);
-    }
-
-    /// Takes note that so many more rows have been sent in so many bytes.
-    pub(super) fn has_sent(&self, rows: u64, bytes: u64) {
-        self.sent.fetch_add(rows, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Takes note that the server has kept so many more rows.
-    pub(super) fn has_kept(&self, rows: u64) {
-        self.kept.fetch_add(rows, Ordering::Relaxed);
-    }
-}
-
 /// One table while it is filled.
 pub(super) struct TableLoad<'a> {
-    /// Its index among the fill's tables, and its name.
-    table: (usize, &'a str),
+    /// Its index among the fill's tables.
+    index: usize,
     form: Form,
-    /// The statement that asks the server to take rows.
-    pub(super) request: String,
-    /// Whether its rows are frozen as they come, in one transaction that empties it first.
-    pub(super) frozen: bool,
+    pieces: Pieces<'a>,
     after: Vec<String>,
-    pub(super) rows: Rows<'a>,
-    row_count: u64,
-    /// Rows that a connection takes at a time.
-    piece_rows: u64,
-    /// The first row that no stream has taken.
-    next: AtomicU64,
     streams: Vec<Stream>,
     /// Whether something of it runs.
     busy: AtomicBool,
@@ -82,7 +40,7 @@ impl<'a> TableLoad<'a> {
         rows: Rows<'a>,
         streams: usize,
     ) -> Self {
-        let (_, name) = table;
+        let (index, name) = table;
         let columns: Vec<_> = fill.columns.iter().map(|one| one.name.as_str()).collect();
         let columns = columns.join(", ");
         let number = name.strip_prefix(fill.table.as_str());
@@ -98,10 +56,17 @@ impl<'a> TableLoad<'a> {
         };
         let pieces = usize::try_from(fill.rows.div_ceil(piece_rows)).unwrap_or(usize::MAX);
         Self {
-            table,
+            index,
             form,
-            frozen: fill.frozen,
-            request,
+            pieces: Pieces {
+                table: name,
+                request,
+                frozen: fill.frozen,
+                rows,
+                row_count: fill.rows,
+                piece_rows,
+                next: AtomicU64::new(0),
+            },
             after: fill
                 .after
                 .iter()
@@ -110,10 +75,6 @@ impl<'a> TableLoad<'a> {
                         .replace("{number}", number.unwrap_or_default())
                 })
                 .collect(),
-            rows,
-            row_count: fill.rows,
-            piece_rows,
-            next: AtomicU64::new(0),
             streams: (0..streams.clamp(1, pieces))
                 .map(|_| Stream::default())
                 .collect(),
@@ -132,11 +93,11 @@ impl<'a> TableLoad<'a> {
             for (index, stream) in self.streams.iter().enumerate() {
                 let started = Builder::new().spawn_scoped(scope, move || {
                     let outcome = match self.form {
-                        Form::Copy => copy::send(self, stream, target, halt),
-                        Form::Lines => load::send(self, stream, target, halt),
+                        Form::Copy => copy::send(&self.pieces, stream, target, halt),
+                        Form::Lines => load::send(&self.pieces, stream, target, halt),
                     };
                     if let Err(error) = outcome {
-                        let place = format!("filling `{}`, stream {index}", self.table.1);
+                        let place = format!("filling `{}`, stream {index}", self.name());
                         halt.fail(error, &place);
                     }
                 });
@@ -146,7 +107,7 @@ impl<'a> TableLoad<'a> {
                 }
             }
         });
-        let done = self.after.is_empty() && self.kept() == self.row_count;
+        let done = self.after.is_empty() && self.kept() == self.pieces.row_count;
         self.done.store(done, Ordering::Relaxed);
         self.busy.store(false, Ordering::Relaxed);
         self.ended.fetch_add(1, Ordering::Release);
@@ -157,19 +118,11 @@ impl<'a> TableLoad<'a> {
         self.busy.store(true, Ordering::Relaxed);
         match self.run_after(target, halt) {
             Ok(done) => self.done.store(done, Ordering::Relaxed),
-            Err(error) => halt.fail(error, &format!("after filling `{}`", self.table.1)),
+            Err(error) => halt.fail(error, &format!("after filling `{}`", self.name())),
         }
         self.set_finishing(None);
         self.busy.store(false, Ordering::Relaxed);
         self.ended.fetch_add(1, Ordering::Release);
-    }
-
-    /// Takes the next piece of the table's rows; false where all have been taken.
-    pub(super) fn take_piece(&self, share: &mut Share) -> bool {
-        let first = self.next.fetch_add(self.piece_rows, Ordering::Relaxed);
-        share.next = first.min(self.row_count);
-        share.end = (first + self.piece_rows).min(self.row_count);
-        share.next < share.end
     }
 
     /// Runs the statements; false where it is halted before their end.
@@ -193,7 +146,7 @@ impl<'a> TableLoad<'a> {
 
     /// Returns the table's name.
     pub(super) fn name(&self) -> &str {
-        self.table.1
+        self.pieces.table
     }
 
     /// Tells whether something of it runs.
@@ -248,7 +201,7 @@ impl<'a> TableLoad<'a> {
             let server_pid = state.server_pid.load(Ordering::Relaxed);
             if server_pid > 0 {
                 progress(FillProgress {
-                    table: self.table.0,
+                    table: self.index,
                     stream,
                     rows: state.sent.load(Ordering::Relaxed),
                     server_pid,
@@ -256,11 +209,4 @@ impl<'a> TableLoad<'a> {
             }
         }
     }
-}
-
-/// Where a stream is in the rows that it has taken.
-#[derive(Debug, Default)]
-pub(super) struct Share {
-    pub(super) next: u64,
-    pub(super) end: u64,
 }

@@ -7,6 +7,7 @@ mod sql;
 mod value;
 
 use super::{CharacterSet, Engine, Fake, Job, Log, PROTOCOL, Stop};
+use rustix::thread::CpuSet;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Read;
@@ -174,6 +175,7 @@ impl Job {
             "threads",
             format!("{}; at most {THREADS_MAX}", self.threads),
         )?;
+        self.check_processors()?;
         self.check_values()?;
         self.check_cursors()?;
         self.check_variables()?;
@@ -194,6 +196,23 @@ impl Job {
         self.check_segment()?;
         self.log.as_ref().map_or(Ok(()), |log| log.check(self))?;
         self.fake.as_ref().map_or(Ok(()), |fake| fake.check(self))
+    }
+
+    fn check_processors(&self) -> Check {
+        let mut seen = BTreeSet::new();
+        for (index, processor) in self.processors.iter().enumerate() {
+            let key = format!("processors[{index}]");
+            let is_known = (*processor as usize) < CpuSet::MAX_CPU;
+            let most = format!("{processor}; at most {}", CpuSet::MAX_CPU - 1);
+            ensure(is_known, &key, most)?;
+            let twice = format!("{processor} stands twice; a thread has each for itself");
+            ensure(seen.insert(processor), key, twice)?;
+        }
+        ensure(
+            self.processors.is_empty() || (self.threads == 0 && self.fills.is_empty()),
+            "processors",
+            "are a thread each, of roles; remove `threads`, and give a job of fills none",
+        )
     }
 
     fn check_table_digits(&self) -> Check {

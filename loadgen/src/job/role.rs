@@ -47,9 +47,42 @@ pub struct Role {
     /// Who shares arrivals, where the role is of the step.
     #[serde(default, skip_serializing_if = "Queue::is_of_role")]
     pub queue: Queue,
+    /// Where its one connection cuts a window for who counts the server's work; null: nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marks: Option<Marks>,
+}
+
+/// Operations that cut a window out of a connection's others: [`Marks::BEFORE`] after the warm-up, and the last one.
+///
+/// Whoever counts the server's work (callgrind) writes its counts where a mark's function is entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Marks {
+    /// The index of the program that is a mark.
+    pub program: usize,
+    /// How many operations come before the first mark.
+    pub warmup: u64,
+}
+
+impl Marks {
+    /// The marks before the window: the last two have nothing between them, which is what a mark costs.
+    pub const BEFORE: u64 = 3;
+
+    /// Whether the operation of this number is a mark; `left`: how many of the quota follow it.
+    #[inline]
+    #[must_use]
+    pub fn cut(&self, number: u64, left: u64) -> bool {
+        left == 0 || (self.warmup..self.warmup + Self::BEFORE).contains(&number)
+    }
 }
 
 impl Role {
+    /// The programs that it may run, that of its marks last.
+    pub fn programs(&self) -> impl Iterator<Item = usize> {
+        let choices = self.choose.iter().map(|choice| choice.program);
+        choices.chain(self.marks.map(|marks| marks.program))
+    }
+
     /// The quota of operations: for each client, or in all where the role is of the step.
     #[must_use]
     pub fn quota(&self) -> Option<u64> {
@@ -234,14 +267,14 @@ impl Queue {
     }
 }
 
-/// How long a connection of a role lasts.
+/// How long a connection lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Connect {
     /// As long as the step.
     #[default]
     Once,
-    /// As long as an operation: each has one of its own.
+    /// As long as an operation, or the reading of a cursor: each has one of its own.
     Each,
 }
 
@@ -250,7 +283,7 @@ impl Connect {
         clippy::trivially_copy_pass_by_ref,
         reason = "serde passes what it asks about by reference"
     )]
-    fn is_once(&self) -> bool {
+    pub(super) fn is_once(&self) -> bool {
         *self == Self::Once
     }
 }

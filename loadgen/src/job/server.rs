@@ -3,6 +3,7 @@
 use super::tls::Tls;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// Where the server is and who asks.
@@ -11,12 +12,18 @@ use std::path::PathBuf;
 pub struct Server {
     /// A host name or address; where it begins with `/`, the folder of a unix socket, with MySQL and MariaDB its file.
     pub host: String,
+    /// The address that the host's name stands for, so that all sessions go to one server; null: what it says then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ip: Option<IpAddr>,
     /// The TCP port; also the end of the name of PostgreSQL's unix socket.
     pub port: u16,
     /// The database user.
     pub user: String,
     /// The database.
     pub database: String,
+    /// What libpq calls `options`: settings of each session from its start on; PostgreSQL's only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<String>,
     /// Where the password is to be found; null for none.
     #[serde(default)]
     pub password: Option<Password>,

@@ -183,6 +183,7 @@ impl Step<'_> {
                 connection,
                 server_pid,
                 server_tid: None,
+                processor: None,
             });
         }
     }

@@ -12,6 +12,7 @@ use crate::session::live::LiveSessions;
 use crate::session::{Opened, RECONNECTS_AT_ONCE_MAX, Reconnects, Sessions, Targets};
 use crate::shared::{Shared, Waker};
 use crate::worker::{Channels, Worker};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -119,10 +120,25 @@ impl Drop for PanicGuard {
     }
 }
 
+/// Keeps the current thread to one processor.
+fn keep_to(processor: u32) -> rustix::io::Result<()> {
+    let mut processors = CpuSet::new();
+    processors.set(processor as usize);
+    sched_setaffinity(None, &processors)
+}
+
 impl Start {
     fn run(self) -> Vec<Totals> {
         let connections = self.connections();
         let _guard = PanicGuard(self.index, self.channels.messages.clone());
+        if let Some(processor) = self.processor()
+            && let Err(error) = keep_to(processor)
+        {
+            return self.failed(format!(
+                "worker {} may not run on processor {processor}: {error}",
+                self.index
+            ));
+        }
         // Where the kernel refuses, timers are a little late.
         let _ = rustix::thread::set_current_timer_slack(Some(TIMER_SLACK_NS));
         let mut opened = Vec::new();
@@ -154,14 +170,20 @@ impl Start {
         );
         match outcome {
             Ok(sessions) => self.work(sessions, opened),
-            Err(reason) => {
-                let _ = self
-                    .channels
-                    .messages
-                    .send(Message::Note(self.index, Note::Failed(reason)));
-                Vec::new()
-            }
+            Err(reason) => self.failed(reason),
         }
+    }
+
+    /// Says why this worker cannot have its sessions; it has done nothing.
+    fn failed(&self, reason: String) -> Vec<Totals> {
+        let note = Message::Note(self.index, Note::Failed(reason));
+        let _ = self.channels.messages.send(note);
+        Vec::new()
+    }
+
+    /// The processor that this worker keeps to; none: it has no place of its own.
+    fn processor(&self) -> Option<u32> {
+        self.job.processors.get(self.index).copied()
     }
 
     /// Whether no connection of this worker ever waits for its schedule.
@@ -191,7 +213,9 @@ impl Start {
     /// Says whose a session of the server is, unless it is closed again before the first operation.
     fn connected(&self, (role, client, connection): &(String, u32, u32), opened: &Opened) {
         let mut roles = self.code.roles.iter();
-        if roles.any(|code| code.connects_each && code.name == *role) {
+        if roles.any(|code| code.connects_each && code.name == *role)
+            || (role == "probe" && self.code.reads_over_new_connections)
+        {
             return;
         }
         let _ = self.channels.output.send(Output::Event(Event::Connected {
@@ -201,6 +225,7 @@ impl Start {
             connection: *connection,
             server_pid: opened.server_pid,
             server_tid: opened.server_tid,
+            processor: self.processor(),
         }));
     }
 

@@ -1,8 +1,8 @@
 //! A session in either of the protocols that servers speak.
 
-use super::cancel::CancelKey;
 use super::capture::Captured;
 use super::error::SessionError;
+use super::exchange::CancelKey;
 use super::exchange::ReadBuffer;
 use super::incoming::Reply;
 use super::mysql::MySqlSession;

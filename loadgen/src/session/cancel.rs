@@ -2,6 +2,7 @@
 //! statement, which else goes on in the server, beside whatever is measured next.
 
 use super::error::{ServerError, SessionError};
+use super::exchange::CancelKey;
 use super::mysql::MySqlSession;
 use super::postgres::PostgresSession;
 use super::target::Target;
@@ -16,15 +17,6 @@ const AT_ONCE_MAX: usize = 64;
 
 /// MySQL's error for the number of a connection that has ended.
 const NO_SUCH_CONNECTION: u16 = 1094;
-
-/// By what another connection tells a server which session is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CancelKey {
-    /// The server's process, or its number of the connection.
-    pub(super) server_pid: u32,
-    /// What PostgreSQL wants to hear besides.
-    pub(super) secret: u32,
-}
 
 /// Who tells a server to end what it does for sessions.
 pub(crate) struct Canceller<'a> {

@@ -6,15 +6,29 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
+use super::encryption;
 use super::error::SessionError;
 use super::exchange::{ReadBuffer, SMALL_BUFFER_BYTES, Session};
 use super::incoming::Incoming;
 use super::socket;
 use super::target::Target;
-use super::tls::{self, Tls};
+use super::tls::Tls;
 use super::transport::Transport;
 
-impl<R: Incoming> Session<R> {
+/// How a session of a protocol is let in: once for each protocol.
+pub trait Opens: Incoming {
+    /// Does the exchange from the first byte until the session is ready for requests; returns the server's number of it.
+    ///
+    /// # Errors
+    /// As [`Session::connect`].
+    fn shake_hands(
+        session: &mut Session<Self>,
+        target: &Target,
+        deadline: Instant,
+    ) -> Result<u32, SessionError>;
+}
+
+impl<R: Opens> Session<R> {
     /// Connects, authenticates and waits until the server is ready, all within `timeout`. The
     /// session is blocking then.
     ///
@@ -41,7 +55,7 @@ impl<R: Incoming> Session<R> {
         deadline: Instant,
     ) -> Result<(), SessionError> {
         if let Transport::Plain(socket) = &self.stream {
-            self.stream = tls::encrypt(socket.try_clone()?, tls, target, deadline)?;
+            self.stream = encryption::encrypt(socket.try_clone()?, tls, target, deadline)?;
         }
         Ok(())
     }
@@ -95,7 +109,7 @@ pub(super) fn agreed_tls<'a>(
     match &target.tls {
         Some(tls) if tls.is_needed && !server_has_it => Err(SessionError::Tls(format!(
             "the server at `{}` has no TLS: {remedy}, or ask for none",
-            socket::place(target)
+            target.place()
         ))),
         tls => Ok(tls.as_ref().filter(|_| server_has_it)),
     }
@@ -139,7 +153,7 @@ impl<'a, F: Cut> Opening<'a, F> {
     ///
     /// # Errors
     /// `Connect` where it does not come in time, `Lost` where the connection ends, `Protocol` for what is no message.
-    pub(super) fn next<R: Incoming>(
+    pub(super) fn next<R: Opens>(
         &mut self,
         session: &mut Session<R>,
     ) -> Result<(u8, Vec<u8>), SessionError> {
@@ -173,7 +187,7 @@ fn explained(error: SessionError, target: &Target, server: &str) -> SessionError
     match error {
         SessionError::Protocol(text) => SessionError::Protocol(format!(
             "what answers at `{}` is no {server} server: {text}",
-            socket::place(target)
+            target.place()
         )),
         other => other,
     }

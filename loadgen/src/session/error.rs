@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::fields::Fields;
 use crate::record::Code;
 use crate::record::number_code;
 
@@ -42,65 +41,23 @@ pub struct ServerError {
 }
 
 impl ServerError {
-    /// Reads the fields of PostgreSQL's `ErrorResponse` or `NoticeResponse`: a type byte and a
-    /// NUL-terminated text each (PostgreSQL documentation, "Error and Notice Message Fields").
-    ///
-    /// # Errors
-    /// Where a field does not end.
-    pub fn parse(body: &[u8]) -> Result<Self, SessionError> {
-        let mut error = Self {
-            code: INTERNAL,
-            number: 0,
-            message: String::new(),
-        };
-        let mut detail = None;
-        let mut rest = body;
-        while let Some((&field, text)) = rest.split_first() {
-            if field == 0 {
-                break;
-            }
-            let mut text = Fields(text);
-            let value = text.text().map_err(|_| {
-                SessionError::Protocol("an error message of the server does not end".to_owned())
-            })?;
-            match field {
-                b'C' => error.code = plain_code(value, INTERNAL),
-                b'M' => error.message = one_line(value),
-                b'D' => detail = Some(one_line(value)),
-                _ => (),
-            }
-            rest = text.0;
-        }
-        if let Some(detail) = detail {
-            error.message.push_str(": ");
-            error.message.push_str(&detail);
-        }
-        Ok(error)
-    }
-
-    /// Reads MySQL's error packet: `0xff`, the number, `#` and SQLSTATE, the text (MySQL documentation, "ERR_Packet").
-    ///
-    /// # Errors
-    /// Where it ends before its number.
-    pub fn of_packet(body: &[u8]) -> Result<Self, SessionError> {
-        let mut fields = Fields(body);
-        fields.u8()?;
-        let number = fields.le_u16()?;
-        let marked = fields.0.strip_prefix(b"#");
-        let (code, text) = marked
-            .and_then(|rest| rest.split_at_checked(5))
-            .unwrap_or((&GENERAL, fields.0));
-        Ok(Self {
-            code: plain_code(code, GENERAL),
-            number,
-            message: one_line(text),
-        })
-    }
-
     /// Returns the SQLSTATE code as text.
     #[must_use]
     pub fn code_text(&self) -> &str {
         std::str::from_utf8(&self.code).unwrap_or("?????")
+    }
+
+    /// Returns what to do about an error that poolers give where servers do not; empty for others.
+    fn remedy(&self) -> &'static str {
+        if UNPREPARED.contains(&self.code) && self.number == 0 {
+            ": behind a pooler of transactions, write `protocol = \"extended\"` or `\"simple\"` in \
+             the workload, or for `\"prepared\"` give PgBouncer, from 1.21 on, \
+             `max_prepared_statements`"
+        } else if self.message.starts_with(NOT_PASSED) {
+            ": remove it from the DSN, or name it in PgBouncer's `ignore_startup_parameters`"
+        } else {
+            ""
+        }
     }
 
     /// Returns what the error counts as: its SQLSTATE, or MySQL's number where that is the general one, which says nothing (a
@@ -116,17 +73,7 @@ impl ServerError {
 }
 
 /// MySQL's SQLSTATE of an error that has none of its own.
-const GENERAL: Code = *b"HY000";
-/// PostgreSQL's SQLSTATE of an internal error, which stands for one that cannot be read.
-const INTERNAL: Code = *b"XX000";
-
-/// Returns the five characters of a SQLSTATE, or another where they are none.
-fn plain_code(value: &[u8], other: Code) -> Code {
-    match Code::try_from(value) {
-        Ok(code) if code.iter().all(u8::is_ascii_alphanumeric) => code,
-        _ => other,
-    }
-}
+pub(super) const GENERAL: Code = *b"HY000";
 
 /// Returns the server's text with every run of white space and control characters as one space; a long one is cut.
 pub(super) fn one_line(text: &[u8]) -> String {
@@ -154,9 +101,14 @@ impl fmt::Display for ServerError {
         if self.number > 0 {
             write!(formatter, ", error {}", self.number)?;
         }
-        formatter.write_str(")")
+        write!(formatter, "){}", self.remedy())
     }
 }
+
+/// The states of a prepared statement that is not there, or is there already.
+const UNPREPARED: [Code; 2] = [*b"26000", *b"42P05"];
+/// How a pooler such as PgBouncer begins its refusal of what it does not pass on to the server.
+const NOT_PASSED: &str = "unsupported startup parameter";
 
 impl fmt::Display for SessionError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -212,6 +164,21 @@ mod tests {
         assert_eq!(error.message, "duplicate key value: Key (id)=(1) exists.");
         let text = "duplicate key value: Key (id)=(1) exists. (SQLSTATE 23505)";
         assert_eq!(error.to_string(), text);
+    }
+
+    #[test]
+    fn what_poolers_refuse_has_a_remedy() {
+        for (body, remedy) in [
+            (&b"C26000\0Mgone\0\0"[..], "`max_prepared_statements`"),
+            (b"C42P05\0Mthere\0\0", "`max_prepared_statements`"),
+            (
+                b"C08P01\0Munsupported startup parameter: options\0\0",
+                "`ignore_startup_parameters`",
+            ),
+        ] {
+            let error = ServerError::parse(body).expect("an error").to_string();
+            assert!(error.ends_with(remedy), "{error}");
+        }
     }
 
     #[test]

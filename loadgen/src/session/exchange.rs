@@ -11,7 +11,6 @@ use rustix::event::PollFlags;
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::RecvFlags;
 
-use super::cancel::CancelKey;
 use super::capture::{Capture, Captured};
 use super::error::{ServerError, SessionError};
 use super::incoming::{Bulk, Incoming, Reply};
@@ -44,6 +43,15 @@ impl Default for ReadBuffer {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// By what another connection tells a server which session is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CancelKey {
+    /// The server's process, or its number of the connection.
+    pub(super) server_pid: u32,
+    /// What PostgreSQL wants to hear besides.
+    pub(super) secret: u32,
 }
 
 /// A connection to a server that has been let in.

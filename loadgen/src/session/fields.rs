@@ -1,6 +1,10 @@
 //! Reads the fields of a server's or a client's message one after the other.
 
-use super::error::SessionError;
+use super::error::{GENERAL, ServerError, SessionError, one_line};
+use crate::record::Code;
+
+/// PostgreSQL's SQLSTATE of an internal error, which stands for one that cannot be read.
+const INTERNAL: Code = *b"XX000";
 
 /// What of a message has not been read yet. Numbers of PostgreSQL's protocol come with their highest byte first (`be_`),
 /// those of MySQL's with their lowest (`le_`).
@@ -94,4 +98,69 @@ impl<'a> Fields<'a> {
 #[cold]
 fn short() -> SessionError {
     SessionError::Protocol("a message of the server ends before its last field".to_owned())
+}
+
+impl ServerError {
+    /// Reads the fields of PostgreSQL's `ErrorResponse` or `NoticeResponse`: a type byte and a
+    /// NUL-terminated text each (PostgreSQL documentation, "Error and Notice Message Fields").
+    ///
+    /// # Errors
+    /// Where a field does not end.
+    pub fn parse(body: &[u8]) -> Result<Self, SessionError> {
+        let mut error = Self {
+            code: INTERNAL,
+            number: 0,
+            message: String::new(),
+        };
+        let mut detail = None;
+        let mut rest = body;
+        while let Some((&field, text)) = rest.split_first() {
+            if field == 0 {
+                break;
+            }
+            let mut text = Fields(text);
+            let value = text.text().map_err(|_| {
+                SessionError::Protocol("an error message of the server does not end".to_owned())
+            })?;
+            match field {
+                b'C' => error.code = plain_code(value, INTERNAL),
+                b'M' => error.message = one_line(value),
+                b'D' => detail = Some(one_line(value)),
+                _ => (),
+            }
+            rest = text.0;
+        }
+        if let Some(detail) = detail {
+            error.message.push_str(": ");
+            error.message.push_str(&detail);
+        }
+        Ok(error)
+    }
+
+    /// Reads MySQL's error packet: `0xff`, the number, `#` and SQLSTATE, the text (MySQL documentation, "ERR_Packet").
+    ///
+    /// # Errors
+    /// Where it ends before its number.
+    pub fn of_packet(body: &[u8]) -> Result<Self, SessionError> {
+        let mut fields = Fields(body);
+        fields.u8()?;
+        let number = fields.le_u16()?;
+        let marked = fields.0.strip_prefix(b"#");
+        let (code, text) = marked
+            .and_then(|rest| rest.split_at_checked(5))
+            .unwrap_or((&GENERAL, fields.0));
+        Ok(Self {
+            code: plain_code(code, GENERAL),
+            number,
+            message: one_line(text),
+        })
+    }
+}
+
+/// Returns the five characters of a SQLSTATE, or another where they are none.
+fn plain_code(value: &[u8], other: Code) -> Code {
+    match Code::try_from(value) {
+        Ok(code) if code.iter().all(u8::is_ascii_alphanumeric) => code,
+        _ => other,
+    }
 }

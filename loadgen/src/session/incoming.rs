@@ -1,14 +1,11 @@
 //! What understands a server's bytes, for each protocol, and what it makes of them: the answer to a request.
 
 use std::fmt;
-use std::time::Instant;
 
 use super::capture::{Capture, Captured};
 use super::error::{ServerError, SessionError};
-use super::exchange::Session;
 use super::progress::Progress;
 use super::results::Results;
-use super::target::Target;
 use crate::wire::Keep;
 
 /// The answer to a request, summed up. The caller clears it before each request.
@@ -115,14 +112,4 @@ pub trait Incoming: fmt::Debug + Sized {
 
     /// Appends the request that runs SQL as a text.
     fn text(out: &mut Vec<u8>, sql: &[u8]);
-
-    /// Does the exchange from the first byte until the session is ready for requests; returns the server's number of it.
-    ///
-    /// # Errors
-    /// As [`Session::connect`].
-    fn shake_hands(
-        session: &mut Session<Self>,
-        target: &Target,
-        deadline: Instant,
-    ) -> Result<u32, SessionError>;
 }

@@ -1,9 +1,8 @@
 //! Sessions over sockets and the system's clock, with time limits in nanoseconds.
 //!
-//! A worker waits in one of these ways ([`Way`]): in the receive of its only connection, where it may look for the answer
-//! a while before it sleeps ([`Spin`]); by epoll, level-triggered; or by io_uring, by which the kernel has received
-//! already when the wait returns ([`Uring`]). The waker, the alarm and room to send are always waited for by epoll, which
-//! io_uring then watches as one descriptor.
+//! A worker waits in one of these ways ([`Way`]): in the receive of its only connection; by epoll, level-triggered; or by
+//! io_uring, by which the kernel has received already when the wait returns ([`Uring`]). The waker, the alarm and room to
+//! send are always waited for by epoll, which io_uring then watches as one descriptor.
 
 use super::alarm::Alarm;
 use super::cancel::Canceller;
@@ -11,7 +10,6 @@ use super::opening::{open_one, purposes};
 use super::readable::Readable;
 use super::remaking::{CONNECT_TIMEOUT, Remade, Remaking};
 use super::slot::Slot;
-use super::spin::Spin;
 use super::uring::Uring;
 use super::way::{receives, way};
 use super::{
@@ -60,7 +58,6 @@ pub struct LiveSessions {
     buffer: ReadBuffer,
     events: Vec<Event>,
     way: Way,
-    spin: Spin,
     uring: Option<Uring>,
     /// Why it is not io_uring that waits, where it should.
     refused: Option<String>,
@@ -125,7 +122,6 @@ impl LiveSessions {
             buffer: ReadBuffer::new(),
             events: Vec::with_capacity(EVENTS_MAX),
             way,
-            spin: Spin::default(),
             uring: None,
             refused: None,
             readable: Readable::default(),
@@ -382,9 +378,6 @@ impl Sessions for LiveSessions {
     fn wait(&mut self, until_ns: u64, ready: &mut Vec<Ready>) -> Result<(), SessionError> {
         if receives(self.way) && self.slots[0].in_flight && !self.slots[0].writing {
             self.readable.blocked();
-            if let (Way::Spin, Some(session)) = (self.way, &self.slots[0].session) {
-                self.spin.look(session);
-            }
             ready.push(Ready::Session(0));
             return Ok(());
         }

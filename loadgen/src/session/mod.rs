@@ -10,6 +10,7 @@ pub(crate) mod cancel;
 mod capture;
 mod connect;
 mod der;
+mod encryption;
 mod error;
 mod exchange;
 pub mod fake;
@@ -27,8 +28,8 @@ mod remaking;
 mod results;
 mod slot;
 mod socket;
-mod spin;
 mod target;
+mod targets;
 mod tls;
 mod transport;
 pub mod uring;
@@ -41,15 +42,16 @@ use crate::statement::Parameters;
 use std::sync::Arc;
 
 pub use any::AnySession;
-pub use cancel::CancelKey;
 pub use capture::{Capture, Captured};
+pub use connect::Opens;
 pub use error::{ServerError, SessionError};
-pub use exchange::{ReadBuffer, Session};
+pub use exchange::{CancelKey, ReadBuffer, Session};
 pub use incoming::{Bulk, Incoming, Reply};
 pub use password::{Privacy, resolve};
 pub use reconnect::{RECONNECTS_AT_ONCE_MAX, Reconnects};
 pub use results::Results;
-pub use target::{Target, Targets};
+pub use target::Target;
+pub use targets::Targets;
 pub use tls::Tls;
 
 /// What a request is, for the fake and for messages.

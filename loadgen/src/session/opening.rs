@@ -3,7 +3,7 @@
 use super::mysql::MySqlSession;
 use super::postgres::PostgresSession;
 use super::{AnySession, Opened, SessionError, Targets};
-use crate::job::Protocol;
+use crate::job::{Capture, Protocol};
 use crate::layout::{Walk, WorkerLayout};
 use crate::program::Compiled;
 use crate::statement::{Parameters, Statement};
@@ -26,9 +26,11 @@ impl Purpose {
         self.role
     }
 
-    /// Tells whether the session lasts no longer than an operation.
+    /// Tells whether the session lasts no longer than an operation, or the reading of a cursor.
     pub(super) fn is_for_one_operation(&self, code: &Compiled) -> bool {
-        self.role.is_some_and(|role| code.roles[role].connects_each)
+        self.role.map_or(code.reads_over_new_connections, |role| {
+            code.roles[role].connects_each
+        })
     }
 
     /// The tables that a statement may be sent for.
@@ -153,11 +155,24 @@ fn prepare(
     session: &mut PostgresSession,
     purpose: &Purpose,
 ) -> Result<Vec<Parameters>, String> {
+    if session.escapes_backslashes() && code.values.has_backslash() {
+        return Err(
+            "the server's `standard_conforming_strings` is off, and a value has a backslash: take one of them away"
+                .to_owned(),
+        );
+    }
+    let of_role = || purpose.role.map(|role| &code.roles[role].statements);
+    let follows = |index: &usize| code.statements[*index].progress.is_some();
+    if code.capture.contains(&Capture::Notices) || of_role().into_iter().flatten().any(follows) {
+        // A role or a database may keep notices from its sessions.
+        session
+            .query("SET client_min_messages = notice")
+            .map_err(|error| error.to_string())?;
+    }
     let mut parsed = Vec::new();
     let mut parameters = vec![Parameters::default(); code.statements.len()];
     let mut late = 0;
-    let of_role = purpose.role.map(|role| &code.roles[role].statements);
-    for index in of_role.into_iter().flatten() {
+    for index in of_role().into_iter().flatten() {
         let tables = purpose.tables(code, *index);
         let only = code.statement(*index, tables.start);
         if only.late && tables.len() == 1 {

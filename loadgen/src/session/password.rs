@@ -168,9 +168,11 @@ mod tests {
         Target {
             wire: Wire::Postgres,
             host: host.to_owned(),
+            ip: None,
             port: 5432,
             user: "dyno".to_owned(),
             database: "ib".to_owned(),
+            options: String::new(),
             password: None,
             insecure: false,
             application_name: "test".to_owned(),

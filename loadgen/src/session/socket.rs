@@ -2,7 +2,6 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,7 +13,6 @@ use rustix::net::{
 
 use super::error::SessionError;
 use super::target::Target;
-use crate::wire::Wire;
 
 /// How long to wait before the next try where the server's queue of new connections is full.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(2);
@@ -28,27 +26,6 @@ pub(super) fn open(target: &Target, deadline: Instant) -> Result<OwnedFd, Sessio
         open_unix(target, deadline)
     } else {
         open_tcp(target, deadline)
-    }
-}
-
-/// Where a target's server is, for people: its socket file, or host and port.
-pub(super) fn place(target: &Target) -> String {
-    if target.host.starts_with('/') {
-        match target.wire {
-            Wire::Postgres => {
-                let file = format!(".s.PGSQL.{}", target.port);
-                Path::new(&target.host).join(file).display().to_string()
-            }
-            Wire::MySql(_) => target.host.clone(),
-        }
-    } else {
-        // An IPv6 address has colons of its own.
-        let (open, close) = if target.host.contains(':') {
-            ("[", "]")
-        } else {
-            ("", "")
-        };
-        format!("{open}{}{close}:{}", target.host, target.port)
     }
 }
 
@@ -79,20 +56,20 @@ pub(super) fn wait(
 
 /// The error of a server that took too long.
 pub(super) fn too_slow(target: &Target) -> SessionError {
-    let place = place(target);
+    let place = target.place();
     SessionError::Connect(format!("the server at `{place}` did not answer in time"))
 }
 
 /// The error of a server that went away before the session was ready.
 pub(super) fn closed_early(target: &Target) -> SessionError {
-    let place = place(target);
+    let place = target.place();
     SessionError::Lost(format!(
         "the server at `{place}` closed the connection before it was ready"
     ))
 }
 
 fn open_unix(target: &Target, deadline: Instant) -> Result<OwnedFd, SessionError> {
-    let place = place(target);
+    let place = target.place();
     let address = SocketAddrUnix::new(place.as_str()).map_err(|_| {
         let text = format!("the socket path `{place}` is too long: choose a shorter `server.host`");
         SessionError::Connect(text)
@@ -115,12 +92,16 @@ fn open_unix(target: &Target, deadline: Instant) -> Result<OwnedFd, SessionError
 }
 
 fn open_tcp(target: &Target, deadline: Instant) -> Result<OwnedFd, SessionError> {
-    let place = place(target);
-    let addresses = (target.host.as_str(), target.port)
-        .to_socket_addrs()
-        .map_err(|error| {
-            SessionError::Connect(format!("cannot find the host `{}`: {error}", target.host))
-        })?;
+    let place = target.place();
+    let addresses: Vec<_> = match target.ip {
+        Some(ip) => vec![SocketAddr::new(ip, target.port)],
+        None => (target.host.as_str(), target.port)
+            .to_socket_addrs()
+            .map_err(|error| {
+                SessionError::Connect(format!("cannot find the host `{}`: {error}", target.host))
+            })?
+            .collect(),
+    };
     let mut failed = SessionError::Connect(format!("the host `{}` has no address", target.host));
     for address in addresses {
         let family = match address {
@@ -174,4 +155,38 @@ fn connect_until(
 /// The system's words for an error, without its number.
 fn reason(error: Errno) -> String {
     std::io::Error::from(error).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Wire;
+    use std::net::{Ipv4Addr, TcpListener};
+
+    #[test]
+    fn a_host_whose_address_is_given_is_not_looked_up() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let mut target = Target {
+            wire: Wire::Postgres,
+            host: "db.invalid".to_owned(),
+            ip: Some(Ipv4Addr::LOCALHOST.into()),
+            port: listener.local_addr().expect("bound").port(),
+            user: "dyno".to_owned(),
+            database: "ib".to_owned(),
+            options: String::new(),
+            password: None,
+            insecure: false,
+            application_name: "test".to_owned(),
+            tls: None,
+        };
+        let deadline = Instant::now() + Duration::from_secs(10);
+        open(&target, deadline).expect("its address is known");
+        target.ip = None;
+        let error = open(&target, deadline).expect_err("nobody knows the name");
+        assert!(
+            error
+                .to_string()
+                .contains("cannot find the host `db.invalid`")
+        );
+    }
 }

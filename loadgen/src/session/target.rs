@@ -1,15 +1,10 @@
 //! Where to connect, and as whom.
 
-use super::error::SessionError;
 use super::tls::Tls;
-use super::{password, socket};
-use crate::job::{Job, Server};
 use crate::wire::Wire;
 use std::fmt;
-use std::sync::Arc;
-
-/// What the server shows of a session.
-const APPLICATION_NAME: &str = "dyno-loadgen";
+use std::net::IpAddr;
+use std::path::Path;
 
 /// Where a server is, and who asks.
 #[derive(Clone)]
@@ -19,12 +14,16 @@ pub struct Target {
     /// A host's name or address; one that begins with `/` is a Unix socket: its folder with PostgreSQL, its file with
     /// MySQL.
     pub host: String,
+    /// The address that the host's name stands for; none: what the system says whenever a session is opened.
+    pub ip: Option<IpAddr>,
     /// The port; for a Unix socket of PostgreSQL, the number in its file's name.
     pub port: u16,
     /// The account in the server.
     pub user: String,
     /// The database.
     pub database: String,
+    /// Settings of the session from its start on, as `libpq` takes them; empty for none.
+    pub options: String,
     /// The password, where the server asks for one.
     pub password: Option<String>,
     /// Whether the password may be sent so that others on the way can learn it.
@@ -36,111 +35,25 @@ pub struct Target {
 }
 
 impl Target {
-    /// Where a job's server is; none where the job has none.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
-    pub fn of_job(job: &Job) -> Result<Option<Self>, SessionError> {
-        match (&job.server, Wire::of(job)) {
-            (Some(server), Some(wire)) => Self::new(server, wire).map(Some),
-            _ => Ok(None),
+    /// Where the server is, for people: its socket file, or host and port.
+    pub(super) fn place(&self) -> String {
+        if self.host.starts_with('/') {
+            match self.wire {
+                Wire::Postgres => {
+                    let file = format!(".s.PGSQL.{}", self.port);
+                    Path::new(&self.host).join(file).display().to_string()
+                }
+                Wire::MySql(_) => self.host.clone(),
+            }
+        } else {
+            // An IPv6 address has colons of its own.
+            let (open, close) = if self.host.contains(':') {
+                ("[", "]")
+            } else {
+                ("", "")
+            };
+            format!("{open}{}{close}:{}", self.host, self.port)
         }
-    }
-
-    /// Where a server is, with its password and the certificates that are trusted.
-    ///
-    /// # Errors
-    /// The password or the certificates that are not where the job says.
-    pub fn new(server: &Server, wire: Wire) -> Result<Self, SessionError> {
-        let tls = server.tls.as_ref().map(Tls::load).transpose()?;
-        let password = server.password.as_ref();
-        let mut target = Self {
-            wire,
-            host: server.host.clone(),
-            port: server.port,
-            user: server.user.clone(),
-            database: server.database.clone(),
-            password: None,
-            insecure: password.is_some_and(|password| password.insecure),
-            application_name: APPLICATION_NAME.to_owned(),
-            // TLS that is only preferred means nothing over a unix socket.
-            tls: tls.filter(|_| !server.host.starts_with('/')),
-        };
-        target.password = password::resolve(password, &target)?;
-        Ok(target)
-    }
-}
-
-/// Where the sessions of each role go: to the job's server, or to the endpoint that the role names.
-#[derive(Debug)]
-pub struct Targets {
-    server: Target,
-    /// By name.
-    endpoints: Vec<(String, Target)>,
-    /// By role: the index of its endpoint; none: the server.
-    roles: Vec<Option<usize>>,
-}
-
-impl Targets {
-    /// The places of a job's sessions; none where the job has no server.
-    ///
-    /// # Errors
-    /// As [`Target::new`].
-    pub fn of_job(job: &Job) -> Result<Option<Arc<Self>>, SessionError> {
-        let (Some(server), Some(wire)) = (Target::of_job(job)?, Wire::of(job)) else {
-            return Ok(None);
-        };
-        let endpoints = job.endpoints.iter();
-        let endpoints: Result<Vec<_>, SessionError> = endpoints
-            .map(|(name, endpoint)| Ok((name.clone(), Target::new(endpoint, wire)?)))
-            .collect();
-        let endpoints = endpoints?;
-        let roles = job.roles.iter().map(|role| {
-            let name = role.endpoint.as_ref()?;
-            endpoints.iter().position(|(other, _)| other == name)
-        });
-        let roles = roles.collect();
-        Ok(Some(Arc::new(Self {
-            server,
-            endpoints,
-            roles,
-        })))
-    }
-
-    /// The places of sessions that all go to one server.
-    #[must_use]
-    pub fn of_server(server: Target) -> Arc<Self> {
-        Arc::new(Self {
-            server,
-            endpoints: Vec::new(),
-            roles: Vec::new(),
-        })
-    }
-
-    /// Where a role's sessions go; those of no role read cursors, from the server.
-    pub(super) fn of_role(&self, role: Option<usize>) -> &Target {
-        match self.place(role) {
-            Some(endpoint) => &self.endpoints[endpoint].1,
-            None => &self.server,
-        }
-    }
-
-    /// The index of a role's endpoint; none: the server.
-    pub(super) fn place(&self, role: Option<usize>) -> Option<usize> {
-        role.and_then(|role| self.roles.get(role).copied().flatten())
-    }
-
-    /// Tells whether any of them may be spoken to in TLS.
-    pub(super) fn any_tls(&self) -> bool {
-        let mut places = self.all();
-        places.any(|(_, target)| target.tls.is_some())
-    }
-
-    /// All places with their indexes, the server first.
-    pub(super) fn all(&self) -> impl Iterator<Item = (Option<usize>, &Target)> {
-        let endpoints = self.endpoints.iter().enumerate();
-        let of_endpoints = endpoints.map(|(index, (_, target))| (Some(index), target));
-        std::iter::once((None, &self.server)).chain(of_endpoints)
     }
 }
 
@@ -151,7 +64,7 @@ impl fmt::Debug for Target {
             formatter,
             "{}@{}/{}",
             self.user,
-            socket::place(self),
+            self.place(),
             self.database
         )
     }

@@ -1,47 +1,51 @@
-//! TLS by rustls: what is trusted, and the exchange that turns a socket into an encrypted stream.
+//! TLS by rustls: what is trusted, and by what certificate the client is known.
 //!
 //! The words for what is checked are those of libpq. Sessions are
 //! never resumed: each connection costs what libpq's costs.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
-use rustix::event::PollFlags;
-use rustix::io::Errno;
-use rustix::net::RecvFlags;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{
-    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore,
-    SignatureScheme,
-};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use super::error::{SessionError, one_line};
-use super::socket;
-use super::target::Target;
-use super::transport::{TlsStream, Transport};
-use crate::job::{self, TlsMode};
+use super::error::SessionError;
+use crate::job::{self, ChannelBinding, TlsMode};
+use crate::wire::Wire;
 
 /// How connections are encrypted, with the certificates that are trusted; cheap to clone.
 #[derive(Clone)]
 pub struct Tls {
-    config: Arc<ClientConfig>,
+    pub(super) config: Arc<ClientConfig>,
     /// Whether a server that has no TLS is refused.
     pub(super) is_needed: bool,
+    /// Whether the first byte is TLS's.
+    pub(super) is_direct: bool,
+    /// Whether the proof of a password is bound to the server's certificate.
+    pub(super) channel_binding: ChannelBinding,
 }
 
 impl Tls {
-    /// Reads the certificates that the job trusts.
+    /// Reads the certificates that the job trusts, and its own.
     ///
     /// # Errors
-    /// `Tls` with the file or store that has none.
-    pub fn load(tls: &job::Tls) -> Result<Self, SessionError> {
+    /// `Tls` with the file or store that has none, or with what the protocol does not know.
+    pub fn load(tls: &job::Tls, wire: Wire) -> Result<Self, SessionError> {
+        let is_postgres = matches!(wire, Wire::Postgres);
+        if !is_postgres && (tls.direct || !tls.channel_binding.is_default()) {
+            return Err(SessionError::Tls(
+                "only PostgreSQL has `direct` and `channel_binding`: leave them out of \
+                 `server.tls`"
+                    .to_owned(),
+            ));
+        }
         let provider = Arc::new(ring::default_provider());
         let verifier: Arc<dyn ServerCertVerifier> = match tls.mode {
             TlsMode::Prefer | TlsMode::Require => Arc::new(AnyCertificate(Arc::clone(&provider))),
@@ -56,19 +60,40 @@ impl Tls {
                     .map_err(|error| SessionError::Tls(format!("TLS: {error}")))?
             }
         };
-        let mut config = ClientConfig::builder_with_provider(provider)
+        let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| SessionError::Tls(format!("TLS: {error}")))?
             .dangerous()
-            .with_custom_certificate_verifier(verifier)
-            .with_no_client_auth();
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match (&tls.certificate, &tls.key) {
+            (Some(certificate), Some(key)) => {
+                let chain = certificates(certificate, "certificate")?;
+                let key = client_key(key)?;
+                builder.with_client_auth_cert(chain, key).map_err(|error| {
+                    let file = certificate.display();
+                    SessionError::Tls(format!(
+                        "the certificate `{file}` cannot be used with its key: {error}"
+                    ))
+                })?
+            }
+            _ => builder.with_no_client_auth(),
+        };
         config.resumption = Resumption::disabled();
+        if is_postgres {
+            config.alpn_protocols = vec![POSTGRESQL.to_vec()];
+        }
         Ok(Self {
             config: Arc::new(config),
-            is_needed: tls.is_needed(),
+            is_needed: tls.is_needed() || tls.channel_binding == ChannelBinding::Require,
+            is_direct: tls.direct,
+            channel_binding: tls.channel_binding,
         })
     }
 }
+
+/// The name of PostgreSQL's protocol within TLS, which libpq says from 17 on (PostgreSQL documentation, "SSL Session
+/// Encryption").
+pub(super) const POSTGRESQL: &[u8] = b"postgresql";
 
 /// The certificates of a PEM file, or of the system.
 fn roots(path: Option<&Path>) -> Result<RootCertStore, SessionError> {
@@ -85,25 +110,52 @@ fn roots(path: Option<&Path>) -> Result<RootCertStore, SessionError> {
         }
         return Ok(roots);
     };
-    let refuse = |problem: String| {
-        SessionError::Tls(format!(
-            "the root certificate `{}` {problem}",
-            path.display()
-        ))
-    };
-    let certificates = CertificateDer::pem_file_iter(path)
-        .map_err(|error| refuse(format!("cannot be read: {error}")))?;
-    for certificate in certificates {
-        let certificate =
-            certificate.map_err(|error| refuse(format!("is no PEM file: {error}")))?;
-        roots
-            .add(certificate)
-            .map_err(|error| refuse(format!("holds one that cannot be used: {error}")))?;
-    }
-    if roots.is_empty() {
-        return Err(refuse("holds no certificate: give a PEM file".to_owned()));
+    for certificate in certificates(path, "root certificate")? {
+        roots.add(certificate).map_err(|error| {
+            let problem = format!("holds one that cannot be used: {error}");
+            refused(path, "root certificate", &problem)
+        })?;
     }
     Ok(roots)
+}
+
+/// The certificates of a PEM file, of which there is one at least; `what`: what they are for.
+fn certificates(path: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>, SessionError> {
+    let refuse = |problem: String| refused(path, what, &problem);
+    let certificates: Vec<_> = CertificateDer::pem_file_iter(path)
+        .map_err(|error| refuse(format!("cannot be read: {error}")))?
+        .collect::<Result<_, _>>()
+        .map_err(|error| refuse(format!("is no PEM file: {error}")))?;
+    if certificates.is_empty() {
+        return Err(refuse("holds no certificate: give a PEM file".to_owned()));
+    }
+    Ok(certificates)
+}
+
+/// The key of a PEM file, which by libpq's rule is its owner's alone; of root's, a group may read it.
+fn client_key(path: &Path) -> Result<PrivateKeyDer<'static>, SessionError> {
+    let refuse = |problem: &str| refused(path, "key", problem);
+    let unreadable = |error| refuse(&format!("cannot be read: {error}"));
+    let metadata = fs::metadata(path).map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(refuse("is no plain file: name one"));
+    }
+    let others = if metadata.uid() == 0 { 0o037 } else { 0o077 };
+    if metadata.mode() & others != 0 {
+        return Err(refuse("is open to others: run chmod 600 on it"));
+    }
+    let text = fs::read(path).map_err(unreadable)?;
+    if text.windows(9).any(|word| word == b"ENCRYPTED") {
+        return Err(refuse(
+            "has a passphrase, which nobody is asked for: write it without one by `openssl pkey`",
+        ));
+    }
+    PrivateKeyDer::from_pem_slice(&text)
+        .map_err(|error| refuse(&format!("holds no key ({error}): give a PEM file")))
+}
+
+fn refused(path: &Path, what: &str, problem: &str) -> SessionError {
+    SessionError::Tls(format!("the {what} `{}` {problem}", path.display()))
 }
 
 /// `prefer` and `require`: an encrypted stream with whoever answers.
@@ -197,114 +249,5 @@ impl ServerCertVerifier for AnyName {
         self.provider
             .signature_verification_algorithms
             .supported_schemes()
-    }
-}
-
-/// Makes TLS over a socket that does not block, once the server has said that it will.
-///
-/// # Errors
-/// `Tls` where the server shows a certificate that is not accepted, `Lost` where it goes away.
-pub(super) fn encrypt(
-    stream: OwnedFd,
-    tls: &Tls,
-    target: &Target,
-    deadline: Instant,
-) -> Result<Transport, SessionError> {
-    let name = ServerName::try_from(target.host.clone()).map_err(|_| {
-        let host = &target.host;
-        SessionError::Tls(format!("`{host}` is no host name that TLS can ask for"))
-    })?;
-    let connection = ClientConnection::new(Arc::clone(&tls.config), name)
-        .map_err(|error| SessionError::Tls(format!("TLS: {error}")))?;
-    let mut stream = TlsStream::new(stream, connection);
-    shake_hands(&mut stream, target, deadline)?;
-    Ok(Transport::Tls(Box::new(stream)))
-}
-
-fn shake_hands(
-    stream: &mut TlsStream,
-    target: &Target,
-    deadline: Instant,
-) -> Result<(), SessionError> {
-    loop {
-        let (outcome, flags) = if stream.connection.wants_write() {
-            (stream.write_records()?, PollFlags::OUT)
-        } else if stream.connection.is_handshaking() {
-            (stream.read_records(RecvFlags::empty())?, PollFlags::IN)
-        } else {
-            return Ok(());
-        };
-        match outcome {
-            Ok(0) | Err(Errno::CONNRESET | Errno::PIPE) => {
-                return Err(socket::closed_early(target));
-            }
-            Ok(_) if flags == PollFlags::IN => {
-                if let Err(error) = stream.connection.process_new_packets() {
-                    // The server's log shall say why; where that cannot be sent, we do all the same.
-                    let _ = stream.write_records();
-                    return Err(not_accepted(&error, target));
-                }
-            }
-            Ok(_) => (),
-            Err(error) => wait(&stream.socket, error, flags, target, deadline)?,
-        }
-    }
-}
-
-/// Waits after a call that could not go on; passes on every other error.
-fn wait(
-    stream: &impl AsFd,
-    error: Errno,
-    flags: PollFlags,
-    target: &Target,
-    deadline: Instant,
-) -> Result<(), SessionError> {
-    match error {
-        Errno::AGAIN | Errno::INTR if socket::wait(stream, flags, Some(deadline))? => Ok(()),
-        Errno::AGAIN | Errno::INTR => Err(socket::too_slow(target)),
-        Errno::CONNRESET | Errno::PIPE => Err(socket::closed_early(target)),
-        other => Err(other.into()),
-    }
-}
-
-fn not_accepted(error: &rustls::Error, target: &Target) -> SessionError {
-    let place = socket::place(target);
-    let text = match error {
-        rustls::Error::InvalidCertificate(error) => format!(
-            "the certificate of the server at `{place}` is not accepted: {}",
-            problem(error, &target.host)
-        ),
-        other => format!(
-            "TLS with the server at `{place}` does not come about ({other}): mend it there, or ask for none"
-        ),
-    };
-    // It quotes the certificate, whatever that says.
-    SessionError::Tls(one_line(text.as_bytes()))
-}
-
-/// What is wrong with a certificate and what would be right.
-fn problem(error: &CertificateError, host: &str) -> String {
-    match error {
-        // A bad signature is that of a root of the same name with another key.
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            "nobody whom we trust has signed it: give the certificate of the one who did as root \
-             certificate (without one the system's count)"
-                .to_owned()
-        }
-        CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
-            format!(
-                "it names no host, `{host}` should be its subjectAltName (the common name does not \
-                 count): make one that does, or say verify-ca"
-            )
-        }
-        CertificateError::NotValidForNameContext { presented, .. } => format!(
-            "it is for {} and not for `{host}`: use such a host name, or say verify-ca",
-            presented.join(", ")
-        ),
-        CertificateError::Other(error) => format!(
-            "{error}: it must be of X.509 version 3 and signed by the root, not the root itself; \
-             or say require"
-        ),
-        other => other.to_string(),
     }
 }

@@ -150,5 +150,30 @@ fn as_call(outcome: io::Result<usize>) -> Outcome {
 
 #[cold]
 fn broken(error: &rustls::Error) -> SessionError {
-    SessionError::Lost(format!("the TLS connection broke: {error}"))
+    // In TLS 1.3 the server looks at our certificate when the handshake is over for us.
+    not_trusted(error)
+        .unwrap_or_else(|| SessionError::Lost(format!("the TLS connection broke: {error}")))
+}
+
+/// The error of a server that does not accept our certificate; none for another one.
+pub(super) fn not_trusted(error: &rustls::Error) -> Option<SessionError> {
+    use rustls::AlertDescription as Alert;
+    matches!(
+        error,
+        rustls::Error::AlertReceived(
+            Alert::UnknownCA
+                | Alert::BadCertificate
+                | Alert::UnsupportedCertificate
+                | Alert::CertificateRevoked
+                | Alert::CertificateExpired
+                | Alert::CertificateUnknown
+                | Alert::CertificateRequired
+        )
+    )
+    .then(|| {
+        SessionError::Tls(format!(
+            "the server does not accept the client's certificate ({error}): name one that its \
+             authority has signed and that is valid now"
+        ))
+    })
 }

@@ -12,17 +12,16 @@ const URING_CONNECTIONS_MIN: usize = 4;
 pub(super) fn way(wait: Wait, connections: usize, busy: bool, tls: bool) -> Way {
     match wait {
         Wait::Auto if busy && connections == 1 => Way::Receive,
-        Wait::Spin if busy && connections == 1 => Way::Spin,
-        Wait::Auto | Wait::Spin if !tls && connections >= URING_CONNECTIONS_MIN => Way::IoUring,
+        Wait::Auto if !tls && connections >= URING_CONNECTIONS_MIN => Way::IoUring,
         Wait::IoUring if !tls => Way::IoUring,
-        Wait::Auto | Wait::Epoll | Wait::IoUring | Wait::Spin => Way::Epoll,
+        Wait::Auto | Wait::Epoll | Wait::IoUring => Way::Epoll,
     }
 }
 
 /// Tells whether a worker waits in the receive of its only connection.
 #[inline]
 pub(super) fn receives(way: Way) -> bool {
-    matches!(way, Way::Receive | Way::Spin)
+    way == Way::Receive
 }
 
 #[cfg(test)]
@@ -35,14 +34,6 @@ mod tests {
         assert_eq!(way(Wait::Auto, 1, false, false), Way::Epoll);
         assert_eq!(way(Wait::Auto, 3, true, false), Way::Epoll);
         assert_eq!(way(Wait::Auto, 4, true, false), Way::IoUring);
-    }
-
-    #[test]
-    fn one_busy_connection_alone_spins() {
-        assert_eq!(way(Wait::Spin, 1, true, true), Way::Spin);
-        assert_eq!(way(Wait::Spin, 1, false, false), Way::Epoll);
-        assert_eq!(way(Wait::Spin, 3, true, false), Way::Epoll);
-        assert_eq!(way(Wait::Spin, 64, true, false), Way::IoUring);
     }
 
     #[test]

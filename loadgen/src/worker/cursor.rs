@@ -5,7 +5,7 @@ use super::{Mode, Worker};
 use crate::job::Job;
 use crate::layout::WorkerLayout;
 use crate::program::Compiled;
-use crate::session::{Captured, Reply, Sent, Sessions};
+use crate::session::{Captured, Opened, Reply, Sent, SessionError, Sessions};
 
 /// A client's cursors and the connection that reads them.
 #[derive(Debug)]
@@ -166,7 +166,6 @@ impl<S: Sessions> Worker<S> {
 
     /// Asks for a cursor, if nothing is being read; `ahead`: for a statement that is still to come.
     fn read_cursor(&mut self, probe: usize, cursor: usize, ahead: bool) {
-        let session = self.connections.len() + probe;
         let of_client = &mut self.probes[probe];
         if of_client.reading.is_some() {
             of_client.wanted = Some(cursor).filter(|_| ahead).or(of_client.wanted);
@@ -176,9 +175,28 @@ impl<S: Sessions> Worker<S> {
         of_client.reading = Some((cursor, ahead));
         of_client.reply.clear();
         self.busy += 1;
+        if self.code.reads_over_new_connections {
+            self.sessions.open(self.connections.len() + probe);
+        } else {
+            self.send_cursor(probe, cursor);
+        }
+    }
+
+    /// Goes on with a reading that has its connection, or ends it where it cannot have one.
+    #[cold]
+    pub(super) fn probe_connected(&mut self, probe: usize, outcome: Result<Opened, SessionError>) {
+        match (outcome, self.probes[probe].reading) {
+            (Ok(_), Some((cursor, _))) => self.send_cursor(probe, cursor),
+            (Ok(_), None) => self.sessions.end(self.connections.len() + probe),
+            (Err(error), _) => self.probe_failed(probe, &error.to_string()),
+        }
+    }
+
+    fn send_cursor(&mut self, probe: usize, cursor: usize) {
+        let session = self.connections.len() + probe;
         let out = self.sessions.output(session);
         out.clear();
-        self.code.wire.text(out, &of_client.sql[cursor]);
+        self.code.wire.text(out, &self.probes[probe].sql[cursor]);
         self.now_ns = self.sessions.now_ns();
         if let Err(error) = self
             .sessions
@@ -241,6 +259,9 @@ impl<S: Sessions> Worker<S> {
         }
         self.now_ns = self.sessions.now_ns();
         let captured = self.sessions.take_captured(session);
+        if self.code.reads_over_new_connections {
+            self.sessions.end(session);
+        }
         let Some((cursor, ahead)) = self.probes[probe].reading.take() else {
             return;
         };

@@ -4,6 +4,7 @@ use super::state::State;
 use super::{Mode, Worker};
 use crate::event::Event;
 use crate::job::{OnLost, Otherwise};
+use crate::program::Step;
 use crate::record::number_code;
 use crate::record::{self, Code, Outcome};
 use crate::session::{Opened, Sent, ServerError, SessionError, Sessions};
@@ -47,8 +48,14 @@ impl<S: Sessions> Worker<S> {
         let transaction = program.transaction && !closed;
         self.count_error(index, &error, fatal);
         if fatal {
-            let role = &self.code.roles[self.connections[index].role].name;
-            self.fail(format!("role `{role}`: the server answered: {error}"));
+            let connection = &self.connections[index];
+            let place = match self.code.steps[connection.operation.step] {
+                Step::Send { statement, .. } | Step::Pipe { statement, .. } => {
+                    self.code.statements[statement].place.clone()
+                }
+                _ => format!("role `{}`", self.code.roles[connection.role].name),
+            };
+            self.fail(format!("{place}: the server answered: {error}"));
         }
         let connection = &mut self.connections[index];
         connection.operation.failed = (!again).then(|| error.tally());
@@ -229,6 +236,7 @@ impl<S: Sessions> Worker<S> {
             connection: number,
             server_pid: opened.server_pid,
             server_tid: opened.server_tid,
+            processor: self.processor,
         });
         let connection = &mut self.connections[index];
         connection.free_ns = self.now_ns;

@@ -68,8 +68,13 @@ impl<S: Sessions> Worker<S> {
         connection.cursors.fill(None);
         connection.draw.begin(connection.operation.number);
         connection.draw.unix_s = unix_s(self.now_ns, self.shared.unix_ahead_ns);
-        let choices = &self.code.roles[connection.role].choices;
-        let program = choices.take(&connection.draw, &mut connection.behind);
+        let role = &self.code.roles[connection.role];
+        let program = match role.marks {
+            Some((marks, program)) if marks.cut(connection.operation.number, connection.quota) => {
+                program
+            }
+            _ => role.choices.take(&connection.draw, &mut connection.behind),
+        };
         (connection.operation.program, connection.operation.step) = (program, program.first);
         self.busy += 1;
         if self.code.roles[self.connections[index].role].connects_each {
@@ -383,6 +388,13 @@ impl<S: Sessions> Worker<S> {
         }
         let connection = &self.connections[index];
         let role = &self.code.roles[connection.role];
+        let program = connection.operation.program;
+        if role
+            .marks
+            .is_some_and(|(_, mark)| mark.first != program.first)
+        {
+            return;
+        }
         let (Step::Send { operation, .. } | Step::Pipe { operation, .. }) =
             self.code.steps[connection.operation.step]
         else {

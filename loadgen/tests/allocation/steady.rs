@@ -15,14 +15,9 @@ use serde_json::json;
 /// Allocations that an error reply may make: its message, its detail, both together, its place in a tick's list.
 const PER_ERROR_MAX: u64 = 16;
 
-/// Clients, and how their worker waits for them: in a receive, spinning or not, by epoll, by io_uring.
+/// Clients, and how their worker waits for them: in a receive, by epoll, by io_uring.
 fn waits() -> Vec<(u32, Wait)> {
-    let mut waits = vec![
-        (1, Wait::Auto),
-        (1, Wait::Spin),
-        (4, Wait::Epoll),
-        (4, Wait::IoUring),
-    ];
+    let mut waits = vec![(1, Wait::Auto), (4, Wait::Epoll), (4, Wait::IoUring)];
     waits.retain(|(_, wait)| *wait != Wait::IoUring || io_uring_here::allowed());
     waits
 }

@@ -14,6 +14,21 @@ pub(crate) const CASES: &[Case] = &[
     ("qr100", "/colour", r#""red""#, "colour", "unknown field"),
     ("qr100", "/clients", "0", "clients", "at least 1"),
     (
+        "mysql",
+        "/processors",
+        "[0, 1024]",
+        "processors[1]",
+        "at most 1023",
+    ),
+    (
+        "mysql",
+        "/processors",
+        "[0, 1, 0]",
+        "processors[2]",
+        "stands twice",
+    ),
+    ("mysql", "/threads", "2", "processors", "remove `threads`"),
+    (
         "qr100",
         "/statements/0/progress",
         r#""""#,

@@ -1,11 +1,12 @@
 //! When a step starts: at once, or at a time that the caller names.
 
-use crate::harness::{Played, converse};
+use crate::harness::{Played, converse, play};
 use crate::{SECOND_NS, inserts, timed};
 use dyno_loadgen::clock::monotonic_ns;
 use dyno_loadgen::event::{Event, Status};
-use dyno_loadgen::job::Job;
+use dyno_loadgen::job::{Job, OnLost};
 use dyno_loadgen::message::Command;
+use rustix::thread::CpuSet;
 use std::time::Instant;
 
 /// Longer than a busy machine takes to be ready.
@@ -76,5 +77,32 @@ fn a_pause_before_its_time_takes_effect_after_the_start() {
     assert_eq!(
         names,
         [("started", 0), ("paused", 0), ("resumed", 0), whole]
+    );
+}
+
+#[test]
+fn a_worker_keeps_to_its_processor_and_says_it_of_each_session_or_the_step_fails() {
+    let here = rustix::thread::sched_getaffinity(None).unwrap();
+    let first = (0..CpuSet::MAX_CPU).find(|number| here.is_set(*number));
+    let first = u32::try_from(first.unwrap()).unwrap();
+    let mut job = timed(r#"{"default_us": 500, "lost_at_s": 0.2}"#, 1.0, 0.0);
+    job.roles[0].on_lost = OnLost::Reconnect;
+    (job.threads, job.processors) = (0, vec![first]);
+    let played = play(&job);
+    let places = played.events.iter().filter_map(|event| match event {
+        Event::Connected { processor, .. } => Some(*processor),
+        _ => None,
+    });
+    assert_eq!(
+        places.collect::<Vec<_>>(),
+        [Some(first); 4],
+        "two are made anew"
+    );
+
+    job.processors = vec![1023];
+    let reason = play(&job).reason().unwrap();
+    assert!(
+        reason.contains("worker 0 may not run on processor 1023"),
+        "{reason}"
     );
 }

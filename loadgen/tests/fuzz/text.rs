@@ -84,6 +84,8 @@ fn any_passfile_has_its_passwords_found_or_is_refused_in_one_line() {
             let target = Target {
                 wire: Wire::Postgres,
                 host: of_one_line(host),
+                ip: None,
+                options: String::new(),
                 port: *port,
                 user: of_one_line(user),
                 database: of_one_line(database),

@@ -16,9 +16,11 @@ pub(crate) fn local(port: u16) -> Target {
     Target {
         wire: Wire::Postgres,
         host: "127.0.0.1".to_owned(),
+        ip: None,
         port,
         user: "dyno".to_owned(),
         database: "ib".to_owned(),
+        options: String::new(),
         password: None,
         insecure: false,
         application_name: "dyno-test".to_owned(),

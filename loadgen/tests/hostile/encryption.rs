@@ -6,6 +6,7 @@ use crate::script::{
 use dyno_loadgen::job;
 use dyno_loadgen::session::postgres::PostgresSession;
 use dyno_loadgen::session::{SessionError, Target, Tls};
+use dyno_loadgen::wire::Wire;
 use std::time::{Duration, Instant};
 
 /// How long a server is waited for that says nothing of use.
@@ -15,7 +16,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(crate) fn tls(mode: &str) -> Tls {
     let tls = serde_json::json!({"mode": mode});
     let tls: job::Tls = serde_json::from_value(tls).unwrap();
-    Tls::load(&tls).expect("no certificates to load")
+    Tls::load(&tls, Wire::Postgres).expect("no certificates to load")
 }
 
 /// The error of a session that asks for TLS.

@@ -194,9 +194,11 @@ pub(crate) fn target(address: SocketAddr) -> Target {
     Target {
         wire: Wire::Postgres,
         host: address.ip().to_string(),
+        ip: None,
         port: address.port(),
         user: "dyno".to_owned(),
         database: "ib".to_owned(),
+        options: String::new(),
         password: Some("secret".to_owned()),
         insecure: false,
         application_name: "dyno-test".to_owned(),

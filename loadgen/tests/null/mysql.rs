@@ -17,9 +17,11 @@ fn target(server: &NullServer, password: Option<&str>) -> Target {
     Target {
         wire: Wire::MySql(MySqlChoice::default()),
         host: server.host.clone(),
+        ip: None,
         port: server.port,
         user: "anyone".to_owned(),
         database: "any".to_owned(),
+        options: String::new(),
         password: password.map(str::to_owned),
         insecure: false,
         application_name: "dyno-test".to_owned(),

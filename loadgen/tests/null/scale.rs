@@ -42,7 +42,6 @@ fn each_thread_says_how_it_waited() {
     };
     for (connections, wait, way) in [
         (1, "auto", Way::Receive),
-        (1, "spin", Way::Spin),
         (3, "auto", Way::Epoll),
         (8, "auto", by_many),
         (8, "epoll", Way::Epoll),

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -99,7 +99,7 @@ impl Server {
         let folder = std::env::temp_dir().join(name);
         run(Path::new("mkdir"), &["-p", &text(&folder)]);
         let port = free_port();
-        let server = Self { bin, folder, port };
+        let mut server = Self { bin, folder, port };
         let data = text(&server.data());
         let initdb = [
             "-D",
@@ -118,14 +118,30 @@ impl Server {
         if setting == "ssl=on" {
             server.make_certificates();
         }
-        let settings = format!(
-            "-p {port} -k {} -c listen_addresses=127.0.0.1 -c fsync=off -c max_connections=40 \
-             -c {setting}",
-            server.folder.display()
-        );
-        let log = text(&server.folder.join("log"));
-        server.pg_ctl(&["-l", &log, "-w", "-o", &settings, "start"]);
+        server.listen(setting);
         server
+    }
+
+    /// Starts it; on another port where somebody has taken the free one meanwhile.
+    fn listen(&mut self, setting: &str) {
+        let (data, log) = (text(&self.data()), text(&self.folder.join("log")));
+        let pg_ctl = self.bin.join("pg_ctl");
+        for port in [self.port, free_port(), free_port()] {
+            self.port = port;
+            let settings = format!(
+                "-p {port} -k {} -c listen_addresses=127.0.0.1 -c fsync=off \
+                 -c max_connections=40 -c {setting}",
+                self.folder.display()
+            );
+            let start = [
+                "-D", &data, "-s", "-l", &log, "-w", "-o", &settings, "start",
+            ];
+            if attempt(&pg_ctl, &start).is_ok() {
+                return;
+            }
+        }
+        let told = std::fs::read_to_string(&log).unwrap_or_default();
+        panic!("the server does not start: {told}");
     }
 
     /// Makes a root, the server's certificate that it signs, and another root that signs nothing.
@@ -153,25 +169,21 @@ impl Server {
         let tls = job::Tls {
             mode,
             root_certificate,
+            certificate: None,
+            key: None,
+            direct: false,
+            channel_binding: job::ChannelBinding::default(),
         };
         Target {
             wire: Wire::Postgres,
             host: host.to_owned(),
-            tls: Some(Tls::load(&tls).expect("certificates")),
+            tls: Some(Tls::load(&tls, Wire::Postgres).expect("certificates")),
             ..self.tcp("dyno", None)
         }
     }
 
     pub(crate) fn data(&self) -> PathBuf {
         self.folder.join("data")
-    }
-
-    fn pg_ctl(&self, arguments: &[&str]) {
-        let data = text(&self.data());
-        run(
-            &self.bin.join("pg_ctl"),
-            &[&["-D", &data, "-s"], arguments].concat(),
-        );
     }
 
     /// The way to the server over its Unix socket, as its superuser.
@@ -185,6 +197,8 @@ impl Server {
             password: None,
             insecure: false,
             application_name: "dyno-test".to_owned(),
+            ip: None,
+            options: String::new(),
             tls: None,
         }
     }
@@ -254,16 +268,21 @@ fn command(program: &Path, arguments: &[&str]) -> Command {
 }
 
 fn run(program: &Path, arguments: &[&str]) {
+    if let Err(told) = attempt(program, arguments) {
+        panic!("{told}");
+    }
+}
+
+/// Runs a program; else what it was, and how it ended.
+fn attempt(program: &Path, arguments: &[&str]) -> Result<(), String> {
     // A server that is started keeps its standard output: it must not be a pipe that we wait for.
-    let Output { status, stderr, .. } = command(program, arguments)
+    let status = command(program, arguments)
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
-        .output()
+        .status()
         .expect("it runs");
-    let told = String::from_utf8_lossy(&stderr);
-    assert!(
-        status.success(),
-        "{} {arguments:?}: {status} {told}",
-        program.display()
-    );
+    if status.success() {
+        return Ok(());
+    }
+    Err(format!("{} {arguments:?}: {status}", program.display()))
 }

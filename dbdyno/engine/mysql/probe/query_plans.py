@@ -27,7 +27,10 @@ def plans(reader: Reader, statements: Mapping[str, str]) -> dict[str, StatementP
     There is no `generic` plan: each execution of a prepared statement is planned for its values. A
     statement without a plan (ALTER TABLE, a missing table) is None and named in `unavailable`.
     """
-    return {name: both(reader, name, sql) for name, sql in statements.items()}
+    reader.rows("SET SESSION sql_mode = @@GLOBAL.sql_mode")  # as those who send them have it
+    found = {name: both(reader, name, sql) for name, sql in statements.items()}
+    reader.rows("SET SESSION sql_mode = ''")
+    return found
 
 
 def both(reader: Reader, name: str, sql: str) -> StatementPlan:

@@ -17,6 +17,10 @@ Pages = Mapping[str, FiguresOf | None]
 """The parts `visibility`, `bloat` and `leaves`."""
 SETTLE_S = 1.5
 """Backends flush their statistics late; after this long they are complete."""
+SHARED_SINCE = 15
+"""From this major version on statistics lie in shared memory: a session writes its own as it ends,
+and processes of the background every 200 ms."""
+SHARED_SETTLE_S = 0.3
 
 
 def before(subject: Subject) -> Snapshot:

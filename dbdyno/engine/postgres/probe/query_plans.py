@@ -21,6 +21,9 @@ def plans(reader: Reader, statements: Mapping[str, str]) -> dict[str, StatementP
     A custom plan is made for sample values (1, 2, …), a generic one for any. A statement without a
     plan (VACUUM, a missing table) is None and named in the reader's `unavailable`.
     """
+    if reader.is_pooled:
+        reader.unavailable["explain"] = "a pooler stands before the server: it keeps no session"
+        return {name: StatementPlan() for name in statements}
     names = {name: f"dyno_explain_{number}" for number, name in enumerate(statements)}
     for name, sql in statements.items():
         reader.part(f"explain.{name}", partial(prepare, prepared=names[name], sql=sql))

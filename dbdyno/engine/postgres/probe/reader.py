@@ -10,6 +10,7 @@ from psycopg.rows import dict_row
 
 from dbdyno.engine.connection import cut_off
 from dbdyno.engine.postgres.connection import connect
+from dbdyno.engine.postgres.pinned import is_pooled
 from dbdyno.engine.snapshot import Found, Row, Unavailable, one_line, part, plain
 from dbdyno.model import Address, Json
 from dbdyno.model.error import ServerError
@@ -25,6 +26,7 @@ class Reader:
     def __init__(self, connection: psycopg.Connection[Row]) -> None:
         self.version_num = connection.info.server_version
         self.unavailable: dict[str, str] = {}
+        self.is_pooled = is_pooled(connection)
         self._connection = connection
 
     @property
@@ -77,7 +79,7 @@ def connected(address: Address) -> Iterator[Reader]:
 
     Not in a transaction, each statement limited to STATEMENT_MS_MAX, the whole to SNAPSHOT_S_MAX.
     """
-    limits = f"-c statement_timeout={STATEMENT_MS_MAX} -c lock_timeout={STATEMENT_MS_MAX}"
+    limits = dict.fromkeys(("statement_timeout", "lock_timeout"), str(STATEMENT_MS_MAX))
     try:
         connection: psycopg.Connection[Row] = connect(
             address, "dyno probe", limits, prepare_threshold=None, row_factory=dict_row

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.builds import Build
 from dbdyno.engine import installed
+from dbdyno.host.program import of_user
 from dbdyno.model.error import PlanError
 from dbdyno.model.job import Job
 from dbdyno.model.job.external import Pgbench
@@ -55,7 +54,7 @@ def client(job: Job, build: Build | Path | None) -> Client:
         path = in_build(build.base_dir if isinstance(build, Build) else build)
         remedy = f'write "{NEWEST}" or a path, or build the server (`dyno server build`)'
     elif "/" in program:
-        path = Path(job.workload).parent / program
+        path = (Path(job.workload).parent / program).absolute()
         path = in_build(path) if path.is_dir() else path
         remedy = (
             "write its path relative to the workload file, or the folder of a build that has it"
@@ -84,9 +83,9 @@ def newest() -> Client | None:
 
 def _paths() -> Iterator[Path]:
     yield from installed.programs(NAME)
-    path = shutil.which(NAME, path=os.environ.get("PATH"))
+    path = of_user(NAME, Path())
     if path is not None:
-        yield Path(path)
+        yield path
 
 
 def in_build(folder: Path) -> Path:
@@ -99,4 +98,4 @@ def of_file(path: Path) -> Client | None:
     version = report.version(said(path, "--version"))
     if version is None or version[0] < report.MAJOR_MIN:
         return None
-    return Client(path=path.absolute(), major=version[0], version=version[1])
+    return Client(path=path, major=version[0], version=version[1])

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -16,11 +17,14 @@ from dbdyno.run.driver.benchmark import Benchmark
 from dbdyno.run.driver.foreign import cpu_ns, thread_shares
 from dbdyno.run.driver.lines import ended, now_started
 from dbdyno.run.driver.loadgen import placed
-from dbdyno.run.driver.pgbench import log, report
+from dbdyno.run.driver.pgbench import report
 from dbdyno.run.driver.pgbench.client import called
 from dbdyno.run.driver.pgbench.report import Report
 from dbdyno.run.driver.sessions import CONNECT_S_MAX, LOOK_EVERY_S, looks
 from dbdyno.workload.pgbench import connects
+
+if TYPE_CHECKING:
+    from dbdyno.run.driver.pgbench import log
 
 GATE = ["sh", "-c", 'read -r go && exec "$@"', "gate"]
 """Becomes pgbench, with the same process id, when a line comes; ends where none can come."""
@@ -173,6 +177,8 @@ class Run(Benchmark):
 
     def _tally(self, printed: Report, clock_ns: int) -> log.Tally:
         """The counts of its log. Raises GeneratorError."""
+        from dbdyno.run.driver.pgbench import log
+
         shape = log.Shape(
             role=self._role.name,
             scripts=[script.name for script in called(self._job).scripts],

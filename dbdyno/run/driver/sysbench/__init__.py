@@ -9,8 +9,6 @@ the window.
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +16,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from dbdyno.builds import Build
+from dbdyno.host.program import of_user
 from dbdyno.model import Address, Plan, Step, engine
 from dbdyno.model.error import PlanError
 from dbdyno.model.events import Told
@@ -105,14 +104,13 @@ def called(job: Job) -> external.Sysbench:
 def program(job: Job) -> Path:
     """The file of sysbench itself. Raises PlanError where there is none."""
     name = called(job).program
-    word = str(Path(job.workload).parent / name) if "/" in name else name
-    path = shutil.which(word, path=os.environ.get("PATH"))
+    path = of_user(name, Path(job.workload).parent)
     if path is None:
         raise PlanError(
             f"{job.workload}: step `{job.step}`: key `sysbench.program`: there is no program "
             f"`{name}`: write its path relative to the workload file, or install sysbench"
         )
-    return Path(path).absolute()
+    return path
 
 
 def words(job: Job, address: Address, seed: int) -> list[str]:
@@ -132,7 +130,8 @@ def _server(job: Job, address: Address) -> list[str]:
     name = engine.of(job.engine).sysbench
     where = f"{job.workload}: step `{job.step}`: key `driver`: sysbench"
     by_words = address.host.startswith("/") and not Path(address.host).is_dir()
-    place = {"socket": address.host} if by_words else {"host": address.host, "port": address.port}
+    host = address.host if name == "pgsql" else address.ip or address.host
+    place = {"socket": address.host} if by_words else {"host": host, "port": address.port}
     if address.tls is not None and (by_words or name != "pgsql"):  # libpq reads its environment
         raise PlanError(f"{where} takes no TLS settings: give the arm another driver")
     options = place | {"user": address.user, "db": address.database}

@@ -10,11 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
 from dbdyno.model.events import WindowTimes
-from dbdyno.stats.hdr_histogram import encoded
-from dbdyno.stats.response_times import cells_of
 
 VERSION = re.compile(r"sysbench (\d+)\.(\d+)\.(\d+)")
 FATAL = re.compile(r"FATAL: (.*)")
@@ -168,6 +164,11 @@ def histogram(lines: Iterable[str]) -> str | None:
     buckets = [(match[1], match[2]) for match in matches]
     if not buckets:
         return None
+    import numpy as np
+
+    from dbdyno.stats.hdr_histogram import encoded
+    from dbdyno.stats.response_times import cells_of
+
     times_us = np.array([max(1, round(float(ms) * 1e3)) for ms, _ in buckets], dtype=np.int64)
     cells, where = np.unique(cells_of(times_us), return_inverse=True)
     counts = np.zeros(len(cells), dtype=np.int64)

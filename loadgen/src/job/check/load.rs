@@ -5,8 +5,8 @@ use super::{
     refuse,
 };
 use crate::job::{
-    Arrivals, Bound, ColumnType, FillColumn, Instruction, Job, Maker, Pace, Per, Queue, Role,
-    TableBy,
+    Arrivals, Bound, ColumnType, Connect, FillColumn, Instruction, Job, Maker, Marks, OnLost, Pace,
+    Per, Queue, Role, TableBy,
 };
 use std::collections::BTreeSet;
 
@@ -69,9 +69,8 @@ impl Job {
     /// The statements that a role's programs send, each once.
     #[must_use]
     pub fn statements_of(&self, role: &Role) -> BTreeSet<usize> {
-        role.choose
-            .iter()
-            .flat_map(|choice| &self.programs[choice.program].code)
+        role.programs()
+            .flat_map(|program| &self.programs[program].code)
             .filter_map(|instruction| match instruction {
                 Instruction::Send(statement) => Some(*statement),
                 _ => None,
@@ -197,6 +196,7 @@ impl Job {
             format!("{key}.choose"),
             "chooses nothing; give a program with a weight above 0",
         )?;
+        self.check_marks(role, key)?;
         let statements = self.statements_of(role);
         for choice in &role.choose {
             let program = &self.programs[choice.program];
@@ -214,6 +214,32 @@ impl Job {
             )?;
         }
         Ok(())
+    }
+
+    /// Marks need one connection that lasts, operations that follow each other, and a quota that holds them all.
+    fn check_marks(&self, role: &Role, key: &str) -> Check {
+        let Some(marks) = role.marks else {
+            return Ok(());
+        };
+        let key = format!("{key}.marks");
+        ensure_index(
+            marks.program,
+            self.programs.len(),
+            format!("{key}.program"),
+            "programs",
+        )?;
+        let lasting = role.connect == Connect::Once && role.on_lost == OnLost::FailStep;
+        ensure(
+            lasting && role.connections_of(self.clients) == 1 && role.pace == Pace::Closed {},
+            &key,
+            "cuts the operations of one connection that lasts, at a closed pace; leave it out",
+        )?;
+        let least = marks.warmup.saturating_add(Marks::BEFORE + 2);
+        ensure(
+            role.quota().is_some_and(|quota| quota >= least),
+            key,
+            format!("the role's `stop.operations` counts marks, too; give at least {least}"),
+        )
     }
 
     /// Whether a program is timed as a whole and each of its statements for itself: it sends several, or is a script.

@@ -123,8 +123,8 @@ impl Job {
     /// Whether results of a role's statements are kept: for variables, or to count the rows of pipelines.
     #[must_use]
     pub fn takes_results(&self, role: usize) -> bool {
-        let programs = self.roles[role].choose.iter();
-        let mut code = programs.flat_map(|choice| &self.programs[choice.program].code);
+        let programs = self.roles[role].programs();
+        let mut code = programs.flat_map(|program| &self.programs[program].code);
         code.any(|instruction| match instruction {
             Instruction::Send(statement) => self.statements[*statement].into.is_some(),
             other => *other == Instruction::Pipeline,

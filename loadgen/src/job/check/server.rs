@@ -53,6 +53,20 @@ mod tests {
                 "looks at no certificate",
             ),
             (
+                "/server",
+                r#"{"host": "db", "port": 1, "user": "u", "database": "d",
+                    "tls": {"mode": "require", "certificate": "/x"}}"#,
+                "server.tls",
+                "a certificate and its key come together",
+            ),
+            (
+                "/server",
+                r#"{"host": "db", "port": 1, "user": "u", "database": "d",
+                    "tls": {"mode": "prefer", "direct": true}}"#,
+                "server.tls",
+                "direct cannot be preferred only",
+            ),
+            (
                 "/server/password",
                 r#"{"env": "A", "passfile": "/x"}"#,
                 "server.password",

@@ -31,6 +31,11 @@ impl Job {
             if let Some(on) = cursor.on {
                 ensure_index(on, self.statements.len(), format!("{key}.on"), "statements")?;
             }
+            ensure(
+                cursor.connect == self.cursors[0].connect,
+                format!("{key}.connect"),
+                "one connection of a client reads all of its cursors; give all of them the same",
+            )?;
         }
         Ok(())
     }

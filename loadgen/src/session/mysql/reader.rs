@@ -2,7 +2,6 @@
 //!
 //! (MySQL documentation, "MySQL Client/Server Protocol": "Command Phase", "Text Resultset", "Binary Protocol Resultset".)
 
-use super::MySqlSession;
 use super::capture::{Column, column, gather_row};
 use super::framing::{Framing, Packet};
 use super::greeting::Greeting;
@@ -10,10 +9,8 @@ use crate::session::capture::Capture;
 use crate::session::error::{ServerError, SessionError};
 use crate::session::fields::Fields;
 use crate::session::incoming::{Bulk, Incoming, Reply};
-use crate::session::target::Target;
 use crate::wire::mysql;
 use crate::wire::mysql::PAYLOAD_BYTES_MAX;
-use std::time::Instant;
 
 /// The first byte of a packet that says how a statement went.
 const OK: u8 = 0x00;
@@ -381,14 +378,6 @@ impl Incoming for Reader {
 
     fn text(out: &mut Vec<u8>, sql: &[u8]) {
         mysql::query(out, sql);
-    }
-
-    fn shake_hands(
-        session: &mut MySqlSession,
-        target: &Target,
-        deadline: Instant,
-    ) -> Result<u32, SessionError> {
-        super::connect::shake_hands(session, target, deadline)
     }
 }
 

@@ -5,6 +5,7 @@ use postgres_protocol::authentication::sasl::{
     ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
 };
 
+use crate::job;
 use crate::session::error::{ServerError, SessionError};
 use crate::session::fields::Fields;
 use crate::session::password::{Privacy, exposed, not_let_in};
@@ -18,15 +19,23 @@ pub struct Handshake<'a> {
     pub privacy: Privacy,
     /// What a proof by SCRAM can be bound to; none without TLS.
     pub(super) binding: Option<Vec<u8>>,
+    /// What the job says of it.
+    pub(super) wish: job::ChannelBinding,
+    /// Whether the proof that was begun is bound.
+    is_bound: bool,
+    /// The proof of the password, until the server has proved that it knows it, too.
     scram: Option<ScramSha256>,
-    /// Whether the server has proved that it knows the password, where it asked for a proof.
-    server_proved: bool,
     let_in: bool,
+    /// Whether a backslash in a literal has a meaning there: its `standard_conforming_strings` is off.
+    pub(super) escapes: bool,
     /// The process number of the server's backend.
     pub server_pid: u32,
     /// What it wants to hear of who cancels its statements.
     pub(super) secret: u32,
 }
+
+/// How a server says that a backslash in a literal has a meaning.
+const STRINGS_ESCAPE: &[u8] = b"standard_conforming_strings\0off\0";
 
 impl<'a> Handshake<'a> {
     /// Begins the exchange of a user whose startup message has been sent, where others can read it.
@@ -37,9 +46,11 @@ impl<'a> Handshake<'a> {
             password,
             privacy: Privacy::Open,
             binding: None,
+            wish: job::ChannelBinding::default(),
+            is_bound: false,
             scram: None,
-            server_proved: true,
             let_in: false,
+            escapes: false,
             server_pid: 0,
             secret: 0,
         }
@@ -58,7 +69,8 @@ impl<'a> Handshake<'a> {
                 (self.server_pid, self.secret) = (fields.be_u32()?, fields.be_u32()?);
             }
             b'Z' if self.let_in => return Ok(true),
-            // Settings, notices, and a lower minor version of the protocol.
+            b'S' if body == STRINGS_ESCAPE => self.escapes = true,
+            // Other settings, notices, and a lower minor version of the protocol.
             b'S' | b'N' | b'v' => (),
             _ => {
                 let tag = tag.escape_ascii();
@@ -71,8 +83,10 @@ impl<'a> Handshake<'a> {
 
     fn authenticate(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), SessionError> {
         let mut fields = Fields(body);
+        let must_bind = self.wish == job::ChannelBinding::Require;
         match fields.be_u32()? {
-            0 if !self.server_proved => {
+            0..10 if must_bind && !self.is_bound => Err(self.auth(NOT_BOUND)),
+            0 if self.scram.is_some() => {
                 Err(self.auth("it did not prove that it knows the password"))
             }
             0 => {
@@ -101,8 +115,13 @@ impl<'a> Handshake<'a> {
             11 => self.go_on_scram(fields.0, out),
             12 => self.end_scram(fields.0),
             method => Err(self.auth(&format!(
-                "it asks for authentication method {method}, which is not supported: use \
-                 scram-sha-256, md5, password or trust in pg_hba.conf"
+                "it asks for authentication method {method}{}, which is not supported: use \
+                 scram-sha-256, md5, password, cert or trust in pg_hba.conf",
+                match method {
+                    7 | 8 => " (GSSAPI, Kerberos)",
+                    9 => " (SSPI)",
+                    _ => "",
+                }
             ))),
         }
     }
@@ -119,16 +138,17 @@ impl<'a> Handshake<'a> {
                 SCRAM_SHA_256_PLUS,
                 ChannelBinding::tls_server_end_point(hash.clone()),
             ),
+            _ if self.wish == job::ChannelBinding::Require => return Err(self.auth(NOT_BOUND)),
             Some(_) => (SCRAM_SHA_256, ChannelBinding::unrequested()),
             None => (SCRAM_SHA_256, ChannelBinding::unsupported()),
         };
         if !offers(mechanism) {
             return Err(self.auth("it does not offer SCRAM-SHA-256"));
         }
+        self.is_bound = mechanism == SCRAM_SHA_256_PLUS;
         let scram = ScramSha256::new(self.password()?.as_bytes(), binding);
         postgres::sasl_initial(out, mechanism, scram.message());
         self.scram = Some(scram);
-        self.server_proved = false;
         Ok(())
     }
 
@@ -146,13 +166,12 @@ impl<'a> Handshake<'a> {
     }
 
     fn end_scram(&mut self, data: &[u8]) -> Result<(), SessionError> {
-        let Some(mut scram) = self.scram.take() else {
+        let Some(scram) = &mut self.scram else {
             return Err(out_of_order());
         };
-        scram
-            .finish(data)
-            .map_err(|error| self.auth(&format!("its SCRAM proof: {error}")))?;
-        self.server_proved = true;
+        let proved = scram.finish(data);
+        proved.map_err(|error| self.auth(&format!("its SCRAM proof: {error}")))?;
+        self.scram = None;
         Ok(())
     }
 
@@ -177,6 +196,9 @@ impl<'a> Handshake<'a> {
         not_let_in(self.user, text)
     }
 }
+
+const NOT_BOUND: &str = "it asks for no proof of the password that is bound to its certificate: use \
+     scram-sha-256 in pg_hba.conf, or leave out `channel_binding=require`";
 
 fn out_of_order() -> SessionError {
     SessionError::Protocol("the server's SCRAM messages are out of order".to_owned())
@@ -284,6 +306,33 @@ mod tests {
             let sent = offered(binding, mechanisms);
             let rest = sent[5..].strip_prefix(mechanism).expect("the mechanism");
             assert!(rest[4..].starts_with(header), "{}", sent.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn who_has_to_bind_is_let_in_by_a_bound_proof_alone() {
+        let plain = &b"SCRAM-SHA-256\0\0"[..];
+        for (method, data) in [(0, &b""[..]), (3, b""), (5, b"salt"), (7, b""), (10, plain)] {
+            let (mut handshake, mut out) = (Handshake::new("dyno", Some("secret")), Vec::new());
+            handshake.binding = Some(b"hash".to_vec());
+            handshake.wish = job::ChannelBinding::Require;
+            let refused = handshake.take(b'R', &request(method, data), &mut out);
+            let text = refused.expect_err("not bound").to_string();
+            assert!(text.contains("`channel_binding=require`"), "{text}");
+            assert_eq!(out, b"", "{method}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_asks_for_kerberos_is_refused_with_what_to_do() {
+        for (method, name) in [(7, "GSSAPI"), (8, "GSSAPI"), (9, "SSPI")] {
+            let body = request(method, b"");
+            let refused = Handshake::new("dyno", Some("x")).take(b'R', &body, &mut Vec::new());
+            let text = refused.expect_err("Kerberos").to_string();
+            assert!(
+                text.contains(name) && text.contains("scram-sha-256"),
+                "{text}"
+            );
         }
     }
 

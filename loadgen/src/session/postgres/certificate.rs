@@ -5,9 +5,10 @@ use sha2::{Digest, Sha256, Sha384, Sha512};
 
 /// The binding `tls-server-end-point` of a certificate in DER: its hash by the hash function of
 /// its signature, SHA-256 in place of MD5 and SHA-1 (RFC 5929, section 4.1). `None` where the
-/// signature has none of its own, for which the RFC says nothing: Ed25519, RSA-PSS.
+/// signature has none of its own, for which the RFC says nothing: Ed25519.
 pub(super) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
-    Some(match hash_of(signature_algorithm(certificate)?)? {
+    let (algorithm, parameters) = signature_algorithm(certificate)?;
+    Some(match hash_of(algorithm, parameters)? {
         Hash::Sha256 => Sha256::digest(certificate).to_vec(),
         Hash::Sha384 => Sha384::digest(certificate).to_vec(),
         Hash::Sha512 => Sha512::digest(certificate).to_vec(),
@@ -22,7 +23,7 @@ enum Hash {
 }
 
 /// PKCS #1 (1.2.840.113549.1.1) and ECDSA (1.2.840.10045.4), as RFC 3279 and RFC 5758 number them.
-fn hash_of(algorithm: &[u8]) -> Option<Hash> {
+fn hash_of(algorithm: &[u8], parameters: &[u8]) -> Option<Hash> {
     const PKCS1: [u8; 8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA: [u8; 6] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04];
     let rsa = algorithm.strip_prefix(&PKCS1);
@@ -31,19 +32,39 @@ fn hash_of(algorithm: &[u8]) -> Option<Hash> {
         (Some([4 | 5 | 11]), _) | (_, Some([1] | [3, 2])) => Some(Hash::Sha256),
         (Some([12]), _) | (_, Some([3, 3])) => Some(Hash::Sha384),
         (Some([13]), _) | (_, Some([3, 4])) => Some(Hash::Sha512),
+        (Some([10]), _) => hash_of_pss(parameters),
         _ => None,
     }
 }
 
-/// The object identifier of a certificate's signature: `SEQUENCE { SEQUENCE what is signed,
+/// The hash function of RSA-PSS, which stands in its parameters: `SEQUENCE { [0] SEQUENCE { OBJECT IDENTIFIER, … }, … }`;
+/// SHA-1 where it does not (RFC 4055, section 3.1).
+fn hash_of_pss(parameters: &[u8]) -> Option<Hash> {
+    const SHA2: [u8; 8] = [0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02];
+    const HASH: u8 = 0xa0;
+    let (fields, _) = element(parameters, SEQUENCE)?;
+    let Some((hash, _)) = element(fields, HASH) else {
+        return Some(Hash::Sha256);
+    };
+    let (hash, _) = element(hash, SEQUENCE)?;
+    match element(hash, OBJECT_IDENTIFIER)?.0.strip_prefix(&SHA2)? {
+        [1] => Some(Hash::Sha256),
+        [2] => Some(Hash::Sha384),
+        [3] => Some(Hash::Sha512),
+        _ => None,
+    }
+}
+
+const SEQUENCE: u8 = 0x30;
+const OBJECT_IDENTIFIER: u8 = 6;
+
+/// The object identifier of a certificate's signature, and its parameters: `SEQUENCE { SEQUENCE what is signed,
 /// SEQUENCE { OBJECT IDENTIFIER, … }, … }` (RFC 5280, section 4.1).
-fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
-    const SEQUENCE: u8 = 0x30;
-    const OBJECT_IDENTIFIER: u8 = 6;
+fn signature_algorithm(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
     let (whole, _) = element(certificate, SEQUENCE)?;
     let (_, after) = element(whole, SEQUENCE)?;
     let (algorithm, _) = element(after, SEQUENCE)?;
-    Some(element(algorithm, OBJECT_IDENTIFIER)?.0)
+    element(algorithm, OBJECT_IDENTIFIER)
 }
 
 #[cfg(test)]
@@ -100,7 +121,8 @@ mod tests {
     fn the_signature_is_found_behind_lengths_of_any_size() {
         for signed_bytes in [0, 1, 0x7f, 0x80, 0xff, 0x100, 0xffff, 0x1_0000] {
             let certificate = certificate(signed_bytes, SHA256_WITH_RSA);
-            assert_eq!(signature_algorithm(&certificate), Some(SHA256_WITH_RSA));
+            let found = signature_algorithm(&certificate);
+            assert_eq!(found, Some((SHA256_WITH_RSA, &b""[..])));
             let hash = Sha256::digest(&certificate).to_vec();
             assert_eq!(end_point(&certificate), Some(hash));
         }
@@ -116,15 +138,27 @@ mod tests {
             (rsa(11), Some(Hash::Sha256)),
             (rsa(12), Some(Hash::Sha384)),
             (rsa(13), Some(Hash::Sha512)),
-            (rsa(10), None),
             (ecdsa(&[1]), Some(Hash::Sha256)),
             (ecdsa(&[3, 2]), Some(Hash::Sha256)),
             (ecdsa(&[3, 3]), Some(Hash::Sha384)),
             (ecdsa(&[3, 4]), Some(Hash::Sha512)),
             (ED25519.to_vec(), None),
         ] {
-            assert_eq!(hash_of(&algorithm), hash, "{algorithm:x?}");
+            assert_eq!(hash_of(&algorithm, &[]), hash, "{algorithm:x?}");
         }
+        for (last, hash) in [
+            (1, Some(Hash::Sha256)),
+            (2, Some(Hash::Sha384)),
+            (3, Some(Hash::Sha512)),
+            (4, None),
+        ] {
+            let sha = [0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, last];
+            let named = element_of(0xa0, &element_of(0x30, &element_of(6, &sha)));
+            assert_eq!(hash_of(&rsa(10), &element_of(0x30, &named)), hash, "{last}");
+        }
+        let sha1 = element_of(0x30, &[]);
+        assert_eq!(hash_of(&rsa(10), &sha1), Some(Hash::Sha256));
+        assert_eq!(hash_of(&rsa(10), &[]), None);
         assert_eq!(end_point(&certificate(9, ED25519)), None);
     }
 

@@ -6,46 +6,55 @@ use super::auth::Handshake;
 use super::framing::Framing;
 use super::reader::Reader;
 use super::{PostgresSession, certificate};
-use crate::session::cancel::CancelKey;
-use crate::session::connect::{Cut, Opening, agreed_tls};
+use crate::job::ChannelBinding;
+use crate::session::connect::{Cut, Opening, Opens, agreed_tls};
 use crate::session::error::SessionError;
-use crate::session::exchange::{ReadBuffer, SMALL_BUFFER_BYTES, refuse_nul};
+use crate::session::exchange::{CancelKey, ReadBuffer, SMALL_BUFFER_BYTES, refuse_nul};
 use crate::session::incoming::{Incoming, Reply};
 use crate::session::password::Privacy;
 use crate::session::socket;
 use crate::session::target::Target;
-use crate::session::transport::Transport;
+use crate::session::transport::{TlsStream, Transport};
 use crate::wire::postgres;
 
-/// Does the exchange from the first message on; the stream is not blocking yet. Returns the backend's process number.
-pub(super) fn shake_hands(
-    session: &mut PostgresSession,
-    target: &Target,
-    deadline: Instant,
-) -> Result<u32, SessionError> {
-    encrypt_as_asked(session, target, deadline)?;
-    let parameters = [
-        ("user", target.user.as_str()),
-        ("database", &target.database),
-        ("application_name", &target.application_name),
-        ("client_encoding", "UTF8"),
-    ];
-    for (_, value) in parameters {
-        refuse_nul(value)?;
-    }
-    postgres::startup(&mut session.output, &parameters);
-    let mut handshake = Handshake::new(&target.user, target.password.as_deref());
-    handshake.binding = binding(&session.stream);
-    handshake.privacy = Privacy::of(&session.stream, target);
-    let mut opening = Opening::new(Framing::new(), target, deadline);
-    loop {
-        let (tag, body) = opening.next(session)?;
-        if handshake.take(tag, &body, &mut session.output)? {
-            let (framing, rest) = opening.end();
-            session.reader = Reader::new(framing);
-            session.reader.feed(&rest, &mut Reply::default())?;
-            session.secret = handshake.secret;
-            return Ok(handshake.server_pid);
+impl Opens for Reader {
+    fn shake_hands(
+        session: &mut PostgresSession,
+        target: &Target,
+        deadline: Instant,
+    ) -> Result<u32, SessionError> {
+        encrypt_as_asked(session, target, deadline)?;
+        let parameters = [
+            ("user", target.user.as_str()),
+            ("database", &target.database),
+            ("application_name", &target.application_name),
+            ("client_encoding", "UTF8"),
+            ("options", &target.options),
+        ];
+        // A pooler may refuse what is not said.
+        let said = parameters.len() - usize::from(target.options.is_empty());
+        let parameters = &parameters[..said];
+        for (_, value) in parameters {
+            refuse_nul(value)?;
+        }
+        postgres::startup(&mut session.output, parameters);
+        let mut handshake = Handshake::new(&target.user, target.password.as_deref());
+        if let (Some(tls), Transport::Tls(stream)) = (&target.tls, &session.stream) {
+            handshake.binding = binding(tls.channel_binding, stream)?;
+            handshake.wish = tls.channel_binding;
+        }
+        handshake.privacy = Privacy::of(&session.stream, target);
+        let mut opening = Opening::new(Framing::new(), target, deadline);
+        loop {
+            let (tag, body) = opening.next(session)?;
+            if handshake.take(tag, &body, &mut session.output)? {
+                let (framing, rest) = opening.end();
+                session.reader = Reader::new(framing);
+                session.reader.escapes = handshake.escapes;
+                session.reader.feed(&rest, &mut Reply::default())?;
+                session.secret = handshake.secret;
+                return Ok(handshake.server_pid);
+            }
         }
     }
 }
@@ -91,12 +100,24 @@ impl PostgresSession {
     }
 }
 
-/// Returns what the proof of a password can be bound to: the certificate that the server showed.
-fn binding(stream: &Transport) -> Option<Vec<u8>> {
-    let Transport::Tls(stream) = stream else {
-        return None;
-    };
-    certificate::end_point(stream.connection.peer_certificates()?.first()?)
+/// Returns what the proof of a password is bound to: the certificate that the server showed, if it can be.
+///
+/// # Errors
+/// `Tls` where it has to be.
+fn binding(wish: ChannelBinding, stream: &TlsStream) -> Result<Option<Vec<u8>>, SessionError> {
+    if wish == ChannelBinding::Disable {
+        return Ok(None);
+    }
+    let shown = stream.connection.peer_certificates();
+    let hash = shown.and_then(|chain| certificate::end_point(chain.first()?));
+    if hash.is_none() && wish == ChannelBinding::Require {
+        return Err(SessionError::Tls(
+            "the server's certificate is signed in a way that has no hash to bind a password to, \
+             as Ed25519: give it one of RSA or ECDSA, or leave out `channel_binding=require`"
+                .to_owned(),
+        ));
+    }
+    Ok(hash)
 }
 
 /// Encrypts the session where the target asks for it, if the server has TLS or it is needed.
@@ -105,12 +126,13 @@ fn encrypt_as_asked(
     target: &Target,
     deadline: Instant,
 ) -> Result<(), SessionError> {
-    if target.tls.is_some() {
-        let has_tls = has_tls(session, target, deadline)?;
-        let remedy = "set `ssl = on` in its postgresql.conf";
-        if let Some(tls) = agreed_tls(target, has_tls, remedy)? {
-            session.encrypt(tls, target, deadline)?;
-        }
+    let Some(tls) = &target.tls else {
+        return Ok(());
+    };
+    let has_tls = tls.is_direct || has_tls(session, target, deadline)?;
+    let remedy = "set `ssl = on` in its postgresql.conf";
+    if let Some(tls) = agreed_tls(target, has_tls, remedy)? {
+        session.encrypt(tls, target, deadline)?;
     }
     Ok(())
 }

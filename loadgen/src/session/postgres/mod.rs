@@ -29,6 +29,12 @@ const PARSED_BYTES_MAX: usize = 8 << 10;
 pub type PostgresSession = Session<Reader>;
 
 impl PostgresSession {
+    /// Tells whether `\` has a meaning in the session's literals (`standard_conforming_strings` was off at its start).
+    #[must_use]
+    pub fn escapes_backslashes(&self) -> bool {
+        self.reader.escapes
+    }
+
     /// Parses SQL as a statement of that name; returns the types' OIDs of its parameters. Waits
     /// for the answer.
     ///

@@ -1,15 +1,12 @@
 //! Understands the server's answers to requests, as far as the hot path needs them.
 
-use super::PostgresSession;
 use super::framing::Framing;
 use crate::session::capture::Capture;
 use crate::session::error::{ServerError, SessionError};
 use crate::session::fields::Fields;
 use crate::session::incoming::{Bulk, Incoming, Reply};
 use crate::session::results::Results;
-use crate::session::target::Target;
 use crate::wire::postgres;
-use std::time::Instant;
 
 /// More rows than one command can have touched: what says so counts wrongly.
 const ROWS_MAX: u64 = 1 << 48;
@@ -26,6 +23,8 @@ pub struct Reader {
     pub(super) parting: Option<ServerError>,
     /// How far the data of a COPY are.
     bulk: Bulk,
+    /// Whether `\` has a meaning in literals.
+    pub(super) escapes: bool,
 }
 
 impl Reader {
@@ -38,6 +37,7 @@ impl Reader {
             capture: None,
             parting: None,
             bulk: Bulk::Unexpected,
+            escapes: false,
         }
     }
 }
@@ -146,14 +146,6 @@ impl Incoming for Reader {
 
     fn text(out: &mut Vec<u8>, sql: &[u8]) {
         postgres::simple(out, sql);
-    }
-
-    fn shake_hands(
-        session: &mut PostgresSession,
-        target: &Target,
-        deadline: Instant,
-    ) -> Result<u32, SessionError> {
-        super::connect::shake_hands(session, target, deadline)
     }
 }
 

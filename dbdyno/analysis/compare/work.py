@@ -1,0 +1,321 @@
+"""Counts of work, read and compared: each step of each arm beside the base, by function."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec import UNSET
+
+from dbdyno import store
+from dbdyno.analysis.compare import subsystems, work_events
+from dbdyno.analysis.compare.subsystems import BINARY, Subsystems
+from dbdyno.model.count import Count, FunctionWork
+from dbdyno.model.count_storage import Storage
+from dbdyno.model.host_facts import CountScatter
+from dbdyno.model.plan_record import PlanRecord
+from dbdyno.model.ratio import Ratio
+from dbdyno.model.step import StepName
+from dbdyno.model.work import (
+    Amounts,
+    FunctionChange,
+    WorkChange,
+    WorkComparison,
+    WorkWord,
+)
+from dbdyno.stats import work as stats
+from dbdyno.stats.work import Scatter
+from dbdyno.store import BlockFolder, Results, StepFolder
+
+PART = "work"
+"""The part of the pass whose blocks are the repeats."""
+SHARE_LEAST, INSTRUCTIONS_LEAST = 0.0001, 5.0
+"""A function changed that differs by this share of the operation and by so many instructions in
+every repeat: of eight runs of four builds, no other function did (docs/method.md, "Counts")."""
+
+Repeats = Mapping[str, Sequence[Count | str]]
+"""By arm: the counts of each repeat, or why there are none."""
+
+
+def load(results: Results, base: str | None = None) -> WorkComparison | None:
+    """The counts of a result folder; None where it has none. Raises ResultError: damaged files."""
+    blocks = repeats(results)
+    if not blocks:
+        return None
+    counted = Results.open(store.count_folder(results.folder) / PART)
+    plan, host = counted.plan, counted.host()
+    calibration = host.counts if host is not None and host.counts is not UNSET else None
+    base = base or plan.base
+    arms = (base, *(arm.name for arm in plan.arms if arm.name != base))
+    steps = read(blocks)
+    counts = [count for step in steps.values() for of_arm in step.values() for count in of_arm]
+    known = [count for count in counts if isinstance(count, Count)]
+    if not known:
+        return None
+    ratios = {
+        (step, arm): log_ratios(of_step, base, arm)
+        for step, of_step in steps.items()
+        for arm in arms[1:]
+    }
+    writing = {step for step, of_step in steps.items() if writes(of_step)}
+    scatters = {
+        kept: known_scatter(calibration, writes=kept)
+        or stats.pooled([of for (step, _), of in ratios.items() if (step in writing) == kept])
+        for kept in (False, True)
+    }
+    beside = Beside(base=base, plan=plan, calibrated=calibration is not None)
+    return WorkComparison(
+        base=base,
+        arms=arms,
+        repeats=len(blocks),
+        tool=known[0].tool,
+        left_out=known[0].left_out,
+        scatter=scatters[False].deviation,
+        scatter_of_writes=scatters[True].deviation,
+        calibration=calibration,
+        changes=tuple(
+            beside.change(step, arm, of_step, ratios[step, arm], scatters[step in writing])
+            for step, of_step in steps.items()
+            for arm in arms[1:]
+        ),
+    )
+
+
+def repeats(results: Results) -> list[BlockFolder]:
+    """The complete repeats of a result's pass of counts; none where it has none."""
+    place = store.count_folder(results.folder) / PART
+    if Results.begun_plan(place) is None:
+        return []
+    return [block for block in Results.open(place).blocks() if block.state == "done"]
+
+
+def read(blocks: Sequence[BlockFolder]) -> dict[StepName, dict[str, list[Count | str]]]:
+    """By step and arm: the counts of each complete repeat, or why there are none."""
+    steps: dict[StepName, dict[str, list[Count | str]]] = defaultdict(lambda: defaultdict(list))
+    for block in blocks:
+        for run in block.runs():
+            for folder in run.steps():
+                step = folder.step()
+                if step.measured:
+                    steps[step.workload, step.name][run.arm].append(count_of(folder))
+    return steps
+
+
+def count_of(folder: StepFolder) -> Count | str:
+    """The counts of a step of one run, or why there are none. Raises ResultError: damaged."""
+    failure = folder.failed()
+    if failure is not None:
+        return failure.reason or "it failed"
+    return folder.count() or "nothing was counted"
+
+
+def known_scatter(calibration: CountScatter | None, *, writes: bool) -> Scatter | None:
+    """The scatter by the host's calibration; None where it counted no such steps."""
+    if calibration is None:
+        return None
+    deviation, freedom = calibration.deviation, calibration.freedom
+    if writes:
+        deviation, freedom = calibration.deviation_of_writes, calibration.freedom_of_writes
+    return stats.calibrated(deviation, freedom) if freedom else None
+
+
+def log_ratios(repeats: Repeats, base: str, arm: str) -> list[float]:
+    """The log ratios of instructions, repeat by repeat, of those that both have."""
+    pairs = zip(repeats.get(base, ()), repeats.get(arm, ()), strict=False)
+    return [
+        math.log(count.instructions / of_base.instructions)
+        for of_base, count in pairs
+        if isinstance(of_base, Count) and isinstance(count, Count)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """What an arm's counts are compared with, and what intervals rest on."""
+
+    base: str
+    plan: PlanRecord
+    calibrated: bool  # whether scatter is the host's calibration's
+
+    def change(
+        self,
+        step: StepName,
+        arm: str,
+        repeats: Repeats,
+        ratios: Sequence[float],
+        scatter: Scatter,
+    ) -> WorkChange:
+        """A step of an arm beside the base; `ratios`: log ratios of its repeats."""
+        for name in (self.base, arm):
+            failures = [repeat for repeat in repeats.get(name, ()) if isinstance(repeat, str)]
+            if failures:
+                reason = f"{name}: {failures[0]}"
+                return WorkChange(step=step, arm=arm, word="failed", reason=reason)
+        if not ratios:
+            return WorkChange(step=step, arm=arm, word="failed", reason="no repeat has both arms")
+        of_base, of_arm = (
+            [count for count in repeats[name] if isinstance(count, Count)]
+            for name in (self.base, arm)
+        )
+        margin = of_base[0].margin
+        word, interval, apart = judged(ratios, scatter, margin)
+        expected = "the host's calibration has it" if self.calibrated else "those of other steps"
+        changed = tuple(functions(of_base, of_arm, subsystems.of_arm(self.plan, arm)))
+        return WorkChange(
+            step=step,
+            arm=arm,
+            word=word,
+            reason=f"repeats differ more than {expected}" if apart else "",
+            base=mean(of_base),
+            work=mean(of_arm),
+            ratio=interval,
+            margin=margin,
+            functions=changed,
+            events=tuple(work_events.changes(of_base, of_arm, changed)),
+            operations=of_arm[0].operations,
+        )
+
+
+def judged(
+    ratios: Sequence[float], scatter: Scatter, margin: float
+) -> tuple[WorkWord, Ratio, bool]:
+    """The word of a step's ratios, their interval, and whether repeats are too far apart for it."""
+    interval = stats.ratio(ratios, scatter)
+    if not stats.apart(ratios, scatter):
+        return stats.word(interval, margin), interval, False
+    low, high = math.exp(min(ratios)), math.exp(max(ratios))
+    wide = Ratio(value=interval.value, low=low, high=high, blocks=len(ratios))
+    return "open", wide, True
+
+
+def writes(repeats: Repeats) -> bool:
+    """Whether a counted step writes: its repeats scatter more than those of steps that read."""
+    return any(isinstance(count, Count) and count.writes for of in repeats.values() for count in of)
+
+
+def mean(counts: Sequence[Count]) -> Amounts:
+    """The mean work over repeats."""
+    return Amounts(
+        instructions=math.fsum(count.instructions for count in counts) / len(counts),
+        atomics=math.fsum(count.atomics for count in counts) / len(counts),
+        system_calls=math.fsum(count.system_calls for count in counts) / len(counts),
+        storage=mean_storage([count.storage for count in counts]),
+    )
+
+
+def mean_storage(repeats: Sequence[Storage]) -> Storage:
+    """The mean over repeats of what all of them tell."""
+
+    def mean_of(figures: Sequence[float | None]) -> float | None:
+        known = [figure for figure in figures if figure is not None]
+        return math.fsum(known) / len(known) if len(known) == len(figures) else None
+
+    return Storage(
+        log_bytes=mean_of([storage.log_bytes for storage in repeats]),
+        pages_hit=mean_of([storage.pages_hit for storage in repeats]),
+        pages_read=mean_of([storage.pages_read for storage in repeats]),
+        pages_dirtied=mean_of([storage.pages_dirtied for storage in repeats]),
+    )
+
+
+NOTHING = FunctionWork(function="", binary="", instructions=0.0, with_callees=0.0, calls=0.0)
+
+
+def functions(
+    base: Sequence[Count], arm: Sequence[Count], table: Subsystems
+) -> Iterator[FunctionChange]:
+    """The functions of either side, the largest change first."""
+    of_base, of_arm = by_name(base), by_name(arm)
+    of_arm = with_program(of_arm, program(of_base))
+    least = max(
+        INSTRUCTIONS_LEAST, SHARE_LEAST * min(count.instructions for count in (*base, *arm))
+    )
+    changes = []
+    for name in of_base.keys() | of_arm.keys():
+        before = of_base.get(name, [NOTHING] * len(base))
+        after = of_arm.get(name, [NOTHING] * len(arm))
+        lowest = min(work.instructions for work in after) - max(w.instructions for w in before)
+        highest = max(work.instructions for work in after) - min(w.instructions for w in before)
+        base_mean, arm_mean = mean_function(before), mean_function(after)
+        changes.append(
+            FunctionChange(
+                function=name[0],
+                binary=name[1],
+                subsystem=table.of(name) or subsystems.OTHER,
+                base=base_mean.instructions,
+                arm=arm_mean.instructions,
+                base_with_callees=base_mean.with_callees,
+                arm_with_callees=arm_mean.with_callees,
+                base_calls=base_mean.calls,
+                arm_calls=arm_mean.calls,
+                base_atomics=base_mean.atomics,
+                arm_atomics=arm_mean.atomics,
+                base_system_calls=base_mean.system_calls,
+                arm_system_calls=arm_mean.system_calls,
+                changed=lowest >= least or highest <= -least,
+            )
+        )
+    yield from sorted(changes, key=largest_first)
+
+
+def program(rows: Mapping[subsystems.Part, Sequence[FunctionWork]]) -> str:
+    """The binary with the most instructions: the server's own program."""
+    sums = defaultdict[str, float](float)
+    for (_, binary), repeats in rows.items():
+        sums[binary] += sum(work.instructions for work in repeats)
+    return max(sums, key=lambda binary: sums[binary], default="")
+
+
+def with_program(
+    rows: dict[subsystems.Part, list[FunctionWork]], name: str
+) -> dict[subsystems.Part, list[FunctionWork]]:
+    """The rows with the server's program under another name: `mysqld` is `mariadbd` elsewhere."""
+    own = program(rows)
+    return {
+        (function, name if binary == own else binary): repeats
+        for (function, binary), repeats in rows.items()
+    }
+
+
+def largest_first(change: FunctionChange) -> tuple[float, str, str]:
+    """By what functions are sorted; equal changes by name, so that every reading has one order."""
+    return -abs(change.change), change.function, change.binary
+
+
+def mean_function(repeats: Sequence[FunctionWork]) -> FunctionWork:
+    """A function's mean work over repeats."""
+
+    def mean_of(figures: Iterable[float]) -> float:
+        return math.fsum(figures) / len(repeats)
+
+    return FunctionWork(
+        function=repeats[0].function,
+        binary=repeats[0].binary,
+        instructions=mean_of(work.instructions for work in repeats),
+        with_callees=mean_of(work.with_callees for work in repeats),
+        calls=mean_of(work.calls for work in repeats),
+        atomics=mean_of(work.atomics for work in repeats),
+        system_calls=mean_of(work.system_calls for work in repeats),
+    )
+
+
+def by_name(counts: Sequence[Count]) -> dict[subsystems.Part, list[FunctionWork]]:
+    """The functions of each repeat by name and binary, without what compilers add to names."""
+    rows: dict[subsystems.Part, list[FunctionWork]] = {}
+    for place, count in enumerate(counts):
+        for work in count.functions:
+            part = subsystems.part_of(f"{work.function}{BINARY}{work.binary}")
+            row = rows.setdefault(part, [NOTHING] * len(counts))
+            before = row[place]
+            row[place] = FunctionWork(
+                function=part[0],
+                binary=part[1],
+                instructions=before.instructions + work.instructions,
+                with_callees=max(before.with_callees, work.with_callees),
+                calls=before.calls + work.calls,
+                atomics=before.atomics + work.atomics,
+                system_calls=before.system_calls + work.system_calls,
+            )
+    return rows

@@ -1,0 +1,38 @@
+"""`dyno calibrate --count`: how far counts of one build repeat on this host."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from dbdyno.cli.exit_status import FAILED, of_result, say
+from dbdyno.model import Plan
+
+
+def keep(plan: Plan, folder: Path, *, as_json: bool = False) -> int:
+    """Says how far the counts of a base repeat, and keeps it for later intervals.
+
+    Returns the exit status: FAILED where steps failed, of which nothing is kept. Raises DynoError.
+    """
+    import msgspec
+
+    from dbdyno.analysis.compare import work_repeats
+    from dbdyno.host import count_scatter
+    from dbdyno.model import engine
+    from dbdyno.model.host_facts import HostFacts
+    from dbdyno.store import Results
+
+    if of_result(folder) == FAILED:
+        say(f"{folder}: steps failed, so nothing is kept")
+        return FAILED
+    results = Results.open(folder)
+    steps = list(work_repeats.steps(results))
+    scatter = work_repeats.pooled(steps)
+    if as_json:
+        print(json.dumps(msgspec.to_builtins(scatter), indent=2))  # noqa: T201
+    else:
+        print("\n".join(step.words for step in steps))  # noqa: T201
+    family = engine.of(plan.arms[0].engine).family
+    path = count_scatter.keep(family, scatter, results.host() or HostFacts())
+    say(f"kept in {path}; counts that begin from now on have their intervals by it")
+    return 0

@@ -1,0 +1,211 @@
+"""`dyno gate`: whether one build may follow another, by counts of work and by a race in time."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dbdyno.cli import exit_status
+from dbdyno.cli.options import (
+    RESULTS,
+    Configure,
+    DryRun,
+    Jobs,
+    Out,
+    Quiet,
+    Recipe,
+    Wait,
+)
+from dbdyno.model.error import DynoError
+
+if TYPE_CHECKING:
+    from dbdyno.cli.gating import Side
+
+TREE = "."
+"""The checkout as it stands, in place of a ref."""
+Base = Annotated[
+    str,
+    typer.Argument(
+        metavar="BASE",
+        help="A ref of the checkout that you are in, such as origin/master, or an arm of "
+        "`dyno race`: a version (17), engine:version (mysql:9.7), a folder.",
+    ),
+]
+Head = Annotated[
+    str, typer.Argument(metavar="HEAD", help="What is to follow; `.` is the tree as it stands.")
+]
+Checkout = Annotated[
+    Path | None,
+    typer.Option("--source", metavar="FOLDER", help="The checkout, if you are not in it."),
+]
+Workload = Annotated[
+    str | None, typer.Option("--workload", metavar="NAME", help="What they run, as in `dyno race`.")
+]
+Steps = Annotated[
+    list[str] | None, typer.Option("--steps", metavar="STEP,…", help="The steps to guard.")
+]
+Config = Annotated[
+    list[str] | None,
+    typer.Option("--config", metavar="PRESET,…", help="Configure both, as in `dyno race`."),
+]
+Minutes = Annotated[
+    float | None,
+    typer.Option("--minutes", help="For counts and races; builds are not in them. Default: 10."),
+]
+Work = Annotated[
+    str | None,
+    typer.Option("--work", metavar="PERCENT", help="More work that is tolerated. Default: 0.3%."),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--time",
+        metavar="PERCENT|off",
+        help="Loss of throughput, or CPU, that is tolerated; off: only work is asked. Default: 5%.",
+    ),
+]
+Cflags = Annotated[
+    str | None,
+    typer.Option("--cflags", help="Your own compiler flags of both commits."),
+]
+Markdown = Annotated[
+    Path | None, typer.Option("--markdown", metavar="FILE", help="Write a comment of Markdown.")
+]
+Junit = Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML.")]
+AsDocument = Annotated[
+    bool,
+    typer.Option("--json", help="Print gate.json for programs; docs/howto/ci.md has its keys."),
+]
+
+
+def gate(
+    base: Base,
+    head: Head,
+    source: Checkout = None,
+    workload: Workload = None,
+    steps: Steps = None,
+    config: Config = None,
+    minutes: Minutes = None,
+    work: Work = None,
+    time: Time = None,
+    recipe: Recipe = None,
+    cflags: Cflags = None,
+    configure: Configure = None,
+    jobs: Jobs = None,
+    markdown: Markdown = None,
+    junit: Junit = None,
+    out: Out = RESULTS,
+    wait: Wait = False,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
+    as_json: AsDocument = False,
+) -> None:
+    """Answer if HEAD may follow BASE: exit with status 0 for yes, 1 for no, 3 for not yet.
+
+    dyno builds both, counts the instructions of each step, then races the two in time, and says yes
+    if neither shows a loss beyond its tolerance, and time excludes one. `dyno-gate.toml` in the
+    checkout keeps steps, minutes and tolerances.
+    """
+    from dbdyno.cli import gating, race, source_arm
+    from dbdyno.plan import gate as plans
+    from dbdyno.report import gate as report
+    from dbdyno.report import write
+
+    checkout = checkout_of(source)
+    options = plans.Options(
+        workload=workload, steps=race.listed(steps), config=race.listed(config), minutes=minutes,
+        work=work, time=time, recipe=recipe, cflags=cflags, configure=configure or [],
+    )  # fmt: skip
+    wish = plans.load(checkout or Path(), options)
+    builds = source_arm.CommitBuilds(
+        recipe=wish.recipe, cflags=wish.cflags, configure=tuple(wish.configure), jobs=jobs
+    )
+    sides = (side_of("BASE", base, checkout, source), side_of("HEAD", head, checkout, source))
+    place = () if source is None else ("--source", str(source))
+    asked = gating.Gated(
+        wish=wish, checkout=checkout, builds=builds, sides=apart(sides), out=out, wait=wait,
+        quiet=quiet, command=shlex.join(["dyno", "gate", base, head, *place, *options.words()]),
+    )  # fmt: skip
+    if dry_run:
+        asked.show_outlook()
+        return
+    answer = asked.answer()
+    if as_json:
+        print(report.document(answer), end="\n")  # noqa: T201
+    else:
+        for line in report.lines(answer):
+            print(line)  # noqa: T201
+    files = {
+        path: text
+        for path, text in (
+            (markdown, report.markdown(answer).encode()),
+            (junit, report.junit(answer)),
+        )
+        if path is not None
+    }
+    write.publish(files)
+    raise typer.Exit(exit_status.of_answer(answer.answer))
+
+
+# --- What is asked for ------------------------------------------------------------------------
+
+
+def checkout_of(source: Path | None) -> Path | None:
+    """The checkout whose refs are meant: the one that is named, else the one we are in."""
+    from dbdyno.cli import source_arm
+
+    folder = (source or Path()).expanduser().absolute()
+    found = source_arm.checkout_of(folder)
+    if found is None and source is not None:
+        raise DynoError(f"--source {source}: is no checkout of PostgreSQL or MySQL")
+    return found
+
+
+def side_of(option: str, written: str, checkout: Path | None, source: Path | None) -> Side:
+    """What BASE or HEAD means: a commit of the checkout, or an arm as a race has it."""
+    from dbdyno.builds import standing
+    from dbdyno.cli import source_arm
+    from dbdyno.cli.gating import Side
+    from dbdyno.plan.race.arm import named
+
+    if checkout is not None:
+        if written == TREE:
+            tree = standing.of(checkout)
+            return Side(
+                option=option, written=written, name=named(f"{checkout.name}-tree"),
+                commit=tree.commit, changed=tree.changed,
+            )  # fmt: skip
+        commit = source_arm.commit_of(checkout, written)
+        if commit is not None:
+            return Side(option=option, written=written, name=named(written), commit=commit)
+    if checkout is not None and (source is not None or not is_arm(written)):
+        raise DynoError(f"{option} {written}: `{checkout}` has no such commit; git fetch --tags?")
+    return Side(option=option, written=written, name="")
+
+
+def is_arm(written: str) -> bool:
+    """Whether it may be an arm of a race: a version, an engine, a folder or a build."""
+    from dbdyno.builds import cache
+    from dbdyno.model import engine
+    from dbdyno.plan.schema import VERSION
+
+    place = written.partition(";")[0]
+    name = place.partition(":")[0]
+    return (
+        VERSION.fullmatch(place) is not None
+        or name in engine.having("made")
+        or Path(place).expanduser().exists()
+        or place in cache.names()
+    )
+
+
+def apart(sides: tuple[Side, Side]) -> tuple[Side, Side]:
+    """The sides with names of their own."""
+    base, head = sides
+    if head.name and head.name == base.name:
+        head = replace(head, name=f"{head.name}-2")
+    return base, head

@@ -1,0 +1,100 @@
+"""How a place is written for PostgreSQL's clients: every parameter that libpq has, and what dyno
+does with it (PostgreSQL documentation, "Parameter Key Words")."""
+
+from __future__ import annotations
+
+from dbdyno.engine.dsn_form import (
+    ADDRESS,
+    BINDING,
+    CERTIFICATE,
+    DATABASE,
+    GSSAPI,
+    HOST,
+    KEY,
+    MODE,
+    NEGOTIATION,
+    OPTIONS,
+    PASSFILE,
+    PORT,
+    ROOT,
+    SESSION,
+    USER,
+    DsnForm,
+)
+
+NAMES = "dyno names its connections itself"
+KEPT = "connections are kept as the system keeps them"
+TLS_VERSIONS = "dyno speaks TLS 1.2 and 1.3"
+NO_GSSAPI = "dyno lets nobody in by GSSAPI"
+IN_PLAN = "contains a secret, which results would keep: remove it"
+BY_FILE = "names a service, whose file says where the server is: write here what the file says"
+DSN = DsnForm(
+    schemes=("postgresql", "postgres"),
+    port=5432,
+    keys={
+        "host": HOST,
+        "hostaddr": ADDRESS,
+        "port": PORT,
+        "user": USER,
+        "dbname": DATABASE,
+        "passfile": PASSFILE,
+        "options": OPTIONS,
+        "target_session_attrs": SESSION,
+        "sslmode": MODE,
+        "sslrootcert": ROOT,
+        "sslcert": CERTIFICATE,
+        "sslkey": KEY,
+        "sslnegotiation": NEGOTIATION,
+        "channel_binding": BINDING,
+        "gssencmode": GSSAPI,
+    },
+    modes={mode: mode for mode in ("prefer", "require", "verify-ca", "verify-full")},
+    no_tls="disable",
+    choices={
+        SESSION: ("any", "read-write", "read-only", "primary", "standby", "prefer-standby"),
+        NEGOTIATION: ("postgres", "direct"),
+        BINDING: ("prefer", "disable", "require"),
+        GSSAPI: ("prefer", "disable", "require"),
+    },
+    ignored={
+        "application_name": NAMES,
+        "fallback_application_name": NAMES,
+        "client_encoding": "dyno speaks UTF-8",
+        "connect_timeout": "dyno waits 10 seconds for a connection",
+        "load_balance_hosts": "a plan measures one server",
+        "keepalives": KEPT,
+        "keepalives_idle": KEPT,
+        "keepalives_interval": KEPT,
+        "keepalives_count": KEPT,
+        "tcp_user_timeout": KEPT,
+        "requirepeer": "dyno asks no socket who has it",
+        "require_auth": "dyno sends no password that others can read",
+        "sslcompression": "TLS is not compressed",
+        "sslcertmode": "dyno sends the certificate that the DSN names",
+        "sslcrl": "dyno reads no revoked certificates",
+        "sslcrldir": "dyno reads no revoked certificates",
+        "sslsni": "dyno tells the server the host's name",
+        "sslkeylogfile": "dyno writes no keys",
+        "ssl_min_protocol_version": TLS_VERSIONS,
+        "ssl_max_protocol_version": TLS_VERSIONS,
+        "min_protocol_version": "dyno speaks protocol 3.0",
+        "max_protocol_version": "dyno speaks protocol 3.0",
+        "krbsrvname": NO_GSSAPI,
+        "gsslib": NO_GSSAPI,
+        "gssdelegation": NO_GSSAPI,
+        "replication": "dyno's connections are ordinary ones",
+        "oauth_issuer": "dyno lets nobody in by OAuth",
+        "oauth_client_id": "dyno lets nobody in by OAuth",
+        "oauth_scope": "dyno lets nobody in by OAuth",
+    },
+    refused={
+        "password": "contains a password, which results would keep: remove it",
+        "sslpassword": "contains a key's passphrase, which results would keep: remove it, and name "
+        "a key without one that only you can read",
+        "scram_client_key": IN_PLAN,
+        "scram_server_key": IN_PLAN,
+        "oauth_client_secret": IN_PLAN,
+        "service": BY_FILE,
+        "servicefile": BY_FILE,
+    },
+)

@@ -1,0 +1,115 @@
+"""Valgrind on this host: whether it is there, and how a server runs under its callgrind."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from dbdyno.model.error import HostError
+
+OLDEST = (3, 19)
+REMEDY = f"counting needs valgrind {'.'.join(map(str, OLDEST))} or newer: apt-get install valgrind"
+TRIAL_S_MAX = 60.0
+"""How long a program may take that does nothing under Valgrind."""
+FOLDER = "{counts}"
+"""Stands in a command line for the folder that a server's counts are written into."""
+UNKNOWN_INSTRUCTION = re.compile(r"unhandled instruction|Illegal opcode|unrecognised instruction")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Valgrind:
+    """Valgrind as it is installed."""
+
+    path: Path
+    version: str  # "3.19.0"
+
+
+def find(*, otherwise: str = "count nothing (remove `[count]`)") -> Valgrind:
+    """Valgrind of this host. Raises HostError with the remedy where none is there that counts.
+
+    `otherwise`: the remedy that needs no Valgrind.
+    """
+    path = shutil.which("valgrind")
+    if path is None:
+        raise HostError(f"{REMEDY}, or {otherwise}")
+    return tried(path)
+
+
+@cache
+def tried(path: str) -> Valgrind:
+    """The Valgrind of a path, looked at once by a command. Raises HostError where it counts not."""
+    said = run([path, "--version"]).stdout.strip()
+    version = said.removeprefix("valgrind-")
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if numbers < OLDEST:
+        raise HostError(f"{REMEDY}; this one says `{said}`")
+    nothing = run([path, "--tool=none", "true"])
+    if nothing.returncode != 0:
+        last = (nothing.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        raise HostError(f"{path}: `true` fails under it: {last}")
+    return Valgrind(path=Path(path), version=version)
+
+
+def is_here() -> bool:
+    """Whether there is a Valgrind that counts."""
+    try:
+        find()
+    except HostError:
+        return False
+    return True
+
+
+def run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    """Runs a short command. Raises HostError where it does not end."""
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=TRIAL_S_MAX, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise HostError(f"{command[0]}: {error}") from error
+
+
+@cache
+def refuse_unknown(valgrind: Valgrind, program: Path) -> None:
+    """Raises HostError where a build has instructions that Valgrind does not know.
+
+    Looked at once by a command, as a race checks its plan several times.
+    """
+    ran = run([valgrind.path, "--tool=none", program, "--version"])
+    if ran.returncode != 0 and UNKNOWN_INSTRUCTION.search(ran.stderr):
+        raise HostError(
+            f"valgrind {valgrind.version} cannot run `{program}`: build it with "
+            "-march=x86-64-v3 or without -march"
+        )
+
+
+def command(
+    valgrind: Valgrind, *, mark: str, left_out: Sequence[str], threads: bool
+) -> tuple[str, ...]:
+    """The words that stand before a server's command; FOLDER in them is where counts go.
+
+    `mark`: the function whose entry writes a process's counts and begins them anew. `left_out`:
+    functions that are not counted, with all that they call; none of them calls another one, as
+    the option switches. `threads`: whether each thread has counts of its own.
+    """
+    return (
+        str(valgrind.path),
+        "--tool=callgrind",
+        "--trace-children=yes",
+        "--vgdb=no",
+        "--dump-line=no",
+        "--compress-strings=no",
+        "--collect-bus=yes",
+        "--collect-systime=yes",
+        f"--callgrind-out-file={FOLDER}/counts.%p",
+        f"--log-file={FOLDER}/valgrind.%p",
+        f"--dump-before={mark}",
+        *(f"--toggle-collect={function}" for function in left_out),
+        "--collect-atstart=yes",  # after the options above, which switch it off
+        *(("--separate-threads=yes",) if threads else ()),
+    )

@@ -1,0 +1,22 @@
+"""The configurations of a plan's arms, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+
+OWN = "the server's own defaults"
+"""Where no preset and no file is named."""
+
+
+def described(configs: Mapping[str, str | None]) -> str:
+    """The configuration of all arms, or of each: `x10a (pg17), x10b (pg18)`; None: OWN.
+
+    A file is called by its name.
+    """
+    arms: dict[str, list[str]] = {}
+    for arm, config in configs.items():
+        arms.setdefault(OWN if config is None else PurePath(config).name, []).append(arm)
+    if len(arms) == 1:
+        return next(iter(arms))
+    return ", ".join(f"{config} ({', '.join(names)})" for config, names in arms.items())

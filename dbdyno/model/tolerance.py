@@ -1,0 +1,44 @@
+"""Whether a loss is excluded: what `--tolerate 5%` asks of each arm (docs/method.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Answer = Literal["yes", "no", "not yet"]
+"""Whether every loss beyond the tolerance is excluded. `no`: one was shown, or a step failed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepTolerance:
+    """The answer of a step."""
+
+    workload: str
+    step: str
+    answer: Answer
+    by: tuple[str, ...] = ()  # the metrics that lost more, or that do not exclude it yet
+    reason: str = ""  # in words, where no test of more blocks would give the answer
+    blocks_needed: int | None = None  # further ones to exclude it where nothing differs
+    minutes_needed: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tolerance:
+    """The answer of an arm over all steps."""
+
+    arm: str
+    steps: tuple[StepTolerance, ...]
+
+    @property
+    def answer(self) -> Answer:
+        """The worst answer of its steps."""
+        return worst(step.answer for step in self.steps)
+
+
+def worst(answers: Iterable[Answer]) -> Answer:
+    """*no* before *not yet* before *yes*; of none *not yet*."""
+    given = set(answers)
+    if "no" in given:
+        return "no"
+    return "yes" if given == {"yes"} else "not yet"

@@ -1,0 +1,110 @@
+"""What arms' servers do for an operation, counted, and how that differs from the base's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from dbdyno.model.count_storage import NOT_TOLD, Storage
+from dbdyno.model.host_facts import CountScatter
+from dbdyno.model.ratio import Ratio
+from dbdyno.model.step import StepName
+
+WorkWord = Literal["more", "less", "same", "open", "failed"]
+"""What is said of a count; never of speed, as work is not time."""
+MARGIN = 0.001
+"""Below it two counts are the same work: five times the largest range of ten repeats of a step
+(docs/method.md, "Counts")."""
+Event = Literal["atomics", "system calls"]
+"""What an operation has by the dozen, each of which is a finding by itself: it costs little on few
+processors, and much where many wait for a line of memory, or for the kernel."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionChange:
+    """A function whose instructions of an operation differ between an arm and the base."""
+
+    function: str
+    subsystem: str
+    binary: str
+    base: float  # instructions of an operation, by itself
+    arm: float
+    base_with_callees: float
+    arm_with_callees: float
+    base_calls: float
+    arm_calls: float
+    base_atomics: float
+    arm_atomics: float
+    base_system_calls: float = 0.0
+    arm_system_calls: float = 0.0
+    changed: bool  # whether it differs beyond what repeats differ by
+
+    @property
+    def change(self) -> float:
+        """The instructions that the arm has more."""
+        return self.arm - self.base
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amounts:
+    """The work of an operation, a mean over repeats."""
+
+    instructions: float
+    atomics: float
+    system_calls: float
+    storage: Storage = NOT_TOLD
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventChange:
+    """Atomic instructions or system calls of an operation, one or more beyond the base's."""
+
+    event: Event
+    word: Literal["more", "fewer"]
+    base: float
+    arm: float
+    function: str  # whose own change comes nearest to the whole
+    binary: str
+    function_change: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkChange:
+    """The work of one arm in a step beside the base's."""
+
+    step: StepName
+    arm: str
+    word: WorkWord
+    reason: str = ""  # why it failed, or is open
+    base: Amounts | None = None
+    work: Amounts | None = None
+    ratio: Ratio | None = None  # of instructions
+    margin: float = MARGIN
+    functions: tuple[FunctionChange, ...] = ()  # the largest change first
+    events: tuple[EventChange, ...] = ()
+    operations: int = 0  # counted in each repeat
+
+    @property
+    def instructions_change(self) -> float:
+        """By how much the instructions changed, a share; 0: it failed."""
+        return 0.0 if self.ratio is None else self.ratio.value - 1
+
+    @property
+    def changed(self) -> tuple[FunctionChange, ...]:
+        """The functions that differ beyond what repeats differ by, the largest change first."""
+        return tuple(function for function in self.functions if function.changed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkComparison:
+    """The counts of a result: each step of each arm beside the base."""
+
+    base: str
+    arms: tuple[str, ...]  # the base first
+    repeats: int
+    tool: str
+    left_out: tuple[str, ...]
+    scatter: float  # the standard deviation of a repeat's log ratio, of steps that read
+    scatter_of_writes: float
+    calibration: CountScatter | None = None  # that the scatter is of; None: these repeats'
+    changes: tuple[WorkChange, ...]

@@ -1,0 +1,119 @@
+"""`dyno-gate.toml`: what a repository's gate asks, and what options of `dyno gate` put above it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from dbdyno.model.document import Form, read
+from dbdyno.model.error import PlanError
+
+FILE = "dyno-gate.toml"
+PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
+LEAST, MOST = 0.0005, 0.5
+"""Of a tolerance; counts repeat to 0.02 %."""
+OFF = "off"
+MINUTES = 10.0
+MINUTES_MIN, MINUTES_MAX = 1.0, 1440.0
+WORK, TIME = "0.3%", "5%"
+
+
+def share(text: object) -> float:
+    """The share of a percentage such as `0.3%`. Raises ValueError."""
+    written = PERCENT.fullmatch(text.strip()) if isinstance(text, str) else None
+    value = float(written[1]) / 100 if written else 0.0
+    if not LEAST <= value <= MOST:
+        raise ValueError(f"must be a percentage from 0.05% to 50%, such as {WORK}, not {text}")
+    return value
+
+
+def share_or_off(text: object) -> float | None:
+    """The same; None of `off`. Raises ValueError."""
+    if text == OFF:
+        return None
+    try:
+        return share(text)
+    except ValueError as error:
+        raise ValueError(f'{error}; "{OFF}" asks of work alone') from None
+
+
+class GateForm(Form):
+    """The keys of the file."""
+
+    workload: str | None = None
+    steps: Sequence[str] | None = Field(
+        default=None, min_length=1, description="the steps to guard"
+    )
+    config: Sequence[str] = ()
+    minutes: float | int = Field(default=MINUTES, ge=MINUTES_MIN, le=MINUTES_MAX)
+    work: Annotated[float, BeforeValidator(share)] = share(WORK)
+    time: Annotated[float | None, BeforeValidator(share_or_off)] = share(TIME)
+    recipe: str | None = None
+    cflags: str | None = None
+    configure: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What the command line says above the file, as it was written; None, or empty: nothing."""
+
+    workload: str | None = None
+    steps: Sequence[str] = ()
+    config: Sequence[str] = ()
+    minutes: float | None = None
+    work: str | None = None
+    time: str | None = None
+    recipe: str | None = None
+    cflags: str | None = None
+    configure: Sequence[str] = ()
+
+    def words(self) -> Iterator[str]:
+        """The words of a command that says the same."""
+        for key, value in vars(self).items():
+            if isinstance(value, str | float):
+                yield from (f"--{key}", f"{value:g}" if isinstance(value, float) else value)
+            elif key == "configure":
+                yield from (word for option in value for word in (f"--{key}", option))
+            elif value:
+                yield from (f"--{key}", ",".join(value))
+
+    def over(self, form: GateForm) -> GateForm:
+        """What is asked, all in all. Raises PlanError that names the option."""
+        values = {key: value for key, value in vars(self).items() if value}
+        for key, read_share in (("work", share), ("time", share_or_off)):
+            if key in values:
+                try:
+                    values[key] = read_share(values.pop(key))
+                except ValueError as error:
+                    raise PlanError(f"--{key}: {error}") from None
+        if self.minutes is not None and not MINUTES_MIN <= self.minutes <= MINUTES_MAX:
+            raise PlanError(
+                f"--minutes: must be from {MINUTES_MIN:g} to {MINUTES_MAX:,g}, not {self.minutes:g}"
+            )
+        return form.model_copy(update=values)
+
+
+def load(folder: Path, options: Options) -> GateForm:
+    """What a gate asks: the file of a folder, where it has one, and the options above it.
+
+    Raises PlanError in one line.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return options.over(GateForm())
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"{path}: cannot be read: {error}") from None
+    form = options.over(read(GateForm, text, str(path), PlanError))
+    if form.steps is None:
+        raise PlanError(
+            f"{path}: key `steps`: missing: name those that the gate guards, such as "
+            'steps = ["point-query"]'
+        )
+    return form

@@ -1,0 +1,160 @@
+"""The page of a search by counts: which commits changed the work of steps, in which functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from dbdyno.model.bisection import Bisection, CommitChange, CommitCount, StepWork
+from dbdyno.report import number
+from dbdyno.report.bisection import SUSPECTS_MAX, framed, short, skipped
+from dbdyno.report.parts import Column, Finding, Page, Row, Table, TableCell, Text
+from dbdyno.report.section import work as section
+from dbdyno.stats.halving import Stretch
+
+UNPARTED_MAX = 5
+
+
+def page(search: Bisection, found: Sequence[CommitChange], unparted: Sequence[Stretch]) -> Page:
+    """The page. `unparted`: the stretches that differ and are still to be searched."""
+    question = search.question
+    tables = (
+        section.function_table(change.work, step)
+        for change in found
+        for step in change.work.changes
+    )
+    return framed(
+        f"{question.workload}, {number.few(question.steps, 3)}",
+        answer(search, found, unparted),
+        [
+            commits(search, found),
+            *([skipped(search)] if search.skipped else []),
+            *(replace(table, arm="") for table in tables),
+            how(search),
+        ],
+    )
+
+
+def answer(
+    search: Bisection, found: Sequence[CommitChange], unparted: Sequence[Stretch]
+) -> Iterator[str]:
+    """The answer in sentences."""
+    question = search.question
+    counted = search.counts
+    good, bad = counted.get(0), counted.get(question.last)
+    if good is None or bad is None:
+        yield "No commit is counted yet."
+        return
+    for change in found:
+        yield from of_change(search, change)
+    ends = f"from {question.commits[0].short} to {question.commits[-1].short}"
+    whole = "; ".join(
+        f"{name} {section.percent(step.instructions / good.steps[name].instructions)}"
+        for name, step in bad.steps.items()
+    )
+    least = f"{100 * math.expm1(question.smallest):g} %"
+    if found or unparted:
+        yield f"In all, {ends}: {whole}."
+    else:
+        yield f"No commit changed the work by {least} for good, {ends}: {whole}."
+    for stretch in unparted[:UNPARTED_MAX] if question.every or not found else ():
+        yield of_stretch(search, stretch)
+    yield section.NOTICE
+
+
+def of_change(search: Bisection, change: CommitChange) -> Iterator[str]:
+    """One commit: what it changed in which step, in which functions, and who else may have."""
+    commits = search.question.commits
+    commit = commits[change.commit]
+    changed = [step for step in change.work.changes if step.word != "same"]
+    steps = "; ".join(
+        ", ".join([f"{section.step_of(step)} {section.verdict(step)}", *section.functions(step)])
+        for step in changed or change.work.changes
+    )
+    yield f"Commit {commit.short} “{short(commit.subject)}”: {steps}."
+    between = [commits[index].short for index in range(change.before + 1, change.commit)]
+    if between:
+        yield f"Skipped, so that it may be one of them: {number.few(between, SUSPECTS_MAX)}."
+
+
+def of_stretch(search: Bisection, stretch: Stretch) -> str:
+    """Commits among which a change is still to be found."""
+    commits, count = search.question.commits, stretch.end - stretch.begin
+    changes = "; ".join(
+        f"{name} {section.percent(math.exp(change))}" for name, change in stretch.changes.items()
+    )
+    return (
+        f"Not searched yet, {count} commits from {commits[stretch.begin].short} to "
+        f"{commits[stretch.end].short}: {changes}; the same command goes on with more --minutes."
+    )
+
+
+def commits(search: Bisection, found: Sequence[CommitChange]) -> Table:
+    """Every commit that was counted or skipped, with its work beside the good one's."""
+    question = search.question
+    counts = search.counts
+    shown = sorted(counts.keys() | search.skipped.keys())
+    guilty = {change.commit for change in found}
+    note = "Changes are relative to the good commit, each count scatters by 0.01 %."
+    if len(shown) < len(question.commits):
+        note += f" {len(question.commits) - len(shown):,} other commits are not listed."
+    return Table(
+        name="commits",
+        title="Commits",
+        depth="brief",
+        narrow="figures",
+        columns=(
+            Column(text="", left=False),
+            Column(text="commit", left=True),
+            *(Column(text=name, title="instructions an operation") for name in question.steps),
+            Column(text="subject", left=True),
+        ),
+        rows=tuple(row(search, index, counts, marked=index in guilty) for index in shown),
+        note=note,
+        heading=1,
+    )
+
+
+def row(search: Bisection, index: int, counts: Mapping[int, CommitCount], *, marked: bool) -> Row:
+    """A commit."""
+    commit, count = search.question.commits[index], counts.get(index)
+    if count is None:
+        why = search.skipped[index]
+        cells = [TableCell(text="skipped", title=why, tone="quiet") for _ in search.question.steps]
+    else:
+        good = counts[0].steps if 0 in counts else count.steps
+        cells = [work(count.steps[name], good[name]) for name in search.question.steps]
+    return Row(
+        cells=(
+            TableCell(text=str(index), tone="notice" if marked else ""),
+            TableCell(text=commit.short, title=commit.sha),
+            *cells,
+            TableCell(text=short(commit.subject), title=commit.subject),
+        )
+    )
+
+
+def work(step: StepWork, good: StepWork) -> TableCell:
+    """A step's instructions, and the change to the good commit."""
+    change = section.percent(step.instructions / good.instructions)
+    return TableCell(text=f"{step.instructions:,.0f}", detail="" if step is good else change)
+
+
+def how(search: Bisection) -> Text:
+    """What was asked, and what it took."""
+    question = search.question
+    counts = sum(len(count.folders) for count in search.counted)
+    compiled = f"{search.built} commit{'s' if search.built != 1 else ''}"
+    lines = [
+        f"{len(search.counted)} of {len(question.commits)} commits were counted, {counts} counts: "
+        f"{number.minutes(search.test_s / 60)}.",
+        f"{compiled} compiled ({question.flags}): {number.minutes(search.build_s / 60)}.",
+        f"Repeat it: {question.command}",
+    ]
+    return Text(
+        name="how",
+        title="How it was searched",
+        items=tuple(Finding(text=line) for line in lines),
+        form="paragraphs",
+    )

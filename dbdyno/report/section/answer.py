@@ -1,0 +1,246 @@
+"""The first screen of a report: each challenger's answer in a sentence, and a picture of all steps.
+
+Where a step changed, its reason stands beside it; where it is open, what is excluded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from dbdyno.model import Cell, Comparison, Ratio, StepComparison, configuration, engine, metric
+from dbdyno.model.metric.primary import called, is_cpu
+from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, is_wide
+from dbdyno.report import cells, colors, known, nodes, number, tolerate
+from dbdyno.report.parts import (
+    AnyPart,
+    Chart,
+    Effect,
+    Effects,
+    Finding,
+    Group,
+    Section,
+    Text,
+)
+from dbdyno.report.section import groups, verdicts
+from dbdyno.report.section.headline import step_name
+
+SHOWN_MAX = 3
+"""So many challengers have their picture unfolded."""
+OPEN_REACH_MAX = 2.0
+"""The interval of an open step widens the axis up to this ratio, and is cut off beyond."""
+REACH_MIN = 1.05
+
+
+def parts(comparison: Comparison) -> Iterable[AnyPart]:
+    """The answer to --tolerate, then each challenger's sentence with its picture."""
+    if safe := tolerate.line(comparison):
+        yield Text(
+            name="tolerance",
+            title="",
+            items=(Finding(text=f"{safe[0].upper()}{safe[1:]}"),),
+            depth="answer",
+            form="sayings",
+            look="answer",
+        )
+    for place, arm in enumerate(comparison.arms[1:] if comparison.blocks else ()):
+        changes = effects(comparison, arm)
+        if not changes.effects:
+            continue
+        saying = sentence(comparison, arm)
+        picture = Chart(
+            name=f"changes-{place}",
+            title=f"{arm} against {comparison.base}",
+            describe="; ".join(f"{one.step}: {one.word} {one.figures}" for one in changes.effects),
+            data=changes,
+            depth="answer",
+        )
+        text = Text(
+            name=f"answer-{place}",
+            title="",
+            items=(Finding(text=saying),),
+            depth="answer",
+            form="sayings",
+            look="answer",
+            entry="" if place else "Answer",
+        )
+        if place < SHOWN_MAX:
+            yield text
+            yield picture
+        else:
+            yield Group(
+                name="",
+                title="",
+                parts=(picture,),
+                depth="answer",
+                entry="",
+                click=saying,
+            )
+
+
+def sentence(comparison: Comparison, arm: str) -> str:
+    """pg18 against pg17: 1 faster, 1 slower, 2 open in 6 blocks, with the server's own defaults.
+
+    Where sessions lie beside their clients it says so: shares are then of a cheaper operation.
+    """
+    words = counted(cells_of(comparison, arm))
+    configs = {
+        planned.name: planned.config
+        for planned in comparison.plan.arms
+        if planned.name in (comparison.base, arm)
+        and planned.dsn is None
+        and "made" in engine.recorded(planned.engine).can
+    }
+    ending = f", with {configuration.described(configs)}" if configs else ""
+    together = comparison.plan.schedule.placement == "together"
+    placed = ", clients beside their sessions" if together else ""
+    blocks = number.blocks(comparison.blocks)
+    return f"{arm} against {comparison.base}: {words} in {blocks}{ending}{placed}"
+
+
+def effects(comparison: Comparison, arm: str) -> Effects:
+    """An arm's changes, those that are decided first, the largest of each word before others."""
+    judged = cells_of(comparison, arm)
+    judged.sort(key=lambda pair: (verdicts.place(pair[1].verdict), -size(pair[1])))
+    shown = (
+        *(_effect(comparison, step, cell) for step, cell in judged),
+        *_not_judged(comparison, arm),
+    )
+    judgements = (
+        judgement
+        for _, cell in judged
+        if cell.verdict is not None
+        for judgement in known.undecided(cell.verdict)
+    )
+    return Effects(
+        arm=arm,
+        margin=comparison.aims.margin,
+        reach=_reach(shown, comparison),
+        effects=shown,
+        price=known.to_check(judgements),
+    )
+
+
+def _not_judged(comparison: Comparison, arm: str) -> Iterable[Effect]:
+    """The steps that have a ratio and no verdict."""
+    for step in comparison.steps:
+        for cell in step.cells[1:]:
+            if cell.arm == arm and cell.verdict is None and cell.ratio and groups.measured(step):
+                change = number.changes(cell.ratio.value, cell.ratio.low, cell.ratio.high)
+                yield Effect(
+                    step=step_name(comparison, step) + verdicts.mark(step, cell),
+                    word=verdicts.NOT_JUDGED,
+                    tone="",
+                    figures=cells.signed(change, cell.ratio_bound),
+                    also="",
+                    speed=cell.ratio,
+                    reason="" if cell.explanation is None else cell.explanation.text,
+                )
+
+
+def _effect(comparison: Comparison, step: StepComparison, cell: Cell) -> Effect:
+    verdict = cell.verdict
+    assert verdict is not None
+    sure = colors.trusted(comparison.calibration, comparison.aims)
+    deciding = [one for one in verdict.judgements if one.metric in (*verdict.by, *verdict.against)]
+    shown = deciding or verdict.judgements[:1]
+    return Effect(
+        step=step_name(comparison, step) + verdicts.mark(step, cell),
+        word=verdict.word if sure or verdict.word not in CHANGED else f"perhaps {verdict.word}",
+        tone=colors.tone(verdict, sure),
+        figures=_figures(shown[0], cell) if shown else verdict.outcome,
+        also=_also(cell, verdict, deciding[1:]),
+        speed=_speed(shown[0]) if shown and shown[0].blocks else None,
+        reason=_reason(cell, verdict, counted="" if comparison.work is None else verdict.witness),
+    )
+
+
+def _also(cell: Cell, verdict: Verdict, others: Sequence[Judgement]) -> str:
+    """The other metrics by which the word is said, or what an open step excludes."""
+    bound = known.bound(verdict, cell.ratio_bound)
+    if bound == TOO_FEW:  # it stands in place of the interval
+        return ""
+    return f"; {bound}" if bound else "".join(f" and {_figures(one, cell)}" for one in others)
+
+
+def _figures(judgement: Judgement, cell: Cell) -> str:
+    what = "" if called(judgement.metric) == "throughput" else f"{called(judgement.metric)} "
+    return what + verdicts.change(judgement, cell.ratio_bound)
+
+
+def _speed(judgement: Judgement) -> Ratio:
+    """The change with its interval; of what less is better of, the inverse."""
+    value, low, high = judgement.told
+    if low is None or high is None or is_wide(low, high):
+        low = high = None
+    if is_cpu(judgement.metric) or metric.less_is_better(judgement.metric):
+        value, low, high = 1 / value, high and 1 / high, low and 1 / low
+    return Ratio(value=value, low=low, high=high, blocks=judgement.blocks)
+
+
+def _reason(cell: Cell, verdict: Verdict, counted: str) -> str:
+    """Why it changed, failed or is open, what was counted, and what its nodes disagree about."""
+    words: str = verdict.reason
+    if verdict.withheld:
+        words = verdict.outcome
+    elif cell.explanation is not None:
+        words = cell.explanation.text
+    return "; ".join(filter(None, (words, counted, verdict.stood_still, nodes.caution(cell))))
+
+
+def _reach(shown: Sequence[Effect], comparison: Comparison) -> float:
+    """The ratio at the axis's end: all points, what is decided whole, and twice the margin."""
+    far = max(REACH_MIN, (1 + comparison.aims.margin) ** 2)
+    for effect in shown:
+        if effect.speed is None:
+            continue
+        ends = (end for end in (effect.speed.low, effect.speed.high) if end)
+        size = max((max(end, 1 / end) for end in ends), default=1.0)
+        far = max(far, size if effect.tone else min(size, OPEN_REACH_MAX))
+        far = max(far, effect.speed.value, 1 / effect.speed.value)
+    return math.exp(math.log(far) * 1.05)
+
+
+def cells_of(comparison: Comparison, arm: str) -> list[tuple[StepComparison, Cell]]:
+    """The steps in which an arm is judged."""
+    return [
+        (step, cell)
+        for step in comparison.steps
+        for cell in step.cells[1:]
+        if cell.arm == arm and cell.verdict is not None and groups.measured(step)
+    ]
+
+
+def counted(its: Sequence[tuple[StepComparison, Cell]]) -> str:
+    """2 faster (1 within ±3 %), 1 same, 1 open."""
+    judged = sorted((cell.verdict for _, cell in its if cell.verdict), key=verdicts.place)
+    by_word: dict[str, list[Verdict]] = {}
+    for verdict in judged:
+        words = verdicts.said(verdict, True) if verdict.against else verdict.word
+        by_word.setdefault(words, []).append(verdict)
+    counts = (f"{len(alike)} {word}{_shade(alike)}" for word, alike in by_word.items())
+    return ", ".join(counts) or "no step is judged"
+
+
+def _shade(alike: Sequence[Verdict]) -> str:
+    """How many verdicts of one word are within the margin."""
+    within = [verdict for verdict in alike if verdict.within_margin]
+    if not within:
+        return ""
+    margin = f"within ±{number.percent(within[0].judgements[0].margin)}"
+    return f" {margin}" if len(within) == len(alike) else f" ({len(within)} {margin})"
+
+
+def size(cell: Cell) -> float:
+    """The size of the change behind a cell's word, as a ratio of 1 or more."""
+    verdict = cell.verdict
+    judgements = () if verdict is None else verdict.judgements
+    ratios = [
+        judgement.told[0]
+        for judgement in judgements
+        if verdict is None or judgement.metric in verdict.by
+    ]
+    return max((max(ratio, 1 / ratio) for ratio in ratios if ratio > 0), default=1.0)
+
+
+SECTION = Section("page", lambda subject: parts(subject.comparison))

@@ -1,0 +1,312 @@
+"""The work of an operation: instructions that the server executes, counted, and by function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from dbdyno.model.count_storage import NOT_TOLD, Storage
+from dbdyno.model.profile import NO_SYMBOL
+from dbdyno.model.work import EventChange, FunctionChange, WorkChange, WorkComparison, WorkWord
+from dbdyno.report import number
+from dbdyno.report.parts import (
+    AnyPart,
+    Column,
+    Finding,
+    Group,
+    Row,
+    Section,
+    Subject,
+    Table,
+    TableCell,
+    Text,
+)
+
+NOTICE = (
+    "Counts user-space instructions of the server: not the kernel, waiting, cache misses or clock "
+    "speed. Measure time before you publish."
+)
+STORAGE: dict[str, Callable[[Storage], float | None]] = {
+    "log, bytes": lambda storage: storage.log_bytes,
+    "pages hit": lambda storage: storage.pages_hit,
+    "pages read": lambda storage: storage.pages_read,
+    "pages dirtied": lambda storage: storage.pages_dirtied,
+}
+EVENTS = (
+    "An atomic instruction or a system call more costs little here, and much on a host of 64 "
+    "processors."
+)
+WORDS: dict[WorkWord, str] = {
+    "more": "more work",
+    "less": "less work",
+    "same": "same work",
+    "open": "open",
+    "failed": "failed",
+}
+FUNCTIONS_NAMED = 3
+FUNCTIONS_MAX = 20
+
+
+def verdict(change: WorkChange) -> str:
+    """more work +3.27 % [+3.26, +3.28]."""
+    if change.ratio is None:
+        return f"{WORDS[change.word]}: {change.reason}"
+    size = percent(change.ratio.value)
+    low, high = (percent(end or 1.0, unit="") for end in (change.ratio.low, change.ratio.high))
+    return f"{WORDS[change.word]} {size} [{low}, {high}]"
+
+
+def brief(change: WorkChange) -> str:
+    """more work +3.27 %, more atomics."""
+    size = "" if change.ratio is None else f" {percent(change.ratio.value)}"
+    return ", ".join([f"{WORDS[change.word]}{size}", *map(event_word, change.events)])
+
+
+def percent(ratio: float, unit: str = " %") -> str:
+    """A ratio as a change in percent, with as many digits as counts have: +3.27 %."""
+    return f"{100 * (ratio - 1):+.2f}{unit}".replace("-", "−")
+
+
+def functions(change: WorkChange, most: int = FUNCTIONS_NAMED) -> list[str]:
+    """The functions that changed most, each with the instructions that it has more."""
+    return [f"{named(function)} {signed(function.change)}" for function in change.changed[:most]]
+
+
+def named(row: FunctionChange | EventChange) -> str:
+    """A function's name in a sentence; all without a symbol are one."""
+    return f"no symbol in {row.binary}" if row.function == NO_SYMBOL else row.function
+
+
+def signed(value: float) -> str:
+    """A number of instructions with its sign: +1,395."""
+    return f"{value:+,.0f}".replace("-", "−")
+
+
+def event_word(event: EventChange) -> str:
+    """more atomics."""
+    return f"{event.word} {event.event}"
+
+
+def events(change: WorkChange) -> Iterator[str]:
+    """more atomics: 32.0 → 33.0 an operation (LockBufHdr +1.0)."""
+    for event in change.events:
+        own = f"{event.function_change:+,.1f}".replace("-", "−")
+        function = f" ({named(event)} {own})" if event.function else ""
+        yield f"{event_word(event)}: {event.base:,.1f} → {event.arm:,.1f} an operation{function}"
+
+
+def parts(subject: Subject) -> Iterable[AnyPart]:
+    """The table of steps, then for each what changed by subsystem and function."""
+    work = subject.comparison.work
+    if work is None:
+        return
+    yield Group(
+        name="work",
+        title="Work of an operation",
+        parts=tuple(of_result(work)),
+        depth="brief",
+        note=NOTICE,
+        entry="work",
+    )
+
+
+def of_result(work: WorkComparison) -> Iterator[AnyPart]:
+    """The parts of a result's counts."""
+    yield steps_table(work)
+    yield from storage_table(work)
+    findings = [
+        Finding(text=f"{step_of(change)}, {change.arm}: {text}")
+        for change in work.changes
+        for text in events(change)
+    ]
+    if findings:
+        yield Text(
+            name="work-events",
+            title="Atomic instructions and system calls",
+            depth="brief",
+            items=(*findings, Finding(text=EVENTS)),
+        )
+    for change in work.changes:
+        if change.functions:
+            yield subsystem_table(work, change)
+            yield function_table(work, change)
+
+
+def step_of(change: WorkChange) -> str:
+    """The step's name."""
+    return change.step[1]
+
+
+def steps_table(work: WorkComparison) -> Table:
+    """Instructions of each arm by step, the change, and the functions that changed most."""
+    each = "one repeat" if work.repeats == 1 else f"{work.repeats} repeats"
+    return Table(
+        name="work-steps",
+        title="Instructions of an operation",
+        depth="brief",
+        columns=(
+            Column(text="step", left=True),
+            Column(text="arm", left=True),
+            Column(text=work.base),
+            Column(text="arm's"),
+            Column(text="work", left=True),
+            Column(text="functions", left=True),
+        ),
+        rows=tuple(steps_row(change) for change in work.changes),
+        note=(
+            f"{each} by {work.tool}; left out, as their work depends on real time: "
+            f"{', '.join(work.left_out) or 'nothing'}. A repeat's ratio scatters by "
+            f"{100 * work.scatter:.3f} % where steps read, by {100 * work.scatter_of_writes:.3f} % "
+            f"where they write{scatter_source(work)}."
+        ),
+        narrow="figures",
+    )
+
+
+def scatter_source(work: WorkComparison) -> str:
+    """What intervals rest on."""
+    if work.calibration is None:
+        return ", by these repeats alone: `dyno calibrate --count` keeps what a host's have"
+    return f", by {work.calibration.repeats} counts of one build on this host"
+
+
+def steps_row(change: WorkChange) -> Row:
+    """One step of one arm."""
+    figures = [
+        "" if amounts is None else f"{amounts.instructions:,.0f}"
+        for amounts in (change.base, change.work)
+    ]
+    words = "; ".join([verdict(change), *map(event_word, change.events)])
+    tone = {"more": "slower", "less": "faster"}.get(change.word, "")
+    return Row(
+        cells=(
+            TableCell(text=step_of(change)),
+            TableCell(text=change.arm),
+            *(TableCell(text=figure) for figure in figures),
+            TableCell(text=words, tone=tone),  # type: ignore[arg-type]
+            TableCell(text=", ".join(functions(change))),
+        ),
+        arm=change.arm,
+    )
+
+
+def storage_table(work: WorkComparison) -> Iterator[Table]:
+    """Log and pages of each step of both arms; nothing where servers told none."""
+    rows = tuple(
+        Row(cells=tuple(storage_cells(change)), arm=change.arm)
+        for change in work.changes
+        if change.base is not None and change.base.storage != NOT_TOLD
+    )
+    if rows:
+        yield Table(
+            name="work-storage",
+            title="Log and pages of an operation",
+            depth="brief",
+            columns=(
+                Column(text="step", left=True),
+                Column(text="arm", left=True),
+                *(Column(text=title) for title in STORAGE),
+            ),
+            rows=rows,
+            note=f"By the servers' own counters over the same window: {work.base}, then the arm.",
+            narrow="figures",
+        )
+
+
+def storage_cells(change: WorkChange) -> Iterator[TableCell]:
+    """A step's figures, those of the base before the arm's."""
+    assert change.base is not None
+    assert change.work is not None
+    yield from (TableCell(text=step_of(change)), TableCell(text=change.arm))
+    for of in STORAGE.values():
+        before, after = of(change.base.storage), of(change.work.storage)
+        both = before is not None and after is not None
+        yield TableCell(text=f"{before:,.1f} → {after:,.1f}" if both else "")
+
+
+def subsystem_table(work: WorkComparison, change: WorkChange) -> Table:
+    """Instructions by subsystem."""
+    sums: dict[str, list[float]] = {}
+    for function in change.functions:
+        row = sums.setdefault(function.subsystem, [0.0, 0.0])
+        row[0] += function.base
+        row[1] += function.arm
+    ordered = sorted(sums.items(), key=lambda row: -abs(row[1][1] - row[1][0]))
+    return Table(
+        name=f"work-{step_of(change)}-{change.arm}-subsystems",
+        title=f"Work by subsystem, {step_of(change)}, {change.arm} against {work.base}",
+        depth="detail",
+        columns=figures_columns(work, change, ("subsystem",)),
+        rows=tuple(
+            Row(cells=(TableCell(text=name), *figures(before, after)))
+            for name, (before, after) in ordered
+        ),
+        narrow="figures",
+        arm=change.arm,
+    )
+
+
+def function_table(work: WorkComparison, change: WorkChange) -> Table:
+    """Instructions by function, those that changed most, with their calls."""
+    return Table(
+        name=f"work-{step_of(change)}-{change.arm}-functions",
+        title=f"Work by function, {step_of(change)}, {change.arm} against {work.base}",
+        depth="detail",
+        columns=(
+            *figures_columns(work, change, ("function", "subsystem")),
+            Column(text=work.base, group="calls"),
+            Column(text=change.arm, group="calls"),
+        ),
+        rows=tuple(function_rows(change)),
+        note="The functions that changed beyond what repeats differ by, the largest change first.",
+        narrow="figures",
+        arm=change.arm,
+    )
+
+
+def figures_columns(
+    work: WorkComparison, change: WorkChange, words: Sequence[str]
+) -> tuple[Column, ...]:
+    """Columns of words, then the instructions of both and their difference."""
+    group = "instructions by itself"
+    return (
+        *(Column(text=word, left=True) for word in words),
+        Column(text=work.base, group=group),
+        Column(text=change.arm, group=group),
+        Column(text="change", group=group),
+    )
+
+
+def figures(before: float, after: float) -> tuple[TableCell, ...]:
+    """Two figures and their difference."""
+    return (
+        TableCell(text=f"{before:,.0f}"),
+        TableCell(text=f"{after:,.0f}"),
+        TableCell(text=signed(after - before)),
+    )
+
+
+def function_rows(change: WorkChange) -> Iterator[Row]:
+    """The functions that changed."""
+    shown = change.changed[:FUNCTIONS_MAX]
+    yield from map(function_row, shown)
+    rest = [function for function in change.functions if function not in shown]
+    before, after = sum(row.base for row in rest), sum(row.arm for row in rest)
+    empty = TableCell(text="")
+    name = TableCell(text=f"{len(rest)} other functions")
+    yield Row(cells=(name, empty, *figures(before, after), empty, empty))
+
+
+def function_row(function: FunctionChange) -> Row:
+    """One function."""
+    return Row(
+        cells=(
+            TableCell(text=named(function)),
+            TableCell(text=function.subsystem),
+            *figures(function.base, function.arm),
+            TableCell(text=number.number(function.base_calls, 2)),
+            TableCell(text=number.number(function.arm_calls, 2)),
+        )
+    )
+
+
+SECTION = Section("page", parts)

@@ -1,0 +1,304 @@
+"""The pass of counts before a plan's first block: each arm's work, by a server under callgrind.
+
+Its data are filled natively and kept; each repeat starts a fresh server from a golden copy under
+the counter, goes through the measured steps by one client, and reads what the server executed
+between two marks of its connection. The files lie in `count/` of the result folder, as those of
+two plans: `fill`, and `work` with a block for each repeat.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from msgspec import structs
+
+from dbdyno import engine, store
+from dbdyno.engine.counting import Counting
+from dbdyno.host import count_scatter, data_folder, launch
+from dbdyno.host.callgrind import counts, program
+from dbdyno.host.callgrind.counts import Counts
+from dbdyno.host.callgrind.program import Valgrind
+from dbdyno.model import CountWish, Plan, Step, WorkloadUse
+from dbdyno.model.count import Count, FunctionWork
+from dbdyno.model.error import HostError, ServerError
+from dbdyno.model.events import AnyEvent, Captured, Connected
+from dbdyno.model.job.role import MARKS_BEFORE, Role
+from dbdyno.model.step_files import StepDone
+from dbdyno.plan import count as plans
+from dbdyno.plan import counted_step, schedule
+from dbdyno.run import blocks, storage
+from dbdyno.run.check import preflight
+from dbdyno.run.check.counting import counting_of
+from dbdyno.run.lab import Lab
+from dbdyno.run.measurement import Measurement, StepFailed
+from dbdyno.run.prepared import Prepared, StepsOf
+from dbdyno.run.progress import Pulse
+from dbdyno.run.step import Load
+from dbdyno.store import Results
+
+FILE_BYTES_MAX = 64 << 20
+FILE = "count.json"
+
+
+def go(lab: Lab) -> None:
+    """Counts what the plan wants counted and is not counted yet. Raises DynoError, LabDied."""
+    wish, parent = lab.plan.count, store.count_folder(lab.results.folder)
+    if wish is None or repeats(parent) >= wish.repeats:
+        return
+    valgrind = program.find()
+    fill(lab, plans.filling(lab.plan), parent)
+    words = counter(lab.plan, valgrind)
+    plan = plans.counting(lab.plan, words)
+    prepared = preflight.prepare(plan, Results.begun_plan(parent / plan.name))
+    prepared = replace(prepared, steps=counted_steps(plan, prepared, wish, rates(plan, parent)))
+    part = replace(part_of(lab, plan, prepared, parent), load=CountedLoad)
+    seed = schedule.block(plan, 1).seed  # of all repeats, so that they differ by chance alone
+    for block in blocks.missing_blocks(plan, part.results):
+        repeat = replace(part, part=f"count {block.number}/{wish.repeats}")
+        blocks.run_whole(repeat, [replace(block, seed=seed)])
+
+
+def repeats(parent: Path) -> int:
+    """How many repeats are complete; `parent`: the folder of the pass."""
+    work = parent / plans.WORK
+    return 0 if Results.begun_plan(work) is None else Results.open(work).complete()
+
+
+def counter(plan: Plan, valgrind: Valgrind) -> tuple[str, ...]:
+    """The words that stand before the servers' own; all arms are of one family."""
+    counting = counting_of(plan)
+    return program.command(
+        valgrind, mark=counting.function, left_out=counting.left_out, threads=counting.threads
+    )
+
+
+def fill(lab: Lab, plan: Plan, parent: Path) -> None:
+    """Fills the arms' data where golden copies of them are missing, and finds the base's rates.
+
+    Raises DynoError, LabDied.
+    """
+    wish = lab.plan.count
+    assert wish is not None
+    prepared = preflight.prepare(plan, Results.begun_plan(parent / plan.name))
+    steps: StepsOf = {
+        use.title: {arm.name: to_fill(plan, prepared, wish, use, arm.name) for arm in plan.arms}
+        for use in plan.workloads
+    }
+    points = [point for arms in prepared.points.values() for of in arms.values() for point in of]
+    copied = all(point.key in prepared.copies for point in points)
+    rated = any(step.measured for arms in steps.values() for step in arms[plan.base])
+    part = part_of(lab, plan, replace(prepared, steps=steps), parent)
+    part = replace(part, load=Load)  # counters and state are read beside no load of this kind
+    if copied and (part.results.complete() or not rated):
+        return
+    if part.results.complete():
+        part.results.void_block(1, "the golden copies that it made are gone")
+    outcome = blocks.run_whole(part, blocks.missing_blocks(plan, part.results))
+    if not outcome.failed:
+        return
+    copies = preflight.prepare(plan, None).copies
+    if not all(point.key in copies for point in points):
+        words = "the data to count with could not be filled"
+        raise ServerError(f"{part.results.folder}: {words}{why(part.results)}")
+
+
+def why(results: Results) -> str:
+    """The reason of the first step that failed, after a colon; nothing: none says one."""
+    steps = (step for block in results.blocks() for run in block.runs() for step in run.steps())
+    failures = (failure.reason for step in steps if (failure := step.failed()) is not None)
+    return next((f": {reason}" for reason in failures if reason), "")
+
+
+def to_fill(
+    plan: Plan, prepared: Prepared, wish: CountWish, use: WorkloadUse, arm: str
+) -> tuple[Step, ...]:
+    """The steps up to the state that is kept; of the base also those whose rate is wanted."""
+    steps, point = prepared.steps[use.title][arm], prepared.points[use.title][arm][0]
+    rated = counted_step.timed(point.after(steps), wish) if arm == plan.base else ()
+    return (*point.before(steps), *rated)
+
+
+def rates(plan: Plan, parent: Path) -> dict[str, float]:
+    """By step: how many operations a second the base did in the plan that filled its data."""
+    if Results.begun_plan(parent / plans.FILL) is None:
+        return {}
+    rows = {}
+    for block in Results.open(parent / plans.FILL).blocks():
+        for run in block.runs():
+            for folder in run.steps() if run.arm == plan.base else ():
+                done = folder.done()
+                if done is not None and done.counted is not None and done.window_ns:
+                    rows[folder.step().name] = 1e9 * done.counted.operations / done.window_ns
+    return rows
+
+
+def part_of(lab: Lab, plan: Plan, prepared: Prepared, parent: Path) -> Lab:
+    """The lab of a part of the pass, with a result folder of its own in `parent`."""
+    host = blocks.host_facts(plan, prepared)
+    family = engine.of(plan.arms[0].engine).traits.family
+    host = structs.replace(host, counts=count_scatter.known(family, host))
+    results = blocks.begun(parent, plan, prepared, host)
+    return replace(
+        lab, plan=plan, prepared=prepared, results=results, through=None, part=f"count {plan.name}"
+    )
+
+
+# --- What is counted ---------------------------------------------------------------------------
+
+
+def counted_steps(
+    plan: Plan, prepared: Prepared, wish: CountWish, of_base: counted_step.Rates
+) -> StepsOf:
+    """The steps of each arm; measured ones that are wanted end after a number of operations."""
+    counting = counting_of(plan)
+    return {
+        title: {
+            arm: tuple(
+                counted_step.of_arm(
+                    steps, wish, counting, of_base, prepared.builds[arm].version_num
+                )
+            )
+            for arm, steps in arms.items()
+        }
+        for title, arms in prepared.steps.items()
+    }
+
+
+# --- Reading the counts -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Window:
+    """The files of a session's window, and of the empty one before it."""
+
+    empty: str
+    full: str
+
+
+class CountedLoad(Load):
+    """A load whose work the server's counter has written when it ends."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        super().__init__(measurement)
+        self._counting = engine.of(self.bench.server.engine).counting
+        self._role = next((role for role in self.step.job.roles if role.marks is not None), None)
+        self._session: Connected | None = None
+        self._answers: list[Captured] = []  # of the server, to each mark
+
+    def __enter__(self) -> Self:
+        """As any load, with what would disturb a step that writes held still meanwhile."""
+        super().__enter__()
+        address, hold = self.bench.server.address(), self._counting.hold
+        if self.step.writes and hold is not None and address is not None:
+            self._stack.enter_context(hold(address))
+        return self
+
+    def take(self, event: AnyEvent) -> Pulse | None:
+        """As any load; keeps which process or thread serves the marked connection."""
+        role = self._role
+        if isinstance(event, Connected) and role is not None and event.role == role.name:
+            self._session = event
+        if isinstance(event, Captured) and event.statement == counted_step.COUNTERS:
+            self._answers.append(event)
+        return super().take(event)
+
+    def end(self, done: StepDone) -> None:
+        """As any load, and writes count.json. Raises StepFailed where the counts are not there."""
+        super().end(done)
+        role, made = self._role, self.bench.server.made
+        if role is None or made is None or self._session is None:
+            return
+        folder = made.data_dir.parent / launch.COUNTS
+        try:
+            pid = made.postmaster_pid if self._counting.threads else self._session.server_pid
+            count = read(folder, pid or 0, role, self._counting)
+            moved = storage.read(self._answers, count, self._counting)
+            count = structs.replace(count, storage=moved)
+            if self.step.writes:
+                count = structs.replace(count, writes=True, margin=self._counting.margin_of_writes)
+        except (HostError, OSError) as error:
+            raise StepFailed(f"not counted: {error}") from error
+        store.write_json(self.folder / FILE, count)
+
+
+def read(folder: Path, pid: int, role: Role, counting: Counting) -> Count:
+    """The counts of the window of a process, or one of its threads. Raises HostError, OSError."""
+    assert role.marks is not None
+    assert role.stop is not None
+    operations = role.stop.operations - role.marks.warmup - MARKS_BEFORE - 1
+    window = window_of(folder, pid)
+    empty, full = file_counts(folder, window.empty), file_counts(folder, window.full)
+    work = counts.between(full, empty, operations)
+    workers = workers_of(folder, window, counting) / operations
+    total = work.total
+    return Count(
+        tool=full.tool.replace("callgrind-", "valgrind "),
+        role=role.name,
+        warmup=role.marks.warmup,
+        operations=operations,
+        left_out=counting.left_out,
+        instructions=total.instructions + workers,
+        atomics=total.atomics,
+        system_calls=total.system_calls,
+        workers=workers,
+        mark=empty.total.instructions,
+        functions=tuple(functions_of(work)),
+    )
+
+
+def window_of(folder: Path, pid: int) -> Window:
+    """The last two files that marks of a process have written. Raises HostError: too few."""
+    stem = f"counts.{pid}."
+    written: dict[int, list[str]] = {}
+    for name in os.listdir(folder):
+        if name.startswith(stem):
+            part = name.removeprefix(stem).partition("-")[0]
+            if part.isdigit():
+                written.setdefault(int(part), []).append(name)
+    if len(written) < MARKS_BEFORE + 1:
+        raise HostError(
+            f"process {pid} wrote {len(written)} of {MARKS_BEFORE + 1} marks into `{folder}`"
+        )
+    *_, empty, full = sorted(written)
+    return Window(empty=written[empty][0], full=written[full][0])
+
+
+def file_counts(folder: Path, name: str) -> Counts:
+    """The counts of a file. Raises HostError, OSError."""
+    text = data_folder.read(folder, name, FILE_BYTES_MAX)
+    return counts.read(text.decode(errors="replace"), str(folder / name))
+
+
+def workers_of(folder: Path, window: Window, counting: Counting) -> float:
+    """The instructions of parallel workers that ended within a window."""
+    if counting.worker is None:
+        return 0.0
+    begun, ended = ((folder / name).lstat().st_mtime_ns for name in (window.empty, window.full))
+    total = 0.0
+    for path in folder.iterdir():
+        whole = path.name.startswith("counts.") and path.name.count(".") == 1
+        if whole and begun <= path.lstat().st_mtime_ns <= ended:
+            total += counts.inclusive(file_counts(folder, path.name), counting.worker)
+    return total
+
+
+def functions_of(work: Counts) -> Iterator[FunctionWork]:
+    """The functions of an operation, the most instructions first."""
+    rows: Mapping[counts.Function, counts.Work] = work.by_itself
+    for function, own in sorted(rows.items(), key=lambda row: -row[1].instructions):
+        calls = work.calls.get(function, 0.0)
+        if not own.instructions and not calls:
+            continue
+        yield FunctionWork(
+            function=function[1],
+            binary=function[0],
+            instructions=round(own.instructions, 3),
+            with_callees=round(work.with_callees.get(function, 0.0), 3),
+            calls=round(calls, 4),
+            atomics=round(own.atomics, 4),
+            system_calls=round(own.system_calls, 4),
+        )

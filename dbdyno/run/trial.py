@@ -1,0 +1,141 @@
+"""A trial before a plan's first block: each step runs for a second on every arm.
+
+A step that fails on all arms ends the plan: its statements are at fault, and no arm is. Nothing of
+a trial is judged; its files lie in a folder that is gone afterwards. What it fills is kept, so that
+all blocks begin from golden copies.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from pathlib import Path
+
+from msgspec import structs
+
+from dbdyno.model import Observe, Plan, Step, WorkloadUse
+from dbdyno.model.error import WorkloadError
+from dbdyno.model.step_files import StepFailure
+from dbdyno.plan import schedule
+from dbdyno.run import site
+from dbdyno.run.check.plan_record import plan_json
+from dbdyno.run.lab import Lab, Servers
+from dbdyno.run.prepared import Prepared
+from dbdyno.run.progress import Forecast, Watch
+from dbdyno.run.step import Load
+from dbdyno.store import Results
+from dbdyno.store.file import read_struct_if_there
+
+SECONDS = 1.0
+NO_TABLE = re.compile(r"\(SQLSTATE 42(?:P01|S02)\)|\(error 1146\b")
+"""PostgreSQL's and MySQL's words for a table that is not there."""
+
+
+def go(plan: Plan, prepared: Prepared, watch: Watch, servers: Servers) -> None:
+    """Takes every arm through the plan's steps. Raises WorkloadError where all fail in one."""
+    steps = {
+        use.title: {
+            arm: tuple(tried(of_arm, prepared.kept_through(use, arm)))
+            for arm, of_arm in prepared.steps[use.title].items()
+        }
+        for use in plan.workloads
+        if can_be_tried(plan, use, prepared)
+    }
+    plan = replace(
+        plan,
+        workloads=tuple(use for use in plan.workloads if use.title in steps),
+        schedule=replace(
+            plan.schedule, interleave="step" if plan.schedule.together else "run", rest_s=0.0
+        ),
+        observe=Observe(),
+        hooks=tuple(hook for hook in plan.hooks if hook.when != "during-step"),
+    )
+    block = schedule.block(plan, 1)
+    with tempfile.TemporaryDirectory(prefix="dyno-trial-") as scratch:
+        lab = Lab(
+            plan=plan,
+            prepared=replace(prepared, steps=steps),
+            results=Results.open_or_create(Path(scratch), plan, plan_json(plan, prepared)),
+            watch=watch,
+            servers=servers,
+            load=Load,  # counters and state are read beside no load of this kind
+            part="trial",
+        )
+        lab.results.begin_block(block)
+        site.measured(lab, block, schedule.passes(plan, block))
+        for use in plan.workloads:
+            refuse_failed(lab, steps[use.title])
+    watch.forecast = Forecast([])  # a second foretells nothing of a whole step
+
+
+def can_be_tried(plan: Plan, use: WorkloadUse, prepared: Prepared) -> bool:
+    """Whether a workload's steps can run for a second, and whatever they write is thrown away.
+
+    Without a state that is kept no step may be an amount of work, which later ones need whole.
+    """
+    steps = prepared.steps[use.title][plan.base]
+    if prepared.kept_through(use, plan.base):
+        return True
+    elsewhere = any(arm.dsn is not None for arm in plan.arms)
+    return all(is_timed(step) and not (elsewhere and step.writes) for step in steps)
+
+
+def tried(steps: Sequence[Step], kept_through: int) -> Iterator[Step]:
+    """The steps of a trial: whole up to a kept state, then those that a second is enough for."""
+    yield from (step for step in steps if step.ordinal <= kept_through)
+    later = [step for step in steps if step.ordinal > kept_through]
+    for step in takewhile(lambda step: is_timed(step) or not step.writes, later):
+        if is_timed(step):
+            yield short(step)
+
+
+def is_timed(step: Step) -> bool:
+    """Whether a step lasts for a time, and not for an amount of work."""
+    return bool(step.job.stop.seconds)
+
+
+def short(step: Step) -> Step:
+    """The step's load for a second, with nothing around it."""
+    stop = structs.replace(step.job.stop, seconds=SECONDS, warmup_s=0)
+    return replace(
+        step,
+        job=structs.replace(step.job, stop=stop),
+        goes_on=True,
+        expected_s=SECONDS,
+        warm="none",
+        invariants=(),
+        metrics=(),
+        pad_to_s=None,
+        device_gb=0.0,
+        p99_below_us=None,
+    )
+
+
+def refuse_failed(lab: Lab, steps: dict[str, tuple[Step, ...]]) -> None:
+    """Raises WorkloadError where a step has failed on all arms, with the base's reason."""
+    for step in steps[lab.plan.base]:
+        failures = {
+            arm: read_struct_if_there(
+                lab.results.step_folder(1, arm, step) / "failed.json", StepFailure
+            )
+            for arm in steps
+        }
+        base = failures[lab.plan.base]
+        if base is not None and all(failures.values()):
+            raise WorkloadError(said(base.reason or "", step.name))
+
+
+def said(reason: str, step: str) -> str:
+    """The failure of all arms in a step, and what to do about it; a server says that itself."""
+    if reason.startswith("arm "):
+        return reason
+    remedy = "mend the statement, or leave the step out"
+    if NO_TABLE.search(reason):
+        remedy = (
+            "name a workload file that makes the table (docs/workload.md), or servers that have "
+            "it (--dsn)"
+        )
+    return f"{reason}, in step `{step}` on all arms: {remedy}"

@@ -1,0 +1,102 @@
+"""The search of commits that changed the work of a step, by counts that hardly scatter. Pure.
+
+Commit 0 is the good one and commit n the bad one. Counted commits part the way between them into
+stretches. A stretch whose ends differ has a commit that did it, so its middle is counted next, the
+stretch that differs most first. Where the ends are the same nothing is looked for: two changes of
+opposite sign in one stretch can hide each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+Works = Mapping[int, Mapping[str, float]]
+"""By commit and step: the log of an operation's instructions."""
+Least = Mapping[str, float]
+"""By step: the log ratio from which on a change is one."""
+ENTERED = 0.5
+"""A stretch is entered whose ends differ by so much of the least change: a change hides behind
+opposite ones only where these leave less of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """The commits between two counted ones."""
+
+    begin: int
+    end: int
+    inside: tuple[int, ...]  # those that can be counted
+    changes: Mapping[str, float]  # by step: the log ratio of its end to its begin
+
+    def size(self, least: Least) -> float:
+        """The largest change of the steps of `least`; 1: as large as the least one."""
+        return max((abs(self.changes[step]) / of for step, of in least.items()), default=0.0)
+
+    @property
+    def middle(self) -> int:
+        """The commit that parts it best."""
+        return min(self.inside, key=lambda index: abs(index - (self.begin + self.end) / 2))
+
+
+def next_stretch(
+    n: int, works: Works, skipped: Collection[int], least: Least, *, every: bool
+) -> Stretch | None:
+    """The stretch to part next, whose ends are counted as the good and the bad commit are.
+
+    None: all is known. `every`: all commits of a change are looked for; else the one whose change
+    is the largest.
+    """
+    if every:
+        entered = unparted(n, works, skipped, least)
+        return entered[0] if entered else None
+    largest = max(stretches(n, works, skipped), key=lambda stretch: stretch.size(least))
+    differs = whole(n, works).size(least) >= 1
+    return largest if differs and largest.inside else None
+
+
+def unparted(n: int, works: Works, skipped: Collection[int], least: Least) -> list[Stretch]:
+    """The stretches whose ends differ and that have commits to count, the largest change first."""
+    entered = [
+        stretch
+        for stretch in stretches(n, works, skipped)
+        if stretch.inside and stretch.size(least) >= ENTERED
+    ]
+    return sorted(entered, key=lambda stretch: -stretch.size(least))
+
+
+def found(
+    n: int, works: Works, skipped: Collection[int], least: Least, *, every: bool
+) -> list[Stretch]:
+    """The changes that are down to a commit, and to those before it that cannot be counted."""
+    single = [stretch for stretch in stretches(n, works, skipped) if not stretch.inside]
+    if every:
+        return [stretch for stretch in single if stretch.size(least) >= 1]
+    if next_stretch(n, works, skipped, least, every=False) is not None or not single:
+        return []
+    largest = max(single, key=lambda stretch: stretch.size(least))
+    return [largest] if whole(n, works).size(least) >= 1 else []
+
+
+def whole(n: int, works: Works) -> Stretch:
+    """The way from the good commit to the bad one, both counted."""
+    return Stretch(begin=0, end=n, inside=(), changes=_changes(works, 0, n))
+
+
+def stretches(n: int, works: Works, skipped: Collection[int]) -> list[Stretch]:
+    """The stretches between counted commits, in order."""
+    counted = sorted(index for index in works if 0 <= index <= n)
+    return [
+        Stretch(
+            begin=begin,
+            end=end,
+            inside=tuple(index for index in range(begin + 1, end) if index not in skipped),
+            changes=_changes(works, begin, end),
+        )
+        for begin, end in pairwise(counted)
+    ]
+
+
+def _changes(works: Works, begin: int, end: int) -> dict[str, float]:
+    return {step: log - works[begin][step] for step, log in works[end].items()}

@@ -1,0 +1,186 @@
+"""The tests of each metric of a family, by all blocks and as each look saw them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dbdyno.model.looks import Look
+from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model.verdict import Aims
+from dbdyno.stats import dependence, fills, interval, moderation, significance
+from dbdyno.stats.interval import Spread
+from dbdyno.stats.sample import Sample
+from dbdyno.stats.vectorized import Tested
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """What has one p in a family: a step, or the whole of a workload."""
+
+    samples: tuple[Sample, ...]  # by all blocks so far: throughput first, then CPU
+    looks: tuple[tuple[Look, tuple[Sample, ...]], ...]  # what each look saw that has been taken
+    whole: bool = False  # then it neither lends nor borrows
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricTests:
+    """One sample with its tests."""
+
+    sample: Sample
+    spread: Spread | None  # None under two blocks in which both ran
+    tested: Tested | None
+    p: float | None  # what it brings into its unit; None of a single block
+    log_e: float = 0.0  # of a change
+    log_e_same: float = 0.0  # of one that is within the margin
+    scatter: Spread | None = None  # from unit to unit: `spread` without what fills add
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtLook:
+    """What one look saw of a unit."""
+
+    look: Look
+    metrics: Mapping[str, MetricTests]
+    any_time: bool
+
+    @property
+    def repeated(self) -> float:
+        """The unit's p as it counts in all looks."""
+        metrics = self.metrics.values()
+        if self.any_time:
+            return math.exp(-max(0.0, mean_e([metric.log_e for metric in metrics])))
+        ps = [metric.p for metric in metrics if metric.p is not None]
+        return min(1.0, significance.combined_p(ps) / self.look.share) if ps else 1.0
+
+    def repeated_of(self, metric: str) -> float:
+        """The same of one metric."""
+        tests = self.metrics.get(metric)
+        if tests is None or tests.p is None:
+            return 1.0
+        if self.any_time:
+            return math.exp(-max(0.0, tests.log_e))
+        return min(1.0, tests.p / self.look.share)
+
+    def is_within(self, metric: str, aims: Aims) -> bool:
+        """Whether this look shows that the change is within the margin."""
+        tests = self.metrics.get(metric)
+        if tests is None or tests.tested is None or tests.sample.stood:
+            return False
+        if self.any_time:
+            return tests.log_e_same >= -math.log(2 * aims.level)
+        return tests.tested.within <= aims.level / significance.SAME_SHARE
+
+    def lies_beyond(self, metric: str, aims: Aims) -> bool:
+        """Whether the mean of this look lies beyond the margin, so that no earlier one's *same*
+        stands beside it."""
+        tests = self.metrics.get(metric)
+        if tests is None or not tests.sample.logs:
+            return False
+        return abs(interval.mean_and_sd(tests.sample.logs)[0]) > math.log1p(aims.margin)
+
+
+def mean_e(logs: Sequence[float]) -> float:
+    """ln of the mean of e-values, which is one again."""
+    most = max(logs, default=0.0)
+    if math.isinf(most) or not logs:
+        return most
+    return most + math.log(math.fsum(math.exp(log - most) for log in logs) / len(logs))
+
+
+def at_looks(family: Sequence[Unit], aims: Aims) -> list[list[AtLook]]:
+    """What each look saw of each unit, where there was a test."""
+    at_looks: list[list[AtLook]] = [[] for _ in family]
+    for look in sorted(
+        {look for unit in family for look, _ in unit.looks}, key=lambda look: look.blocks
+    ):
+        samples = [dict(unit.looks).get(look, ()) for unit in family]
+        for place, metrics in enumerate(tested(samples, family, aims)):
+            if any(metric.p is not None for metric in metrics.values()):
+                seen = AtLook(look=look, metrics=metrics, any_time=aims.judge == "any time")
+                at_looks[place].append(seen)
+    return at_looks
+
+
+def tested(
+    samples: Sequence[Sequence[Sample]], family: Sequence[Unit], aims: Aims
+) -> list[dict[str, MetricTests]]:
+    """The tests of each unit's samples by metric; steps lend each other what they know of scatter.
+
+    Those of throughput to each other, and those of CPU, where they have the same blocks.
+    """
+    alike: dict[tuple[bool, int, tuple[int, ...]], list[tuple[int, Sample]]] = {}
+    metrics: list[dict[str, MetricTests]] = [{} for _ in family]
+    for place, (of_unit, unit) in enumerate(zip(samples, family, strict=True)):
+        for sample in of_unit:
+            # What keeps its own scatter stands in a pool of its own: of no other's metric.
+            alone = -place - 1 if unit.whole else len(sample.logs)
+            alike.setdefault((is_cpu(sample.metric), alone, sample.at), []).append((place, sample))
+    for pool in alike.values():
+        many = len(pool[0][1].logs) > 1
+        spreads = moderation.spreads([sample.logs for _, sample in pool]) if many else []
+        spreads = dependence.widened(spreads, [sample for _, sample in pool])
+        for number, (place, sample) in enumerate(pool):
+            metrics[place][sample.metric] = _metric(sample, spreads[number] if many else None, aims)
+    return metrics
+
+
+def _metric(sample: Sample, spread: Spread | None, aims: Aims) -> MetricTests:
+    """A sample with its tests by this spread."""
+    if spread is None:
+        log_e = _log_e_still(sample) if sample.stood else 0.0
+        p = p_of(sample, None)
+        return MetricTests(sample=sample, spread=None, tested=None, p=p, log_e=log_e)
+    scatter, spread = spread, fills.widened(spread, len(sample.logs), sample.between_fills)
+    p = significance.t_p(sample.logs, spread)
+    p_sign = significance.sign_flip_p(sample.logs)
+    within = significance.equivalence_p(sample.logs, aims.margin, spread)
+    assert p is not None and p_sign is not None and within is not None
+    tested = Tested(sd=spread.sd, p=p, p_sign=p_sign, within=within)
+    return MetricTests(
+        sample=sample,
+        spread=spread,
+        tested=tested,
+        p=p_of(sample, tested),
+        log_e=_log_e_still(sample) if sample.stood else significance.log_e(sample.logs, spread),
+        log_e_same=0.0 if sample.stood else _log_e_same(sample.logs, spread, aims.margin),
+        scatter=scatter,
+    )
+
+
+def _log_e_still(sample: Sample) -> float:
+    """ln of the e-value that the one that stood still is the slower, by the signs of all blocks."""
+    less, more = sample.sides
+    both = sample.stood_still and sample.base_stood_still
+    if both or (more > less) != sample.more:
+        return 0.0
+    return significance.log_e_of_signs(less, more)
+
+
+def _log_e_same(logs: Sequence[float], spread: Spread, margin: float) -> float:
+    """ln of the e-value that the change lies within the margin; 0 where the mean does not."""
+    edge = math.log1p(margin)
+    if abs(interval.mean_and_sd(logs)[0]) >= edge:
+        return 0.0
+    return min(significance.log_e(logs, spread, about) for about in (-edge, edge))
+
+
+def p_of(sample: Sample, test: Tested | None) -> float | None:
+    """The p that a sample brings into its unit; None of a single block.
+
+    Where one of the two stood still there are two ways to find that it is the slower: a sign test
+    over all blocks, and the t test of those in which both ran. They share the level, and what they
+    find to the other side does not count. Where each stood still once, neither can be slower.
+    """
+    if not sample.stood:
+        return None if test is None else test.p
+    if sample.blocks < 2:
+        return None
+    if sample.stood_still and sample.base_stood_still:
+        return 1.0
+    less, more = sample.sides
+    ways = [significance.sign_p(less, more) if (more > less) == sample.more else 1.0]
+    if test is not None:
+        ways.append(test.p if (math.fsum(sample.logs) > 0) == sample.more else 1.0)
+    return min(1.0, len(ways) * min(ways))

@@ -1,0 +1,80 @@
+"""From counts of work to words: intervals of ratios whose scatter is all but nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dbdyno.model.ratio import Ratio
+from dbdyno.model.work import WorkWord
+from dbdyno.stats.interval import t_quantile
+
+SCATTER_LEAST = 0.0001
+"""A repeat's log ratio scatters by no less, so that equal counts are not certain beyond what is
+known: of twelve operations, ten repeats each had a deviation of 0.006 % at most."""
+FREEDOM_LEAST = 40.0
+"""The degrees of freedom of SCATTER_LEAST: it was found over so many runs."""
+CONFIDENCE = 0.95
+APART = 4.0
+"""Repeats of a step further apart than so many deviations hold no interval that rests on others."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scatter:
+    """The standard deviation of a repeat's log ratio, and its degrees of freedom."""
+
+    deviation: float
+    freedom: float
+
+
+def pooled(steps: Sequence[Sequence[float]]) -> Scatter:
+    """The scatter of log ratios over the repeats of many steps; never below SCATTER_LEAST.
+
+    The pooled variance: sums of squares about each step's mean, over repeats less one each.
+    """
+    several = [ratios for ratios in steps if len(ratios) > 1]
+    freedom = sum(len(ratios) - 1 for ratios in several)
+    if not freedom:
+        return Scatter(deviation=SCATTER_LEAST, freedom=FREEDOM_LEAST)
+    squares = sum(
+        (ratio - math.fsum(ratios) / len(ratios)) ** 2 for ratios in several for ratio in ratios
+    )
+    return calibrated(math.sqrt(squares / freedom), freedom)
+
+
+def calibrated(deviation: float, freedom: float) -> Scatter:
+    """The scatter that many counts of one build had; never below SCATTER_LEAST."""
+    if deviation <= SCATTER_LEAST:
+        return Scatter(deviation=SCATTER_LEAST, freedom=max(freedom, FREEDOM_LEAST))
+    return Scatter(deviation=deviation, freedom=freedom)
+
+
+def ratio(log_ratios: Sequence[float], scatter: Scatter) -> Ratio:
+    """The ratio over a step's repeats, with the interval that a scatter gives."""
+    mean = math.fsum(log_ratios) / len(log_ratios)
+    quantile = t_quantile((1 + CONFIDENCE) / 2, scatter.freedom)
+    half = quantile * scatter.deviation / math.sqrt(len(log_ratios))
+    return Ratio(
+        value=math.exp(mean),
+        low=math.exp(mean - half),
+        high=math.exp(mean + half),
+        blocks=len(log_ratios),
+    )
+
+
+def apart(log_ratios: Sequence[float], scatter: Scatter) -> bool:
+    """Whether a step's repeats differ more than the scatter of the others explains."""
+    return max(log_ratios) - min(log_ratios) > APART * math.sqrt(2) * scatter.deviation
+
+
+def word(interval: Ratio, margin: float) -> WorkWord:
+    """More or less: the whole interval is beyond the margin; same: it is within; else open."""
+    assert interval.low is not None
+    assert interval.high is not None
+    if interval.low > 1 + margin:
+        return "more"
+    if interval.high < 1 / (1 + margin):
+        return "less"
+    within = interval.low >= 1 / (1 + margin) and interval.high <= 1 + margin
+    return "same" if within else "open"

@@ -1,0 +1,136 @@
+"""Counts on real servers: two versions, and a version against itself, under callgrind."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dbdyno.analysis.compare import work
+from dbdyno.model.count import Count
+from dbdyno.model.work import WorkChange
+from dbdyno.store import Results
+from own_lab import command
+from server_place import builds
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed"),
+]
+
+PLAN = """
+[arms.first]
+base_dir = "{first}"
+[arms.second]
+base_dir = "{second}"
+[[workloads]]
+name = "sysbench"
+steps = ["point-query", "update-index"]
+parameters = {{ tables = 1, rows = 2000 }}
+[[workloads]]
+name = "insert-benchmark"
+steps = ["l.i1"]
+parameters = {{ clients = 1, rows = 2000, rows_i1 = 1000, wait_s = 0 }}
+[count]
+operations = 60
+warmup = 20
+repeats = {repeats}
+only = true
+"""
+
+
+MARIADB = """
+[arms.maria]
+engine = "mariadb"
+base_dir = "/usr"
+[[workloads]]
+name = "sysbench"
+steps = ["point-query", "insert"]
+parameters = { tables = 1, rows = 500 }
+[count]
+operations = 20
+warmup = 10
+repeats = 1
+only = true
+"""
+
+
+def counted(folder: Path, first: Path, second: Path, repeats: int) -> dict[str, WorkChange]:
+    """The changes of the second server's work, by step; the run ends with status 0."""
+    file = folder / "counted.toml"
+    file.write_text(PLAN.format(first=first, second=second, repeats=repeats))
+    done = subprocess.run(
+        command("run", file, "--out", folder), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    comparison = work.load(Results.open(folder / "counted"))
+    assert comparison is not None
+    return {change.step[1]: change for change in comparison.changes}
+
+
+def test_two_versions_differ_by_named_functions(tmp_path: Path) -> None:
+    """PostgreSQL 18 locks by other functions than 17; the same command finds nothing to do."""
+    first, second = builds()[0], builds()[-1]
+    changes = counted(tmp_path, first, second, repeats=1)
+    for step in ("point-query", "update-index", "l.i1"):
+        change = changes[step]
+        assert change.base is not None
+        assert 20_000 < change.base.instructions < (500_000 if step != "l.i1" else 20_000_000)
+        assert change.base.atomics > 10
+        storage = change.base.storage
+        assert storage.log_bytes is not None
+        assert (storage.log_bytes > 50) == (step != "point-query")
+        assert storage.pages_hit is None or storage.pages_hit >= 3
+        functions = {function.function for function in change.functions}
+        assert {"ExecutorRun", "LWLockRelease", "PostgresMain"} <= functions
+        if first != second:
+            assert change.word in ("more", "less")
+            assert change.changed
+    point = changes["point-query"]
+    assert point.work is not None
+    total = sum(function.arm for function in point.functions)
+    assert total == pytest.approx(point.work.instructions, rel=1e-3)
+    again = subprocess.run(
+        command("run", tmp_path / "counted.toml", "--out", tmp_path),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert again.returncode == 0
+    assert "point-query:" not in again.stderr
+    said = subprocess.run(
+        command("compare", tmp_path / "counted", "--json", "--fail-on", "more-work,less-work"),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert said.returncode == (1 if first != second else 0)
+    changes_said = json.loads(said.stdout)["work"]["changes"]
+    assert {change["step"][0] for change in changes_said} == {"sysbench", "insert-benchmark"}
+
+
+@pytest.mark.skipif(not Path("/usr/sbin/mariadbd").exists(), reason="no MariaDB here")
+def test_a_thread_of_mariadb_is_counted_with_its_log_and_pages(tmp_path: Path) -> None:
+    """Its own thread's instructions alone, and what the server says of the same window."""
+    file = tmp_path / "maria.toml"
+    file.write_text(MARIADB)
+    done = subprocess.run(
+        command("run", file, "--out", tmp_path), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    steps = work.read(work.repeats(Results.open(tmp_path / "maria")))
+    (point,), (insert,) = (steps["sysbench", name]["maria"] for name in ("point-query", "insert"))
+    assert isinstance(point, Count)
+    assert isinstance(insert, Count)
+    assert 20_000 < point.instructions < insert.instructions < 2_000_000
+    assert (point.storage.log_bytes, insert.margin) == (0.0, 0.003)
+    assert (insert.storage.log_bytes or 0) > 50
+    assert (point.storage.pages_hit or 0) >= 1
+
+
+@pytest.mark.soak
+def test_a_version_does_the_same_work_as_itself(tmp_path: Path) -> None:
+    """Fresh servers from one golden copy each; no function changed."""
+    build = builds()[-1]
+    for change in counted(tmp_path, build, build, repeats=2).values():
+        assert change.word == "same"
+        assert not change.changed

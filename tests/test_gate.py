@@ -1,0 +1,283 @@
+"""The answer of a gate by counts and races, and its forms: terminal, Markdown, JUnit, JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import junitparser
+import msgspec
+import pytest
+
+from dbdyno.analysis import compare
+from dbdyno.analysis import gate as analysis
+from dbdyno.model import Comparison, Ratio
+from dbdyno.model.gate import Gate, GateSide, GateStep, TimeCheck
+from dbdyno.model.tolerance import worst
+from dbdyno.model.work import Amounts, FunctionChange, WorkChange, WorkComparison
+from dbdyno.report import gate as report
+from result_builder import build, plant
+from result_planted import Planted
+
+STEP = ("insert-benchmark", "qr100")
+HEAD = "pg18"
+Load = Callable[[float], Comparison]
+
+
+def changed(name: str, more: float) -> FunctionChange:
+    """A function that has so many instructions more."""
+    return FunctionChange(
+        function=name, subsystem="executor", binary="postgres", base=100.0, arm=100.0 + more,
+        base_with_callees=100.0, arm_with_callees=100.0 + more, base_calls=2.0, arm_calls=2.0,
+        base_atomics=0.0, arm_atomics=0.0, changed=True,
+    )  # fmt: skip
+
+
+def work(change: float, scatter: float = 0.0001, **more: Any) -> WorkChange:
+    """A step with so much more work, a share."""
+    ratio = Ratio(value=1 + change, low=1 + change - scatter, high=1 + change + scatter, blocks=2)
+    base, head = (Amounts(instructions=40_000.0 * each, atomics=32.0, system_calls=1.0)
+                  for each in (1, 1 + change))  # fmt: skip
+    usual = WorkChange(
+        step=STEP, arm=HEAD, word="more", base=base, work=head, ratio=ratio,
+        functions=(changed("IndexNext", 225.0), changed("ExecScan", -1.0)),
+    )  # fmt: skip
+    return replace(usual, **more)
+
+
+@pytest.fixture(name="raced", scope="module")
+def _raced(tmp_path_factory: pytest.TempPathFactory) -> Load:
+    """Races in which the head has so much of the base's throughput, asked for losses of 5 %."""
+
+    @cache
+    def load(faster: float) -> Comparison:
+        def planted(arm: str, step: str, block: int) -> Planted:
+            scatter = 1 + 0.002 * (block % 3)
+            return plant(step, faster=faster * scatter if arm == HEAD else 1.0)
+
+        folder = build(tmp_path_factory.mktemp("race"), blocks=6, planted=planted, steps=("qr100",))
+        return compare.load(folder, tolerate=0.05)
+
+    return load
+
+
+def counted(raced: Load, *changes: WorkChange) -> Comparison:
+    """The counts of a gate."""
+    counts = WorkComparison(
+        base="pg17", arms=("pg17", HEAD), repeats=2, tool="valgrind 3.19.0", left_out=(),
+        scatter=0.0001, scatter_of_writes=0.0001, changes=changes,
+    )  # fmt: skip
+    return replace(raced(1.0), work=counts, steps=())
+
+
+def step_of(measured: analysis.Measured, time: float | None = 0.05) -> GateStep:
+    """The only step's answer."""
+    (step,) = analysis.steps(measured, 0.003, time)
+    return step
+
+
+def gate_of(*steps: GateStep) -> Gate:
+    """A gate with these steps."""
+    return Gate(
+        dyno="1.0", command="dyno gate good more-work", answer=worst(step.answer for step in steps),
+        base=GateSide(written="good", arm="good", commit="6ad5f1df2a13" + "0" * 28),
+        head=GateSide(written=".", arm="tree", commit="9009f871bbbb" + "0" * 28, changed=2),
+        work=0.003, time=0.05, steps=steps, seconds=150.0, results=("results/count-good-tree",),
+    )  # fmt: skip
+
+
+# --- Rules -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "scatter", "answer"),
+    [
+        (0.0056, 0.0001, "no"),
+        (0.0029, 0.00005, "yes"),
+        (0.003, 0.0002, "not yet"),
+        (-0.02, 0.0001, "yes"),
+        (0.0, 0.004, "not yet"),
+    ],
+)
+def test_work_says_no_by_the_whole_interval_and_yes_by_the_whole(
+    raced: Load, change: float, scatter: float, answer: str
+) -> None:
+    measured = analysis.Measured(head=HEAD, counted=counted(raced, work(change, scatter)))
+    assert step_of(measured, time=None).answer == answer
+
+
+def test_a_step_that_was_not_counted_is_not_yet(raced: Load) -> None:
+    failed = work(0.0, word="failed", ratio=None, reason="pg18: it crashed")
+    measured = analysis.Measured(head=HEAD, counted=counted(raced, failed))
+    step = step_of(measured, time=None)
+    assert (step.answer, step.work is not None and step.work.reason) == (
+        "not yet", "pg18: it crashed",
+    )  # fmt: skip
+
+
+def test_yes_takes_both(raced: Load) -> None:
+    measured = analysis.Measured(head=HEAD, counted=counted(raced, work(0.0)), raced=raced(1.0))
+    assert step_of(measured).answer == "yes"
+
+
+def test_the_same_work_is_not_yet_where_time_excludes_nothing(raced: Load) -> None:
+    measured = analysis.Measured(head=HEAD, counted=counted(raced, work(0.0)), raced=raced(0.949))
+    step = step_of(measured)
+    assert step.answer == "not yet" and step.time is not None
+    assert step.time.blocks_needed is not None
+    assert any("to exclude the loss takes" in reason for reason in report.reasons(step))
+
+
+@pytest.mark.parametrize(
+    ("again", "answer", "reason"),
+    [
+        (0.88, "no", ""),
+        (1.0, "yes", analysis.BY_LAYOUT),
+        (0.949, "not yet", "slower with one layout of its code, and not known with another"),
+        (None, "not yet", "slower with one layout of its code, and the minutes are over"),
+    ],
+)
+def test_a_loss_of_time_accuses_only_with_two_layouts(
+    raced: Load, again: float | None, answer: str, reason: str
+) -> None:
+    measured = analysis.Measured(
+        head=HEAD, counted=counted(raced, work(0.0)), raced=raced(0.85),
+        relaid=None if again is None else raced(again), unrelaid="the minutes are over",
+    )  # fmt: skip
+    assert analysis.lost(measured) == ("qr100",)
+    step = step_of(measured)
+    assert step.time is not None
+    assert (step.answer, step.time.reason) == (answer, reason)
+    assert (step.time.relaid is None) == (again is None)
+
+
+def test_losses_of_two_metrics_do_not_confirm_each_other(raced: Load) -> None:
+    lost = raced(0.85)
+    (step,) = lost.steps
+    cells = tuple(
+        each if each.tolerated is None
+        else replace(each, tolerated=replace(each.tolerated, by=("cpu_per_op",)))
+        for each in step.cells
+    )  # fmt: skip
+    of_cpu = replace(lost, steps=(replace(step, cells=cells),))
+    measured = analysis.Measured(
+        head=HEAD, counted=counted(raced, work(0.0)), raced=lost, relaid=of_cpu
+    )
+    first = step_of(measured)
+    assert first.time is not None
+    assert (first.answer, first.time.reason) == ("not yet", analysis.OTHERWISE)
+
+
+def test_more_work_is_no_whatever_time_says(raced: Load) -> None:
+    measured = analysis.Measured(
+        head=HEAD, counted=counted(raced, work(0.0056)), unraced="not raced, as work says no"
+    )
+    step = step_of(measured)
+    assert (step.answer, step.time) == (
+        "no", TimeCheck(answer="not yet", reason="not raced, as work says no"),
+    )  # fmt: skip
+
+
+def test_a_failed_step_of_the_head_needs_no_other_layout(tmp_path: Path, raced: Load) -> None:
+    folder = build(tmp_path, blocks=3, steps=("qr100",), failed={(2, HEAD, "qr100"): "it crashed"})
+    measured = analysis.Measured(
+        head=HEAD, counted=counted(raced, work(0.0)), raced=compare.load(folder, tolerate=0.05)
+    )
+    assert analysis.lost(measured) == ()
+    step = step_of(measured)
+    assert step.answer == "no" and step.time is not None
+    assert "failed in 1 of 3 blocks" in step.time.reason
+
+
+# --- Forms -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(name="gate")
+def _gate(raced: Load) -> Gate:
+    """More work in one step; another one lost time with both layouts, and a third is fine."""
+    of_work = analysis.Measured(head=HEAD, counted=counted(raced, work(0.0056)), raced=raced(1.0))
+    of_time = analysis.Measured(
+        head=HEAD, counted=counted(raced, work(0.0)), raced=raced(0.85), relaid=raced(0.88)
+    )
+    fine = analysis.Measured(head=HEAD, counted=counted(raced, work(0.0)), raced=raced(1.0))
+    opened = analysis.Measured(
+        head=HEAD, counted=counted(raced, work(0.0)), unraced="the counts took all minutes"
+    )
+    named = zip(("fine", "open", "work", "time"), (fine, opened, of_work, of_time), strict=True)
+    return gate_of(*(msgspec.structs.replace(step_of(each), step=name) for name, each in named))
+
+
+def test_the_worst_step_comes_first_with_its_functions(gate: Gate) -> None:
+    lines = list(report.lines(gate))
+    assert lines[0] == (
+        "gate: no (. as it stands, 2 changed files against good 6ad5f1df2a)"
+    )  # fmt: skip
+    assert lines[1].startswith("work  no: work +0.56 % [+0.55, +0.57]; time throughput")
+    assert any("IndexNext +225" in line for line in lines)
+    assert any("with two layouts of its code" in line for line in lines)
+    assert all(len(line) <= report.COLUMNS for line in lines)
+
+
+def test_a_comment_has_less_than_60_lines_whatever_the_number_of_steps(gate: Gate) -> None:
+    text = report.markdown(gate)
+    assert text.startswith("### dyno gate: no\n")
+    assert "| work | **no** | +0.56 % [+0.55, +0.57] |" in text
+    assert "- work: more work, 40,000 → 40,224 instructions: IndexNext +225, ExecScan −1" in text
+    many = msgspec.structs.replace(gate, steps=gate.steps * 40)
+    assert len(report.markdown(many).splitlines()) < 60
+    tables = [line for line in report.markdown(many).splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in tables} == {5}
+
+
+def test_junit_has_a_failure_for_no_and_skips_what_is_not_known(gate: Gate, tmp_path: Path) -> None:
+    path = tmp_path / "gate.xml"
+    path.write_bytes(report.junit(gate))
+    xml = junitparser.JUnitXml.fromfile(str(path))
+    counted = {suite.name: (suite.tests, suite.failures, suite.skipped) for suite in xml}
+    assert counted == {"work": (4, 1, 0), "time": (4, 1, 1)}
+    before = (xml.tests, xml.failures, xml.errors)
+    xml.update_statistics()  # by its cases
+    assert (xml.tests, xml.failures, xml.errors) == before == (8, 2, 0)
+    failures = [case.name for suite in xml for case in suite for result in case.result
+                if isinstance(result, junitparser.Failure)]  # fmt: skip
+    assert failures == ["work", "time"]
+
+
+def test_json_has_every_key_and_no_other(gate: Gate) -> None:
+    text = report.document(gate)
+    written = json.loads(text)
+    assert [step["answer"] for step in written["steps"]] == ["yes", "not yet", "no", "no"]
+    assert msgspec.convert(written, Gate, strict=True) == gate
+    assert json.loads(msgspec.json.encode(gate)) == written
+
+
+def test_a_gate_of_work_alone_has_no_suite_of_time(raced: Load) -> None:
+    measured = analysis.Measured(head=HEAD, counted=counted(raced, work(0.0)))
+    alone = msgspec.structs.replace(gate_of(step_of(measured, time=None)), time=None)
+    assert b'name="time"' not in report.junit(alone)
+    assert "| step | answer | work, up to 0.3 % |\n" in report.markdown(alone)
+    assert "time" not in "".join(report.lines(alone))
+
+
+# --- The page --------------------------------------------------------------------------------
+
+
+PAGE = Path(__file__).parent.parent / "docs" / "howto" / "ci.md"
+
+
+def fenced(kind: str, begin: str) -> list[str]:
+    """The blocks of a kind on the page that begin so."""
+    texts = re.findall(rf"^```{kind}\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return [text for text in texts if text.startswith(begin)]
+
+
+def test_the_gates_on_the_page_have_one_answer_in_all_forms() -> None:
+    gates = [msgspec.json.decode(text, type=Gate) for text in fenced("json", "{")]
+    assert [gate.answer for gate in gates] == ["no", "yes", "no"]
+    assert fenced("markdown", "### dyno gate") == [report.markdown(gate) for gate in gates]
+    assert fenced("xml", "<?xml") == [report.junit(gate).decode() for gate in gates]

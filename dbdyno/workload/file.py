@@ -13,12 +13,16 @@ from pathlib import Path
 from dbdyno.model import WorkloadUse
 from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import WorkloadError
+from dbdyno.model.own_query import Application
 from dbdyno.model.sweep import named
+from dbdyno.workload import queries
 from dbdyno.workload.mixes import Mixes, with_scripts
 from dbdyno.workload.schema import Step, WorkloadFile
 from dbdyno.workload.script import files
 
 SUFFIX = ".toml"
+FOLDER_FILE = f"workload{SUFFIX}"
+"""The workload file of a folder that is named in its place, such as `dyno capture` writes."""
 KEEP = "keep"
 """The load that is none: tables are there already."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
@@ -41,6 +45,7 @@ class Workload:
     set: str | None = None
     preset: str | None = None
     folder: Path = Path()  # where paths of scripts begin
+    application: Application | None = None  # whose queries are its steps; None: it has none
 
 
 def names() -> list[str]:
@@ -109,8 +114,9 @@ def load(  # noqa: PLR0913 (each choice of a plan by its name)
     source = name_or_path
     name = name_or_path
     if _is_path(name_or_path):
-        source = str(_path(name_or_path, relative_to))
-        name = Path(name_or_path).stem
+        path = _path(name_or_path, relative_to)
+        source = str(path)
+        name = path.absolute().parent.name if path.name == FOLDER_FILE else path.stem
         if not NAME.fullmatch(name):
             raise WorkloadError(
                 f"{source}: a workload file's name becomes a folder's; "
@@ -125,11 +131,17 @@ def load(  # noqa: PLR0913 (each choice of a plan by its name)
         raise WorkloadError(f"{source}: no preset `{preset}`; {suggestion(preset, file.presets)}")
     if scripts is not None:
         file = with_scripts(file, scripts, variables or {}, folder)
+    application = None
+    if file.queries:
+        place = queries.Place(source=source, folder=folder)
+        application = queries.application(file, place)
+        file = queries.with_steps(file, application)
     return Workload(
         name=name,
         source=source,
         description=file.description,
         file=file,
+        application=application,
         fill=_fill(file, fill, source),
         set=_set(file, set, source),
         preset=preset,
@@ -193,6 +205,7 @@ def own_files(use: WorkloadUse, plan: Path | None) -> list[Path]:
     """
     loaded = used(use, plan)
     own = [Path(loaded.source)] if _is_path(use.name) else []
+    own += [loaded.folder / query.text for query in loaded.file.queries.values()]
     named = [
         *scripts_sha256(loaded),
         *(word for step in loaded.file.steps for word in _words(step)),
@@ -217,7 +230,9 @@ def _is_path(name_or_path: str) -> bool:
 
 
 def _path(name_or_path: str, relative_to: Path | None) -> Path:
-    return _folder(relative_to) / name_or_path
+    """The workload file of a path, or the one in the folder that it names."""
+    path = _folder(relative_to) / name_or_path
+    return path / FOLDER_FILE if path.is_dir() else path
 
 
 def _folder(relative_to: Path | None) -> Path:

@@ -160,12 +160,17 @@ class Content:
 
     def add_statement(self, name: str, form: Statement, scope: Scope) -> int:
         """Enters a statement, with the values and cursors that it uses."""
-        return self._add_text(name, scope.statement(form), form, scope)
+        if form.values is None:
+            text = scope.statement(form)
+            return self._add_cut(name, text, sql.cut(text, scope), form, scope)
+        text = scope.verbatim(form)
+        return self._add_cut(name, text, sql.placed(text, form.values, scope), form, scope)
 
-    def _add_text(self, name: str, text: str, form: Statement, scope: Scope) -> int:
-        """Enters a statement whose braces are filled in."""
+    def _add_cut(
+        self, name: str, text: str, pieces: tuple[sql.Piece, ...], form: Statement, scope: Scope
+    ) -> int:
+        """Enters a statement that has been cut into pieces."""
         self.named |= named(self._unnumbered(), text, self._token)
-        pieces = sql.cut(text, scope)
         written = sending.protocol(form, self.file, scope)
         protocol = sending.preparable(written, text.split(maxsplit=1)[:1], scope.engine)
         number = len(self.statements)
@@ -261,7 +266,7 @@ class Content:
         form = Statement(protocol="simple")
         names = [name] if len(texts) == 1 else [f"{name}-{n + 1}" for n in range(len(texts))]
         code = [
-            Instruction("send", self._add_text(part, text, form, scope))
+            Instruction("send", self._add_cut(part, text, sql.cut(text, scope), form, scope))
             for part, text in zip(names, texts, strict=True)
         ]
         self.programs.append(Program(name, tuple(code)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -118,8 +118,12 @@ class Cursor(Form):
 
 
 class Statement(PerEngine):
-    """One statement: its SQL per engine and how it is sent."""
+    """One statement: its SQL per engine and how it is sent.
 
+    Where it lists `values`, they stand for $1, $2 …, and the rest of its SQL stands as written.
+    """
+
+    values: list[str] | None = None
     protocol: str | None = None
     types: str | list[str] | None = None
     rows: Number | None = None
@@ -348,6 +352,35 @@ class Step(Form):
     device_gb: Number = 0
 
 
+class OwnQuery(Form):
+    """A query of an application, as `dyno capture` writes it; paths begin at the file's folder."""
+
+    text: str
+    values: str | None = None
+    calls: int | float = Field(ge=0)
+    time_s: int | float = Field(default=0, ge=0)
+    rows: int | float | None = None
+    protocol: Literal["simple", "extended", "prepared"] = "simple"
+    types: list[str] = Field(default_factory=list)
+    writes: bool = False
+    settings: dict[str, str] = Field(default_factory=dict)
+    role: str | None = None
+    clock: dict[str, str] = Field(default_factory=dict)
+
+
+class Source(Form):
+    """The server from which an application's queries were captured."""
+
+    engine: str | None = None
+    version: str | None = None
+    encoding: str | None = None
+    locale: str | None = None
+    seconds: int | float | None = None
+    time_s: int | float | None = None
+    calls: int | float | None = None
+    settings: dict[str, str] = Field(default_factory=dict)
+
+
 Parameters = dict[str, Number | list[Number]]
 
 
@@ -393,4 +426,13 @@ class WorkloadFile(Form):
     )
     transactions: dict[str, Transaction] = Field(default_factory=dict)
     choices: dict[str, dict[str, Number]] = Field(default_factory=dict)
-    steps: list[Step] = Field(min_length=1)
+    source: Source = Field(default_factory=Source)
+    queries: dict[str, OwnQuery] = Field(default_factory=dict)
+    steps: list[Step] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _has_steps(self) -> Self:
+        """Refuses a file that asks for nothing."""
+        if not self.steps and not self.queries:
+            raise ValueError("has neither `steps` nor `queries`; name at least one step")
+        return self

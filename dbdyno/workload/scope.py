@@ -162,6 +162,13 @@ class Scope:
             raise self.error(f"`{name}` has values, which only a step's roles can send")
         return text
 
+    def verbatim(self, written: PerEngine) -> str:
+        """This engine's SQL as it was written, which must be one statement."""
+        chosen = _chosen(written, self.engine, self.version)
+        if not isinstance(chosen, str) or not chosen.strip():
+            raise self.error(f"must be one statement for engine {self.spoken}")
+        return chosen
+
     def statement(self, written: PerEngine) -> str:
         """This engine's SQL where it must be one statement."""
         texts = self.sql(written)

@@ -1,0 +1,197 @@
+"""Turns the queries of an application into steps of their own: `[queries]` of a workload file.
+
+Each query becomes a statement, a value for each of its parameters, and a timed step of its name.
+What a query writes is rolled back, so that each execution meets the same rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.model.error import WorkloadError
+from dbdyno.model.own_query import Application, OwnQuery, Source
+from dbdyno.workload import maker_schema, schema, sql
+
+TOP = 50
+"""So many queries run where the plan does not say `top`, those that cost most."""
+PARAMETERS: Mapping[str, int | float] = {"clients": 1, "seconds": 5, "warmup_s": 0.25, "top": TOP}
+"""The parameters of a file that has queries and does not name its own."""
+ROLE = "query"
+DOUBLE = '"'
+CONSTRAINTS = {"constraints": schema.Statement(any="SET CONSTRAINTS ALL IMMEDIATE")}
+"""What checks at once that a commit would check."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a query is written: the file as messages call it, and the folder of its texts."""
+
+    source: str
+    folder: Path
+
+    def error(self, name: str, key: str, sentence: str) -> WorkloadError:
+        """A complaint about a key of a query; to be raised."""
+        return WorkloadError(f"{self.source}: key `queries.{name}.{key}`: {sentence}")
+
+
+def application(file: schema.WorkloadFile, place: Place) -> Application:
+    """The application that a file's queries are. Raises WorkloadError: a text cannot be read."""
+    of_source = file.source
+    return Application(
+        source=Source(
+            engine=of_source.engine,
+            version=of_source.version,
+            encoding=of_source.encoding,
+            locale=of_source.locale,
+            seconds=of_source.seconds,
+            time_s=of_source.time_s,
+            calls=of_source.calls,
+            settings=of_source.settings,
+        ),
+        queries=tuple(
+            sorted(
+                (_query(name, form, place) for name, form in file.queries.items()),
+                key=lambda query: (-query.time_s, -query.calls, query.name),
+            )
+        ),
+    )
+
+
+def _query(name: str, form: schema.OwnQuery, place: Place) -> OwnQuery:
+    path = place.folder / form.text
+    try:
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as reason:
+        raise place.error(name, "text", f"{path}: {reason.strerror}") from None
+    text = text.strip().removesuffix(";").rstrip()
+    if not text:
+        raise place.error(name, "text", f"{path} is empty; write the query there, or remove both")
+    return OwnQuery(
+        name=name,
+        text=with_clock(text, form.clock),
+        calls=form.calls,
+        time_s=form.time_s,
+        rows=form.rows,
+        protocol=form.protocol,
+        types=tuple(form.types),
+        values=None if form.values is None else place.folder / form.values,
+        writes=form.writes,
+        settings=form.settings,
+        role=form.role,
+    )
+
+
+def with_clock(text: str, clock: Mapping[str, str]) -> str:
+    """The text with what stands for the clock in the place of its parameters, by their numbers."""
+    return "".join(
+        clock.get(piece[1:], piece) if number % 2 else piece
+        for number, piece in enumerate(sql.at_parameters(text))
+    )
+
+
+def with_steps(file: schema.WorkloadFile, asking: Application) -> schema.WorkloadFile:
+    """The file with a step for each of its application's queries, the costliest first."""
+    queries = asking.queries
+    return file.model_copy(
+        update={
+            "parameters": {**PARAMETERS, **file.parameters},
+            "values": file.values | dict(value for query in queries for value in _values(query)),
+            "statements": file.statements
+            | CONSTRAINTS
+            | {query.name: _statement(query) for query in queries},
+            "transactions": file.transactions
+            | {_rolled_back(query): _transaction(query) for query in queries if query.writes},
+            "steps": [
+                *file.steps,
+                *(_step(query, number) for number, query in enumerate(queries, start=1)),
+            ],
+        }
+    )
+
+
+def _values(query: OwnQuery) -> Iterator[tuple[str, maker_schema.Maker]]:
+    """A value for each of its parameters: a column of its file."""
+    if query.values is not None:
+        for column in range(1, parameters_of(query.text) + 1):
+            sample = maker_schema.Sample(file=str(query.values), column=column)
+            yield value_name(query, column), maker_schema.Maker(sample=sample)
+
+
+def parameters_of(text: str) -> int:
+    """How many parameters a text has: the greatest of their numbers."""
+    return max((int(piece[1:]) for piece in sql.at_parameters(text)[1::2]), default=0)
+
+
+def value_name(query: OwnQuery, number: int) -> str:
+    """The name of the value of a parameter."""
+    return f"{query.name}_{number}"
+
+
+def _statement(query: OwnQuery) -> schema.Statement:
+    count = parameters_of(query.text) if query.values is not None else 0
+    return schema.Statement(
+        any=query.text,
+        values=[value_name(query, number) for number in range(1, count + 1)],
+        protocol=query.protocol,
+        types=list(query.types) or None,
+    )
+
+
+def _rolled_back(query: OwnQuery) -> str:
+    """The name of the transaction in which a query runs and is undone."""
+    return f"{query.name}-rollback"
+
+
+def _transaction(query: OwnQuery) -> schema.Transaction:
+    """The query, with all that it would do at its commit as far as an engine can be told to."""
+    checked = schema.Repetition(repeat="{engine == 'postgres'}", do=list(CONSTRAINTS))
+    return schema.Transaction(do=["BEGIN", query.name, checked, "ROLLBACK"])
+
+
+def _step(query: OwnQuery, rank: int) -> schema.Step:
+    """The step that times a query; those beyond the plan's `top` are left out."""
+    run = _rolled_back(query) if query.writes else query.name
+    return schema.Step(
+        name=query.name,
+        when=f"{{top >= {rank}}}",
+        seconds="{seconds}",
+        warmup_s="{warmup_s}",
+        writes=False,
+        on_failure="go_on",
+        headline=schema.Headline(metric="qps", role=ROLE, count="operations"),
+        roles={ROLE: schema.Role(run=run, kind="query", session=session(query))},
+    )
+
+
+def session(query: OwnQuery) -> schema.PerEngine:
+    """The SQL that makes a session such as those that sent the query."""
+    reads = [] if query.writes else ["SET default_transaction_read_only = on"]
+    mysql_reads = [] if query.writes else ["SET SESSION TRANSACTION READ ONLY"]
+    role = [] if query.role is None else [f"SET ROLE {quoted(query.role, DOUBLE)}"]
+    return schema.PerEngine(
+        postgres=[
+            *(
+                f"SELECT set_config({quoted(name)}, {quoted(value)}, false)"
+                for name, value in query.settings.items()
+            ),
+            *reads,
+            *role,
+        ],
+        mysql=[
+            *(f"SET SESSION {name} = {mysql_value(v)}" for name, v in query.settings.items()),
+            *mysql_reads,
+        ],
+    )
+
+
+def quoted(text: str, quote: str = "'") -> str:
+    """A text in quotes: a literal of SQL, or a name."""
+    return quote + text.replace(quote, quote * 2) + quote
+
+
+def mysql_value(value: str) -> str:
+    """A value of a variable as MySQL's SET takes it: numbers of numeric ones are bare."""
+    return value if re.fullmatch(r"-?\d+(\.\d+)?", value) else quoted(value)

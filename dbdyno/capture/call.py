@@ -1,0 +1,28 @@
+"""A call: one statement of one session as a log tells it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+Way = Literal["simple", "extended", "prepared"]
+"""How a statement came: as a text with its values in it, bound, or bound to a kept statement."""
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """A statement that a session ran, or that failed (`error`)."""
+
+    end_s: float  # seconds since 1970; its start is `duration_s` before
+    duration_s: float | None  # parse, bind and execute together; None: not logged
+    session: str
+    database: str = ""
+    user: str = ""
+    application: str = ""
+    text: str
+    values: tuple[str | None, ...] | None = None  # the bound ones; None: none, or not known
+    types: tuple[str, ...] = ()  # of $1 …, where the statement's PREPARE names them
+    way: Way = "simple"
+    rows: int | None = None
+    error: str = ""  # SQLSTATE, or a word where the log has none
+    query_id: int = 0

@@ -1,0 +1,87 @@
+"""What capture asks of a parser of SQL; each dialect answers in one file of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+Part = Literal["bound", "literal", "clock"]
+"""What a parameter of a form stood for: a bound value, a literal, or the clock."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place in a form's text where a value goes."""
+
+    part: Part
+    number: int  # of the parameter, from 1
+    before: str = ""  # what stands before it there: "bit " before a bit string
+    source: str = ""  # of a clock, what the text had: now()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """What all texts share that differ in nothing but their values.
+
+    The parameters are the bound ones in their own numbers, then the literals in their order, then
+    those for the clock.
+    """
+
+    key: str  # the text with all values as parameters in their order; the same from view and log
+    pieces: tuple[str, ...]  # the text around the slots, without comments
+    slots: tuple[Slot, ...]
+    bound: int  # how many parameters are bound
+    literals: int  # how many are literals
+    fingerprint: str  # of the parser, hexadecimal; lists of any length have the same
+    verb: str  # select, insert …; of a utility statement its tag
+    tables: tuple[str, ...] = ()
+    writes: bool = False
+    left_out: str = ""  # why it cannot be a query of its own
+    refused: bool = False  # the parser does not take it: it is run as it stands
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A text, taken apart: its form and the values of its literals, as JSON."""
+
+    form: Form
+    literals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a statement does to its session's settings."""
+
+    name: str
+    value: str | None  # None: back to the default
+    local: bool = False  # holds until the transaction ends
+    names: tuple[str, ...] = field(default=())  # more that go back with it: RESET ALL
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A PREPARE: the text inside and the types that it names."""
+
+    text: str
+    types: tuple[str, ...]
+
+
+class Dialect(Protocol):
+    """A parser of one dialect of SQL."""
+
+    def split(self, text: str) -> Sequence[str]:
+        """The statements of a message; the text itself where it cannot be parsed."""
+        ...
+
+    def read(self, text: str) -> Statement:
+        """The text, taken apart; a form of its own where it cannot be parsed."""
+        ...
+
+    def setting(self, text: str) -> Setting | None:
+        """What the statement sets in its session; None: nothing that a query depends on."""
+        ...
+
+    def quoted(self, value: str) -> str:
+        """A value, as JSON, as a literal of the dialect."""
+        ...

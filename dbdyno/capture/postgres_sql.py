@@ -1,0 +1,431 @@
+"""PostgreSQL's SQL, taken apart: all that is asked of postgast stands here.
+
+A text is first read by one regular expression: with its literals taken out it is a *skeleton*.
+Texts of one skeleton parse alike but for literals that are part of the form, such as `ORDER BY 2`
+and `numeric(10, 2)`. So each skeleton is parsed once, and a log of a million calls of a hundred
+queries is read at the speed of the expression.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+import msgspec
+import postgast
+from google.protobuf.message import Message
+from postgast import PgQueryError, pg_query_pb2
+
+from dbdyno.capture.dialect import Form, Setting, Slot, Statement
+from dbdyno.capture.postgres_session import setting_of
+from dbdyno.capture.postgres_statement import Traits, children, traits_of
+
+SKELETONS_MAX = 50_000
+"""Skeletons that are kept; a log with more begins again, which costs time and nothing else."""
+TOKEN = re.compile(
+    r"""
+      (?P<text>   (?<![\w$]) (?: [eE]'(?:[^'\\]|\\.|'')*' | [bBxX]'[^']*' | [uU]&'(?:[^']|'')*' )
+                | '(?:[^']|'')*' (?: \s*\n\s* '(?:[^']|'')*' )*
+                | (?<![\w$]) \$(?P<tag>[A-Za-z_\x80-\U0010ffff][\w]*|)\$ .*? \$(?P=tag)\$ )
+    | (?P<bound>  (?<![\w$]) \$\d+ )
+    | (?P<number> (?<![\w$]) (?: 0[xX][\da-fA-F_]+ | 0[oO][0-7_]+ | 0[bB][01_]+
+                | (?: \d[\d_]* (?:\.[\d_]*)? | \.\d[\d_]* ) (?: [eE][+-]?\d+ )? ) )
+    | (?P<word>   (?<![\w$."]) (?: [tT][rR][uU][eE] | [fF][aA][lL][sS][eE] | [nN][uU][lL][lL] )
+                  (?![\w$"]) )
+    | (?P<comment> --[^\n]* | /\* (?: [^*/] | \*(?!/) | /(?!\*) )* \*/ )
+    | (?P<name>   "(?:[^"]|"")*" )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+CLOCK = re.compile(
+    r"(?:pg_catalog\s*\.\s*)?\w+\s*\(\s*\)|(?:CURRENT_\w+|LOCALTIME\w*)(?:\s*\(\s*\d+\s*\))?",
+    re.IGNORECASE,
+)
+"""A call that asks for the time, or a word that does."""
+HINT = "/*+"
+"""How a comment begins that changes plans, by pg_hint_plan."""
+SCANNED = frozenset(
+    pg_query_pb2.Token.Value(name)
+    for name in (
+        *("SCONST", "USCONST", "BCONST", "XCONST", "ICONST", "FCONST", "PARAM"),
+        *("TRUE_P", "FALSE_P", "NULL_P"),
+    )
+)
+"""Tokens of the parser that the expression takes for literals or bound parameters."""
+FINGERPRINT_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class Token:
+    """A literal or a bound parameter in a text; places count characters."""
+
+    first: int
+    end: int
+    text: str
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it is `$1` rather than a literal."""
+        return self.text[0] == "$" and self.text[1:].isdecimal()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the tokens of a skeleton become a form and its values."""
+
+    form: Form
+    literals: tuple[tuple[int, bool], ...]  # tokens that are values, and whether a `-` is theirs
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """What is known of a skeleton: which of its tokens are part of the form, and the shapes."""
+
+    fixed: tuple[int, ...]
+    shapes: dict[tuple[str, ...], Shape] = field(default_factory=dict)
+
+
+@dataclass
+class PostgresSql:
+    """The parser of PostgreSQL's SQL, which keeps the skeletons that it has seen."""
+
+    skeletons: dict[str, Skeleton] = field(default_factory=dict)
+
+    def split(self, text: str) -> Sequence[str]:
+        """The statements of a message; the text itself where it cannot be parsed."""
+        if ";" not in text:
+            return (text,)
+        try:
+            parts = [part.strip() for part in postgast.split(text)]
+        except (PgQueryError, UnicodeError):
+            return (text,)
+        return [part for part in parts if part]
+
+    def read(self, text: str) -> Statement:
+        """The text, taken apart; a form of its own where it cannot be parsed."""
+        skeleton, tokens = taken_out(text)
+        known = self.skeletons.get(skeleton)
+        if known is not None:
+            fixed = tuple(tokens[number].text for number in known.fixed)
+            shape = known.shapes.get(fixed)
+            if shape is not None:
+                return Statement(shape.form, tuple(values(shape, tokens)))
+        if len(self.skeletons) >= SKELETONS_MAX:
+            self.skeletons.clear()
+        shape = shape_of(text, tokens)
+        taken = {number for number, _ in shape.literals}
+        fixed_places = tuple(
+            number
+            for number, token in enumerate(tokens)
+            if number not in taken and not token.is_bound
+        )
+        known = self.skeletons.setdefault(skeleton, Skeleton(fixed_places))
+        if known.fixed == fixed_places:
+            known.shapes[tuple(tokens[number].text for number in fixed_places)] = shape
+        return Statement(shape.form, tuple(values(shape, tokens)))
+
+    def setting(self, text: str) -> Setting | None:
+        """What the statement sets in its session; None: nothing that a query depends on."""
+        return setting_of(text)
+
+    def quoted(self, value: str) -> str:
+        """A value, as JSON, as a literal."""
+        if not value.startswith('"'):
+            return "NULL" if value == "null" else value
+        return "'" + msgspec.json.decode(value, type=str).replace("'", "''") + "'"
+
+
+# --- By the expression ------------------------------------------------------------------------
+
+
+def taken_out(text: str) -> tuple[str, list[Token]]:
+    """The text's skeleton, and the literals and bound parameters that were taken out of it."""
+    pieces, tokens, at = [], [], 0
+    for match in TOKEN.finditer(text):
+        group = match.lastgroup
+        if group == "name":
+            continue
+        first, end = match.span()
+        pieces.append(text[at:first])
+        at = end
+        if group == "comment":
+            pieces.append(match[0] if match[0].startswith(HINT) else " ")
+            continue
+        tokens.append(Token(first, end, match[0]))
+        pieces.append("\0" if group != "bound" else match[0])
+    pieces.append(text[at:])
+    return "".join(pieces), tokens
+
+
+def values(shape: Shape, tokens: Sequence[Token]) -> Iterator[str]:
+    """The values of a text of that shape, as JSON."""
+    for number, negative in shape.literals:
+        yield json_of(tokens[number].text, negative=negative)
+
+
+def json_of(literal: str, *, negative: bool = False) -> str:
+    """A literal as JSON: numbers keep their digits, a bit string is a text (`bit 'b101'`)."""
+    first = literal[0]
+    if first == "'":
+        return as_text(plain(literal))
+    if first in "0123456789.":
+        return ("-" if negative else "") + number(literal)
+    if first in "tTfFnN":
+        return literal.lower()
+    if first == "$":
+        tag = literal.index("$", 1) + 1
+        return as_text(literal[tag:-tag])
+    if first in "bBxX":
+        return as_text(first.lower() + literal[2:-1])
+    return as_text(unescaped(literal))
+
+
+def as_text(value: str) -> str:
+    """A text as JSON; bytes that are no UTF-8 are lost, as capture leaves out such statements."""
+    return msgspec.json.encode(value.encode("utf-8", "replace").decode()).decode()
+
+
+def plain(literal: str) -> str:
+    """What a text in quotes says; one that goes on in another line is one text."""
+    parts = QUOTED.findall(literal) if "\n" in literal else [literal]
+    return "".join(part[1:-1].replace("''", "'") for part in parts)
+
+
+QUOTED = re.compile(r"'(?:[^']|'')*'")
+ESCAPES: Mapping[str, str] = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+ESCAPE = re.compile(
+    r"\\(?:x([\da-fA-F]{1,2})|([0-7]{1,3})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(.))|('')", re.DOTALL
+)
+UNICODE_ESCAPE = re.compile(r"\\(?:\+([\da-fA-F]{6})|([\da-fA-F]{4})|(\\))|('')")
+
+
+def unescaped(literal: str) -> str:
+    """What `E'…'` and `U&'…'` say."""
+    if literal[0] in "uU":
+        return UNICODE_ESCAPE.sub(
+            lambda match: "'" if match[4] else match[3] or chr(int(match[1] or match[2], 16)),
+            literal[3:-1],
+        )
+
+    def character(match: re.Match[str]) -> str:
+        if match[6]:
+            return "'"
+        if match[5]:
+            return ESCAPES.get(match[5], match[5])
+        return chr(int(match[2], 8) if match[2] else int(match[1] or match[3] or match[4], 16))
+
+    return ESCAPE.sub(character, literal[2:-1])
+
+
+def number(literal: str) -> str:
+    """A number as JSON has it, with its digits."""
+    literal = literal.replace("_", "")
+    if literal[:2].lower() in ("0x", "0o", "0b"):
+        return str(int(literal, 0))
+    whole, point, rest = literal.partition(".")
+    if not point:
+        return str(int(whole)) if whole.isdecimal() else whole
+    if not rest or not rest[0].isdecimal():
+        rest = "0" + rest
+    return f"{int(whole or 0)}.{rest}"
+
+
+# --- By the parser, once for each skeleton ----------------------------------------------------
+
+
+def shape_of(text: str, tokens: Sequence[Token]) -> Shape:
+    """The shape of a text; one of a form that stands as it is where the parser refuses it."""
+    try:
+        tree = postgast.parse(text)
+        if len(tree.stmts) != 1 or not agree(text, tokens):
+            return as_it_stands(text, tokens)
+        fingerprint = postgast.fingerprint(text).hex
+    except (PgQueryError, UnicodeError):
+        return as_it_stands(text, tokens)
+    statement = tree.stmts[0].stmt
+    traits = traits_of(statement)
+    places = Places(text)
+    constants = {places.character(place) for place in constant_places(statement)}
+    return with_slots(text, tokens, Parsed(traits, fingerprint, constants, places))
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What the parser says of a text."""
+
+    traits: Traits
+    fingerprint: str
+    constants: set[int]
+    places: Places
+
+
+class Places:
+    """Characters of a text by the bytes that the parser counts."""
+
+    def __init__(self, text: str) -> None:
+        self.raw = None if text.isascii() else text.encode()
+
+    def character(self, place: int) -> int:
+        """The character that begins at this byte."""
+        return place if self.raw is None else len(self.raw[:place].decode(errors="replace"))
+
+
+def as_it_stands(text: str, tokens: Sequence[Token]) -> Shape:
+    """The shape of a text that the parser does not take.
+
+    Its literals are values all the same, so that it is grouped and keeps none: put back by their
+    text they give the statement as it stood. What would not come back stays in it.
+    """
+    exact = "UESCAPE" not in text.upper()
+    taken = [exact and (token.is_bound or comes_back(token.text)) for token in tokens]
+    bound = max((int(token.text[1:]) for token in tokens if token.is_bound), default=0)
+    cuts, literals = [], []
+    for place, token in enumerate(tokens):
+        if taken[place] and token.is_bound:
+            cuts.append((token.first, token.end, Slot("bound", int(token.text[1:]))))
+        elif taken[place]:
+            literals.append((place, False))
+            cuts.append((token.first, token.end, Slot("literal", bound + len(literals))))
+    pieces = pieces_between(text, cuts)
+    slots = tuple(slot for _, _, slot in cuts)
+    verb = re.match(r"\s*(\w*)", text)
+    form = Form(
+        key=key_of(pieces, slots),
+        pieces=pieces,
+        slots=slots,
+        bound=bound,
+        literals=len(literals),
+        fingerprint=digest(key_of(pieces, slots))[:FINGERPRINT_DIGITS],
+        verb=(verb[1].lower() if verb else "") or "text",
+        writes=(verb is None or verb[1].lower() not in ("select", "with")),
+        refused=True,
+    )
+    return Shape(form, tuple(literals))
+
+
+def comes_back(literal: str) -> bool:
+    """Whether a literal's value, written plainly, is the same literal for any server."""
+    if literal[0] in "0123456789.":
+        return number(literal) == literal
+    return literal[0] not in "bBxXuU"
+
+
+def pieces_between(text: str, cuts: Sequence[tuple[int, int, Slot]]) -> tuple[str, ...]:
+    """The text around the slots, without comments and without a semicolon at its end."""
+    ends = [0, *(end for _, end, _ in cuts)]
+    firsts = [*(first for first, _, _ in cuts), len(text)]
+    pieces = [without_comments(text[end:first]) for end, first in zip(ends, firsts, strict=True)]
+    pieces[0], pieces[-1] = pieces[0].lstrip(), pieces[-1].rstrip().rstrip(";").rstrip()
+    return tuple(pieces)
+
+
+def agree(text: str, tokens: Sequence[Token]) -> bool:
+    """Whether the expression takes the same tokens for literals as the parser does."""
+    if "UESCAPE" in text.upper():
+        return False
+    places = Places(text)
+    scanned = [
+        (places.character(token.start), places.character(token.end))
+        for token in postgast.scan(text).tokens
+        if token.token in SCANNED
+    ]
+    return scanned == [(token.first, token.end) for token in tokens]
+
+
+def constant_places(node: Message) -> Iterator[int]:
+    """Where constants stand that are values: bytes, of a negative number its sign."""
+    for name, child in children(node):
+        what = type(child).__name__
+        if what == "TypeName":
+            continue  # numeric(10, 2)
+        if what == "A_Const":
+            if name not in ("sort_clause", "group_clause", "distinct_clause"):
+                yield child.location
+        elif what == "SortBy":
+            inner = child.node
+            if inner.WhichOneof("node") != "a_const":
+                yield from constant_places(child)
+        else:
+            yield from constant_places(child)
+
+
+def with_slots(text: str, tokens: Sequence[Token], parsed: Parsed) -> Shape:
+    """The shape of a text that the parser takes."""
+    bound = max((int(token.text[1:]) for token in tokens if token.is_bound), default=0)
+    clocks = [
+        match.span()
+        for place in parsed.traits.clocks
+        if (match := CLOCK.match(text, parsed.places.character(place))) is not None
+    ]
+    cuts: list[tuple[int, int, Slot]] = []
+    literals: list[tuple[int, bool]] = []
+    for place, token in enumerate(tokens):
+        if token.is_bound:
+            cuts.append((token.first, token.end, Slot("bound", int(token.text[1:]))))
+            continue
+        sign = sign_of(text, token) if token.text[0] in "0123456789." else None
+        negative = sign is not None and sign in parsed.constants
+        if not (negative or token.first in parsed.constants):
+            continue
+        literals.append((place, negative))
+        before = "bit " if token.text[0] in "bBxX" else ""
+        first = sign if negative and sign is not None else token.first
+        cuts.append((first, token.end, Slot("literal", bound + len(literals), before)))
+    for count, (first, end) in enumerate(clocks, bound + len(literals) + 1):
+        cuts.append((first, end, Slot("clock", count, source=text[first:end])))
+    cuts.sort(key=lambda cut: cut[0])
+    pieces = pieces_between(text, cuts)
+    slots = tuple(slot for _, _, slot in cuts)
+    traits = parsed.traits
+    form = Form(
+        key=key_of(pieces, slots),
+        pieces=pieces,
+        slots=slots,
+        bound=bound,
+        literals=len(literals),
+        fingerprint=parsed.fingerprint,
+        verb=traits.verb,
+        tables=traits.tables,
+        writes=traits.writes,
+        left_out=traits.left_out,
+    )
+    return Shape(form, tuple(literals))
+
+
+def sign_of(text: str, token: Token) -> int | None:
+    """Where a `-` stands directly before a number; None: nothing like it does."""
+    place = token.first - 1
+    while place >= 0 and text[place].isspace():
+        place -= 1
+    return place if place >= 0 and text[place] == "-" else None
+
+
+def without_comments(piece: str) -> str:
+    """The piece without comments, which may hold values; hints stay."""
+
+    def kept(match: re.Match[str]) -> str:
+        if match.lastgroup == "comment" and not match[0].startswith(HINT):
+            return " "
+        return match[0]
+
+    return TOKEN.sub(kept, piece)
+
+
+def key_of(pieces: Sequence[str], slots: Sequence[Slot]) -> str:
+    """The text with all values as parameters, numbered as they come, spaces made one."""
+    numbers: dict[int, int] = {}
+    written = [pieces[0]]
+    for slot, piece in zip(slots, pieces[1:], strict=True):
+        if slot.part == "clock":
+            written += [slot.source, piece]
+            continue
+        count = numbers.setdefault(slot.number, len(numbers) + 1)
+        written += [f"{slot.before}${count}", piece]
+    return " ".join("".join(written).split())
+
+
+def digest(text: str) -> str:
+    """A hash of a text, in hexadecimal digits."""
+    return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

@@ -1,0 +1,166 @@
+"""What the tree of a PostgreSQL statement says: its verb, its tables, whether it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import Message
+
+WRITING = frozenset({"InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt", "CallStmt"})
+WRITING_FUNCTIONS = frozenset({"nextval", "setval", "set_config"})
+QUERIES = {
+    "SelectStmt": "select",
+    "InsertStmt": "insert",
+    "UpdateStmt": "update",
+    "DeleteStmt": "delete",
+    "MergeStmt": "merge",
+    "CallStmt": "call",
+}
+UTILITIES = {
+    "TransactionStmt": "transaction control",
+    "VariableSetStmt": "SET",
+    "VariableShowStmt": "SHOW",
+    "CopyStmt": "COPY",
+    "DeclareCursorStmt": "DECLARE",
+    "FetchStmt": "FETCH",
+    "ClosePortalStmt": "CLOSE",
+    "PrepareStmt": "PREPARE",
+    "ExecuteStmt": "EXECUTE",
+    "DeallocateStmt": "DEALLOCATE",
+    "ListenStmt": "LISTEN",
+    "NotifyStmt": "NOTIFY",
+    "UnlistenStmt": "UNLISTEN",
+    "LockStmt": "LOCK",
+    "VacuumStmt": "VACUUM or ANALYZE",
+    "ExplainStmt": "EXPLAIN",
+    "DoStmt": "DO",
+    "CreateTableAsStmt": "CREATE TABLE AS",
+    "DiscardStmt": "DISCARD",
+    "CheckPointStmt": "CHECKPOINT",
+}
+NOT_ALONE = {
+    "pg_notify": "NOTIFY",
+    "pg_sleep": "pg_sleep",
+    "pg_sleep_for": "pg_sleep",
+    "pg_sleep_until": "pg_sleep",
+    "dblink": "dblink",
+    "dblink_exec": "dblink",
+    "dblink_connect": "dblink",
+    "lo_import": "large objects",
+    "lo_export": "large objects",
+    "lo_create": "large objects",
+    "lo_open": "large objects",
+    "loread": "large objects",
+    "lowrite": "large objects",
+}
+"""Functions that reach beyond the database or measure nothing, as coverage calls them."""
+CLOCK_FUNCTIONS = frozenset(
+    {"now", "transaction_timestamp", "statement_timestamp", "clock_timestamp"}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traits:
+    """What the tree says of a statement."""
+
+    verb: str
+    tables: tuple[str, ...]
+    writes: bool
+    left_out: str
+    clocks: tuple[int, ...]  # where calls of the clock begin; bytes
+
+
+def traits_of(statement: Message) -> Traits:
+    """What the tree of one statement says."""
+    top = unwrapped(statement)
+    what = type(top).__name__
+    verb = QUERIES.get(what)
+    nodes = [top, *below(top)]
+    names = [type(node).__name__ for node in nodes]
+    functions = [
+        (name_of(node), node) for node, name in zip(nodes, names, strict=True) if name == "FuncCall"
+    ]
+    left_out = "" if verb else utility(what)
+    if verb == "select" and any(
+        name == "IntoClause" or (name == "SelectStmt" and node.HasField("into_clause"))
+        for node, name in zip(nodes, names, strict=True)
+    ):
+        left_out = "SELECT INTO"
+    for name, _ in functions:
+        left_out = left_out or NOT_ALONE.get(name, "")
+    return Traits(
+        verb=verb or utility(what).lower().replace(" ", "-"),
+        tables=tables_of(nodes),
+        writes=any(name in WRITING or name == "LockingClause" for name in names)
+        or any(name in WRITING_FUNCTIONS for name, _ in functions),
+        left_out=left_out,
+        clocks=tuple(
+            node.location for node, name in zip(nodes, names, strict=True) if is_clock(node, name)
+        ),
+    )
+
+
+def utility(what: str) -> str:
+    """What coverage calls a statement that is no query."""
+    return UTILITIES.get(what) or "definitions (CREATE, ALTER, DROP, GRANT …)"
+
+
+def is_clock(node: Any, name: str) -> bool:
+    """Whether a node asks for the time."""
+    if name == "FuncCall":
+        return name_of(node) in CLOCK_FUNCTIONS and not node.args
+    if name != "SQLValueFunction":
+        return False
+    words = node.DESCRIPTOR.fields_by_name["op"].enum_type.values_by_number
+    word = words[node.op].name.removeprefix("SVFOP_")
+    return bool(word.startswith(("CURRENT_DATE", "CURRENT_TIME", "LOCALTIME")))
+
+
+def tables_of(nodes: list[Message]) -> tuple[str, ...]:
+    """The tables that a statement names, each once, without names of its own WITH."""
+    own: set[str] = {node.ctename for node in nodes if type(node).__name__ == "CommonTableExpr"}
+    tables: dict[str, None] = {}
+    for node in nodes:
+        if type(node).__name__ == "RangeVar":
+            range_variable: Any = node
+            schema, name = range_variable.schemaname, range_variable.relname
+            if schema or name not in own:
+                tables[f"{schema}.{name}" if schema else name] = None
+    return tuple(tables)
+
+
+def name_of(function: Any) -> str:
+    """A called function's name without its schema."""
+    return str(function.funcname[-1].string.sval) if function.funcname else ""
+
+
+def below(node: Message) -> Iterator[Message]:
+    """All nodes below one, in the order of the text as far as the tree has it."""
+    for _, child in children(node):
+        yield child
+        yield from below(child)
+
+
+def children(node: Message) -> Iterator[tuple[str, Message]]:
+    """The nodes directly below one, with the field that holds them."""
+    for field, value in node.ListFields():
+        if field.type != field.TYPE_MESSAGE:
+            continue
+        if isinstance(value, Message):
+            yield field.name, unwrapped(value)
+        else:
+            for item in value:
+                yield field.name, unwrapped(item)
+
+
+def unwrapped(node: Any) -> Message:
+    """The node inside the parser's wrapper; the node itself where there is none."""
+    if type(node).__name__ == "Node":
+        field = node.WhichOneof("node")
+        if field is not None:
+            inner: Message = getattr(node, field)
+            return inner
+    kept: Message = node
+    return kept

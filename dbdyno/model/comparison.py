@@ -87,6 +87,20 @@ class Across:
     clients: tuple[int, int] | None = None  # of both; scale-up only, where their quotient is ideal
 
 
+@dataclass(frozen=True, kw_only=True)
+class ApplicationResult:
+    """An arm beside the base over an application's queries, each weighted by its calls."""
+
+    workload: str
+    arm: str
+    covered: float | None  # the share of the source's time that its queries have; None: not known
+    queries: int  # that both arms ran in each of the blocks
+    cpu: Ratio | None  # of the application's CPU; None: no block tells it
+    time: Ratio | None  # of the time of its calls, as one client sees it
+    failed: tuple[str, ...]  # queries that fail on this arm and not on the base
+    base_failed: tuple[str, ...]
+
+
 OF_SOME = "settings that not all have"
 """What a difference in the names of settings is called."""
 
@@ -124,6 +138,7 @@ class Comparison:
     across: tuple[Across, ...] = ()
     sweeps: tuple[Sweep, ...] = ()
     overall: tuple[Overall, ...] = ()
+    applications: tuple[ApplicationResult, ...] = ()
     calibration: Calibration | None = None  # where an A/A arm was shown
     looked: Looked | None = None  # how far the looks have come; None where nothing is judged
     aims: Aims = field(default_factory=Aims)

@@ -50,6 +50,36 @@ class ArmRecord(Struct, frozen=True, kw_only=True):
     leaves_out: Mapping[str, tuple[str, ...]] = {}  # by workload, steps that only others do
 
 
+class QueryRecord(Struct, frozen=True, kw_only=True):
+    """A query of an application, whose text has no values."""
+
+    name: str
+    text: str
+    calls: float
+    time_s: float = 0
+    rows: float | None = None
+    writes: bool = False
+
+
+class ApplicationRecord(Struct, frozen=True, kw_only=True):
+    """The application whose queries are the steps; seconds, time and calls are its source's."""
+
+    queries: tuple[QueryRecord, ...]
+    seconds: float | None = None
+    time_s: float | None = None
+    calls: float | None = None
+
+    @property
+    def by_name(self) -> Mapping[str, QueryRecord]:
+        """Its queries by the names of their steps."""
+        return {query.name: query for query in self.queries}
+
+    @property
+    def whole_s(self) -> float:
+        """The time of all calls, with those of queries that are left out; 0: none is known."""
+        return self.time_s or sum(query.time_s for query in self.queries)
+
+
 class WorkloadRecord(Struct, frozen=True, kw_only=True):
     """A workload as the plan uses it, with hashes of its texts."""
 
@@ -70,6 +100,7 @@ class WorkloadRecord(Struct, frozen=True, kw_only=True):
     sha256: str | None = None
     scripts_sha256: Mapping[str, str] = {}
     own_folder: str | None = field(default=None, name="folder")  # older results have none
+    application: ApplicationRecord | None = None
 
     @property
     def folder(self) -> str:

@@ -10,6 +10,7 @@ from dbdyno.report.colors import Scheme
 from dbdyno.report.parts import AnyPart, Group, Page, Section, Subject, anchored
 from dbdyno.report.section import (
     answer,
+    application,
     attribution,
     calibration,
     changed_functions,
@@ -151,6 +152,7 @@ def _step(workload: Subject, step: StepComparison) -> Group:
 
 PAGE: tuple[Section, ...] = (
     attribution.SECTION,
+    application.SECTION,
     answer.SECTION,
     warnings.SECTION,
     headline.SECTION,

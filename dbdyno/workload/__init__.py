@@ -22,6 +22,7 @@ from dbdyno.workload.file import (
 )
 from dbdyno.workload.grid import of_loads
 from dbdyno.workload.parameter import host
+from dbdyno.workload.sql import masked
 from dbdyno.workload.step_selection import FILL
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "host",
     "load",
     "loaded",
+    "masked",
     "names",
     "of_loads",
     "own_files",

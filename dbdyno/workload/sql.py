@@ -116,6 +116,34 @@ def at_parameters(text: str) -> list[str]:
     return pieces
 
 
+def masked(text: str) -> str:
+    """A query's text with `?` in the place of each number and quoted text in it, without comments.
+
+    Parameters and quoted names stay; white space is one blank.
+    """
+    words = []
+    for number, piece in enumerate(at_parameters(text)):
+        words += [piece] if number % 2 else list(_masked(piece))
+    return " ".join("".join(words).split())
+
+
+def _masked(text: str) -> Iterator[str]:
+    """The tokens of SQL without what it holds of data."""
+    end = 0
+    for token in STANDARD.finditer(text):
+        if token.start() < end:
+            continue
+        if token["comment"]:
+            end = comment_end(text, token.start())
+        elif token["space"]:
+            yield " "
+        elif token["number"] or token["open"] or token["quoted"]:
+            is_name = token[0].startswith(('"', 'U&"', 'u&"'))
+            yield token[0] if is_name else "?"
+        else:
+            yield token[0]
+
+
 def comment_end(text: str, start: int) -> int:
     """Where a comment ends that may hold others; the text's end where none ends it."""
     depth = 0

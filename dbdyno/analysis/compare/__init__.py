@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from dbdyno.analysis.compare import (
+    application,
     arm_order,
     arms_and_blocks,
     at_once,
@@ -110,6 +111,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         across=across(ended.steps),
         sweeps=sweeps.sweeps(rows),
         overall=ended.overall,
+        applications=application.results(ended.steps, plan),
         calibration=ended.calibration,
         looked=(looked := looks.fewest([sights[arm].looked for arm in arms.shown[1:]])),
         aims=aims,

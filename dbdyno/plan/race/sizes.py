@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dbdyno.model.size import Capacity, text_of
+from dbdyno.workload.queries import TOP
 
 GB = 1 << 30
 MEMORY_STEP = 1 << 28
@@ -94,6 +95,30 @@ def seconds(minutes: float, arms: int, steps: int) -> int:
     """The seconds of each step in a race without turns, so that BLOCKS blocks fit."""
     of_run = 60 * minutes / (BLOCKS * arms) - RUN_S
     return int(min(SECONDS_MAX, max(SECONDS_MIN, of_run / max(1, steps) - STEP_S)))
+
+
+QUERY_S, QUERY_STEP_S = 1.2, 1.0
+"""The least seconds of a query's step, which are four short turns, and what is around it."""
+QUERY_BLOCKS = 4
+QUERY_SHARE = 0.8
+"""Of a race's minutes, for the steps of its queries."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryTimes:
+    """How many queries of an application have time in a race, and how much."""
+
+    top: int
+    seconds: float  # of each query, for each arm and block
+
+
+def query_times(minutes: float, arms: int, queries: int) -> QueryTimes:
+    """The queries that fit, up to TOP, and the seconds of each; so that QUERY_BLOCKS fit."""
+    of_arm = QUERY_SHARE * 60 * minutes / (QUERY_BLOCKS * arms)
+    fitting_top = max(1, int(of_arm / (QUERY_S + QUERY_STEP_S)))
+    top = min(queries, TOP, fitting_top)
+    each = of_arm / top - QUERY_STEP_S
+    return QueryTimes(top=top, seconds=round(min(SECONDS_MAX, max(QUERY_S, each)), 1))
 
 
 def run_s(minutes: float, arms: int) -> float:

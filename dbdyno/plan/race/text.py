@@ -9,13 +9,14 @@ from pathlib import Path
 
 from dbdyno import workload
 from dbdyno.model import WorkloadUse
+from dbdyno.model.own_query import Application
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.plan import LENGTH
 from dbdyno.model.size import Capacity
 from dbdyno.plan.race import counts
 from dbdyno.plan.race.arm import RaceArm, named
 from dbdyno.plan.race.course import DEFAULT, Course, course, steps_of
-from dbdyno.plan.race.sizes import LENGTHS, Sizes, fitting, run_s, seconds
+from dbdyno.plan.race.sizes import LENGTHS, Sizes, fitting, query_times, run_s, seconds
 from dbdyno.plan.schedule import SAVE
 from dbdyno.workload import mixes
 
@@ -32,6 +33,7 @@ LONG = 10.0
 SPARE_CORES = 4
 """With fewer of them the arms have no processors to spare, and turns are shorter."""
 SHORT_TURN_S = 0.5
+QUERY_TURN_S = 0.3
 NAME_MAX = 60
 
 
@@ -62,7 +64,8 @@ def name_of(arms: Sequence[RaceArm], *, count: bool = False) -> str:
 def text_of(race: Race, plan: Path, host: Capacity) -> str:
     """The plan. `plan`: the file that it is for. Raises WorkloadError."""
     use = use_of(race)
-    names = workload.used(use, plan).file.parameters
+    loaded = workload.used(use, plan)
+    names = loaded.file.parameters
     sizes = fitting(names, len(race.arms), race.minutes, host)
     parameters = parameters_of(names, sizes, race)
     way = course(replace(use, parameters=parameters), race.arms, plan)
@@ -72,13 +75,15 @@ def text_of(race: Race, plan: Path, host: Capacity) -> str:
     open_ones = (LENGTH,) if chosen else ()
     lengths = [name for name in LENGTHS if name in names and name not in open_ones]
     parameters |= dict.fromkeys(lengths, lasting(race, way))
+    if loaded.application is not None:
+        parameters |= of_queries(race, loaded.application)
     lines = [
         *heading(race, plan),
         *(line for arm in race.arms for line in of_arm(arm, sizes)),
         *of_workload(race, use, way),
         *of_parameters(parameters),
         *of_placement(race),
-        *of_schedule(race, way, host),
+        *of_schedule(race, way, host, own=loaded.application is not None),
         *of_count(race, way),
         *of_tolerance(race),
     ]
@@ -124,6 +129,12 @@ def of_inserts(rows: int, race: Race) -> dict[str, object]:
         "rows_i2": max(100, rows // 50),
         "rates": [100] if one_s < WHOLE_S else [100, 500],
     }
+
+
+def of_queries(race: Race, application: Application) -> dict[str, object]:
+    """The queries that fit into the race's minutes, those that cost most, and their seconds."""
+    times = query_times(race.minutes, len(race.arms), len(application.queries))
+    return {"clients": 1, LENGTH: times.seconds, "top": times.top}
 
 
 def lasting(race: Race, way: Course) -> int:
@@ -204,6 +215,7 @@ COMMENTS = {
     "scale": "100,000 accounts each",
     "read_only": "no statement of the scripts changes anything",
     "seconds": "of each step, for each arm and block",
+    "top": "queries, those that cost most",
     "warmup_s": "before them",
     "write_seconds": "of the steps that write",
 }
@@ -220,8 +232,8 @@ def of_placement(race: Race) -> Iterator[str]:
         yield f'cpus = "{race.processor}"'
 
 
-def of_schedule(race: Race, way: Course, host: Capacity) -> Iterator[str]:
-    """The schedule: blocks, time limit, interleaving."""
+def of_schedule(race: Race, way: Course, host: Capacity, *, own: bool) -> Iterator[str]:
+    """The schedule: blocks, time limit, interleaving; `own`: of an application's queries."""
     limit = round(race.minutes - REPORT_S / 60, 2)
     yield ""
     yield "[schedule]"
@@ -232,14 +244,16 @@ def of_schedule(race: Race, way: Course, host: Capacity) -> Iterator[str]:
         yield f"blocks = {race.blocks}  # more are added where the search asks for them"
     alone = "  # its steps write and begin from no copy" if way.interleave == "run" else ""
     yield f"interleave = {quoted(way.interleave)}{alone}"
-    if way.interleave == "turn" and host.cores < SPARE_CORES:
+    if way.interleave == "turn" and own:
+        yield f"turn_s = {QUERY_TURN_S}  # short ones, so that each query has several"
+    elif way.interleave == "turn" and host.cores < SPARE_CORES:
         yield f"turn_s = {SHORT_TURN_S}  # the quietest turns on few cores (docs/error-rates.md)"
     if way.writes and way.interleave == "turn":
         yield "writes_in_turn = true"
         yield 'checkpoint = "before-step"'
     if race.minutes < REPEATS_FROM:
         yield "repeats_max = 0  # a disturbed block counts, with a warning"
-    if race.blocks is None and not race.count:
+    if race.blocks is None and not race.count and not own:
         yield "trial = true  # each step runs for a second first; one that no arm can do ends it"
 
 

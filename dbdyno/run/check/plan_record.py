@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
+import msgspec
+
 from dbdyno import __version__, workload
 from dbdyno.builds import cache
 from dbdyno.engine import Build
@@ -23,6 +25,8 @@ from dbdyno.model import (
     Void,
     WorkloadUse,
 )
+from dbdyno.model.own_query import Application
+from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.verdict import Aims
 from dbdyno.run.check.preflight import load
 from dbdyno.run.driver import registry
@@ -201,4 +205,29 @@ def workload_json(plan: Plan, use: WorkloadUse, steps: Sequence[Step]) -> Json:
         "sha256": workload.sha256(use.name, plan.path),
         **({"programs": known} if known else {}),
         **({"scripts_sha256": scripts} if scripts else {}),
+        **application_json(loaded.application),
     }
+
+
+def application_json(application: Application | None) -> Json:
+    """The queries that are a workload's steps, without values; nothing where it has none."""
+    if application is None:
+        return {}
+    source = application.source
+    record = ApplicationRecord(
+        queries=tuple(
+            QueryRecord(
+                name=query.name,
+                text=workload.masked(query.text),
+                calls=query.calls,
+                time_s=query.time_s,
+                rows=query.rows,
+                writes=query.writes,
+            )
+            for query in application.queries
+        ),
+        seconds=source.seconds,
+        time_s=source.time_s,
+        calls=source.calls,
+    )
+    return {"application": msgspec.to_builtins(record)}

@@ -1,0 +1,112 @@
+"""An application on each arm: the costs of its queries, weighted by how often each is called.
+
+The datum is the block: the sum of calls times cost of an arm by that of the base. So a query that
+is called often counts as much as it does in production, and the interval counts blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dbdyno.model import Cell, Ratio, StepComparison, StepRun
+from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.metric.primary import cpu_of
+from dbdyno.model.plan_record import ApplicationRecord, PlanRecord
+from dbdyno.stats.interval import ratio_interval
+
+Cost = Callable[[StepRun], float | None]
+"""A cost of one operation of a run, in any unit; None: the run does not tell it."""
+
+
+def results(steps: Sequence[StepComparison], plan: PlanRecord) -> tuple[ApplicationResult, ...]:
+    """The application of each workload that is one, for each arm beside the base."""
+    return tuple(
+        result
+        for use in plan.workloads
+        if use.application is not None
+        for result in _of_workload(
+            use.application, [step for step in steps if step.workload == use.folder]
+        )
+    )
+
+
+def _of_workload(
+    application: ApplicationRecord, steps: Sequence[StepComparison]
+) -> Iterator[ApplicationResult]:
+    own = [step for step in steps if step.step in application.by_name]
+    for place, cell in enumerate(own[0].cells) if own else ():
+        if place:
+            yield _of_arm(application, own, place, cell.arm)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A query on an arm and on the base."""
+
+    step: StepComparison
+    calls: float
+    own: Cell
+    base: Cell
+
+    @property
+    def both_ran(self) -> bool:
+        """Whether both ran it in every block."""
+        return not _fails(self.own) and not _fails(self.base)
+
+
+def _of_arm(
+    application: ApplicationRecord, steps: Sequence[StepComparison], place: int, arm: str
+) -> ApplicationResult:
+    queries = application.by_name
+    pairs = [
+        _Pair(step, queries[step.step].calls, step.cells[place], step.cells[0]) for step in steps
+    ]
+    ran = [pair for pair in pairs if pair.both_ran]
+    whole_s = application.whole_s
+    covered_s = sum(queries[pair.step.step].time_s for pair in ran)
+    cpu = cpu_of([run for pair in ran for cell in (pair.own, pair.base) for run in cell.runs])
+    return ApplicationResult(
+        workload=steps[0].workload,
+        arm=arm,
+        covered=min(1.0, covered_s / whole_s) if whole_s else None,
+        queries=len(ran),
+        cpu=_ratio(ran, lambda run: run.metrics.get(cpu)),
+        time=_ratio(ran, _time),
+        failed=tuple(
+            pair.step.step for pair in pairs if _fails(pair.own) and not _fails(pair.base)
+        ),
+        base_failed=tuple(pair.step.step for pair in pairs if _fails(pair.base)),
+    )
+
+
+def _fails(cell: Cell) -> bool:
+    return any(run.ending.status != "ok" for run in cell.runs)
+
+
+def _time(run: StepRun) -> float | None:
+    """The time of one call."""
+    rate = run.metrics.get("qps")
+    return 1 / rate if rate else None
+
+
+def _ratio(pairs: Sequence[_Pair], cost: Cost) -> Ratio | None:
+    """The application's cost by the base's, over the blocks in which each query tells it."""
+    own = _by_block([(pair.calls, pair.own) for pair in pairs], cost)
+    base = _by_block([(pair.calls, pair.base) for pair in pairs], cost)
+    blocks = sorted(own.keys() & base.keys())
+    if not blocks:
+        return None
+    over = ratio_interval([base[block] for block in blocks], [own[block] for block in blocks])
+    return Ratio(value=over.value, low=over.low, high=over.high, blocks=over.count)
+
+
+def _by_block(cells: Sequence[tuple[float, Cell]], cost: Cost) -> dict[int, float]:
+    """By block the sum of calls times cost over all queries, where all of them tell it."""
+    sums: dict[int, list[float]] = {}
+    for calls, cell in cells:
+        for run in cell.runs:
+            value = cost(run)
+            if value is not None:
+                sums.setdefault(run.block, []).append(calls * value)
+    return {block: sum(costs) for block, costs in sums.items() if len(costs) == len(cells)}

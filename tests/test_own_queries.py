@@ -78,6 +78,7 @@ def test_sessions_are_as_the_applications(tmp_path: Path) -> None:
     (step,) = steps_of(app)
     assert list(step.job.roles[0].session) == [
         "SELECT set_config('search_path', 'shop, public', false)",
+        "SET statement_timeout = '20s'",
         "SET default_transaction_read_only = on",
         'SET ROLE "app"',
     ]
@@ -109,6 +110,6 @@ def test_a_masked_text_has_no_values() -> None:
 )
 def test_a_folder_that_cannot_run_says_why(tmp_path: Path, queries: str, said: str) -> None:
     app = folder_of(tmp_path, queries, {"empty": " ;\n"})
-    with pytest.raises(WorkloadError, match="workload.toml") as refused:
+    with pytest.raises(WorkloadError, match=r"workload\.toml") as refused:
         workload.load(str(app))
     assert said in str(refused.value)

@@ -6,6 +6,7 @@ What a query writes is rolled back, so that each execution meets the same rows.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ TOP = 50
 """So many queries run where the plan does not say `top`, those that cost most."""
 PARAMETERS: Mapping[str, int | float] = {"clients": 1, "seconds": 5, "warmup_s": 0.25, "top": TOP}
 """The parameters of a file that has queries and does not name its own."""
+LIMIT_MEANS, LIMIT_MIN_S, LIMIT_MAX_S = 20, 1, 60
+"""The longest that a call may take: in means of the source, and in seconds at least and at most."""
+ALONE = "alone"
+"""The set of steps in which each query is timed by itself."""
 ROLE = "query"
 DOUBLE = '"'
 CONSTRAINTS = {"constraints": schema.Statement(any="SET CONSTRAINTS ALL IMMEDIATE")}
@@ -97,6 +102,7 @@ def with_steps(file: schema.WorkloadFile, asking: Application) -> schema.Workloa
     queries = asking.queries
     return file.model_copy(
         update={
+            "set": file.set or ALONE,
             "parameters": {**PARAMETERS, **file.parameters},
             "values": file.values | dict(value for query in queries for value in _values(query)),
             "statements": file.statements
@@ -156,6 +162,7 @@ def _step(query: OwnQuery, rank: int) -> schema.Step:
     run = _rolled_back(query) if query.writes else query.name
     return schema.Step(
         name=query.name,
+        sets=[ALONE],
         when=f"{{top >= {rank}}}",
         seconds="{seconds}",
         warmup_s="{warmup_s}",
@@ -167,24 +174,31 @@ def _step(query: OwnQuery, rank: int) -> schema.Step:
 
 
 def session(query: OwnQuery) -> schema.PerEngine:
-    """The SQL that makes a session such as those that sent the query."""
+    """The SQL that makes a session such as those that sent the query, with a limit to its time."""
+    limit_s = time_limit_s(query)
     reads = [] if query.writes else ["SET default_transaction_read_only = on"]
-    mysql_reads = [] if query.writes else ["SET SESSION TRANSACTION READ ONLY"]
     role = [] if query.role is None else [f"SET ROLE {quoted(query.role, DOUBLE)}"]
+    variables = [f"SET SESSION {name} = {bare(value)}" for name, value in query.settings.items()]
+    mysql_reads = [] if query.writes else ["SET SESSION TRANSACTION READ ONLY"]
     return schema.PerEngine(
         postgres=[
             *(
                 f"SELECT set_config({quoted(name)}, {quoted(value)}, false)"
                 for name, value in query.settings.items()
             ),
+            f"SET statement_timeout = '{limit_s}s'",
             *reads,
             *role,
         ],
-        mysql=[
-            *(f"SET SESSION {name} = {mysql_value(v)}" for name, v in query.settings.items()),
-            *mysql_reads,
-        ],
+        mysql=[*variables, f"SET SESSION max_execution_time = {1000 * limit_s}", *mysql_reads],
+        mariadb=[*variables, f"SET SESSION max_statement_time = {limit_s}", *mysql_reads],
     )
+
+
+def time_limit_s(query: OwnQuery) -> int:
+    """The seconds after which a server ends a call: so many times its mean on the source."""
+    mean_s = query.time_s / query.calls if query.calls else 0.0
+    return max(LIMIT_MIN_S, min(LIMIT_MAX_S, math.ceil(LIMIT_MEANS * mean_s)))
 
 
 def quoted(text: str, quote: str = "'") -> str:
@@ -192,6 +206,6 @@ def quoted(text: str, quote: str = "'") -> str:
     return quote + text.replace(quote, quote * 2) + quote
 
 
-def mysql_value(value: str) -> str:
-    """A value of a variable as MySQL's SET takes it: numbers of numeric ones are bare."""
+def bare(value: str) -> str:
+    """A value as MySQL's SET takes it: numbers without quotes."""
     return value if re.fullmatch(r"-?\d+(\.\d+)?", value) else quoted(value)

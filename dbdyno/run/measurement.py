@@ -5,6 +5,7 @@ Everything that asks the server anything happens here, before the load begins or
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -163,7 +164,9 @@ class Measurement:
         if self._is_set_up and server.remote:  # else the next block would not drop them
             with suppress(ServerError):
                 dropped_tables.made(server, self.step.makes, self.step.setup)
-        fail(self.folder, reason, server, self._first_log_position)
+        if self.step.private:
+            reason = without_values(reason)
+        fail(self.folder, reason, server, self._first_log_position, private=self.step.private)
         return StepFailed(reason)
 
 
@@ -233,9 +236,21 @@ def pad(step: Step, server: Server, started_s: float) -> float:
     return wait_s
 
 
-def fail(folder: Path, reason: str, server: Server, since: int) -> None:
-    """Writes failed.json: the reason in a sentence, the end of the server's log and its events."""
-    made = server.made
+QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|\([^()]*\)=\([^()]*\)|(?<![(\w])\d+(?:\.\d+)?\b")
+"""What in an error's text may be a value."""
+
+
+def without_values(reason: str) -> str:
+    """An error's text with what may be a value replaced: invalid input for integer: …"""
+    return QUOTED.sub("…", reason)
+
+
+def fail(folder: Path, reason: str, server: Server, since: int, *, private: bool = False) -> None:
+    """Writes failed.json: the reason in a sentence, the end of the server's log and its events.
+
+    `private`: without the log, which quotes statements.
+    """
+    made = None if private else server.made
     failure = StepFailure(
         status="failed",
         reason=reason,

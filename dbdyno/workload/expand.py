@@ -184,6 +184,7 @@ def _step(draft: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         metrics=tuple(asked.metrics(written, made, tables, scope.at("metrics"))),
         rights=tuple(asked.rights(written, tables, scope.at("rights"))),
         requires=tuple(asked.requirements(file, scope)),
+        private=workload.application is not None,
     ), made.uses
 
 

@@ -24,5 +24,6 @@ class Call(Struct, frozen=True, kw_only=True):
     types: tuple[str, ...] = ()  # of $1 …, where the statement's PREPARE names them
     way: Way = "simple"
     rows: int | None = None
+    further: bool = False  # one more fetch of the call before: adds time, is no call
     error: str = ""  # SQLSTATE, or a word where the log has none
     query_id: int = 0

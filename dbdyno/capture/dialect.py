@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
+ROLE, ALL = "role", "all"
+"""Settings of a session that are more than a value: who runs statements, and what resets all."""
 Part = Literal["bound", "literal", "clock"]
 """What a parameter of a form stood for: a bound value, a literal, or the clock."""
 
@@ -56,15 +58,16 @@ class Setting:
     name: str
     value: str | None  # None: back to the default
     local: bool = False  # holds until the transaction ends
-    names: tuple[str, ...] = field(default=())  # more that go back with it: RESET ALL
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A PREPARE: the text inside and the types that it names."""
+class Inside:
+    """A query inside a statement: of DECLARE, COPY (…) TO, EXECUTE."""
 
     text: str
-    types: tuple[str, ...]
+    cursor: str = ""  # by which FETCH calls it
+    values: tuple[str | None, ...] | None = None
+    types: tuple[str, ...] = ()
 
 
 class Dialect(Protocol):
@@ -80,6 +83,26 @@ class Dialect(Protocol):
 
     def setting(self, text: str) -> Setting | None:
         """What the statement sets in its session; None: nothing that a query depends on."""
+        ...
+
+    def ends_transaction(self, text: str) -> bool:
+        """Whether the statement ends a transaction."""
+        ...
+
+    def inside(self, text: str) -> Inside | None:
+        """The query inside a statement that runs another; None: it runs none."""
+        ...
+
+    def fetched(self, text: str) -> str:
+        """The cursor from which the statement fetches; empty: it is no FETCH."""
+        ...
+
+    def executed(self, text: str, prepared: str) -> Inside | None:
+        """What EXECUTE ran, where `prepared` is the statement's PREPARE; None: unknown."""
+        ...
+
+    def bound(self, value: str | None) -> str:
+        """A bound value as JSON."""
         ...
 
     def quoted(self, value: str) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dbdyno.capture.dialect import Setting
+from dbdyno.capture.dialect import ALL, ROLE, Setting
 
-ROLE = "role"
 KEPT = re.compile(
     r"search_path|role|timezone|datestyle|intervalstyle|enable_\w+|\w+_cost|work_mem"
     r"|hash_mem_multiplier|effective_\w+|random_page_cost|jit\w*|plan_cache_mode|geqo\w*"
@@ -30,8 +29,6 @@ SET_CONFIG = re.compile(
 )
 PLAIN = re.compile(r"[a-z_][a-z0-9_$]*|\"(?:[^\"]|\"\")*\"")
 """A name that needs no quotes, or has them."""
-ALL = "all"
-"""The name of what sets all settings back."""
 
 
 def setting_of(text: str) -> Setting | None:

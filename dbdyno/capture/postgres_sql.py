@@ -18,7 +18,7 @@ import postgast
 from google.protobuf.message import Message
 from postgast import PgQueryError, pg_query_pb2
 
-from dbdyno.capture.dialect import Form, Setting, Slot, Statement
+from dbdyno.capture.dialect import Form, Inside, Setting, Slot, Statement
 from dbdyno.capture.postgres_session import setting_of
 from dbdyno.capture.postgres_statement import Traits, children, traits_of
 
@@ -38,6 +38,17 @@ TOKEN = re.compile(
     | (?P<name>   "(?:[^"]|"")*" )
     """,
     re.VERBOSE | re.DOTALL,
+)
+END = re.compile(r"\s*(?:COMMIT|END|ROLLBACK(?!\s+TO)|ABORT|PREPARE\s+TRANSACTION)\b", re.I)
+DECLARE = re.compile(
+    r"""\s*DECLARE\s+([\w$]+|"[^"]+")\s+(?:\w+\s+)*?CURSOR\s+(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\s+(.*)""",
+    re.I | re.S,
+)
+COPY = re.compile(r"\s*COPY\s*\((.*)\)\s*TO\b[^()]*(?:\([^()]*\))?\s*;?\s*\Z", re.I | re.S)
+FETCH = re.compile(r"""\s*(?:FETCH|MOVE)\b.*?([\w$]+|"[^"]+")\s*;?\s*""", re.I | re.S)
+PREPARE = re.compile(
+    r"""\s*PREPARE\s+(?:[\w$]+|"[^"]+")\s*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\))?\s*AS\s+(.*)""",
+    re.I | re.S,
 )
 CLOCK = re.compile(
     r"(?:pg_catalog\s*\.\s*)?\w+\s*\(\s*\)|(?:CURRENT_\w+|LOCALTIME\w*)(?:\s*\(\s*\d+\s*\))?",
@@ -130,6 +141,38 @@ class PostgresSql:
         """What the statement sets in its session; None: nothing that a query depends on."""
         return setting_of(text)
 
+    def ends_transaction(self, text: str) -> bool:
+        """Whether the statement ends a transaction."""
+        return END.match(text) is not None
+
+    def inside(self, text: str) -> Inside | None:
+        """The query inside DECLARE or COPY (…) TO; None: it runs none."""
+        if match := DECLARE.match(text):
+            return Inside(match[2], match[1].strip('"'))
+        if match := COPY.match(text):
+            return Inside(match[1])
+        return None
+
+    def fetched(self, text: str) -> str:
+        """The cursor from which the statement fetches; empty: it is no FETCH."""
+        match = FETCH.fullmatch(text)
+        return match[1].strip('"') if match else ""
+
+    def executed(self, text: str, prepared: str) -> Inside | None:
+        """What EXECUTE ran, where `prepared` is the statement's PREPARE; None: unknown."""
+        match = PREPARE.match(prepared)
+        if match is None:
+            return None
+        types = tuple(part.strip() for part in (match[1] or "").split(",") if part.strip())
+        arguments = self.read(text).literals
+        if len(arguments) != self.read(match[2]).form.bound:
+            return Inside(match[2], types=types)
+        return Inside(match[2], values=tuple(map(as_bound, arguments)), types=types)
+
+    def bound(self, value: str | None) -> str:
+        """A bound value as JSON."""
+        return "null" if value is None else as_text(value)
+
     def quoted(self, value: str) -> str:
         """A value, as JSON, as a literal."""
         if not value.startswith('"'):
@@ -180,6 +223,13 @@ def json_of(literal: str, *, negative: bool = False) -> str:
     if first in "bBxX":
         return as_text(first.lower() + literal[2:-1])
     return as_text(unescaped(literal))
+
+
+def as_bound(value: str) -> str | None:
+    """A literal's value, as JSON, as the text that is bound for it."""
+    if value == "null":
+        return None
+    return msgspec.json.decode(value, type=str) if value[0] == '"' else value
 
 
 def as_text(value: str) -> str:

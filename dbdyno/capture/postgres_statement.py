@@ -39,6 +39,7 @@ UTILITIES = {
     "CreateTableAsStmt": "CREATE TABLE AS",
     "DiscardStmt": "DISCARD",
     "CheckPointStmt": "CHECKPOINT",
+    "CreateStmt": "CREATE TABLE",
 }
 NOT_ALONE = {
     "pg_notify": "NOTIFY",
@@ -56,6 +57,7 @@ NOT_ALONE = {
     "lowrite": "large objects",
 }
 """Functions that reach beyond the database or measure nothing, as coverage calls them."""
+TEMPORARY = "temporary tables"
 CLOCK_FUNCTIONS = frozenset(
     {"now", "transaction_timestamp", "statement_timestamp", "clock_timestamp"}
 )
@@ -88,6 +90,8 @@ def traits_of(statement: Message) -> Traits:
         for node, name in zip(nodes, names, strict=True)
     ):
         left_out = "SELECT INTO"
+    if any(getattr(getattr(node, "relation", None), "relpersistence", "") == "t" for node in nodes):
+        left_out = TEMPORARY
     for name, _ in functions:
         left_out = left_out or NOT_ALONE.get(name, "")
     return Traits(

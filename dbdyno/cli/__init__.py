@@ -11,6 +11,7 @@ from dbdyno import __version__
 from dbdyno.cli import (
     attribute,
     bisect,
+    capture,
     gate,
     host,
     importing,
@@ -37,6 +38,7 @@ app = typer.Typer(
 for command in (
     race.race,
     race.init,
+    capture.capture,
     bisect.bisect,
     gate.gate,
     measuring.demo,

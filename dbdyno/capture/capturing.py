@@ -1,0 +1,260 @@
+"""Captures an application: from its sources to its folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dbdyno.capture import coverage, folder, join, postgres_view
+from dbdyno.capture.coverage import Coverage, Uncovered
+from dbdyno.capture.folder import Captured, CapturedQuery, Source
+from dbdyno.capture.gather import Gathered, Query, queries_of
+from dbdyno.capture.log import read
+from dbdyno.capture.log.stderr_log import COMMON
+from dbdyno.capture.log.tally import Tally
+from dbdyno.capture.naming import named
+from dbdyno.capture.postgres_sql import PostgresSql
+from dbdyno.capture.postgres_view import Place
+from dbdyno.capture.view import View
+from dbdyno.model.error import DynoError
+
+BEYOND = "cheaper than the first {top} (--top)"
+LIST = "/*, ... */"
+"""What the view of 18 has in place of a list's other members."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What is to be captured, from where, and into which folder."""
+
+    logs: Sequence[Path]
+    server: Place | None
+    engine: str
+    out: Path
+    keeps_values: bool = True
+    top: int = 300
+    prefix: str = ""
+    database: str = ""
+    seconds: float | None = None  # between two readings of the view
+    sampled: float | None = None  # the share of calls that the log has
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Queries of one database, and what of it is left out."""
+
+    queries: list[Query]
+    uncovered: list[Uncovered]
+    seconds: float | None
+    notes: list[str]
+
+
+def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
+    """Captures the application and writes its folder. Raises DynoError in one line."""
+    folder.refuse(wish.out)
+    dialect = PostgresSql()
+    view = None
+    if wish.server is not None:
+        view = postgres_view.read(wish.server, wish.seconds, time.sleep)
+    tally = Tally()
+    gathered = Gathered(dialect, seed=wish.seed, keeps_values=wish.keeps_values)
+    if wish.logs:
+        gathered.add_all(read.calls(wish.logs, dialect, prefixes(wish, view), tally))
+        if tally.prefix:
+            say(f"the log's lines begin as `{tally.prefix}` writes it")
+    database = wish.database or (view.database if view else busiest(gathered))
+    taken = of_log(gathered, database, tally) if wish.logs else None
+    if view is not None:
+        taken = with_view(taken, view, database, dialect)
+    assert taken is not None, "there is a source"
+    if not taken.queries:
+        raise DynoError(empty(wish, database))
+    taken = replace_queries(taken, in_sessions(taken.queries, view, database))
+    return write(wish, taken, source_of(wish, taken, view, database, gathered), gathered, dialect)
+
+
+def prefixes(wish: Wish, view: View | None) -> list[str]:
+    """How lines of the log may begin: as the user says, or as the server does."""
+    if wish.prefix:
+        return [wish.prefix]
+    return [view.line_prefix, *COMMON] if view and view.line_prefix else []
+
+
+def busiest(gathered: Gathered) -> str:
+    """The database of the log that most of the time went to; the most calls break a tie."""
+    weights: dict[str, tuple[float, int]] = {}
+    for (database, *_), group in gathered.groups.items():
+        time_s, calls = weights.get(database, (0.0, 0))
+        weights[database] = (time_s + group.time_s, calls + group.calls)
+    return max(weights, key=lambda name: weights[name], default="")
+
+
+def of_log(gathered: Gathered, database: str, tally: Tally) -> Taken:
+    """What a log has of a database."""
+    uncovered = [each for (name, _), each in gathered.uncovered.items() if name == database]
+    other = Uncovered(join.ELSEWHERE)
+    for (name, _), each in gathered.uncovered.items():
+        if name != database:
+            other.calls += each.calls
+            other.time_s += each.time_s
+    for (name, *_), group in gathered.groups.items():
+        if name != database:
+            other.calls += group.calls
+            other.time_s += group.time_s
+    queries = queries_of(gathered, database)
+    uncovered = [each for (name, _), each in gathered.uncovered.items() if name == database]
+    first, last = gathered.first_s, gathered.last_s
+    seconds = last - first if first is not None and last is not None and last > first else None
+    return Taken(queries, [*uncovered, other], seconds, notes_of(tally))
+
+
+def notes_of(tally: Tally) -> list[str]:
+    """Sentences on what of a log could not be read."""
+    notes = []
+    for count, what in (
+        (tally.torn, "records without an end"),
+        (tally.strange, "lines that are no records"),
+        (tally.translated, "messages in another language"),
+        (tally.texts_without_time, "statements without a time"),
+        (tally.cut_values, "calls whose values are cut (`log_parameter_max_length`)"),
+    ):
+        if count:
+            notes.append(f"The log has {count} {what}")
+    return notes
+
+
+def with_view(taken: Taken | None, view: View, database: str, dialect: PostgresSql) -> Taken:
+    """What a view has of a database, with the values of a log where there is one."""
+    sums = join.summed(view, database, dialect)
+    queries = (
+        join.alone(sums, database) if taken is None else join.joined(taken.queries, sums, database)
+    )
+    notes = [*view.notes, *(taken.notes if taken else [])]
+    if taken is not None and view.sampled:
+        notes.append(f"Values are of what was logged: {view.sampled}")
+    lists = sum(LIST in row.text for row in view.rows if row.database == database)
+    if lists and taken is None:
+        notes.append(
+            f"The lengths of the lists of {lists} statements are not known: a log has them"
+        )
+    return Taken(queries, list(sums.uncovered), view.seconds, notes)
+
+
+def in_sessions(queries: Sequence[Query], view: View | None, database: str) -> list[Query]:
+    """The queries with what the database and the role set for their sessions."""
+    if view is None:
+        return list(queries)
+    told = view.of_sessions
+    return [
+        replace(
+            query,
+            settings={
+                **told.get(("", ""), {}),
+                **told.get((database, ""), {}),
+                **told.get(("", query.role), {}),
+                **told.get((database, query.role), {}),
+                **query.settings,
+            },
+        )
+        for query in queries
+    ]
+
+
+def replace_queries(taken: Taken, queries: list[Query]) -> Taken:
+    """The same with other queries, the costliest first."""
+    queries.sort(
+        key=lambda query: (
+            -round(query.time_s, 6),
+            -query.calls,
+            query.form.key,
+            sorted(query.settings.items()),
+            query.role,
+            query.literals or (),
+        )
+    )
+    return replace(taken, queries=queries)
+
+
+def empty(wish: Wish, database: str) -> str:
+    """The line on a source without a query."""
+    where = f"database `{database}`" if database else "the log"
+    remedy = "name the one that is used with --database" if database else "name a fuller log"
+    if wish.seconds is not None:
+        remedy = "capture while the application runs, or for longer (--for)"
+    return f"{where}: nothing was captured, as no query ran there: {remedy}"
+
+
+def source_of(
+    wish: Wish, taken: Taken, view: View | None, database: str, gathered: Gathered
+) -> Source:
+    """What is said of the source."""
+    time_s = sum(query.time_s for query in taken.queries)
+    calls = sum(query.calls for query in taken.queries)
+    when = ""
+    if gathered.first_s is not None and gathered.last_s is not None:
+        begin, end = stamp(gathered.first_s), stamp(gathered.last_s)
+        when = f", captured from {begin} to {end} UTC"
+    host = f" at {wish.server.address.host}" if wish.server else ""
+    return Source(
+        description=f"{database or 'application'}{host}{when}",
+        engine=wish.engine,
+        version=view.version if view else "",
+        encoding=view.encoding if view else "",
+        locale=view.locale if view else "",
+        seconds=taken.seconds,
+        time_s=time_s + sum(each.time_s for each in taken.uncovered),
+        calls=calls + sum(each.calls for each in taken.uncovered),
+        settings=view.settings if view else {},
+    )
+
+
+def stamp(second: float) -> str:
+    """A second of the clock, in UTC."""
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def write(
+    wish: Wish, taken: Taken, source: Source, gathered: Gathered, dialect: PostgresSql
+) -> Coverage:
+    """Writes the folder; returns what it covers."""
+    top, rest = taken.queries[: wish.top], taken.queries[wish.top :]
+    uncovered = list(taken.uncovered)
+    if rest:
+        beyond = Uncovered(BEYOND.format(top=wish.top))
+        beyond.calls = sum(query.calls for query in rest)
+        beyond.time_s = sum(query.time_s for query in rest)
+        uncovered.append(beyond)
+    queries = named(top, dialect)
+    notes = list(taken.notes)
+    if wish.sampled is not None:
+        notes.append(f"The log has a sample of {wish.sampled:g} of all calls")
+    said = Coverage(
+        calls=source.calls,
+        time_s=source.time_s,
+        queries=len(queries),
+        covered_calls=sum(query.calls for query in queries),
+        covered_time_s=sum(query.time_s for query in queries),
+        uncovered=uncovered,
+        without_values=sum(lacks_values(query) for query in queries),
+        refused=[q.name for q, own in zip(queries, top, strict=True) if own.form.refused],
+        errors=gathered.errors,
+        notes=notes,
+    )
+    database = top[0].database
+    captured = Captured(
+        source=source,
+        queries=queries,
+        arrivals=gathered.arrivals.get(database, {}),
+        coverage=coverage.page(said),
+    )
+    folder.write(wish.out, captured)
+    return said
+
+
+def lacks_values(query: CapturedQuery) -> bool:
+    """Whether a query has parameters and no values for them."""
+    return not query.samples and "$1" in query.text and 1 not in query.clock

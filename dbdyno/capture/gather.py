@@ -1,0 +1,335 @@
+"""Brings calls together by query: what they share, how often, how long, with what values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from msgspec import structs
+
+from dbdyno.capture.call import Call, Way
+from dbdyno.capture.coverage import Uncovered
+from dbdyno.capture.dialect import ALL, ROLE, Dialect, Form, Inside, Statement
+from dbdyno.capture.folder import Sample
+from dbdyno.capture.reservoir import Reservoir, Values
+
+APPLICATION = "dyno capture"
+"""The name of capture's own sessions, which are left out."""
+VARIANTS_MAX = 10
+"""So many different literals beside bound values are taken for parts of the program's text."""
+TEXTS_MAX = 20_000
+SEVERAL = "several statements in one message: their time is not divided"
+NOT_UTF8 = "bytes that are no UTF-8"
+FAILED = "failed when they were captured"
+TEMPORARY = "temporary tables"
+
+Settings = tuple[tuple[str, str], ...]
+Key = tuple[str, str, bool, Settings, str]
+"""Database, form, whether values are bound, settings of the session, role."""
+
+
+@dataclass
+class Variant:
+    """Calls of one query with the same literals beside its bound values."""
+
+    calls: int = 0
+    time_s: float = 0.0
+
+
+@dataclass
+class Group:
+    """All calls of one query."""
+
+    form: Form
+    samples: Reservoir
+    calls: int = 0
+    time_s: float = 0.0
+    ways: Counter[Way] = field(default_factory=Counter)
+    variants: dict[Values, Variant] = field(default_factory=dict)
+    types: tuple[str, ...] = ()
+    query_ids: set[int] = field(default_factory=set)
+    many: bool = False  # more variants than are taken for the program's own
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Query:
+    """A query of the application, as far as sources know it."""
+
+    form: Form
+    way: Way
+    literals: Values | None = None  # that stand in its text; None: they are parameters
+    samples: tuple[Sample, ...] = ()
+    calls: int
+    time_s: float
+    rows: int | None = None
+    types: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    role: str = ""
+    database: str = ""
+    query_ids: frozenset[int] = frozenset()
+
+
+@dataclass
+class Session:
+    """What a session has set, and its cursors."""
+
+    settings: dict[str, str] = field(default_factory=dict)
+    local: dict[str, str] = field(default_factory=dict)
+    cursors: dict[str, Key] = field(default_factory=dict)
+    key: Settings = ()
+
+    def renew(self) -> None:
+        """Makes the key of the settings that hold now."""
+        now = self.settings | self.local
+        self.key = tuple(sorted((name, value) for name, value in now.items() if name != ROLE))
+
+    def role(self, user: str) -> str:
+        """The role that runs its statements."""
+        return self.local.get(ROLE) or self.settings.get(ROLE) or user
+
+
+@dataclass
+class Gathered:
+    """Calls by query, and what is left out, by database and reason."""
+
+    dialect: Dialect
+    seed: int = 1
+    keeps_values: bool = True
+    groups: dict[Key, Group] = field(default_factory=dict)
+    uncovered: dict[tuple[str, str], Uncovered] = field(default_factory=dict)
+    errors: Counter[str] = field(default_factory=Counter)
+    arrivals: dict[str, Counter[int]] = field(default_factory=dict)
+    sessions: dict[str, Session] = field(default_factory=dict)
+    texts: dict[str, Statement] = field(default_factory=dict)  # of bound calls, which repeat
+    temporary: set[str] = field(default_factory=set)
+    first_s: float | None = None
+    last_s: float | None = None
+
+    def add_all(self, calls: Iterable[Call]) -> None:
+        """Adds calls in the order in which they ended."""
+        for call in calls:
+            if call.application != APPLICATION:
+                self.add(call)
+
+    def add(self, call: Call) -> None:
+        """Adds a call."""
+        start_s = call.end_s - (call.duration_s or 0.0)
+        self.first_s = start_s if self.first_s is None else min(self.first_s, start_s)
+        self.last_s = call.end_s if self.last_s is None else max(self.last_s, call.end_s)
+        if call.error:
+            self.errors[call.error] += 1
+            self.leave_out(call, FAILED)
+            return
+        if not call.text.isascii() and not is_utf8(call):
+            self.leave_out(call, NOT_UTF8)
+            return
+        place = call.text.find(";")
+        if place >= 0 and call.text[place + 1 :].strip() and self.several(call):
+            return
+        self.statement(call, call.duration_s or 0.0)
+
+    def several(self, call: Call) -> bool:
+        """Adds the statements of a message that has more than one; whether it has."""
+        parts = self.dialect.split(call.text)
+        if len(parts) < 2:
+            return False
+        self.leave_out(call, SEVERAL, calls=0)
+        for part in parts:
+            self.statement(structs_replace(call, part), 0.0)
+        return True
+
+    def statement(self, call: Call, time_s: float) -> None:
+        """Adds a call of one statement, whose time may be counted elsewhere."""
+        statement = self.read(call)
+        form = statement.form
+        if not form.left_out and "set_config" not in call.text:
+            self.count(call, statement, time_s)
+            return
+        session = self.sessions.setdefault(call.session, Session())
+        self.settle(session, call.text)
+        inside = self.dialect.inside(call.text)
+        if inside is not None:
+            self.inner(call, inside, time_s)
+            return
+        cursor = self.dialect.fetched(call.text)
+        if cursor and cursor in session.cursors:
+            group = self.groups[session.cursors[cursor]]
+            group.time_s += time_s
+            return
+        if form.left_out == TEMPORARY:
+            self.temporary.update(form.tables)
+        if form.left_out:
+            self.leave_out(call, form.left_out, time_s=time_s)
+        else:
+            self.count(call, statement, time_s)
+
+    def inner(self, call: Call, inside: Inside, time_s: float) -> None:
+        """Adds the query inside a statement, which its cursor may go on fetching from."""
+        inner = structs_replace(call, inside.text)
+        statement = self.read(inner)
+        if statement.form.left_out:
+            self.leave_out(call, statement.form.left_out, time_s=time_s)
+            return
+        key = self.count(inner, statement, time_s)
+        if inside.cursor:
+            self.sessions[call.session].cursors[inside.cursor] = key
+
+    def read(self, call: Call) -> Statement:
+        """The call's text, taken apart; texts of bound calls are kept, as they repeat."""
+        if call.way == "simple":
+            return self.dialect.read(call.text)
+        statement = self.texts.get(call.text)
+        if statement is None:
+            if len(self.texts) >= TEXTS_MAX:
+                self.texts.clear()
+            statement = self.texts[call.text] = self.dialect.read(call.text)
+        return statement
+
+    def settle(self, session: Session, text: str) -> None:
+        """Follows what a statement does to its session's settings."""
+        setting = self.dialect.setting(text)
+        if setting is None:
+            if session.local and self.dialect.ends_transaction(text):
+                session.local.clear()
+                session.renew()
+            return
+        place = session.local if setting.local else session.settings
+        if setting.name == ALL:
+            session.settings.clear()
+            session.local.clear()
+        elif setting.value is None:
+            place.pop(setting.name, None)
+        else:
+            place[setting.name] = setting.value
+        session.renew()
+
+    def count(self, call: Call, statement: Statement, time_s: float) -> Key:
+        """Adds a call of a query to its group, whose key is returned."""
+        form = statement.form
+        session = self.sessions.get(call.session)
+        settings = session.key if session is not None else ()
+        role = session.role(call.user) if session is not None else call.user
+        key = (call.database, form.key, form.bound > 0, settings, role)
+        group = self.groups.get(key)
+        if group is None:
+            seed = f"{self.seed}:{form.key}"
+            group = self.groups[key] = Group(form=form, samples=Reservoir(seed))
+        group.time_s += time_s
+        if call.further:
+            return key
+        group.calls += 1
+        group.ways[call.way] += 1
+        group.types = group.types or call.types
+        if call.query_id:
+            group.query_ids.add(call.query_id)
+        arrivals = self.arrivals.setdefault(call.database, Counter())
+        arrivals[int(call.end_s - (call.duration_s or 0.0))] += 1
+        self.sample(group, call, statement, time_s)
+        return key
+
+    def sample(self, group: Group, call: Call, statement: Statement, time_s: float) -> None:
+        """Keeps the values of a call, and counts literals that stand beside bound ones."""
+        form = group.form
+        if form.bound and form.literals and not group.many:
+            variant = group.variants.setdefault(statement.literals, Variant())
+            variant.calls += 1
+            variant.time_s += time_s
+            group.many = len(group.variants) > VARIANTS_MAX
+        if not self.keeps_values or not (form.bound or form.literals):
+            return
+        bound: Values = ()
+        if form.bound:
+            if call.values is None or len(call.values) != form.bound:
+                return
+            bound = tuple(map(self.dialect.bound, call.values))
+        group.samples.add(bound + statement.literals)
+
+    def leave_out(
+        self, call: Call, reason: str, *, calls: int = 1, time_s: float | None = None
+    ) -> None:
+        """Counts a call that no query stands for."""
+        left = self.uncovered.setdefault((call.database, reason), Uncovered(reason))
+        left.calls += calls
+        left.time_s += (call.duration_s or 0.0) if time_s is None else time_s
+
+
+def structs_replace(call: Call, text: str) -> Call:
+    """The call with another text."""
+    return structs.replace(call, text=text)
+
+
+def is_utf8(call: Call) -> bool:
+    """Whether the text and values of a call are UTF-8."""
+    try:
+        call.text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# --- Queries of groups ------------------------------------------------------------------------
+
+
+def queries_of(gathered: Gathered, database: str) -> list[Query]:
+    """The queries of one database; those on its sessions' temporary tables are left out."""
+    queries: list[Query] = []
+    for (its_database, _, bound, settings, role), group in gathered.groups.items():
+        if its_database != database:
+            continue
+        if gathered.temporary.intersection(group.form.tables):
+            left = gathered.uncovered.setdefault((database, TEMPORARY), Uncovered(TEMPORARY))
+            left.calls += group.calls
+            left.time_s += group.time_s
+            continue
+        way = group.ways.most_common(1)[0][0] if group.ways else "simple"
+        query = Query(
+            form=group.form,
+            way=way,
+            calls=group.calls,
+            time_s=group.time_s,
+            types=group.types,
+            settings=dict(settings),
+            role=role,
+            database=database,
+            query_ids=frozenset(group.query_ids),
+        )
+        queries += variants(query, group) if bound else [simple(query, group)]
+    return queries
+
+
+def simple(query: Query, group: Group) -> Query:
+    """A query without bound values: its literals are its parameters."""
+    way: Way = "simple" if group.form.literals else query.way
+    return replaced(query, way=way, samples=samples(group.samples.kept()))
+
+
+def variants(query: Query, group: Group) -> list[Query]:
+    """A query with bound values, for each variant of literals; one if there are too many."""
+    kept, bound = group.samples.kept(), group.form.bound
+    if group.many:
+        return [replaced(query, way="simple", samples=samples(kept))]
+    if not group.variants:
+        return [replaced(query, samples=samples(kept))]
+    return [
+        replaced(
+            query,
+            literals=literals,
+            calls=variant.calls,
+            time_s=variant.time_s,
+            samples=samples(
+                Counter({v[:bound]: n for v, n in kept.items() if v[bound:] == literals})
+            ),
+        )
+        for literals, variant in group.variants.items()
+    ]
+
+
+def replaced(query: Query, **changes: object) -> Query:
+    """The query with changes."""
+    return replace(query, **changes)  # type: ignore[arg-type]
+
+
+def samples(kept: Mapping[Values, int]) -> tuple[Sample, ...]:
+    """Samples in an order that depends on nothing but them."""
+    return tuple(Sample(values, weight) for values, weight in sorted(kept.items()))

@@ -1,0 +1,169 @@
+"""Puts a view's counts beside a log's queries: shares come from the view, values from the log.
+
+A row and a query belong together by `query_id` where the log has it, else by the text's form, else
+by the parser's fingerprint, in which lists of any length are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from dbdyno.capture.coverage import Uncovered
+from dbdyno.capture.dialect import Dialect, Form
+from dbdyno.capture.gather import Query
+from dbdyno.capture.view import Counted, View
+
+NESTED = "within functions, counted by what calls them"
+HIDDEN = "other users' statements, whose texts may not be seen"
+LOST = "texts that the server no longer has"
+ELSEWHERE = "another database"
+Name = Literal["id", "form", "fingerprint"]
+
+
+@dataclass(eq=False)
+class Sum:
+    """Rows of one statement together."""
+
+    form: Form
+    text: str
+    calls: int = 0
+    time_s: float = 0.0
+    rows: int = 0
+    query_ids: set[int] = field(default_factory=set)
+    users: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The rows of a view by form, and what of them can be no query."""
+
+    sums: Sequence[Sum]
+    uncovered: Sequence[Uncovered]
+
+
+def summed(view: View, database: str, dialect: Dialect) -> Sums:
+    """The view's rows of one database, summed by form."""
+    sums: dict[str, Sum] = {}
+    left: dict[str, Uncovered] = {}
+    for row in view.rows:
+        reason, form = "", None
+        if row.nested:
+            reason = NESTED
+        elif row.database != database:
+            reason = ELSEWHERE
+        elif row.hidden:
+            reason = HIDDEN
+        elif not row.text:
+            reason = LOST
+        else:
+            form = form_of(row, dialect)
+            reason = form.left_out
+        if reason or form is None:
+            uncovered = left.setdefault(reason, Uncovered(reason))
+            if reason != NESTED:  # the time of these is in what calls them
+                uncovered.calls += row.calls
+                uncovered.time_s += row.time_s
+            continue
+        total = sums.setdefault(form.key, Sum(form, row.text))
+        total.calls += row.calls
+        total.time_s += row.time_s
+        total.rows += row.rows
+        total.query_ids.add(row.query_id)
+        total.users[row.user] = total.users.get(row.user, 0) + row.calls
+    return Sums(list(sums.values()), list(left.values()))
+
+
+def form_of(row: Counted, dialect: Dialect) -> Form:
+    """The form of a row's text; of a cursor's or COPY's the query inside."""
+    statement = dialect.read(row.text)
+    inside = dialect.inside(row.text) if statement.form.left_out else None
+    return statement.form if inside is None else dialect.read(inside.text).form
+
+
+def alone(sums: Sums, database: str) -> list[Query]:
+    """The queries of a view without a log: texts and counts, no values."""
+    return [of_sum(total, database) for total in sums.sums]
+
+
+def of_sum(total: Sum, database: str) -> Query:
+    """The query of a view's rows."""
+    users = sorted(total.users, key=lambda user: (-total.users[user], user))
+    return Query(
+        form=total.form,
+        way="simple",
+        calls=total.calls,
+        time_s=total.time_s,
+        rows=total.rows,
+        role=users[0] if users else "",
+        database=database,
+        query_ids=frozenset(total.query_ids),
+    )
+
+
+def joined(queries: Sequence[Query], sums: Sums, database: str) -> list[Query]:
+    """Queries of a log with the counts of a view; rows that no query has follow them."""
+    rest, unmatched = list(sums.sums), list(queries)
+    done: list[Query] = []
+    for name in ("id", "form", "fingerprint"):
+        for pair in pairs(rest, unmatched, name):
+            done += shared(pair)
+            rest = [total for total in rest if total not in pair.sums]
+            unmatched = [query for query in unmatched if query not in pair.queries]
+    return [*done, *unmatched, *(of_sum(total, database) for total in rest)]
+
+
+@dataclass(eq=False)
+class Pair:
+    """Rows and queries that are the same statement."""
+
+    sums: list[Sum] = field(default_factory=list)
+    queries: list[Query] = field(default_factory=list)
+
+
+def pairs(sums: Sequence[Sum], queries: Sequence[Query], name: Name) -> list[Pair]:
+    """Rows and queries that have a name of one sort in common, each in one pair."""
+    by_name: dict[object, Pair] = {}
+    for query in queries:
+        names = names_of(query, name)
+        pair = next((by_name[each] for each in names if each in by_name), Pair())
+        pair.queries.append(query)
+        by_name.update(dict.fromkeys(names, pair))
+    matched: dict[int, Pair] = {}
+    for total in sums:
+        for each in names_of(total, name):
+            if each in by_name:
+                by_name[each].sums.append(total)
+                matched[id(by_name[each])] = by_name[each]
+                break
+    return list(matched.values())
+
+
+def names_of(item: Sum | Query, name: Name) -> tuple[object, ...]:
+    """By what rows and queries are told to be the same."""
+    if name == "id":
+        return tuple(sorted(item.query_ids))
+    return (item.form.key if name == "form" else item.form.fingerprint,)
+
+
+def shared(pair: Pair) -> list[Query]:
+    """The rows' counts, divided among queries by what the log has of each."""
+    calls = sum(total.calls for total in pair.sums)
+    time_s = sum(total.time_s for total in pair.sums)
+    rows = sum(total.rows for total in pair.sums)
+    logged = sum(query.calls for query in pair.queries) or 1
+    logged_s = sum(query.time_s for query in pair.queries)
+    parts = []
+    for query in pair.queries:
+        share = query.calls / logged
+        of_time = query.time_s / logged_s if logged_s else share
+        parts.append(
+            replace(
+                query,
+                calls=round(calls * share),
+                time_s=time_s * of_time,
+                rows=round(rows * share),
+            )
+        )
+    return parts

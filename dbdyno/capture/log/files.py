@@ -1,0 +1,95 @@
+"""Opens a log's files in the order of their first records, and tells their formats apart."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+from dbdyno.capture.log.csv_log import COLUMNS
+from dbdyno.capture.log.record import STAMP
+from dbdyno.model.error import DynoError
+
+Format = Literal["csv", "json", "stderr"]
+HEAD_BYTES = 1 << 16
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+AS_IT_IS: Any = {"encoding": "utf-8", "errors": "surrogateescape", "newline": "\n"}
+SUFFIXES = (".csv", ".json", ".log", ".txt", ".gz", ".zst")
+
+
+def files_in(path: Path) -> list[Path]:
+    """The log files of a place, a file or a folder. Raises DynoError: there are none."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise DynoError(f"`{path}`: there is no such file or folder: name a log, or a DSN")
+    files = sorted(
+        file
+        for file in path.iterdir()
+        if file.is_file() and not file.name.startswith(".") and looks_like_a_log(file)
+    )
+    if not files:
+        raise DynoError(f"`{path}`: holds no log files: name the folder of `log_directory`")
+    return files
+
+
+def looks_like_a_log(file: Path) -> bool:
+    """Whether a file of a folder is read: by its suffix, also of rotated ones (`x.log.1`)."""
+    name = file.name.rstrip("0123456789").rstrip(".") if file.name[-1].isdecimal() else file.name
+    return name.endswith(SUFFIXES)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[TextIO]:
+    """The file's text, unpacked where it is packed; bytes that are no UTF-8 are kept.
+
+    Raises DynoError: the file cannot be read or unpacked.
+    """
+    try:
+        with path.open("rb") as raw:
+            head = raw.read(4)
+        if head == ZSTD:
+            raise DynoError(f"`{path}`: is packed by zstd: unpack it with `unzstd` first")
+        if head.startswith(GZIP):
+            with gzip.open(path, "rt", **AS_IT_IS) as unpacked:
+                yield unpacked
+        else:
+            with path.open("rt", **AS_IT_IS) as plain:
+                yield plain
+    except (OSError, EOFError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise DynoError(f"`{path}`: cannot be read: {reason}") from error
+
+
+def format_of(head: str, path: Path) -> Format:
+    """The format of a log by its beginning. Raises DynoError: MySQL's, or none that is known."""
+    first = next((line for line in head.splitlines() if line.strip()), "")
+    if first.startswith("{"):
+        if '"timestamp"' in first and '"error_severity"' in head:
+            return "json"
+        raise DynoError(f"`{path}`: its lines are JSON, but no jsonlog of PostgreSQL")
+    stamp = first.split(",", 1)[0]
+    if STAMP.fullmatch(stamp) and first.count(",") >= min(COLUMNS) // 2:
+        return "csv"
+    return "stderr"
+
+
+def in_order(files: Sequence[Path]) -> list[tuple[Path, Format]]:
+    """The files with their formats, by the time of their first record. Raises DynoError.
+
+    A server that writes more than one format says each thing twice: of files of several formats
+    the fullest is read (csv, then json).
+    """
+    begun = []
+    for path in files:
+        with opened(path) as stream:
+            head = stream.read(HEAD_BYTES)
+        if not head.strip():
+            continue
+        stamp = STAMP.search(head)
+        begun.append((stamp[0] if stamp else "", str(path), path, format_of(head, path)))
+    formats = {format for *_, format in begun}
+    best: Format = "csv" if "csv" in formats else "json" if "json" in formats else "stderr"
+    return [(path, format) for _, _, path, format in sorted(begun) if format == best]

@@ -1,0 +1,81 @@
+"""Reads all files of a log, in order and whatever their format, into calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from dbdyno.capture.call import Call
+from dbdyno.capture.dialect import Dialect
+from dbdyno.capture.log import csv_log, json_log, stderr_log
+from dbdyno.capture.log.calls import Reader
+from dbdyno.capture.log.files import files_in, in_order, opened
+from dbdyno.capture.log.record import Record
+from dbdyno.capture.log.tally import Tally
+from dbdyno.model.error import DynoError
+
+EVERY_CALL = "set log_min_duration_statement = 0 for the time of the capture"
+
+
+def calls(
+    paths: Sequence[Path], dialect: Dialect, prefixes: Sequence[str], tally: Tally
+) -> Iterator[Call]:
+    """The calls of the logs at these places. Raises DynoError in a line that says what to do.
+
+    `prefixes`: how lines of stderr may begin, the likeliest first; empty: the common ones.
+    """
+    files = in_order([file for path in paths for file in files_in(path)])
+    if not files:
+        raise DynoError(f"`{paths[0]}`: is empty: name a log of the time that is to be captured")
+    reader = Reader(dialect, tally)
+    yield from reader.calls(records(files, prefixes, tally))
+    refuse_useless(str(paths[0]), tally)
+
+
+def records(
+    files: Sequence[tuple[Path, str]], prefixes: Sequence[str], tally: Tally
+) -> Iterator[Record]:
+    """The records of all files. Raises DynoError."""
+    tally.files = [path.name for path, _ in files]
+    name = files[0][1]
+    if name == "stderr":
+        prefix = stderr_log.detected(
+            list(islice(lines(files), stderr_log.TRIED_MAX)),
+            [stderr_log.prefix_of(written) for written in prefixes or stderr_log.COMMON],
+        )
+        tally.prefix = prefix.written
+        yield from stderr_log.records(lines(files), prefix, tally)
+        return
+    for path, _ in files:
+        with opened(path) as stream:
+            if name == "csv":
+                yield from csv_log.records(stream, tally)
+            else:
+                yield from json_log.records(stream, tally)
+
+
+def lines(files: Sequence[tuple[Path, str]]) -> Iterator[str]:
+    """The lines of all files."""
+    for path, _ in files:
+        with opened(path) as stream:
+            yield from stream
+
+
+def refuse_useless(name: str, tally: Tally) -> None:
+    """Raises DynoError where a log has nothing that capture could count, saying why."""
+    if tally.texts_with_time:
+        return
+    if tally.translated:
+        raise DynoError(
+            f"`{name}`: its messages are in another language: set lc_messages = 'C' and log anew"
+        )
+    if tally.texts_without_time:
+        raise DynoError(f"`{name}`: has statements without their times: {EVERY_CALL}")
+    if tally.bare_durations:
+        raise DynoError(f"`{name}`: has times without their statements: {EVERY_CALL}")
+    if tally.torn and not tally.records:
+        raise DynoError(f"`{name}`: its only record has no end: name a log that is whole")
+    if not tally.records:
+        raise DynoError(f"`{name}`: holds no records of a log that dyno knows")
+    raise DynoError(f"`{name}`: holds no statements: {EVERY_CALL}")

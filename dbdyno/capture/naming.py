@@ -1,0 +1,85 @@
+"""Names queries, and writes their texts: verb, first table, eight digits of the text's hash."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from dbdyno.capture.call import Way
+from dbdyno.capture.dialect import Dialect
+from dbdyno.capture.folder import CapturedQuery
+from dbdyno.capture.gather import Query
+
+NAME_MAX = 64
+DIGITS = 8
+
+
+@dataclass(frozen=True)
+class Text:
+    """A query's text, and what of its parameters stands for the clock."""
+
+    text: str
+    clock: dict[int, str]
+
+
+def named(queries: Sequence[Query], dialect: Dialect) -> list[CapturedQuery]:
+    """The queries as the folder has them, in their order, under names that no two share."""
+    names: set[str] = set()
+    captured = []
+    for query in queries:
+        name = name_of(query, query.form.key)
+        if name in names:  # the same text under other settings, another role or literals
+            rest = (sorted(query.settings.items()), query.role, query.literals, query.way)
+            name = name_of(query, f"{query.form.key}\0{rest}")
+        names.add(name)
+        text = text_of(query, dialect)
+        way: Way = query.way
+        captured.append(
+            CapturedQuery(
+                name=name,
+                text=text.text,
+                samples=query.samples,
+                calls=query.calls,
+                time_s=query.time_s,
+                rows=query.rows,
+                protocol=way,
+                types=query.types if way != "simple" else (),
+                writes=query.form.writes,
+                settings=query.settings,
+                role=query.role,
+                clock=text.clock,
+            )
+        )
+    return captured
+
+
+def name_of(query: Query, key: str) -> str:
+    """The name of a query by what makes it that query."""
+    digits = blake2b(key.encode("utf-8", "surrogateescape"), digest_size=DIGITS // 2).hexdigest()
+    words = [query.form.verb, *query.form.tables[:1]]
+    begin = "-".join(filter(None, (plain(word) for word in words)))[: NAME_MAX - DIGITS - 1]
+    return f"{begin.rstrip('-')}-{digits}"
+
+
+def plain(word: str) -> str:
+    """The word in characters that a file's name and a TOML key have everywhere."""
+    return re.sub(r"[^a-z0-9_]+", "-", word.lower()).strip("-")
+
+
+def text_of(query: Query, dialect: Dialect) -> Text:
+    """The text with its parameters; literals that are its own stand in it."""
+    form = query.form
+    kept = query.literals
+    written, clock = [form.pieces[0]], {}
+    for slot, piece in zip(form.slots, form.pieces[1:], strict=True):
+        number = slot.number
+        if slot.part == "clock":
+            number -= form.literals if kept is not None else 0
+            clock[number] = slot.source
+        place = f"${number}"
+        if slot.part == "literal" and kept is not None:
+            place = dialect.quoted(kept[number - form.bound - 1])
+        written += [slot.before, place, piece]
+    return Text("".join(written), clock)

@@ -1,0 +1,120 @@
+"""`dyno capture`: an application's own queries, from a production server into a folder."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from dbdyno.capture.postgres_view import Place
+
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class Values(StrEnum):
+    """Where values of parameters come from."""
+
+    LOG = "log"
+    NONE = "none"
+
+
+def capture(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE…",
+            help="A DSN (postgres://user@host/database), log files or their folder, or both.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
+    values: Annotated[
+        Values, typer.Option("--values", help="none: no value of the application is kept.")
+    ] = Values.LOG,
+    top: Annotated[
+        int, typer.Option("--top", min=1, help="Keep so many queries, those that cost most.")
+    ] = 300,
+    prefix: Annotated[
+        str, typer.Option("--prefix", help="log_line_prefix of a log from stderr.")
+    ] = "",
+    database: Annotated[
+        str, typer.Option("--database", help="Of this database. Default: the DSN's, the busiest.")
+    ] = "",
+    time: Annotated[
+        str | None,
+        typer.Option("--for", metavar="10m", help="Read the view twice, so far apart."),
+    ] = None,
+    sampled: Annotated[
+        float | None,
+        typer.Option("--sampled", min=0.0, max=1.0, help="The share of calls that the log has."),
+    ] = None,
+) -> None:
+    """Capture an application's queries from a server's log, its statistics, or both; read only.
+
+    `dyno race … --workload FOLDER` then measures each of them.
+    """
+    from dbdyno.capture import coverage
+    from dbdyno.capture.capturing import Wish
+    from dbdyno.capture.capturing import capture as captured
+    from dbdyno.cli.exit_status import say
+    from dbdyno.model.error import DynoError
+
+    servers = [source for source in sources if "://" in source]
+    if len(servers) > 1:
+        raise DynoError("sources: two servers: capture each into a folder of its own")
+    seconds = None if time is None else seconds_of(time)
+    if seconds is not None and not servers:
+        raise DynoError("--for: reads a server's statistics twice: name its DSN, or leave it out")
+    engine, server = server_of(servers[0]) if servers else ("postgres", None)
+    wish = Wish(
+        logs=[Path(source) for source in sources if "://" not in source],
+        server=server,
+        engine=engine,
+        out=out,
+        keeps_values=values is Values.LOG,
+        top=top,
+        prefix=prefix,
+        database=database,
+        seconds=seconds,
+        sampled=sampled,
+    )
+    said = captured(wish, say)
+    say(f"{out}: {coverage.summary(said)}; coverage.md has the rest")
+
+
+def server_of(text: str) -> tuple[str, Place]:
+    """The engine and the place of a DSN, which may end in ;env=NAME or ;passfile=FILE.
+
+    Raises PlanError in a line.
+    """
+    from dbdyno.capture.postgres_view import Place
+    from dbdyno.engine import dsn
+    from dbdyno.model import Arm, Password
+    from dbdyno.model.error import PlanError
+    from dbdyno.plan.race.arm import of_dsn
+
+    uri, *pairs = text.split(";")
+    shown = re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:…@", uri)
+    name = f"source `{shown}`"
+    keys = dict(pair.partition("=")[::2] for pair in pairs)
+    arm = of_dsn(uri, keys, name)
+    password = arm.access.get("password")
+    place = Password(**password) if isinstance(password, dict) else None
+    try:
+        address = dsn.address(Arm(name="source", engine=arm.engine, dsn=uri, password=place))
+    except PlanError as error:
+        raise PlanError(f"{name}: {error}") from error
+    return arm.engine, Place(name, address)
+
+
+def seconds_of(text: str) -> float:
+    """Seconds of `10m`, `90s`, `1h`. Raises DynoError."""
+    from dbdyno.model.error import DynoError
+
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text)
+    if match is None or not float(match[1]):
+        raise DynoError(f"--for: `{text}` is no time: write 90s, 10m or 1h")
+    return float(match[1]) * UNITS[match[2]]

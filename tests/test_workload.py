@@ -151,7 +151,7 @@ def test_quoted_colons_and_casts_are_no_values(tmp_path: Path) -> None:
          "`clients`, `engine`, `n`, `number`, `t`"),
         ("{ uniform", "{ constant = 1, uniform", "key `values.a`: needs exactly one of uniform, "
          "zipf, pareto, special, bates, gaussian, exponential, add, permutation, sequence, item, "
-         "client, text, pattern, clock, constant, not 2"),
+         "client, text, pattern, clock, constant, sample, not 2"),
         ('[1, "{n}"]', "[20, 10]", "key `values.a.uniform`: the lower bound 20 is above the "
          "upper bound 10"),
         ("[[{n}:", "[[0:", "key `statements.put`: a repetition begins with a number, as "

@@ -60,6 +60,7 @@ class Traits:
     prepares_begin_from: tuple[int, ...] = ()  # that series; older servers refuse it
     commits_end: bool = False  # END alone ends no transaction there: a script's is sent as COMMIT
     backslash_escapes: bool = False  # in strings of its SQL; `#` begins a comment, ` quotes a name
+    character_set: Literal["latin1", "utf8mb4"] = "latin1"  # of jobs with texts of any language
     names_compiler: bool = False  # it says by what it was compiled; else for which machine
     sysbench: str | None = None  # what sysbench calls it, where that speaks to it
     program: str = "the server's program"  # whose hash identifies a build, in words
@@ -105,6 +106,7 @@ _MYSQL = Traits(
     prepares_begin=False,
     commits_end=True,
     backslash_escapes=True,
+    character_set="utf8mb4",
     can=frozenset(
         {
             "clock",

@@ -15,7 +15,7 @@ from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.own_query import Application
 from dbdyno.model.sweep import named
-from dbdyno.workload import queries
+from dbdyno.workload import queries, samples
 from dbdyno.workload.mixes import Mixes, with_scripts
 from dbdyno.workload.schema import Step, WorkloadFile
 from dbdyno.workload.script import files
@@ -193,8 +193,12 @@ def sha256(name_or_path: str, relative_to: Path | None = None) -> str:
 
 
 def scripts_sha256(loaded: Workload) -> dict[str, str]:
-    """The SHA-256 of each of the workload's scripts, in hexadecimal, by its path."""
-    return files.sha256(loaded.file, loaded.folder)
+    """The SHA-256 of each of the workload's scripts and files of samples, by its path.
+
+    Raises WorkloadError where one cannot be read.
+    """
+    scripts = files.sha256(loaded.file, loaded.folder)
+    return scripts | samples.sha256(loaded.file.values, loaded.folder)
 
 
 def own_files(use: WorkloadUse, plan: Path | None) -> list[Path]:

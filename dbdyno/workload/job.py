@@ -66,8 +66,12 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
     stop = _stop(step, roles, scope)
     step_roles.check_tries(roles, timed=stop.seconds is not None, scope=scope)
     share = scope.at("log").number(step.log, low=0, high=1)
+    frame = content.scripts.computed(_frame(name, file, scope))
+    if content.samples.paths:
+        samples, character_set = content.samples.paths, scope.engine.character_set
+        frame = replace(frame, samples=samples, character_set=character_set)
     job = replace(
-        content.scripts.computed(_frame(name, file, scope)),
+        frame,
         values=tuple(content.values),
         cursors=tuple(content.cursors),
         statements=tuple(content.statements),

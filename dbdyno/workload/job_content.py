@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -17,9 +16,10 @@ from dbdyno.model.document import suggestion
 from dbdyno.model.job import statements, values
 from dbdyno.model.job.programs import Instruction, Program
 from dbdyno.model.job.statements import Piece
-from dbdyno.workload import distribution, explain_literals, sending, sql
-from dbdyno.workload.maker_schema import Maker
-from dbdyno.workload.schema import Cursor, Sleep, Statement, Transaction, WorkloadFile
+from dbdyno.workload import distribution, explain_literals, sending, sql, transaction
+from dbdyno.workload.maker_schema import Maker, Sample
+from dbdyno.workload.samples import Samples
+from dbdyno.workload.schema import Cursor, Statement, Transaction, WorkloadFile
 from dbdyno.workload.scope import TABLE_MARK, Scope
 from dbdyno.workload.script.files import StepScripts
 from dbdyno.workload.script.sql import ESCAPING, STANDARD, named
@@ -41,9 +41,6 @@ TRANSACTION_CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
 """Statements that a transaction names without their being in [statements]."""
 ONCE = "once"
 """In place of a cursor's `resync_every`: read at the step's start alone."""
-SLEEP_S_MAX = 86_400
-SENDS_MAX = 1_000_000
-"""A transaction is written out in its job, a few bytes for each statement."""
 
 
 class Content:
@@ -64,6 +61,7 @@ class Content:
         self._tables: dict[str, str | None] = {}  # statement -> the kind of table it names
         self._entering: list[str] = []
         self.scripts = StepScripts(file, scope)
+        self.samples = Samples()
 
     def value(self, name: str) -> int:
         """The number of a value of the file."""
@@ -105,13 +103,13 @@ class Content:
             self._check_base(base, self.values[numbers[base]], maker, scope)
         for cursor in cursor_names(maker, scope):
             numbers[f"cursor:{cursor}"] = self.cursor(cursor)
-        self.values.append(made(name, maker, scope, numbers))
+        self.values.append(made(name, maker, scope, numbers, self.samples))
         check_permutation(self.values, len(self.values) - 1, scope, rows)
         return len(self.values) - 1
 
     def _check_base(self, name: str, base: values.Value, maker: Maker, scope: Scope) -> None:
         """Refuses to compute a value from a text, or from one that is drawn more often."""
-        if base.text is not None or base.pattern is not None:
+        if (base.text or base.pattern or base.sample) is not None:
             raise scope.error(f"nothing can be computed from `{name}`, which is a text")
         if SCOPES.index(base.per) < SCOPES.index(maker.per):
             raise scope.error(
@@ -188,31 +186,42 @@ class Content:
         self._check_repeated(pieces, scope)
         self._used[name] = used
         self._tables[name] = next(iter(tables), None)
-        types = sending.types(form, protocol, pieces, scope)
+        samples = self._samples(pieces)
+        bound = sql.bound(pieces, samples)
+        types = sending.types(form, protocol, bound, scope) or sending.sample_types(
+            bound, samples, protocol, scope
+        )
         if sending.as_sysbench(self.file, protocol, scope):
             formats = {value.name: value.format for value in self.values}
-            types = sending.sysbench_types(pieces, formats, scope)
+            types = sending.sysbench_types(bound, formats, scope)
         rows = sql.nominal_rows(text, pieces)
         if form.rows is not None:
             rows = scope.at("rows").integer(form.rows, low=0)
-        self.statements.append(
-            sending.formed(
-                statements.Statement(
-                    name=name,
-                    protocol=protocol,
-                    pieces=tuple(self._piece(piece, scope) for piece in pieces),
-                    types=tuple(types),
-                    rows=rows,
-                    class_=scope.at("class").text(form.class_) if form.class_ else None,
-                    progress=sending.progress(form, scope),
-                ),
-                self.file,
-                scope,
-            )
+        statement = sending.formed(
+            statements.Statement(
+                name=name,
+                protocol=protocol,
+                pieces=tuple(self._piece(piece, scope) for piece in pieces),
+                types=tuple(types),
+                rows=rows,
+                class_=scope.at("class").text(form.class_) if form.class_ else None,
+                progress=sending.progress(form, scope),
+            ),
+            self.file,
+            scope,
         )
-        if sql.explainable(text):
-            self.explain[name] = self._explained(pieces, self._first_table(name), types)
+        if samples:
+            statement = sending.answered_in_text(statement, scope.engine)
+        self.statements.append(statement)
+        if sql.explainable(text) and (self.scope.engine.placeholders or not samples):
+            self.explain[name] = self._explained(bound, self._first_table(name), types)
         return number
+
+    def _samples(self, pieces: tuple[sql.Piece, ...]) -> dict[str, Sample]:
+        """The values of a statement that are drawn from files, by their names."""
+        names = [piece.name for piece in sql.walk(pieces) if isinstance(piece, sql.ValueHere)]
+        makers = {name: self._model(name, ())[1].sample for name in names}
+        return {name: sample for name, sample in makers.items() if sample is not None}
 
     def _piece(self, piece: sql.Piece, scope: Scope) -> Piece | str:
         match piece:
@@ -292,7 +301,7 @@ class Content:
         if isinstance(form, Transaction):
             scope = self.scope.root("transactions", name)
             first = self._listed(form.draw, scope.at("draw"))
-            for part in _parts(form, scope):
+            for part in transaction.parts(form, scope):
                 drawn = self._anew(part)
                 anew |= set(drawn)
                 turn = [Instruction("draw", number) for number in drawn]
@@ -338,7 +347,7 @@ class Content:
                 raise scope.error(f'`{name}` is listed; give it the key per = "transaction"')
         return set(numbers.values())
 
-    def _anew(self, part: Part) -> list[int]:
+    def _anew(self, part: transaction.Part) -> list[int]:
         """The values that a repetition draws for each turn: its list, and those made from it."""
         listed = self._listed(part.draw, part.scope.at("draw"))
         self._instructions(part.does)  # enters the statements, so that their values are known
@@ -416,6 +425,10 @@ class Content:
     def _check_item(self, number: int, scope: Scope) -> None:
         for base in sorted(distribution.with_bases(self.values, number)):
             value = self.values[base]
+            if value.sample is not None:
+                raise scope.error(
+                    f"`{value.name}` is the same in each item; write it outside of it"
+                )
             if value.sequence is not None and value.per == "item":
                 raise scope.error(
                     f"`{value.name}` counts operations, so all items would have the same; "
@@ -440,49 +453,6 @@ def _resync_every(cursor: Cursor, scope: Scope) -> int | None:
     if scope.value(cursor.resync_every) == ONCE:
         return None
     return scope.integer(cursor.resync_every, low=0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Part:
-    """Statements and sleeps (in microseconds) that a transaction does one or more times."""
-
-    does: Sequence[str | int]
-    times: int = 1
-    draw: Sequence[str] = ()
-    scope: Scope
-
-
-def _parts(transaction: Transaction, scope: Scope) -> list[Part]:
-    """The items of a transaction, in order; without those repeated 0 times."""
-    if not transaction.do or transaction.protocol is not None:
-        wrong = "protocol" if transaction.do else "do"
-        raise scope.at(wrong).error("a transaction has a `do`, or a `script` and its `protocol`")
-    parts: list[Part] = []
-    for number, item in enumerate(transaction.do, start=1):
-        place = scope.at("do", number)
-        if isinstance(item, str):
-            parts.append(Part(does=[place.text(item)], scope=place))
-        elif isinstance(item, Sleep):
-            parts.append(Part(does=[_sleep_us(item, place.at("sleep_s"))], scope=place))
-        else:
-            times = place.at("repeat").integer(item.repeat, low=0)
-            does = [place.text(name) for name in item.do]
-            parts.append(Part(does=does, times=times, draw=item.draw, scope=place))
-            sends = sum(part.times * len(part.does) for part in parts)
-            if sends > SENDS_MAX:
-                sentence = f"at most {SENDS_MAX} statements in all, not {times} times"
-                raise place.at("repeat").error(sentence)
-    parts = [part for part in parts if part.times]
-    if not parts:
-        raise scope.at("do").error("sends nothing")
-    if isinstance(parts[0].does[0], int) or isinstance(parts[-1].does[-1], int):
-        raise scope.at("do").error("a `sleep_s` belongs between two statements")
-    return parts
-
-
-def _sleep_us(sleep: Sleep, scope: Scope) -> int:
-    seconds = scope.number(sleep.sleep_s, low=0, high=SLEEP_S_MAX)
-    return round(seconds * 1_000_000)
 
 
 def _find(there: Mapping[str, Item], name: str, scope: Scope, what: str) -> Item:

@@ -109,6 +109,17 @@ class Text(Form):
     random: Number = 0
 
 
+class Sample(Form):
+    """A column of a file of tuples, of which each operation draws one.
+
+    `type` is the SQL type that a bound parameter declares; without it the server infers one.
+    """
+
+    file: str = Field(min_length=1)
+    column: Number = 1
+    type: str = ""
+
+
 class Maker(Numbers):
     """A value: exactly one of the makers, or that of another `value`, and how it is written."""
 
@@ -120,5 +131,6 @@ class Maker(Numbers):
     sequence: Sequence | None = None
     item: Item | None = None
     client: Client | None = None
+    sample: Sample | None = None
     per: Literal["item", "statement", "transaction"] = "item"
     format: Literal["integer", "decimal2", "hundredths", "text", "timestamp"] | None = None

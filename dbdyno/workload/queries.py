@@ -104,7 +104,10 @@ def with_steps(file: schema.WorkloadFile, asking: Application) -> schema.Workloa
         update={
             "set": file.set or ALONE,
             "parameters": {**PARAMETERS, **file.parameters},
-            "values": file.values | dict(value for query in queries for value in _values(query)),
+            "values": file.values
+            | dict(
+                value for query in queries for value in _values(query, file.queries[query.name])
+            ),
             "statements": file.statements
             | CONSTRAINTS
             | {query.name: _statement(query) for query in queries},
@@ -118,11 +121,12 @@ def with_steps(file: schema.WorkloadFile, asking: Application) -> schema.Workloa
     )
 
 
-def _values(query: OwnQuery) -> Iterator[tuple[str, maker_schema.Maker]]:
-    """A value for each of its parameters: a column of its file."""
-    if query.values is not None:
+def _values(query: OwnQuery, form: schema.OwnQuery) -> Iterator[tuple[str, maker_schema.Maker]]:
+    """A value for each of its parameters: a column of its file, whose path begins at the folder."""
+    if form.values is not None:
         for column in range(1, parameters_of(query.text) + 1):
-            sample = maker_schema.Sample(file=str(query.values), column=column)
+            type_ = query.types[column - 1] if column <= len(query.types) else ""
+            sample = maker_schema.Sample(file=form.values, column=column, type=type_)
             yield value_name(query, column), maker_schema.Maker(sample=sample)
 
 
@@ -142,7 +146,6 @@ def _statement(query: OwnQuery) -> schema.Statement:
         any=query.text,
         values=[value_name(query, number) for number in range(1, count + 1)],
         protocol=query.protocol,
-        types=list(query.types) or None,
     )
 
 
@@ -169,13 +172,19 @@ def _step(query: OwnQuery, rank: int) -> schema.Step:
         writes=False,
         on_failure="go_on",
         headline=schema.Headline(metric="qps", role=ROLE, count="operations"),
-        roles={ROLE: schema.Role(run=run, kind="query", session=session(query))},
+        roles={
+            ROLE: schema.Role(
+                run=run,
+                kind="query",
+                session=session(query),
+                statement_limit_s=time_limit_s(query),
+            )
+        },
     )
 
 
 def session(query: OwnQuery) -> schema.PerEngine:
-    """The SQL that makes a session such as those that sent the query, with a limit to its time."""
-    limit_s = time_limit_s(query)
+    """The SQL that makes a session such as those that sent the query."""
     reads = [] if query.writes else ["SET default_transaction_read_only = on"]
     role = [] if query.role is None else [f"SET ROLE {quoted(query.role, DOUBLE)}"]
     variables = [f"SET SESSION {name} = {bare(value)}" for name, value in query.settings.items()]
@@ -186,12 +195,11 @@ def session(query: OwnQuery) -> schema.PerEngine:
                 f"SELECT set_config({quoted(name)}, {quoted(value)}, false)"
                 for name, value in query.settings.items()
             ),
-            f"SET statement_timeout = '{limit_s}s'",
             *reads,
             *role,
         ],
-        mysql=[*variables, f"SET SESSION max_execution_time = {1000 * limit_s}", *mysql_reads],
-        mariadb=[*variables, f"SET SESSION max_statement_time = {limit_s}", *mysql_reads],
+        mysql=[*variables, *mysql_reads],
+        mariadb=[*variables, *mysql_reads],
     )
 
 

@@ -25,11 +25,13 @@ from dbdyno.model.job.role import (
 from dbdyno.workload import maker_schema, schema, sending
 from dbdyno.workload.expression import names_of
 from dbdyno.workload.job_content import Content
-from dbdyno.workload.scope import Scope
+from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope
 
 CONNECTIONS_MAX = 100_000
 LATENCY_LIMIT_MS_MAX = 86_400_000
 """A day, as dyno-loadgen has it."""
+STATEMENT_LIMIT_S = (0.001, 86_400)
+"""The shortest limit, as servers count milliseconds, and the longest: a day."""
 LEAD = 8
 """The published client's queues between its generator and its connections hold 8 statements."""
 KINDS = ("insert", "delete", "query")
@@ -174,6 +176,8 @@ def _made(
         after=tuple(role.after),
         latency_limit_ms=float(limit_ms) if limit_ms else None,
         endpoint=role.endpoint,
+        session=_session(role, scope.at("session")),
+        statement_limit_s=_statement_limit_s(role, scope.at("statement_limit_s")),
         on_error=OnError(
             retry=_codes(role.on_error.retry, scope.engine),
             tries=scope.at("on_error", "tries").integer(role.on_error.tries, low=0),
@@ -183,6 +187,22 @@ def _made(
         connect=sending.connect(role.connect, scope.at("connect")),
         queue=role.queue,
     )
+
+
+def _session(role: schema.Role, scope: Scope) -> tuple[str, ...]:
+    """What each connection sends first. Refuses SQL of a table: a role may have several."""
+    texts = () if role.session is None else tuple(scope.sql(role.session))
+    if any(TABLE_MARK in text or NUMBER_MARK in text for text in texts):
+        raise scope.error("is sent before a table is chosen; leave `{t}` and `{number}` out")
+    return texts
+
+
+def _statement_limit_s(role: schema.Role, scope: Scope) -> float | None:
+    """How long a statement may take in the server; None: as the server says."""
+    if role.statement_limit_s is None:
+        return None
+    low, high = STATEMENT_LIMIT_S
+    return float(scope.number(role.statement_limit_s, low=low, high=high))
 
 
 def check_tries(roles: Sequence[Role], *, timed: bool, scope: Scope) -> None:

@@ -206,6 +206,8 @@ class Role(Form):
     kind: Literal["insert", "delete", "query", "other"] | None = None
     after: list[str] = Field(default_factory=list)
     latency_limit_ms: Number = 0
+    session: Sql | None = None
+    statement_limit_s: Number | None = None
     on_error: OnError = Field(default_factory=OnError)
     on_lost: Literal["fail_step", "reconnect"] = "fail_step"
     connect: str = "once"

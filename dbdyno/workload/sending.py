@@ -13,6 +13,7 @@ from dbdyno.model.job.role import Connect
 from dbdyno.model.job.statements import Protocol, Statement
 from dbdyno.model.job.values import Format
 from dbdyno.workload import schema, sql
+from dbdyno.workload.maker_schema import Sample
 from dbdyno.workload.scope import Scope
 
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
@@ -93,6 +94,14 @@ def as_pgbench(statement: Statement, engine: Traits) -> Statement:
     return replace(statement, libpq=True, results="text")
 
 
+def answered_in_text(statement: Statement, engine: Traits) -> Statement:
+    """The statement with rows as texts, as most drivers ask for them.
+
+    Some types of PostgreSQL have no other form.
+    """
+    return replace(statement, results="text") if _binds(statement.protocol, engine) else statement
+
+
 def _binds(protocol: str, engine: Traits) -> bool:
     """Whether parameters are bound in PostgreSQL's protocol."""
     return protocol in BINDING and "extended" in engine.sends
@@ -127,9 +136,7 @@ def types(
 
     Raises WorkloadError.
     """
-    count = sum(
-        not isinstance(p, (str, sql.TableHere, sql.NumberHere)) for p in sql.written(pieces)
-    )
+    count = sum(1 for _ in sql.parameters(pieces))
     if protocol != "execute":
         return []
     if form.types is None:
@@ -139,6 +146,25 @@ def types(
     if len(named) != count:
         raise scope.at("types").error(f"has {len(named)} types for {count} values")
     return named
+
+
+def sample_types(
+    pieces: tuple[sql.Piece, ...],
+    samples: Mapping[str, Sample],
+    protocol: str,
+    scope: Scope,
+) -> list[str]:
+    """The types that values from files declare where they are bound; "": the server infers it.
+
+    None where no value says its type, or none are declared.
+    """
+    if not _binds(protocol, scope.engine):
+        return []
+    written = []
+    for piece in sql.parameters(pieces):
+        sample = samples.get(piece.name) if isinstance(piece, sql.ValueHere) else None
+        written.append("" if sample is None else sample.type)
+    return written if any(written) else []
 
 
 def progress(form: schema.Statement, scope: Scope) -> str | None:

@@ -8,7 +8,7 @@ cast.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope
@@ -202,6 +202,29 @@ def written(pieces: tuple[Piece, ...]) -> Iterator[Piece]:
             yield piece
 
 
+def bound(pieces: tuple[Piece, ...], once: Container[str]) -> tuple[Piece, ...]:
+    """The pieces as parameters with numbers: each value of `once` is one, wherever it stands."""
+    made: list[Piece] = []
+    numbers: dict[str, int] = {}
+    count = 0
+    for piece in pieces:
+        if isinstance(piece, ValueHere) and piece.name in numbers:
+            made.append(f"${numbers[piece.name]}")
+            continue
+        count += sum(1 for _ in parameters((piece,)))
+        if isinstance(piece, ValueHere) and piece.name in once:
+            numbers[piece.name] = count
+        made.append(piece)
+    return tuple(made)
+
+
+def parameters(pieces: tuple[Piece, ...]) -> Iterator[ValueHere | CursorHere]:
+    """What one execution binds, in order."""
+    for piece in written(pieces):
+        if isinstance(piece, (ValueHere, CursorHere)):
+            yield piece
+
+
 def explainable(sql: str) -> bool:
     """Whether EXPLAIN takes the statement."""
     return sql.split(None, 1)[0].lower() in EXPLAINABLE
@@ -223,7 +246,8 @@ def numbered(pieces: tuple[Piece, ...], table: str, types: Sequence[str] = ()) -
             text += "1"
         else:
             number += 1
-            text += f"${number}::{types[number - 1]}" if types else f"${number}"
+            type_ = types[number - 1] if types else ""
+            text += f"${number}::{type_}" if type_ else f"${number}"
     return text
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from dbdyno.model.job import values
 from dbdyno.workload import distribution, maker_schema
 from dbdyno.workload.maker_schema import Maker, Permutation, Text
+from dbdyno.workload.samples import Samples
 from dbdyno.workload.scope import Scope
 
 SCOPES = ("item", "statement", "transaction")
@@ -20,7 +21,7 @@ COMPUTED = ("add", "permutation")
 """Makers that take other values."""
 MAKERS = (
     *("uniform", *distribution.KINDS, *COMPUTED),
-    *("sequence", "item", "client", "text", "pattern", "clock", "constant"),
+    *("sequence", "item", "client", "text", "pattern", "clock", "constant", "sample"),
 )
 ROW = ":row"
 """The name that a fill's column has in place of a value: the row's number, from 1."""
@@ -28,6 +29,7 @@ FORMATS: Mapping[str, values.Format] = {
     "text": "text",
     "pattern": "text",
     "clock": "timestamp",
+    "sample": "text",
 }
 """How a maker's values are written where the file does not say; else as integers."""
 
@@ -52,8 +54,13 @@ def base_names(maker: Maker, scope: Scope) -> list[str]:
     return [] if maker.permutation is None else [maker.permutation.value]
 
 
-def made(name: str, maker: Maker, scope: Scope, numbers: Mapping[str, int]) -> values.Value:
-    """A value as a job has it; `numbers` are those of the values and cursors that it needs."""
+def made(
+    name: str, maker: Maker, scope: Scope, numbers: Mapping[str, int], samples: Samples
+) -> values.Value:
+    """A value as a job has it; `numbers` are those of the values and cursors that it needs.
+
+    `samples` are the files that the job's values are drawn from.
+    """
     given = [maker_name for maker_name in MAKERS if getattr(maker, maker_name) is not None]
     if len(given) != 1:
         raise scope.error(f"needs exactly one of {', '.join(MAKERS)}, not {len(given)}")
@@ -81,6 +88,12 @@ def made(name: str, maker: Maker, scope: Scope, numbers: Mapping[str, int]) -> v
         )
     elif maker.text is not None:
         content = _text(maker.text, place)
+    elif maker.sample is not None:
+        for key in ("per", "format"):
+            if key in maker.model_fields_set:
+                sentence = "a `sample` is drawn once for each operation, and written as it stands"
+                raise scope.at(key).error(f"{sentence}; leave `{key}` out")
+        content = samples.column(maker.sample, place)
     elif maker.constant is not None:
         content = place.integer(maker.constant)
     else:

@@ -4,7 +4,10 @@
 //! depend on time, and an operation that is tried again draws the same.
 
 use crate::expression::{Expression, Outcome, Registers};
-use crate::job::{Bound, ClientNumber, Format, Job, Maker, Per, Role, Sequence, Value};
+use crate::job::{
+    Bound, ClientNumber, Format, Job, Maker, Per, Role, SampleColumn, Sequence, Value,
+};
+use crate::samples::{Sampled, Samples};
 use crate::text::{write_hundredths, write_integer, write_quoted, write_timestamp};
 use crate::value::{Permutation, Skewed, mix, mix_in, name_part, uniform, write_pattern};
 
@@ -13,6 +16,9 @@ const CHOICE: u64 = u64::MAX;
 
 /// What the name of a class of statements is drawn with, apart from all other draws.
 const TABLE: &str = "table";
+
+/// What the key of a file is drawn with, apart from all other draws.
+const SAMPLE: &str = "sample";
 
 /// The longest text of a time: a year of any length, and 15 characters.
 const TIME_BYTES_MAX: usize = 35;
@@ -28,6 +34,8 @@ pub struct Values {
     quotes: Box<[bool]>,
     /// The characters that have one.
     special: &'static [u8],
+    is_mysql: bool,
+    samples: Samples,
     utc_offset_s: i64,
 }
 
@@ -51,10 +59,31 @@ enum Source {
     Random,
     Clock,
     Constant(i64),
+    Sample(SampleSource),
+}
+
+/// A column of a file, by the file's place among the job's, and what its tuples are drawn with.
+#[derive(Debug, Clone, Copy)]
+struct SampleSource {
+    file: usize,
+    column: usize,
+    part: u64,
+}
+
+impl SampleSource {
+    fn new(job: &Job, sample: &SampleColumn) -> Self {
+        let mut files = job.samples.keys();
+        Self {
+            file: files.position(|key| *key == sample.of).unwrap_or_default(),
+            column: sample.column,
+            part: mix(name_part(SAMPLE), &[name_part(&sample.of)]),
+        }
+    }
 }
 
 impl Source {
-    fn new(maker: &Maker, seed: u64) -> Self {
+    fn new(maker: &Maker, job: &Job) -> Self {
+        let seed = job.seed;
         match maker {
             Maker::Uniform(low, high) => Self::Uniform(*low, *high),
             Maker::Skewed(distribution) => Self::Skewed(Box::new(Skewed::new(distribution, seed))),
@@ -70,6 +99,7 @@ impl Source {
             Maker::Text(_) | Maker::Pattern(_) => Self::Random,
             Maker::Clock => Self::Clock,
             Maker::Constant(number) | Maker::Row(number) => Self::Constant(*number),
+            Maker::Sample(sample) => Self::Sample(SampleSource::new(job, sample)),
         }
     }
 }
@@ -81,16 +111,24 @@ pub fn class_part(class: &str) -> u64 {
 }
 
 impl Values {
-    /// The values of a job.
+    /// The values of a job that draws none from files.
     #[must_use]
     pub fn new(job: &Job) -> Self {
+        Self::with(job, Samples::default())
+    }
+
+    /// The values of a job, with its files as they were read.
+    #[must_use]
+    pub fn with(job: &Job, samples: Samples) -> Self {
         let sources = job.values.iter();
         let special: &[u8] = if job.engine.is_mysql() { b"'\\" } else { b"'" };
         Self {
             special,
+            is_mysql: job.engine.is_mysql(),
+            samples,
             list: job.values.clone(),
             sources: sources
-                .map(|value| Source::new(&value.maker, job.seed))
+                .map(|value| Source::new(&value.maker, job))
                 .collect(),
             quotes: job
                 .values
@@ -101,10 +139,38 @@ impl Values {
         }
     }
 
-    /// Appends what a value was drawn as last, in quotes.
+    /// Whether a value comes from a file.
+    #[inline]
+    #[must_use]
+    pub fn is_sample(&self, index: usize) -> bool {
+        matches!(self.sources[index], Source::Sample(_))
+    }
+
+    /// Whether a value was drawn as NULL last.
+    #[inline]
+    #[must_use]
+    pub fn is_null(&self, index: usize, draw: &Draw) -> bool {
+        self.sampled(index, draw)
+            .is_some_and(|sampled| sampled.bytes().is_none())
+    }
+
+    /// What a value of a file was drawn as last; none where it is another value.
+    #[inline]
+    #[must_use]
+    pub fn sampled(&self, index: usize, draw: &Draw) -> Option<Sampled<'_>> {
+        let Source::Sample(source) = &self.sources[index] else {
+            return None;
+        };
+        let number = usize::try_from(draw.drawn(index)).unwrap_or_default();
+        Some(self.samples.file(source.file).sampled(number))
+    }
+
+    /// Appends what a value was drawn as last, in quotes; that of a file as the literal that it was.
     #[inline]
     pub fn write_quoted(&self, out: &mut Vec<u8>, index: usize, draw: &Draw) {
-        if self.quotes[index] {
+        if let Some(sampled) = self.sampled(index, draw) {
+            sampled.write_literal(out, self.is_mysql);
+        } else if self.quotes[index] {
             write_quoted(out, self.special, |out| self.write(out, index, draw));
         } else {
             out.push(b'\'');
@@ -113,10 +179,11 @@ impl Values {
         }
     }
 
-    /// Whether a value can have a backslash in it.
+    /// Whether a value can have a backslash in it that stands in literals as the server's settings say.
     #[must_use]
     pub fn has_backslash(&self) -> bool {
         self.list.iter().any(|value| can_hold(&value.maker, b"\\"))
+            || (self.is_mysql && self.samples.has_backslash())
     }
 
     /// Appends what a value was drawn as last, without quotes.
@@ -129,6 +196,10 @@ impl Values {
             Maker::Clock if drawn == draw.time_s => out.extend_from_slice(&draw.time),
             Maker::Text(shape) => shape.write(out, random),
             Maker::Pattern(pattern) => write_pattern(out, pattern.as_bytes(), random),
+            Maker::Sample(_) => {
+                let sampled = self.sampled(index, draw);
+                out.extend_from_slice(sampled.and_then(Sampled::bytes).unwrap_or_default());
+            }
             _ => write_number(out, value.format, drawn),
         }
     }
@@ -260,6 +331,11 @@ impl Draw {
             Source::Random => self.random().cast_signed(),
             Source::Clock => self.read_clock(values.utc_offset_s),
             Source::Constant(number) => *number,
+            Source::Sample(source) => {
+                let random = mix_in(self.operation, source.part);
+                let first = values.samples.file(source.file).draw(random);
+                (first + source.column) as i64
+            }
         };
     }
 

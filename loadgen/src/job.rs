@@ -12,10 +12,11 @@ mod script;
 mod server;
 mod statement;
 mod tls;
+mod types;
 
 pub use check::JobError;
 pub use log::Log;
-pub use maker::{Bound, ClientNumber, ItemNumber, Maker, Permuted, Sequence, Value};
+pub use maker::{Bound, ClientNumber, ItemNumber, Maker, Permuted, SampleColumn, Sequence, Value};
 pub use piece::Piece;
 pub use program::{Instruction, Program};
 pub use role::{
@@ -27,8 +28,9 @@ pub use script::{
     SeedOf, Variable,
 };
 pub use server::{Password, PasswordPlace, Server};
-pub use statement::{Protocol, ResultForm, Statement, declared_oid};
+pub use statement::{Protocol, ResultForm, Statement};
 pub use tls::{ChannelBinding, Tls, TlsMode};
+pub use types::declared_oid;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -90,6 +92,9 @@ pub struct Job {
     /// The least number of digits of the tables' numbers, by the tables' name; 1 where it is missing.
     #[serde(default, skip_serializing_if = "is_default")]
     pub table_digits: BTreeMap<String, usize>,
+    /// The files that values are drawn from: their paths by the SHA-256 of their content, in hexadecimal.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub samples: BTreeMap<String, String>,
     /// The values that statements and fills use.
     #[serde(default)]
     pub values: Vec<Value>,

@@ -18,6 +18,7 @@ pub mod pace;
 pub mod program;
 pub mod record;
 pub mod run;
+pub mod samples;
 pub mod session;
 pub mod shared;
 pub mod statement;

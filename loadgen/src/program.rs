@@ -5,8 +5,11 @@ mod sample;
 
 use crate::draw::{Values, class_part};
 use crate::expression::ScriptCode;
-use crate::job::{Capture, Connect, Instruction, Job, Marks, OnLost, Otherwise, Piece, Role};
+use crate::job::{
+    Capture, Connect, Instruction, Job, Maker, Marks, OnLost, Otherwise, Piece, Role,
+};
 use crate::record::{Code, Shape, number_code};
+use crate::samples::Samples;
 use crate::statement::Statement;
 use crate::wire::{Keep, Wire};
 pub use choice::{Behind, Choices};
@@ -76,6 +79,12 @@ pub struct RoleCode {
     pub scripts: Box<[usize]>,
     /// The statements that it sends.
     pub statements: Box<[usize]>,
+    /// What each of its connections sends before them.
+    pub session: Box<[String]>,
+    /// How long the server lets a statement take; none: as it says itself.
+    pub statement_limit_s: Option<f64>,
+    /// Whether values of files are in its statements: then no message may quote what the server says of values.
+    pub samples: bool,
     /// Codes after which an operation is tried again.
     pub retry: Box<[Code]>,
     /// How many times it is tried in all; `u32::MAX`: without limit.
@@ -174,13 +183,19 @@ impl CursorCode {
 }
 
 impl Compiled {
-    /// Compiles a valid job.
+    /// Compiles a valid job that draws no values from files.
     #[must_use]
     pub fn new(job: &Job) -> Self {
+        Self::with(job, Samples::default())
+    }
+
+    /// Compiles a valid job, with its files as they were read.
+    #[must_use]
+    pub fn with(job: &Job, samples: Samples) -> Self {
         let mut steps = Vec::new();
         let roles = job.roles.iter();
         Self {
-            values: Values::new(job),
+            values: Values::with(job, samples),
             statements: (0..job.statements.len())
                 .map(|index| statement_code(job, index))
                 .collect(),
@@ -306,6 +321,12 @@ fn role_code(job: &Job, role: &Role, steps: &mut Vec<Step>) -> RoleCode {
         operations: operations.into(),
         scripts: scripts.into(),
         statements: job.statements_of(role).into_iter().collect(),
+        session: role.session_of(job.engine).into(),
+        statement_limit_s: role.statement_limit_s,
+        samples: job.statements_of(role).iter().any(|index| {
+            let mut values = job.values_of(*index).into_iter();
+            values.any(|value| matches!(job.values[value].maker, Maker::Sample(_)))
+        }),
         retry: role
             .on_error
             .retry

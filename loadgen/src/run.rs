@@ -15,6 +15,7 @@ use crate::layout::{self, WorkerLayout};
 use crate::message::{Closed, Command, FillNote, Message, Note, Output};
 use crate::program::Compiled;
 use crate::record::TickRecord;
+use crate::samples::Samples;
 use crate::shared::{End, Phase};
 use crate::transaction_log::TransactionLog;
 use crate::writer::Writer;
@@ -75,7 +76,12 @@ pub fn run(
     output: Box<dyn Write + Send>,
 ) -> Status {
     let (sender, receiver) = messages;
-    let code = Arc::new(Compiled::new(job));
+    // What is wrong with a file is said by `done`, behind `hello`.
+    let (samples, unread) = match Samples::read(job) {
+        Ok(samples) => (samples, None),
+        Err(reason) => (Samples::default(), Some(reason)),
+    };
+    let code = Arc::new(Compiled::with(job, samples));
     let threads = if job.engine == Engine::Fake {
         1
     } else {
@@ -110,7 +116,7 @@ pub fn run(
         output: output_sender,
         caller: Caller::default(),
     };
-    let ending = if let Some(reason) = refused {
+    let ending = if let Some(reason) = unread.or(refused) {
         Ending::before_start(End::Failed(reason))
     } else if job.fills.is_empty() {
         step.load(&code, &workers, spare_ends)

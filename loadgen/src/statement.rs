@@ -127,16 +127,17 @@ impl Statement {
         let statement = &job.statements[index];
         let (mut sql, mut sources) = (String::new(), Vec::new());
         let numbered = !job.engine.is_mysql();
-        write_sql(&statement.pieces, table, numbered, (&mut sql, &mut sources));
+        let pieces = job.bound_pieces(index);
+        write_sql(&pieces, table, numbered, (&mut sql, &mut sources));
         let wire_name = wire_name(&statement.name, index, table);
         let types = match statement.types.join(",") {
             none if none.is_empty() => none,
             types => format!("({types})"),
         };
         let parts = if statement.protocol == Protocol::Execute {
-            execute_parts(job, &statement.pieces, &wire_name)
+            execute_parts(job, &pieces, &wire_name)
         } else {
-            parts(job, &statement.pieces, table)
+            parts(job, &pieces, table)
         };
         Self {
             protocol: statement.protocol,
@@ -253,6 +254,10 @@ impl Statement {
         }
         for (number, (kind, source)) in (1..).zip(kinds.iter_mut().zip(&self.sources)) {
             let value = match source {
+                Source::Value(index) if values.is_sample(*index) => {
+                    *kind = ParameterKind::Sample;
+                    continue;
+                }
                 Source::Value(index) if !self.libpq => &values.list[*index],
                 Source::Cursor if !self.libpq => continue,
                 _ => {
@@ -377,6 +382,9 @@ impl Sink for MySqlParameters<'_> {
     fn value(&mut self, out: &mut Vec<u8>, index: usize, draw: &Draw) {
         self.written += 1;
         match self.values.list[index].format {
+            Format::Text if self.values.is_null(index, draw) => {
+                mysql::null(out, self.mark, self.written - 1);
+            }
             Format::Integer => mysql::integer(out, draw.drawn(index)),
             Format::Timestamp => mysql::date_time(out, date_time(draw.drawn(index))),
             Format::Decimal2 | Format::Hundredths | Format::Text => {

@@ -19,8 +19,8 @@ from dbdyno.model.plan_record import PlanRecord, ScheduleRecord, WorkloadRecord
 from dbdyno.model.step_files import StepRecord
 from dbdyno.store import BlockFolder, Results, StepFolder
 
-OF_ONE_RUN = ("server", "seed", "fake", "autostart", "utc_offset_s", "trace")
-"""Keys of a job that are others in each run of the same work."""
+OF_ONE_RUN = ("server", "seed", "fake", "autostart", "utc_offset_s", "trace", "samples")
+"""Keys of a job that are others in each run of the same work; values say what `samples` hold."""
 USE = ("set", "preset", "fill", "save", "warm", "load", "p99_below_us")
 """Keys of a plan's use of a workload that say what its steps are, beside the parameters."""
 TURNS = ("interleave", "slice_s", "checkpoint", "placement")

@@ -84,6 +84,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     utc_offset_s: int = always(0)
     tables: Mapping[str, Natural] = field(default_factory=lambda: dict[str, int]())
     table_digits: Mapping[str, Natural] = field(default_factory=dict)
+    samples: Mapping[str, str] = field(default_factory=dict)  # paths of files, by their SHA-256
     values: tuple[Value, ...] = always(())
     cursors: tuple[Cursor, ...] = always(())
     # None in these four: no role runs a script.

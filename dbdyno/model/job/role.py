@@ -97,6 +97,8 @@ class Role(Struct, frozen=True, kw_only=True, omit_defaults=True):
     after: tuple[str, ...] = always(())  # roles whose end it waits for
     latency_limit_ms: int | float | None = None
     endpoint: str | None = None  # None: the job's `server`
+    session: tuple[str, ...] = ()  # SQL that each connection sends before all else
+    statement_limit_s: int | float | None = None  # None: as the server says
     on_error: OnError | None = None
     on_lost: Literal["fail_step", "reconnect"] | None = None
     connect: Connect = "once"

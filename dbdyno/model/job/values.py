@@ -115,6 +115,16 @@ class Text(Struct, frozen=True, kw_only=True):
     random: int | float
 
 
+class Sample(Struct, frozen=True, kw_only=True):
+    """A column of a file's tuples, of which each operation draws one.
+
+    `of` is the SHA-256 of the file's content, by which the job's `samples` say where it is.
+    """
+
+    of: str
+    column: Natural  # from 0
+
+
 class Value(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A value that statements and fills use; exactly one of its makers is there."""
 
@@ -138,6 +148,7 @@ class Value(Struct, frozen=True, kw_only=True, omit_defaults=True):
     clock: Literal["second"] | None = None
     constant: int | None = None
     row: int | None = None
+    sample: Sample | None = None
 
     @property
     def distribution(self) -> Distribution | None:

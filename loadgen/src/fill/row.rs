@@ -191,7 +191,8 @@ impl<'a> Plan<'a> {
             | Maker::Sum { .. }
             | Maker::Clock
             | Maker::Text(_)
-            | Maker::Pattern(_) => return None,
+            | Maker::Pattern(_)
+            | Maker::Sample(_) => return None,
         };
         Some(Number { kind, plus: 0 })
     }

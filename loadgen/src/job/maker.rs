@@ -59,6 +59,8 @@ pub enum Maker {
     Constant(i64),
     /// The row's number in a fill, from this one on.
     Row(i64),
+    /// A column of the operation's tuple of a file.
+    Sample(SampleColumn),
 }
 
 impl Maker {
@@ -76,7 +78,7 @@ impl Maker {
     /// Whether it makes a text, with which nothing can be computed.
     #[must_use]
     pub fn is_text(&self) -> bool {
-        matches!(self, Self::Text(_) | Self::Pattern(_))
+        matches!(self, Self::Text(_) | Self::Pattern(_) | Self::Sample(_))
     }
 }
 
@@ -110,6 +112,16 @@ pub struct Sequence {
 pub struct ItemNumber {
     /// That of the first item, and outside of repetitions.
     pub first: i64,
+}
+
+/// A column of a file's tuples.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SampleColumn {
+    /// The file, by its key in the job's `samples`.
+    pub of: String,
+    /// The column's number, from 0.
+    pub column: usize,
 }
 
 /// A number of each client's own: of each connection's in a role of the step.
@@ -233,6 +245,8 @@ struct RawValue {
     constant: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     row: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sample: Option<SampleColumn>,
 }
 
 impl RawValue {
@@ -272,6 +286,7 @@ impl TryFrom<RawValue> for Value {
             raw.clock.map(|RawClock::Second| Maker::Clock),
             raw.constant.map(Maker::Constant),
             raw.row.map(Maker::Row),
+            raw.sample.map(Maker::Sample),
         ];
         let mut given = distributions.chain(others.into_iter().flatten());
         match (given.next(), given.next()) {
@@ -284,7 +299,7 @@ impl TryFrom<RawValue> for Value {
             _ => Err(format!(
                 "value `{}` needs exactly one of `uniform`, `zipf`, `pareto`, `special`, `bates`, `gaussian`, \
                  `exponential`, `add`, `permutation`, `sequence`, `item`, `client`, `text`, `pattern`, `clock`, \
-                 `constant`, `row`",
+                 `constant`, `row`, `sample`",
                 raw.name
             )),
         }
@@ -314,6 +329,7 @@ impl From<Value> for RawValue {
             clock: None,
             constant: None,
             row: None,
+            sample: None,
         };
         match value.maker {
             Maker::Uniform(low, high) => raw.uniform = Some((low, high)),
@@ -340,6 +356,7 @@ impl From<Value> for RawValue {
             Maker::Clock => raw.clock = Some(RawClock::Second),
             Maker::Constant(number) => raw.constant = Some(number),
             Maker::Row(first) => raw.row = Some(first),
+            Maker::Sample(sample) => raw.sample = Some(sample),
         }
         raw
     }

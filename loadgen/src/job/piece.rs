@@ -30,6 +30,22 @@ pub enum Piece {
     },
 }
 
+impl Piece {
+    /// How many parameters it is, where values are bound.
+    #[must_use]
+    pub fn parameters(&self) -> usize {
+        match self {
+            Self::Text(_) | Self::Table(_) | Self::Number(_) => 0,
+            Self::Value(_) | Self::Cursor(_) | Self::Variable(_) => 1,
+            Self::Repeat { repeat, pieces, .. } => {
+                let each = pieces.iter().map(Self::parameters);
+                each.fold(0, usize::saturating_add)
+                    .saturating_mul(*repeat as usize)
+            }
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawPiece {

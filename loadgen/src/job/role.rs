@@ -1,6 +1,6 @@
 //! Roles: connections that do the same at the same pace, when they do it, and what follows errors.
 
-use super::{is_default, nanoseconds, null_as_default};
+use super::{Engine, is_default, nanoseconds, null_as_default};
 use serde::{Deserialize, Serialize};
 
 /// Connections that do the same at the same pace.
@@ -35,6 +35,12 @@ pub struct Role {
     /// Which of the job's `endpoints` it connects to; null: the job's `server`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
+    /// SQL that each of its connections sends once, before all else: settings of the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub session: Vec<String>,
+    /// How long a statement may take in the server, in seconds; null: as the server says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement_limit_s: Option<f64>,
     /// What follows an error.
     #[serde(default)]
     pub on_error: OnError,
@@ -87,6 +93,21 @@ impl Role {
     #[must_use]
     pub fn quota(&self) -> Option<u64> {
         self.stop.and_then(|stop| stop.operations)
+    }
+
+    /// The SQL that each of its connections sends once: its own, and what limits its statements.
+    #[must_use]
+    pub fn session_of(&self, engine: Engine) -> Vec<String> {
+        let limit = self.statement_limit_s.and_then(|seconds| {
+            let ms = (seconds * 1e3).ceil();
+            match engine {
+                Engine::Postgres => Some(format!("SET statement_timeout = {ms}")),
+                Engine::Mysql => Some(format!("SET SESSION max_execution_time = {ms}")),
+                Engine::Mariadb => Some(format!("SET SESSION max_statement_time = {}", ms / 1e3)),
+                Engine::Fake => None,
+            }
+        });
+        self.session.iter().cloned().chain(limit).collect()
     }
 
     /// The longest response time that is wanted, in nanoseconds; `u64::MAX`: none is too long.

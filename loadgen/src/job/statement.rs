@@ -1,19 +1,9 @@
 //! A statement: its text, and how it is sent.
 
-use super::{Into, Piece, is_default, null_as_default};
+use super::{Into, Job, Maker, Piece, is_default, null_as_default};
 use serde::{Deserialize, Serialize};
-
-/// The SQL types that a statement may declare for its parameters, with their OIDs (pg_type.dat of PostgreSQL).
-const DECLARED: [(&str, u32); 8] = [
-    ("smallint", 21),
-    ("int", 23),
-    ("bigint", 20),
-    ("real", 700),
-    ("double precision", 701),
-    ("text", 25),
-    ("varchar", 1043),
-    ("timestamp", 1114),
-];
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// How a statement is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,14 +66,29 @@ pub struct Statement {
     pub place: Option<String>,
 }
 
-/// Returns the OID of a type that a statement may declare.
-///
-/// # Errors
-/// Returns the names that are known.
-pub fn declared_oid(name: &str) -> Result<u32, String> {
-    DECLARED
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, oid)| *oid)
-        .ok_or_else(|| DECLARED.map(|(known, _)| format!("`{known}`")).join(", "))
+impl Job {
+    /// The pieces of a statement as they are bound, by its index: where parameters have numbers, a value of a file is one
+    /// parameter wherever it stands, as it was the client's. (`GROUP BY date_trunc($1, x)` needs the same `$1`.)
+    #[must_use]
+    pub fn bound_pieces(&self, statement: usize) -> Cow<'_, [Piece]> {
+        let statement = &self.statements[statement];
+        if self.engine.is_mysql() || statement.protocol == Protocol::Simple {
+            return Cow::Borrowed(&statement.pieces);
+        }
+        let (mut numbers, mut count) = (BTreeMap::new(), 0_usize);
+        let mut bound = |piece: &Piece| {
+            if let Piece::Value(index) = piece
+                && matches!(self.values[*index].maker, Maker::Sample(_))
+                && let Some(number) = numbers.get(index)
+            {
+                return Piece::Text(format!("${number}"));
+            }
+            count = count.saturating_add(piece.parameters());
+            if let Piece::Value(index) = piece {
+                numbers.insert(*index, count);
+            }
+            piece.clone()
+        };
+        Cow::Owned(statement.pieces.iter().map(&mut bound).collect())
+    }
 }

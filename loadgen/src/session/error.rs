@@ -60,6 +60,41 @@ impl ServerError {
         }
     }
 
+    /// Whether the server ended a statement because its time was over. `limited`: the session has a limit, so that a
+    /// cancelled statement of PostgreSQL, whose message is in the server's language, was cancelled for it.
+    #[must_use]
+    pub fn is_time_out(&self, limited: bool) -> bool {
+        matches!(self.number, MYSQL_TIME_OUT | MARIADB_TIME_OUT)
+            || (self.code == *QUERY_CANCELED
+                && self.number == 0
+                && (limited || self.message.contains(STATEMENT_TIMEOUT)))
+    }
+
+    /// Returns the error without what its message may quote of values: what stands in quotes, numbers, and the detail.
+    ///
+    /// Names of tables, columns and functions that are not there stay: they are in the statement's text.
+    #[must_use]
+    pub fn without_values(&self) -> Self {
+        let message = if NAMES.contains(&self.code) {
+            self.message.clone()
+        } else {
+            let quotes = |character: char| {
+                matches!(character, '"' | '\'' | '`' | '(' | ':' | '«' | '„' | '“')
+                    || character.is_numeric()
+            };
+            let (begin, rest) = match self.message.find(quotes) {
+                Some(at) => self.message.split_at(at),
+                None => (&*self.message, ""),
+            };
+            let cut = if rest.is_empty() { "" } else { "…" };
+            format!("{begin}{cut}")
+        };
+        Self {
+            message,
+            ..self.clone()
+        }
+    }
+
     /// Returns what the error counts as: its SQLSTATE, or MySQL's number where that is the general one, which says nothing (a
     /// lock that was waited for too long is 1205 and HY000).
     #[must_use]
@@ -71,6 +106,18 @@ impl ServerError {
         }
     }
 }
+
+/// The state of a statement that was cancelled, and how PostgreSQL says that its time was over.
+const QUERY_CANCELED: &Code = b"57014";
+const STATEMENT_TIMEOUT: &str = "statement timeout";
+/// What MySQL and MariaDB answer when a statement's time is over.
+const MYSQL_TIME_OUT: u16 = 3024;
+const MARIADB_TIME_OUT: u16 = 1969;
+/// The states of errors whose messages quote names alone: of tables, columns, functions, schemas, and what is refused to a
+/// user.
+const NAMES: [Code; 7] = [
+    *b"42P01", *b"42703", *b"42883", *b"3F000", *b"42501", *b"42S02", *b"42S22",
+];
 
 /// MySQL's SQLSTATE of an error that has none of its own.
 pub(super) const GENERAL: Code = *b"HY000";
@@ -179,6 +226,45 @@ mod tests {
             let error = ServerError::parse(body).expect("an error").to_string();
             assert!(error.ends_with(remedy), "{error}");
         }
+    }
+
+    #[test]
+    fn a_message_without_values_keeps_its_words() {
+        for (body, kept) in [
+            (
+                &b"C22P02\0Minvalid input syntax for type integer: \"secret\"\0\0"[..],
+                "invalid input syntax for type integer…",
+            ),
+            (
+                b"C23505\0Mduplicate key value violates unique constraint \"k\"\0DKey (a)=(secret)\0\0",
+                "duplicate key value violates unique constraint …",
+            ),
+            (b"C22012\0Mdivision by zero\0\0", "division by zero"),
+            (
+                b"C42P01\0Mrelation \"t\" does not exist\0\0",
+                "relation \"t\" does not exist",
+            ),
+        ] {
+            let error = ServerError::parse(body).expect("an error");
+            assert_eq!(error.without_values().message, kept);
+        }
+        let error = ServerError::of_packet(b"\xff\x26\x04#23000Duplicate entry 'secret' for key");
+        let message = error.expect("an error").without_values().message;
+        assert_eq!(message, "Duplicate entry …");
+    }
+
+    #[test]
+    fn a_time_out_is_told_from_other_errors() {
+        let of = |body: &[u8]| ServerError::parse(body).expect("an error");
+        let server = of(b"C57014\0Mcanceling statement due to statement timeout\0\0");
+        let user = of(b"C57014\0Mcanceling statement due to user request\0\0");
+        let german = of(b"C57014\0Mstorniere Anfrage\0\0");
+        assert!(server.is_time_out(false) && german.is_time_out(true));
+        assert!(!user.is_time_out(false) && !german.is_time_out(false));
+        let packet = |bytes| ServerError::of_packet(bytes).expect("an error");
+        assert!(packet(b"\xff\xd0\x0b#HY000maximum statement execution time").is_time_out(false));
+        assert!(packet(b"\xff\xb1\x07#70100max_statement_time").is_time_out(false));
+        assert!(!packet(b"\xff\xbd\x04#40001Deadlock").is_time_out(true));
     }
 
     #[test]

@@ -239,6 +239,7 @@ fn parameters(job: &Job, code: &Compiled) -> Arc<[Parameters]> {
     let kind = |source| match source {
         Source::Cursor => ParameterKind::Int8,
         Source::Value(index) if integer(index) => ParameterKind::Int8,
+        Source::Value(index) if code.values.is_sample(index) => ParameterKind::Sample,
         Source::Value(_) | Source::Variable => ParameterKind::Text,
     };
     (0..job.statements.len())

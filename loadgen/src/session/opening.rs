@@ -78,6 +78,14 @@ pub(super) fn open_one(
         AnySession::connect(targets.of_role(purpose.role), timeout).map_err(in_role)?;
     session.set_nonblocking().map_err(in_role)?;
     session.limit(Some(deadline));
+    for sql in purpose
+        .role
+        .map_or(&[][..], |role| &code.roles[role].session)
+    {
+        session
+            .query(sql)
+            .map_err(|error| format!("role `{name}`, `session`: {error}"))?;
+    }
     let (parameters, thread) = match &mut session {
         AnySession::Postgres(session) => (prepare(code, session, purpose), None),
         AnySession::MySql(session) => {

@@ -13,6 +13,8 @@ pub enum ParameterKind {
     Int8,
     /// Text form, of whatever type.
     Text,
+    /// Text form, or NULL.
+    Sample,
 }
 
 impl ParameterKind {
@@ -73,7 +75,7 @@ impl Parameters {
         Self {
             binary: kinds
                 .iter()
-                .map(|kind| *kind != ParameterKind::Text)
+                .map(|kind| !matches!(kind, ParameterKind::Text | ParameterKind::Sample))
                 .collect(),
             kinds: kinds.into_boxed_slice(),
             ..Self::default()

@@ -84,7 +84,7 @@ impl PostgresParameters<'_> {
                 postgres::parameter(out, |out| out.extend_from_slice(&number.to_be_bytes()));
                 Ok(())
             }
-            ParameterKind::Text => {
+            ParameterKind::Text | ParameterKind::Sample => {
                 postgres::parameter(out, text);
                 Ok(())
             }
@@ -102,6 +102,11 @@ impl Sink for PostgresParameters<'_> {
     #[inline]
     fn value(&mut self, out: &mut Vec<u8>, index: usize, draw: &Draw) {
         let values = self.values;
+        if self.kinds[self.bound] == ParameterKind::Sample && values.is_null(index, draw) {
+            self.bound += 1;
+            postgres::null_parameter(out);
+            return;
+        }
         self.bind(out, draw.drawn(index), |out| values.write(out, index, draw));
     }
 

@@ -103,8 +103,13 @@ pub fn declare(out: &mut [u8], mark: usize, (place, count): (usize, usize), type
     let nulls = mark + NULLS;
     out[nulls + count.div_ceil(8) + 1 + 2 * place] = type_ as u8;
     if type_ == ParameterType::Null {
-        out[nulls + place / 8] |= 1 << (place % 8);
+        null(out, mark, place);
     }
+}
+
+/// Takes note of a parameter that is NULL, by its place, in an execution that begins at the mark.
+pub fn null(out: &mut [u8], mark: usize, place: usize) {
+    out[mark + NULLS + place / 8] |= 1 << (place % 8);
 }
 
 /// Appends year to second.

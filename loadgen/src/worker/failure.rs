@@ -4,7 +4,7 @@ use super::state::State;
 use super::{Mode, Worker};
 use crate::event::Event;
 use crate::job::{OnLost, Otherwise};
-use crate::program::Step;
+use crate::program::{RoleCode, Step};
 use crate::record::number_code;
 use crate::record::{self, Code, Outcome};
 use crate::session::{Opened, Sent, ServerError, SessionError, Sessions};
@@ -25,6 +25,7 @@ impl<S: Sessions> Worker<S> {
             return;
         };
         let role = &self.code.roles[connection.role];
+        let error = told(role, error);
         let retryable = retried(&role.retry, &error);
         let operation = &connection.operation;
         let again = retryable
@@ -55,7 +56,8 @@ impl<S: Sessions> Worker<S> {
                 }
                 _ => format!("role `{}`", self.code.roles[connection.role].name),
             };
-            self.fail(format!("{place}: the server answered: {error}"));
+            let role = &self.code.roles[connection.role];
+            self.fail(failure(role, &place, &error));
         }
         let connection = &mut self.connections[index];
         connection.operation.failed = (!again).then(|| error.tally());
@@ -246,6 +248,28 @@ impl<S: Sessions> Worker<S> {
             self.due_groups.push(group);
         }
     }
+}
+
+/// Returns an error as a role's messages may tell it.
+fn told(role: &RoleCode, error: ServerError) -> ServerError {
+    if role.samples {
+        error.without_values()
+    } else {
+        error
+    }
+}
+
+/// Why a step failed by an error of the statement at that place.
+fn failure(role: &RoleCode, place: &str, error: &ServerError) -> String {
+    if !error.is_time_out(role.statement_limit_s.is_some()) {
+        return format!("{place}: the server answered: {error}");
+    }
+    let limit = role.statement_limit_s.map_or_else(
+        || "the server's own limit".to_owned(),
+        |limit_s| format!("its limit of {limit_s} s"),
+    );
+    let code = error.code_text();
+    format!("{place}: timed out: the server ended it at {limit} (SQLSTATE {code})")
 }
 
 /// Tells whether an operation is tried again after an error: by its SQLSTATE or by MySQL's number.

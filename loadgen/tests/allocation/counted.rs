@@ -7,6 +7,7 @@ use dyno_loadgen::layout::{WorkerLayout, layout};
 use dyno_loadgen::message::{Command, Message, Note, Output};
 use dyno_loadgen::program::Compiled;
 use dyno_loadgen::record::TickRecord;
+use dyno_loadgen::samples::Samples;
 use dyno_loadgen::session::fake::FakeSessions;
 use dyno_loadgen::session::live::LiveSessions;
 use dyno_loadgen::session::{Captured, Reconnects, Reply, SessionError, Target, Targets};
@@ -133,7 +134,7 @@ impl<'a> Stage<'a> {
         assert_eq!(layouts.len(), 1);
         Self {
             job,
-            code: Arc::new(Compiled::new(job)),
+            code: Arc::new(Compiled::with(job, Samples::read(job).unwrap())),
             layout: layouts.remove(0),
             waker: Waker::new().unwrap(),
         }

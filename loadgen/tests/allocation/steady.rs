@@ -47,6 +47,15 @@ fn values_of_every_maker_on_the_fake_allocate_nothing() {
 }
 
 #[test]
+fn samples_in_every_protocol_on_the_fake_allocate_nothing() {
+    let mut job = fake("sample", r#"{"default_us": 100}"#);
+    job.roles[0].stop = None;
+    let tally = a_second_on_fake(job);
+    assert!(tally.sent > 19_000);
+    assert_steady(&tally);
+}
+
+#[test]
 fn inserts_tied_deletes_and_queries_on_the_fake_allocate_nothing() {
     let mut job = fake("qr100", r#"{"default_us": 100}"#);
     job.roles[0].pace = Pace::Closed {};

@@ -22,6 +22,9 @@ const STREAMS_MAX: u32 = 64;
 /// Names of roles that the generator's own events use.
 const RESERVED: [&str; 2] = ["probe", "fill"];
 
+/// The shortest limit of a statement, in seconds: servers count milliseconds, and 0 is none.
+const LIMIT_S_MIN: f64 = 0.001;
+
 impl Job {
     /// The index of the role of this name.
     pub(super) fn role(&self, name: &str, key: &str) -> Result<usize, JobError> {
@@ -106,6 +109,7 @@ impl Job {
             )?;
             self.check_after(index, &key)?;
             self.check_limits(role, &key)?;
+            check_session(role, &key)?;
             ensure(
                 role.queue == Queue::Role
                     || matches!(
@@ -475,6 +479,7 @@ impl Job {
                 Maker::Clock => ("the clock", false),
                 Maker::Sequence(_) | Maker::Item(_) => ("operations; use `row`", false),
                 Maker::Client(_) => ("the client", false),
+                Maker::Sample(_) => ("a file of samples", false),
                 _ => ("", true),
             };
             ensure(
@@ -489,4 +494,23 @@ impl Job {
         }
         Ok(())
     }
+}
+
+/// Refuses SQL of sessions that is none, and limits that are no time.
+fn check_session(role: &Role, key: &str) -> Check {
+    for (index, sql) in role.session.iter().enumerate() {
+        ensure(
+            !sql.trim().is_empty() && !sql.contains('\0'),
+            format!("{key}.session[{index}]"),
+            "give SQL, without NUL",
+        )?;
+    }
+    role.statement_limit_s.map_or(Ok(()), |limit_s| {
+        let key = format!("{key}.statement_limit_s");
+        ensure(
+            (LIMIT_S_MIN..=DAY_S).contains(&limit_s),
+            key,
+            format!("{limit_s} s; give {LIMIT_S_MIN} to {DAY_S}, a day"),
+        )
+    })
 }

@@ -1,6 +1,6 @@
 //! What makes a job's cursors, statements and programs valid.
 
-use super::{Check, JobError, ensure, ensure_index, ensure_names};
+use super::{Check, ensure, ensure_index, ensure_names};
 use crate::job::{
     Bound, Instruction, Job, Maker, Piece, Protocol, ResultForm, Scope, Statement, declared_oid,
 };
@@ -74,7 +74,10 @@ impl Job {
             )?;
             self.check_progress(index, &key)?;
             let pieces = format!("{key}.pieces");
-            let parameters = self.check_pieces(&statement.pieces, &pieces, false)?;
+            self.check_pieces(&statement.pieces, &pieces, false)?;
+            let bound = self.bound_pieces(index);
+            let parameters = bound.iter().map(Piece::parameters);
+            let parameters = parameters.fold(0, usize::saturating_add);
             ensure(
                 statement.protocol == Protocol::Simple || parameters <= PARAMETERS_MAX,
                 format!("{key}.pieces"),
@@ -162,9 +165,8 @@ impl Job {
         )
     }
 
-    /// Checks pieces and counts the values that one execution writes.
-    fn check_pieces(&self, pieces: &[Piece], key: &str, repeated: bool) -> Result<usize, JobError> {
-        let mut parameters = 0_usize;
+    /// Checks pieces, and those of repetitions.
+    fn check_pieces(&self, pieces: &[Piece], key: &str, repeated: bool) -> Check {
         for (index, piece) in pieces.iter().enumerate() {
             let key = format!("{key}[{index}]");
             match piece {
@@ -174,15 +176,12 @@ impl Job {
                 Piece::Value(value) => {
                     ensure_index(*value, self.values.len(), key.clone(), "values")?;
                     self.check_written(*value, &key, repeated)?;
-                    parameters += 1;
                 }
                 Piece::Cursor(cursor) => {
                     ensure_index(*cursor, self.cursors.len(), key, "cursors")?;
-                    parameters += 1;
                 }
                 Piece::Variable(variable) => {
                     self.check_variable(*variable, key)?;
-                    parameters += 1;
                 }
                 Piece::Table(name) | Piece::Number(name) => ensure(
                     self.tables.contains_key(name),
@@ -195,15 +194,11 @@ impl Job {
                         format!("{key}.repeat"),
                         format!("give 1 to {REPEAT_MAX}"),
                     )?;
-                    let each = self.check_pieces(pieces, &format!("{key}.pieces"), true)?;
-                    parameters = each
-                        .checked_mul(*repeat as usize)
-                        .and_then(|all| all.checked_add(parameters))
-                        .unwrap_or(usize::MAX);
+                    self.check_pieces(pieces, &format!("{key}.pieces"), true)?;
                 }
             }
         }
-        Ok(parameters)
+        Ok(())
     }
 
     /// Checks that a value, with what it is computed from, can stand in a statement, or in a repetition there.
@@ -213,6 +208,14 @@ impl Job {
             let value = &self.values[value];
             let row = matches!(value.maker, Maker::Row(_));
             ensure(!row, key, "a `row` value is for fills only")?;
+            ensure(
+                !(repeated && matches!(value.maker, Maker::Sample(_))),
+                key,
+                format!(
+                    "`{}` is a sample, the same in all items; write them out",
+                    value.name
+                ),
+            )?;
             let stuck = matches!(value.maker, Maker::Sequence(_)) && value.per == Scope::Item;
             ensure(
                 !(repeated && stuck),

@@ -1,7 +1,7 @@
 //! What makes a job's values valid.
 
 use super::{Check, ensure, ensure_index, ensure_names};
-use crate::job::{Bound, Format, Job, Maker, Permuted, Scope, Value};
+use crate::job::{Bound, Format, Job, Maker, Permuted, SampleColumn, Scope, Value};
 use crate::value::skewed::{ITERATIONS_MAX, PARAMETER_MIN};
 use crate::value::{Bounds, Distribution, TextShape, zipf};
 use std::collections::BTreeSet;
@@ -48,6 +48,7 @@ impl Job {
                 format!("{key}.per"),
                 "an `item` counts the items of a repetition; only `per` item can it do so",
             )?,
+            Maker::Sample(sample) => self.check_sample(&key, value, sample)?,
             Maker::Client(_)
             | Maker::Pattern(_)
             | Maker::Clock
@@ -57,7 +58,20 @@ impl Job {
         ensure(
             !value.maker.is_text() || value.format == Format::Text,
             format!("{key}.format"),
-            "a text or pattern is written as `text`",
+            "a text, pattern or sample is written as `text`",
+        )
+    }
+
+    fn check_sample(&self, key: &str, value: &Value, sample: &SampleColumn) -> Check {
+        ensure(
+            self.samples.contains_key(&sample.of),
+            format!("{key}.sample.of"),
+            "`samples` has no such file; add its path",
+        )?;
+        ensure(
+            value.per == Scope::Item,
+            format!("{key}.per"),
+            "a `sample` is drawn once for each operation; leave it out",
         )
     }
 

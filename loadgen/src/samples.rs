@@ -1,0 +1,433 @@
+//! Files of tuples that values are drawn from: read and checked before a step, and kept in one block of memory each.
+//!
+//! A line of such a file is `{"weight": 3, "values": [5, null, "O'Brien", true]}`. The values of an operation come from
+//! one tuple, so that what belongs together in production stays together. No message quotes a value.
+
+use crate::job::{CharacterSet, Job, Maker};
+use crate::text::write_quoted;
+use crate::value::uniform;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+
+/// The largest file that is read: a mistake in a job must not exhaust the memory.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// The files of a job, in the order of its `samples`.
+#[derive(Debug, Default)]
+pub struct Samples(Box<[Tuples]>);
+
+impl Samples {
+    /// Reads the files of a valid job.
+    ///
+    /// # Errors
+    /// One sentence with the file, its line, and what is wrong there.
+    pub fn read(job: &Job) -> Result<Self, String> {
+        let files = job.samples.iter();
+        let read = files.map(|(sha256, path)| {
+            file(job, sha256, path).map_err(|problem| format!("`{path}`: {problem}"))
+        });
+        Ok(Self(read.collect::<Result<_, _>>()?))
+    }
+
+    /// Whether a value has a backslash in it.
+    #[must_use]
+    pub fn has_backslash(&self) -> bool {
+        self.0.iter().any(Tuples::has_backslash)
+    }
+
+    /// The tuples of a file, by its place in the job.
+    #[inline]
+    #[must_use]
+    pub fn file(&self, index: usize) -> &Tuples {
+        &self.0[index]
+    }
+}
+
+fn file(job: &Job, sha256: &str, path: &str) -> Result<Tuples, String> {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    let bytes = std::fs::metadata(path).map_err(unreadable)?.len();
+    if bytes > FILE_BYTES_MAX {
+        return Err(format!(
+            "has {bytes} bytes; at most {FILE_BYTES_MAX}: keep fewer tuples"
+        ));
+    }
+    let content = std::fs::read(path).map_err(unreadable)?;
+    if hexadecimal(&Sha256::digest(&content)) != sha256 {
+        return Err(
+            "is not the file that the job was made for, by its SHA-256; make the job again"
+                .to_owned(),
+        );
+    }
+    let tuples = Tuples::parse(&content)?;
+    let needed = job.values.iter().filter_map(|value| match &value.maker {
+        Maker::Sample(sample) if sample.of == sha256 => Some(sample.column + 1),
+        _ => None,
+    });
+    let (needed, there) = (needed.max().unwrap_or(0), tuples.columns);
+    if needed > there {
+        return Err(format!(
+            "has {there} values in each line, and the job wants number {needed}"
+        ));
+    }
+    let latin1 = job.engine.is_mysql() && job.character_set == CharacterSet::Latin1;
+    if latin1 && !tuples.bytes.is_ascii() {
+        return Err(
+            "has characters beyond ASCII; give the job the `character_set` utf8mb4".to_owned(),
+        );
+    }
+    Ok(tuples)
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a text cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The tuples of one file.
+#[derive(Debug)]
+pub struct Tuples {
+    /// All values, one behind the other.
+    bytes: Box<[u8]>,
+    /// Where each value stands: those of a tuple lie together.
+    cells: Box<[Cell]>,
+    /// How many values a tuple has.
+    columns: usize,
+    /// For each tuple its weight and those of all before it.
+    below: Box<[i64]>,
+}
+
+/// Where a value stands, and how it is written.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    start: usize,
+    length: u32,
+    form: Form,
+}
+
+/// How a value stood in the statement that it comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Null,
+    /// A number, true or false: without quotes.
+    Bare,
+    /// A text in which nothing has a meaning in a literal.
+    Plain,
+    /// A text with a quote in it.
+    Quoted,
+    /// A text with a backslash in it.
+    Escaped,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line<'a> {
+    #[serde(default = "one")]
+    weight: u64,
+    #[serde(borrow)]
+    values: Vec<&'a RawValue>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl Tuples {
+    /// Reads the tuples of a file's content.
+    ///
+    /// # Errors
+    /// The line, and what is wrong there.
+    pub fn parse(content: &[u8]) -> Result<Self, String> {
+        let (mut bytes, mut cells, mut below) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut columns, mut sum) = (0, 0_i64);
+        for (number, line) in (1..).zip(content.split(|byte| *byte == b'\n')) {
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            let wrong = |problem: String| format!("line {number}: {problem}");
+            let line: Line =
+                serde_json::from_slice(line).map_err(|error| wrong(refusal(&error)))?;
+            if below.is_empty() {
+                columns = line.values.len();
+            }
+            if line.values.len() != columns {
+                return Err(wrong(format!(
+                    "has {} values where the lines before have {columns}",
+                    line.values.len()
+                )));
+            }
+            sum = i64::try_from(line.weight)
+                .ok()
+                .filter(|weight| *weight > 0)
+                .and_then(|weight| sum.checked_add(weight))
+                .ok_or_else(|| {
+                    wrong("give a `weight` from 1 on, all together below 2^63".to_owned())
+                })?;
+            below.push(sum);
+            for (place, value) in (1..).zip(line.values) {
+                let cell = take(value, &mut bytes)
+                    .map_err(|problem| wrong(format!("value {place} {problem}")))?;
+                cells.push(cell);
+            }
+        }
+        if below.is_empty() {
+            return Err("has no tuple; write a line for each".to_owned());
+        }
+        Ok(Self {
+            bytes: bytes.into(),
+            cells: cells.into(),
+            columns,
+            below: below.into(),
+        })
+    }
+
+    /// Draws a tuple by the weights; returns the number of its first value.
+    #[inline]
+    #[must_use]
+    pub fn draw(&self, random: u64) -> usize {
+        let all = self.below.last().copied().unwrap_or(1);
+        let drawn = uniform(random, 0, all - 1);
+        self.below.partition_point(|below| *below <= drawn) * self.columns
+    }
+
+    /// A value by its number: that of its tuple's first one, and its column.
+    #[inline]
+    #[must_use]
+    pub fn sampled(&self, number: usize) -> Sampled<'_> {
+        let Cell {
+            start,
+            length,
+            form,
+        } = self.cells[number];
+        let bytes = &self.bytes[start..start + length as usize];
+        Sampled { bytes, form }
+    }
+
+    fn has_backslash(&self) -> bool {
+        self.cells.iter().any(|cell| cell.form == Form::Escaped)
+    }
+}
+
+/// What is wrong with a line that is no tuple, without a word of what stands in it.
+fn refusal(error: &serde_json::Error) -> String {
+    if error.is_data() {
+        r#"is no tuple; write {"weight": 1, "values": [5, "text", null]}"#.to_owned()
+    } else {
+        format!("is no JSON from column {} on", error.column())
+    }
+}
+
+/// Appends a value's bytes, and says where they are.
+fn take(value: &RawValue, bytes: &mut Vec<u8>) -> Result<Cell, String> {
+    let start = bytes.len();
+    let raw = value.get();
+    let form = match raw.as_bytes() {
+        [b'n', ..] => Form::Null,
+        [b'"', ..] => {
+            let text: String = serde_json::from_str(raw)
+                .map_err(|_| "is no text that UTF-8 can hold".to_owned())?;
+            bytes.extend_from_slice(text.as_bytes());
+            form(text.as_bytes())?
+        }
+        [b'[' | b'{', ..] => {
+            return Err(
+                "is a list or an object; write a number, a text, true, false or null".to_owned(),
+            );
+        }
+        number => {
+            bytes.extend_from_slice(number);
+            Form::Bare
+        }
+    };
+    let length = u32::try_from(bytes.len() - start).map_err(|_| "is too long".to_owned())?;
+    Ok(Cell {
+        start,
+        length,
+        form,
+    })
+}
+
+fn form(text: &[u8]) -> Result<Form, String> {
+    if text.contains(&0) {
+        Err("has a NUL character, which no statement can hold".to_owned())
+    } else if text.contains(&b'\\') {
+        Ok(Form::Escaped)
+    } else if text.contains(&b'\'') {
+        Ok(Form::Quoted)
+    } else {
+        Ok(Form::Plain)
+    }
+}
+
+/// A value that was drawn.
+#[derive(Debug, Clone, Copy)]
+pub struct Sampled<'a> {
+    bytes: &'a [u8],
+    form: Form,
+}
+
+impl<'a> Sampled<'a> {
+    /// Its bytes, as a parameter has them; none where it is NULL.
+    #[inline]
+    #[must_use]
+    pub fn bytes(self) -> Option<&'a [u8]> {
+        (self.form != Form::Null).then_some(self.bytes)
+    }
+
+    /// Appends it as a literal.
+    ///
+    /// A text with a backslash is in PostgreSQL the form that means the same whatever `standard_conforming_strings` is. A
+    /// space in front keeps that form apart from a word before it, and a number's sign from another one: `--` is a comment.
+    #[inline]
+    pub fn write_literal(self, out: &mut Vec<u8>, is_mysql: bool) {
+        let text = |out: &mut Vec<u8>, special| {
+            write_quoted(out, special, |out| out.extend_from_slice(self.bytes));
+        };
+        match self.form {
+            Form::Null => out.extend_from_slice(b"NULL"),
+            Form::Bare => {
+                if self.bytes.first() == Some(&b'-') {
+                    out.push(b' ');
+                }
+                out.extend_from_slice(self.bytes);
+            }
+            Form::Plain => text(out, b""),
+            Form::Quoted => text(out, b"'"),
+            Form::Escaped => {
+                if !is_mysql {
+                    out.extend_from_slice(b" E");
+                }
+                text(out, b"'\\");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::mix;
+    use proptest::prelude::*;
+
+    fn literal(line: &str, is_mysql: bool) -> String {
+        let tuples = Tuples::parse(line.as_bytes()).unwrap();
+        let mut out = Vec::new();
+        for number in 0..tuples.columns {
+            if number > 0 {
+                out.push(b',');
+            }
+            tuples.sampled(number).write_literal(&mut out, is_mysql);
+        }
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_literal_stands_as_it_did_in_the_statement() {
+        let line = r#"{"values": [5, 1.50, -3e2, null, true, "x", "5", "O'Brien", "a\\'b", ""]}"#;
+        assert_eq!(
+            literal(line, false),
+            r"5,1.50, -3e2,NULL,true,'x','5','O''Brien', E'a\\''b',''"
+        );
+        assert_eq!(
+            literal(line, true),
+            r"5,1.50, -3e2,NULL,true,'x','5','O''Brien','a\\''b',''"
+        );
+    }
+
+    #[test]
+    fn tuples_come_as_often_as_they_weigh_and_stay_together() {
+        let content = br#"{"weight": 80, "values": ["a", 1]}
+{"weight": 19, "values": ["b", 2]}
+
+{"values": ["c", null]}
+"#;
+        let tuples = Tuples::parse(content).unwrap();
+        let mut counts = [0_u32; 3];
+        for draw in 0..100_000 {
+            let first = tuples.draw(mix(5, &[draw]));
+            let pair = [first, first + 1].map(|number| tuples.sampled(number).bytes());
+            let place = match pair {
+                [Some(b"a"), Some(b"1")] => 0,
+                [Some(b"b"), Some(b"2")] => 1,
+                [Some(b"c"), None] => 2,
+                _ => panic!("values of two tuples: {pair:?}"),
+            };
+            counts[place] += 1;
+        }
+        // Of 100,000 draws, each is within five standard deviations.
+        for (count, expected) in counts.into_iter().zip([80_000.0, 19_000.0, 1_000.0]) {
+            let deviation = (expected * (1.0 - expected / 100_000.0_f64)).sqrt();
+            assert!(
+                (f64::from(count) - expected).abs() < 5.0 * deviation,
+                "{counts:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_bad_file_is_refused_with_its_line_and_without_its_values() {
+        for (content, problem) in [
+            ("", "has no tuple"),
+            ("\n\n", "has no tuple"),
+            (
+                "{\"values\": [1]}\n{\"values\": [1, 2]}",
+                "line 2: has 2 values",
+            ),
+            ("{\"values\": [1]}\n\n{\"values\": [1", "line 3: is no JSON"),
+            ("{\"values\": \"secret\"}", "line 1: is no tuple"),
+            ("{\"values\": [1], \"secret\": 1}", "line 1: is no tuple"),
+            ("{\"weight\": 1}", "line 1: is no tuple"),
+            (
+                "{\"weight\": 0, \"values\": [1]}",
+                "line 1: give a `weight`",
+            ),
+            ("{\"weight\": -1, \"values\": [1]}", "line 1: is no tuple"),
+            (
+                "{\"weight\": 9223372036854775807, \"values\": [1]}\n{\"values\": [1]}",
+                "line 2: give a `weight`",
+            ),
+            (
+                "{\"values\": [1, [\"secret\"]]}",
+                "line 1: value 2 is a list",
+            ),
+            (
+                "{\"values\": [\"secret\\u0000\"]}",
+                "line 1: value 1 has a NUL",
+            ),
+            (
+                "{\"values\": [\"secret\\ud800\"]}",
+                "line 1: value 1 is no text",
+            ),
+        ] {
+            let error = Tuples::parse(content.as_bytes()).unwrap_err();
+            assert!(error.contains(problem), "{content}: {error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+        assert!(Tuples::parse(b"{\"values\": [\"\xff\"]}").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_tuples_or_one_line(content: Vec<u8>) {
+            if let Err(error) = Tuples::parse(&content) {
+                prop_assert!(!error.contains('\n'));
+            }
+        }
+
+        #[test]
+        fn any_text_comes_back_as_it_was(text in "[^\0]*") {
+            let line = format!("{{\"values\": [{}]}}", serde_json::to_string(&text).unwrap());
+            let tuples = Tuples::parse(line.as_bytes()).unwrap();
+            prop_assert_eq!(tuples.sampled(0).bytes(), Some(text.as_bytes()));
+            let mut out = Vec::new();
+            tuples.sampled(0).write_literal(&mut out, true);
+            let inner = String::from_utf8(out).unwrap();
+            let inner = inner.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')).unwrap();
+            prop_assert_eq!(inner.replace("''", "'").replace("\\\\", "\\"), text);
+        }
+    }
+}

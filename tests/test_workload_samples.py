@@ -1,0 +1,148 @@
+"""Values that are drawn from a file of tuples: what becomes of them in a job, and bad files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dbdyno import workload
+from dbdyno.model.error import WorkloadError
+from dbdyno.workload import samples
+from workload_reader import complaint, job_of, steps
+
+ROOT = Path(__file__).parent.parent
+APP = """
+[values]
+id = { sample = { file = "samples.jsonl", column = 1, type = "numeric" } }
+name = { sample = { file = "samples.jsonl", column = 2 } }
+active = { sample = { file = "samples.jsonl", column = 3 } }
+
+[statements]
+by-name = \"\"\"SELECT count(*) FROM customers WHERE credit >= :id AND name = :name \\
+             AND active IS NOT DISTINCT FROM :active\"\"\"
+by-credit.protocol = "extended"
+by-credit.any = \"\"\"SELECT credit / :id, count(*) FROM customers WHERE active = :active \\
+                   GROUP BY credit / :id\"\"\"
+
+[[steps]]
+name = "app"
+roles.query.choose = { by-name = 1, by-credit = 1 }
+roles.query.stop = { operations = 1000 }
+roles.query.session = ["SET search_path = shop, public", "SET default_transaction_read_only = on"]
+roles.query.statement_limit_s = 2.5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the contract's file of tuples."""
+    (tmp_path / "samples.jsonl").write_bytes((ROOT / "contract" / "samples.jsonl").read_bytes())
+    return tmp_path
+
+
+def test_samples_become_the_contracts_example(folder: Path) -> None:
+    (step,) = steps(APP, folder)
+    job = job_of(step)
+    theirs = json.loads((ROOT / "contract" / "job-sample.json").read_text())
+    assert job["samples"] == dict.fromkeys(theirs["samples"], f"{folder}/samples.jsonl")
+    makers = [value["sample"] for value in job["values"]]
+    assert makers == [value["sample"] for value in theirs["values"]]
+    assert [statement["types"] for statement in job["statements"]] == [[], ["numeric", ""]]
+    assert job["statements"][:2] == theirs["statements"][:2]
+    for key in ("session", "statement_limit_s"):
+        assert job["roles"][0][key] == theirs["roles"][0][key]
+
+
+def test_a_sample_that_stands_twice_is_one_parameter_where_it_is_explained(folder: Path) -> None:
+    (step,) = steps(APP, folder)
+    assert step.explain["by-credit"] == (
+        "SELECT credit / $1::numeric, count(*) FROM customers WHERE active = $2 "
+        "GROUP BY credit / $1"
+    )
+
+
+def test_no_value_of_a_file_is_in_a_step(folder: Path) -> None:
+    text = APP.replace('"extended"', '"prepared"')
+    for engine in ("postgres", "mariadb"):
+        (step,) = steps(text, folder, engine)
+        written = json.dumps(job_of(step)) + repr(step)
+        assert "Brien" not in written
+        assert "temp" not in written
+        assert bool(step.explain) == (engine == "postgres")
+
+
+def test_sessions_of_mysql_take_texts_of_any_language(folder: Path) -> None:
+    text = APP.replace('"extended"', '"prepared"')
+    (step,) = steps(text, folder, "mysql")
+    assert job_of(step)["character_set"] == "utf8mb4"
+    assert job_of(step)["statements"][1]["types"] == []
+
+
+def test_a_plan_brings_its_files_and_keeps_their_hashes(folder: Path) -> None:
+    (folder / "w.toml").write_text(APP)
+    loaded = workload.load(str(folder / "w.toml"))
+    (hash_of_file,) = json.loads((ROOT / "contract" / "job-sample.json").read_text())["samples"]
+    assert workload.scripts_sha256(loaded) == {"samples.jsonl": hash_of_file}
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("", "has no tuple; write a line for each"),
+        ('{"values": [1, 2, 3]}\n{"values": [1, 2]}', "line 2: has 2 values where the lines"),
+        ('{"values": [1, 2, 3]}\n\n{"values": [1, "secret', "line 3: is no tuple"),
+        ('{"values": "secret"}', "line 1: is no tuple"),
+        ('{"values": [1], "secret": 1}', "line 1: is no tuple"),
+        ('{"weight": 0, "values": [1]}', "line 1: is no tuple"),
+        ('{"weight": 9223372036854775807, "values": [1]}\n{"values": [1]}', "line 2: all weights"),
+        ('{"values": [1, ["secret"]]}', "line 1: value 2 is a list or an object"),
+        ('{"values": ["secret\\u0000"]}', "line 1: value 1 has a NUL"),
+        ('{"values": ["secret\\ud800"]}', "line 1: is no tuple"),
+        ("\udcff", "line 1: is no tuple"),
+    ],
+)
+def test_a_bad_file_is_refused_with_its_line_and_without_its_values(
+    tmp_path: Path, content: str, line: str
+) -> None:
+    (tmp_path / "samples.jsonl").write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(WorkloadError) as raised:
+        samples.read(tmp_path / "samples.jsonl")
+    assert str(raised.value).startswith(f"{tmp_path}/samples.jsonl: {line}")
+    assert "secret" not in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("column = 3", "column = 4", "key `values.active.sample.column`: "),
+        ("column = 3", "column = 0", "key `values.active.sample.column`: must be at least 1"),
+        ("column = 3 }", "column = 3 }, per = 'statement'", "key `values.active.per`: a `sample`"),
+        ("column = 3 }", "column = 3 }, format = 'text'", "key `values.active.format`: a `sample`"),
+        ("name = :name", "name IN ([[2: :name]])", "key `statements.by-name`: `name` is the same"),
+        ("= 2.5", "= 0", "key `steps[1].roles.query.statement_limit_s`: must be at least 0.001"),
+        ("shop, public", "{t}", "key `steps[1].roles.query.session`: is sent before a table"),
+    ],
+)
+def test_what_a_sample_cannot_be_is_refused(
+    folder: Path, before: str, after: str, line: str
+) -> None:
+    assert before in APP
+    assert complaint(APP.replace(before, after), folder).startswith(line)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "w.toml").write_text(APP)
+    with pytest.raises(WorkloadError, match=r"samples\.jsonl: cannot be read as samples: No such"):
+        workload.expand(workload.load(str(tmp_path / "w.toml")), {}, "postgres")
+
+
+def test_a_literal_stands_as_it_did_in_the_statement(tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    path.write_text('{"values": [1.50, -3e2, null, true, "5", "O\'Brien", "a\\\\b"]}')
+    (sample,) = samples.read(path).samples
+    literals = [sample.literal(n, backslash_escapes=False) for n in range(7)]
+    assert literals == ["1.50", "-3e2", "NULL", "true", "'5'", "'O''Brien'", "E'a\\\\b'"]
+    assert sample.literal(6, backslash_escapes=True) == "'a\\\\b'"

@@ -78,10 +78,10 @@ def test_sessions_are_as_the_applications(tmp_path: Path) -> None:
     (step,) = steps_of(app)
     assert list(step.job.roles[0].session) == [
         "SELECT set_config('search_path', 'shop, public', false)",
-        "SET statement_timeout = '20s'",
         "SET default_transaction_read_only = on",
         'SET ROLE "app"',
     ]
+    assert step.job.roles[0].statement_limit_s == 20
 
 
 def test_parameters_are_found_outside_of_quotes_comments_and_names() -> None:

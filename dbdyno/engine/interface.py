@@ -6,6 +6,7 @@ An engine needs no server; its server is that of one arm.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self
@@ -18,6 +19,7 @@ from dbdyno.engine.counting import Counting
 from dbdyno.engine.dsn_form import DsnForm
 from dbdyno.engine.footprint import Footprint
 from dbdyno.engine.golden_copy import Copy, Origin
+from dbdyno.engine.inquiry import Inquirer
 from dbdyno.engine.limits import Limits
 from dbdyno.engine.preset import Settings
 from dbdyno.engine.rights import Lack, Need
@@ -223,6 +225,9 @@ class Client(Protocol):
 
     def status(self, address: Address) -> Status:
         """The questions for the server's own state, connected. Raises ServerError."""
+
+    def inquiry(self, address: Address) -> AbstractContextManager[Inquirer]:
+        """A session that asks an application's queries. Raises ServerError."""
 
     def indexes(self, execute: Execute, tables: Sequence[str]) -> IndexStatistics:
         """The state of each index of these tables, whose pages are all read.

@@ -13,6 +13,7 @@ from dbdyno.model.looks import Looked
 from dbdyno.model.nodes import ByNode
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.profile import ProfileComparison
+from dbdyno.model.query_change import QueryChanges
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.step_run import StepRun
@@ -139,6 +140,7 @@ class Comparison:
     sweeps: tuple[Sweep, ...] = ()
     overall: tuple[Overall, ...] = ()
     applications: tuple[ApplicationResult, ...] = ()
+    queries: QueryChanges = field(default_factory=QueryChanges)  # of applications
     calibration: Calibration | None = None  # where an A/A arm was shown
     looked: Looked | None = None  # how far the looks have come; None where nothing is judged
     aims: Aims = field(default_factory=Aims)

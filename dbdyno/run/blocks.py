@@ -29,7 +29,17 @@ from dbdyno.model.block_files import Took
 from dbdyno.model.error import DynoError, LabDied, ResultError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.plan import schedule
-from dbdyno.run import commits, extra_run, interleave, profile, site, starting_state, trial, void
+from dbdyno.run import (
+    commits,
+    extra_run,
+    inquiries,
+    interleave,
+    profile,
+    site,
+    starting_state,
+    trial,
+    void,
+)
 from dbdyno.run.arm import copy_leg
 from dbdyno.run.check import notices, plan_record, preflight
 from dbdyno.run.driver import ceiling
@@ -276,6 +286,7 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
             if plan.schedule.together:
                 _, steps = schedule.in_turn(plan, use, lab.steps(block, use, plan.base))
                 legs += [interleave.rest_leg(use)] * copied
+                legs += inquiries.legs(plan, use, block, steps)
                 legs += interleave.legs(plan, use, steps, block.number)
         legs += again
         there |= made

@@ -18,7 +18,7 @@ from dbdyno.model.error import ServerError
 from dbdyno.model.job import settling_s
 from dbdyno.model.step_files import Turns
 from dbdyno.plan import schedule
-from dbdyno.run import profile, turns
+from dbdyno.run import inquiries, profile, turns
 from dbdyno.run.arm import Run
 from dbdyno.run.measurement import Measurement
 from dbdyno.run.progress import Leg
@@ -39,6 +39,7 @@ def go(runs: Sequence[Run]) -> None:
             for step in prelude:
                 run.do(step)
         come_to_rest(runs)
+        inquiries.go(runs, rest)
         way = by_turn if runs[0].lab.plan.schedule.interleave == "turn" else by_step
         for step in rest:
             way(runs, step)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from dbdyno.model import Json, events, wait_samples
+from dbdyno.model.answer import Answers
 from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
 from dbdyno.model.count import Count
 from dbdyno.model.error import ResultError
@@ -17,6 +18,7 @@ from dbdyno.model.figures import FIRST
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job import Job
+from dbdyno.model.plan_tree import PlanTrees
 from dbdyno.model.profile import NotSampled, Sampled, Stack
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.server_status import IndexStatistics, StatusLook
@@ -192,6 +194,18 @@ class RunFolder:
         uses = (read_struct_if_there(path, GoldenUse) for path in paths)
         return {use.workload: use for use in uses if use is not None}
 
+    def answers(self) -> list[Answers]:
+        """answers.json of each workload that is an application; none in later blocks."""
+        paths = (folder / ANSWERS for folder in folders(self.path))
+        found = (read_struct_if_there(path, Answers) for path in paths)
+        return [answers for answers in found if answers is not None]
+
+    def plan_trees(self) -> list[PlanTrees]:
+        """plan_trees.json of each workload that is an application; none in later blocks."""
+        paths = (folder / PLAN_TREES for folder in folders(self.path))
+        found = (read_struct_if_there(path, PlanTrees) for path in paths)
+        return [trees for trees in found if trees is not None]
+
     def steps(self) -> list[StepFolder]:
         """The steps' folders by workload and ordinal."""
         steps = []
@@ -354,6 +368,7 @@ class BlockFolder:
         ]
 
 
+ANSWERS, PLAN_TREES = "answers.json", "plan_trees.json"
 COUNT = "count"
 """The folder of a plan's pass of counts, in its result folder."""
 

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from dbdyno.model import Block, Json, Plan, Step
+from dbdyno.model.answer import Answers
 from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.error import ResultError
@@ -25,6 +26,7 @@ from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looks
 from dbdyno.model.plan_record import PlanRecord
+from dbdyno.model.plan_tree import PlanTrees
 from dbdyno.model.suspects import CommitsBetween, CommitsFile
 from dbdyno.store import checksums, continuation, disk, folder_lock, profile, void_blocks
 from dbdyno.store.derived_cache import Shelf, code_version
@@ -38,6 +40,8 @@ from dbdyno.store.file import (
     write_json,
 )
 from dbdyno.store.folder import (
+    ANSWERS,
+    PLAN_TREES,
     BlockFolder,
     BlockState,
     count_folder,
@@ -384,6 +388,16 @@ class Results:
         """Write golden.json of a run's workload: the golden copy that it began from, or made."""
         folder = made(self.run_folder(number, arm) / safe_name(use.workload))
         write_json(folder / "golden.json", use)
+
+    def write_answers(self, number: int, arm: str, answers: Answers) -> None:
+        """Write answers.json of a run's workload: what an application's queries answered."""
+        folder = made(self.run_folder(number, arm) / safe_name(answers.workload))
+        write_json(folder / ANSWERS, answers)
+
+    def write_plan_trees(self, number: int, arm: str, trees: PlanTrees) -> None:
+        """Write plan_trees.json of a run's workload: the plans of an application's queries."""
+        folder = made(self.run_folder(number, arm) / safe_name(trees.workload))
+        write_json(folder / PLAN_TREES, trees)
 
     def step_folder(self, number: int, arm: str, step: Step) -> Path:
         """The folder of a step, such as `blocks/001/pg17/insert-benchmark/07-qr100`, made."""

@@ -30,6 +30,7 @@ from dbdyno.analysis.compare import (
     nodes,
     pairing,
     provider,
+    query_changes,
     step_cells,
     suspects,
     sweeps,
@@ -53,9 +54,10 @@ from dbdyno.model.suspects import CommitsBetween
 from dbdyno.model.work import WorkComparison
 from dbdyno.store import BlockFolder, Results, checksums, safe_name
 from dbdyno.store.checksums import Checksums
+from dbdyno.store.folder import ANSWERS, PLAN_TREES
 
 Source = Results | Path
-READ_BESIDE = ("order.json", "server.json", "golden.json")
+READ_BESIDE = ("order.json", "server.json", "golden.json", ANSWERS, PLAN_TREES)
 """The files of a block that are read beside those of its steps."""
 
 
@@ -79,8 +81,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     counted = fills.of_result(results, arms.base, runs, copies, load)
     rows = step_cells.rows(plan, arms, runs, counted.units)
-    rows = at_once.withheld(rows, derived, plan)
-    rows = arm_order.with_orders(rows, blocks, arms, plan)
+    rows = arm_order.with_orders(at_once.withheld(rows, derived, plan), blocks, arms, plan)
     sights, commits = _sights(results, blocks, arms.shown, lost), lost.usable(results.commits) or ()
     rules = conclusions.Rules(
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),
@@ -90,7 +91,6 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         nodes=where,
     )
     ended = conclusions.conclude(functions.with_profiles(rows, plan), arms, rules)
-    counts = lost.usable(partial(work.load, results, base))
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.label,
@@ -106,16 +106,17 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         nodes=where,
         servers=last,
         plan=plan,
+        work=(counts := lost.usable(partial(work.load, results, base))),
         steps=_with_reasons(ended.steps, plan, counts, commits),
         design=plan.design,
         across=across(ended.steps),
         sweeps=sweeps.sweeps(rows),
         overall=ended.overall,
         applications=application.results(ended.steps, plan),
+        queries=query_changes.load(blocks, arms, lost),
         calibration=ended.calibration,
         looked=(looked := looks.fewest([sights[arm].looked for arm in arms.shown[1:]])),
         aims=aims,
-        work=counts,
         differences=differences.differences(list(last), last, plan.arms),
         warnings=(
             *damaged_files.of_result(derived, lost.lines),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from dbdyno.engine.inquiry import Inquirer
 from dbdyno.engine.interface import (
     CHECKPOINT_S_MAX,
     Execute,
@@ -19,6 +21,7 @@ from dbdyno.engine.mysql import (
     buffer_pool,
     connection,
     facts,
+    inquiry,
     instruments,
     probe,
     rights,
@@ -133,6 +136,10 @@ class MysqlClient:
     def status(self, address: Address) -> Status:
         """The questions for the server's own state, connected. Raises ServerError."""
         return status.connected(address, self.flavour)
+
+    def inquiry(self, address: Address) -> AbstractContextManager[Inquirer]:
+        """A session that asks an application's queries. Raises ServerError."""
+        return inquiry.connected(address)
 
     def indexes(self, execute: Execute, tables: Sequence[str]) -> IndexStatistics:
         """None: an index of InnoDB tells no state of its pages but by reading the table."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from dbdyno.engine.inquiry import Inquirer
 from dbdyno.engine.interface import (
     CHECKPOINT_S_MAX,
     Execute,
@@ -14,7 +16,16 @@ from dbdyno.engine.interface import (
     TableSql,
     Write,
 )
-from dbdyno.engine.postgres import cache_warming, connection, facts, follower, probe, rights, status
+from dbdyno.engine.postgres import (
+    cache_warming,
+    connection,
+    facts,
+    follower,
+    inquiry,
+    probe,
+    rights,
+    status,
+)
 from dbdyno.engine.postgres.limits import LIMITS, PostgresLimits
 from dbdyno.engine.postgres.wait_connection import WaitConnection
 from dbdyno.engine.rights import Lack, Need, needed
@@ -125,6 +136,10 @@ class PostgresClient:
     def status(self, address: Address) -> Status:
         """The questions for the server's own state, connected. Raises ServerError."""
         return status.connected(address)
+
+    def inquiry(self, address: Address) -> AbstractContextManager[Inquirer]:
+        """A session that asks an application's queries. Raises ServerError."""
+        return inquiry.connected(address)
 
     def indexes(self, execute: Execute, tables: Sequence[str]) -> IndexStatistics:
         """pgstatindex of each B-tree of these tables. Raises ServerError."""

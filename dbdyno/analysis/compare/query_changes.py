@@ -1,0 +1,164 @@
+"""An application's queries on each arm beside the base: whether answers and plans are the same.
+
+Both were asked in the first block, before anything was timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+
+from dbdyno.analysis import plan_tree
+from dbdyno.analysis.compare.arms_and_blocks import Arms
+from dbdyno.analysis.step.damaged_files import Damage
+from dbdyno.model.answer import Answer, Answers
+from dbdyno.model.answer_word import DIFFER, WORDS, Compared, compared
+from dbdyno.model.plan_tree import PlanNode, PlanTree, PlanTrees
+from dbdyno.model.query_change import AnswerChange, PlanChange, PlanWord, QueryChanges, QueryPlace
+from dbdyno.store import BlockFolder
+from dbdyno.store.folder import RunFolder
+
+File = TypeVar("File", Answers, PlanTrees)
+
+
+def load(blocks: Sequence[BlockFolder], arms: Arms, lost: Damage) -> QueryChanges:
+    """The changes by the files of the first block that has them; none where no plan asks."""
+    runs = next(({run.arm: run for run in block.runs()} for block in blocks), {})
+    others = [arm for arm in arms.shown if arm != arms.base and arm in runs]
+    if arms.base not in runs:
+        return QueryChanges()
+    answers = _read(runs, lost, RunFolder.answers)
+    trees = _read(runs, lost, RunFolder.plan_trees)
+    return QueryChanges(
+        answers=tuple(
+            change
+            for arm in others
+            for base, other in _paired(answers[arms.base], answers[arm])
+            for change in answer_changes(base, other, arm)
+        ),
+        plans=tuple(
+            change
+            for arm in others
+            for base, other in _paired(trees[arms.base], trees[arm])
+            for change in plan_changes(base, other, arm)
+        ),
+    )
+
+
+def _read(
+    runs: Mapping[str, RunFolder], lost: Damage, read: Callable[[RunFolder], list[File]]
+) -> dict[str, list[File]]:
+    return {arm: lost.usable(partial(read, run)) or [] for arm, run in runs.items()}
+
+
+def _paired(base: Sequence[File], other: Sequence[File]) -> Iterator[tuple[File, File]]:
+    """The files of both arms, of the same workload."""
+    by_workload = {file.workload: file for file in other}
+    for file in base:
+        if file.workload in by_workload:
+            yield file, by_workload[file.workload]
+
+
+# --- Answers ----------------------------------------------------------------------------------
+
+
+def answer_changes(base: Answers, other: Answers, arm: str) -> Iterator[AnswerChange]:
+    """The word of each query, in the base's order."""
+    own = {(answer.query, answer.place): answer for answer in other.answers}
+    by_query: dict[str, list[Compared]] = {}
+    for answer in base.answers:
+        if (answer.query, answer.place) in own:
+            words = by_query.setdefault(answer.query, [])
+            words.append(_compared(base, answer, own[answer.query, answer.place]))
+    for query, found in by_query.items():
+        worst = min(found, key=lambda one: (WORDS.index(one.word), not one.detail))
+        yield AnswerChange(
+            place=QueryPlace(workload=base.workload, query=query, arm=arm),
+            word=worst.word,
+            detail=worst.detail,
+            tuples=sum(one.word == worst.word for one in found),
+            of=len(found),
+        )
+
+
+def _compared(answers: Answers, base: Answer, arm: Answer) -> Compared:
+    """The word for a tuple; of one that differs only where the answer is determined."""
+    found = compared(base, arm, answers.ordered.get(base.query, ()))
+    if found.word not in DIFFER:
+        return found
+    for doubt in answers.doubts:
+        if doubt.query == base.query and doubt.place in (None, base.place):
+            return Compared("not determined", doubt.reason)
+    return found
+
+
+# --- Plans ------------------------------------------------------------------------------------
+
+
+def plan_changes(base: PlanTrees, other: PlanTrees, arm: str) -> Iterator[PlanChange]:
+    """The word of each query's plans, in the base's order."""
+    for query in dict.fromkeys(tree.query for tree in base.trees):
+        place = QueryPlace(workload=base.workload, query=query, arm=arm)
+        yield _plan_change(place, _of(base, query), _of(other, query))
+
+
+Trees = Sequence[PlanTree]
+
+
+def _of(trees: PlanTrees, query: str) -> Trees:
+    return [tree for tree in trees.trees if tree.query == query]
+
+
+def _plan_change(place: QueryPlace, base: Trees, other: Trees) -> PlanChange:
+    pairs = _pairs(base, other, generic=False)
+    changed = [pair for pair in pairs if pair[0].form != pair[1].form]
+    generic = [pair for pair in _pairs(base, other, generic=True) if pair[0].form != pair[1].form]
+    if not pairs:
+        reasons = [tree.unavailable for tree in (*base, *other) if tree.unavailable]
+        return PlanChange(place=place, word="not known", where=next(iter(reasons), ""))
+    if changed or generic:
+        first, second = (changed or generic)[0]
+        word: PlanWord = "changed" if changed else "generic changed"
+        return PlanChange(
+            place=place,
+            word="unstable" if _unstable(base) or _unstable(other) else word,
+            where=plan_tree.parting(first, second),
+            tuples=len(changed),
+            of=len(pairs),
+            base=tuple(plan_tree.lines(first)),
+            plan=tuple(plan_tree.lines(second)),
+            base_cost=first.cost,
+            cost=second.cost,
+        )
+    estimates = [plan_tree.other_estimate(*pair) for pair in pairs]
+    where = next(filter(None, estimates), "")
+    return PlanChange(
+        place=place, word="other estimate" if where else "same", where=where, of=len(pairs)
+    )
+
+
+def _pairs(base: Trees, other: Trees, *, generic: bool) -> list[tuple[PlanNode, PlanNode]]:
+    """The trees of both arms for the same tuple."""
+    own = {tree.place: tree.root for tree in other if _first(tree, generic=generic)}
+    return [
+        (tree.root, root)
+        for tree in base
+        if _first(tree, generic=generic) and tree.root is not None
+        if (root := own.get(tree.place)) is not None
+    ]
+
+
+def _first(tree: PlanTree, *, generic: bool) -> bool:
+    return tree.moment == "first" and tree.generic == generic
+
+
+def _unstable(trees: Trees) -> bool:
+    """Whether a plan of one arm changes with another sample of the rows."""
+    again = {tree.place: tree.root for tree in trees if tree.moment == "again"}
+    return any(
+        tree.root is not None and other is not None and tree.root.form != other.form
+        for tree in trees
+        if _first(tree, generic=False)
+        for other in [again.get(tree.place)]
+    )

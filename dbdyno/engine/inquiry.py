@@ -1,0 +1,87 @@
+"""What engines are asked about an application's queries: their answers and their plans.
+
+Values go to the server and nowhere else: neither what is given back nor an error has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from dbdyno.engine.answer_hash import Rows
+from dbdyno.model.answer import AnswerColumn, Outcome
+from dbdyno.model.plan_tree import PlanNode
+
+CALL_S_MAX = 30.0
+"""How long one call of a query may take."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """A query with one tuple of values, as it is sent to one server."""
+
+    text: str  # with the values in it, or $1 … for `values`
+    own_text: str  # without values, whose words alone may name what is kept
+    values: tuple[str | None, ...] | None = None  # bound; None: they stand in the text
+    types: tuple[str, ...] = ()  # of the bound values; "": the server infers it
+    writes: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)  # of its session
+    role: str | None = None
+
+    def writing(self) -> Call:
+        """The same as a call that may write."""
+        return replace(self, writes=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """How a call ended; without a value."""
+
+    outcome: Outcome = "rows"
+    code: str = ""
+    reason: str = ""
+    rows: int = 0
+    cut: bool = False
+    columns: tuple[AnswerColumn, ...] = ()
+    whole: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained:
+    """The plan of a call, in its normal form."""
+
+    root: PlanNode | None = None
+    unavailable: str = ""
+    pages: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+class Inquirer(Protocol):
+    """A session that asks an application's queries; what each call does is undone after it.
+
+    Methods raise ServerError only where the connection is lost.
+    """
+
+    @property
+    def other_settings(self) -> Sequence[tuple[str, Mapping[str, str]]]:
+        """Sets of the planner's settings by which it comes to an answer by another way."""
+
+    def answer(self, call: Call, rows: Rows, planner: Mapping[str, str]) -> Answered:
+        """Runs a call and takes its rows into `rows`; `planner`: settings beside its own."""
+
+    def explain(self, call: Call, *, run: bool = False, generic: bool = False) -> Explained:
+        """Its plan; `run`: with the rows of a run; `generic`: for any values."""
+
+    def volatile(self, names: Collection[str]) -> set[str]:
+        """Those names that functions have whose results change by themselves."""
+
+    def unique(self, relations: Collection[str]) -> Sequence[frozenset[str]]:
+        """The columns of each unique index of these relations."""
+
+    def anew(self) -> AbstractContextManager[None]:
+        """While it is open the planner has statistics of another sample of the rows.
+
+        Where the server cannot undo that, nothing is done.
+        """

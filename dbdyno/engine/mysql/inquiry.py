@@ -1,0 +1,214 @@
+"""An application's queries, asked of MySQL and MariaDB (engine.inquiry): answers and plans.
+
+Each call has a session of its own, whose transaction is rolled back; values stand in its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbdyno.engine.answer_hash import Column, Rows
+from dbdyno.engine.connection import cut_off
+from dbdyno.engine.inquiry import CALL_S_MAX, Answered, Call, Explained
+from dbdyno.engine.mysql import plan_form
+from dbdyno.engine.mysql.connection import Wire, connect, told
+from dbdyno.model import Address
+from dbdyno.model.answer import ROWS_MAX
+from dbdyno.model.error import ServerError
+
+if TYPE_CHECKING:
+    import pymysql
+
+SESSION = (
+    "SET SESSION sql_mode = @@GLOBAL.sql_mode",  # as those have it who send the queries
+    "SET SESSION time_zone = '+00:00'",
+    "/*!50708 SET SESSION max_execution_time = {milliseconds} */",
+    "/*M!100101 SET SESSION max_statement_time = {seconds} */",
+)
+OTHER_SETTINGS: Sequence[tuple[str, Mapping[str, str]]] = (
+    ("without merging indexes", {"optimizer_switch": "index_merge=off,mrr=off"}),
+    ("without materialising", {"optimizer_switch": "materialization=off,semijoin=off"}),
+    ("without conditions in indexes", {"optimizer_switch": "index_condition_pushdown=off"}),
+)
+TIMED_OUT = frozenset({"3024", "1969", "1317"})
+LOST = frozenset({2006, 2013, 2014, 2055})
+"""Numbers of PyMySQL's own errors of a connection that is gone."""
+READ_ONLY, ANY_READ_ONLY = "1792", "25006"
+INEXACT = frozenset({4, 5})
+NUMBERS = frozenset({0, 1, 2, 3, 4, 5, 8, 9, 13, 246})
+"""The protocol's numbers of types; 4 and 5 are FLOAT and DOUBLE, 0 and 246 DECIMAL."""
+VOLATILE = frozenset({"rand", "uuid", "uuid_short", "sleep", "random_bytes", "connection_id"})
+FORMAT_1_VERSION_NUM = 80300
+"""explain_json_format_version, by which all versions write the same, came with MySQL 8.3."""
+
+
+@contextmanager
+def connected(address: Address) -> Iterator[MysqlInquirer]:
+    """An inquirer at an address. Raises ServerError where it cannot connect."""
+    inquirer = MysqlInquirer(address)
+    with inquirer.session(None, {}):
+        pass
+    yield inquirer
+
+
+@dataclass(frozen=True)
+class MysqlInquirer:
+    """Sessions of an application's queries (engine.inquiry.Inquirer)."""
+
+    address: Address
+    other_settings: Sequence[tuple[str, Mapping[str, str]]] = OTHER_SETTINGS
+
+    def answer(self, call: Call, rows: Rows, planner: Mapping[str, str]) -> Answered:
+        """Runs a call and takes its rows. Raises ServerError where the connection is lost."""
+        import pymysql
+        from pymysql.cursors import SSCursor
+
+        try:
+            with self.session(call, planner) as connection, connection.cursor(SSCursor) as cursor:
+                cursor.execute(call.text)
+                cut = False
+                fields = list(cursor._result.fields or ()) if cursor.description else []
+                rows.begin([field.type_code in NUMBERS for field in fields])
+                for row in cursor if fields else ():
+                    if rows.count == ROWS_MAX:
+                        cut = True
+                        break
+                    rows.add([_bytes(value) for value in row])
+                count = rows.count if fields else max(0, cursor.rowcount)
+        except pymysql.MySQLError as error:
+            return _failed(error)
+        return Answered(
+            rows=count,
+            cut=cut,
+            columns=rows.columns([_described(field, call) for field in fields]),
+            whole=rows.whole,
+        )
+
+    def explain(self, call: Call, *, run: bool = False, generic: bool = False) -> Explained:
+        """The plan of a call; with a run's rows on MariaDB alone."""
+        import pymysql
+
+        if generic:
+            return Explained(unavailable="each execution is planned for its values")
+        try:
+            with self.session(call, {}) as connection, connection.cursor() as cursor:
+                engine, number = _version(connection)
+                if engine == "mysql" and number >= FORMAT_1_VERSION_NUM:
+                    cursor.execute("SET SESSION explain_json_format_version = 1")
+                analyze = run and engine != "mysql"
+                command = "ANALYZE" if analyze else "EXPLAIN"
+                cursor.execute(f"{command} FORMAT=JSON {call.text}")
+                row = cursor.fetchone()
+        except pymysql.MySQLError as error:
+            failed = _failed(error)
+            return Explained(unavailable=f"{failed.code} {failed.reason}")
+        return plan_form.read(str(row[0])) if row else Explained(unavailable="no plan came")
+
+    def volatile(self, names: Collection[str]) -> set[str]:
+        """Those names that functions have whose results change by themselves."""
+        return set(names) & VOLATILE
+
+    def unique(self, relations: Collection[str]) -> Sequence[frozenset[str]]:
+        """The columns of each unique index of tables of these names. Raises ServerError."""
+        import pymysql
+
+        if not relations:
+            return ()
+        listed = ", ".join(f"'{name}'" for name in sorted(relations) if name.isidentifier())
+        try:
+            with self.session(None, {}) as connection, connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT GROUP_CONCAT(column_name) FROM information_schema.statistics "
+                    f"WHERE table_schema = database() AND table_name IN ({listed}) "
+                    "AND non_unique = 0 GROUP BY table_name, index_name"
+                )
+                return [frozenset(str(row[0]).split(",")) for row in cursor.fetchall()]
+        except pymysql.MySQLError:
+            return ()
+
+    @contextmanager
+    def anew(self) -> Iterator[None]:
+        """Nothing: ANALYZE TABLE cannot be undone."""
+        yield
+
+    @contextmanager
+    def session(
+        self, call: Call | None, planner: Mapping[str, str]
+    ) -> Iterator[pymysql.Connection[Any]]:
+        """A session of a call in a transaction that is rolled back.
+
+        Raises pymysql.MySQLError, and ServerError where it does not connect.
+        """
+        import pymysql
+
+        try:
+            connection = connect(self.address, "dyno inquiry", conv={})
+        except pymysql.MySQLError as error:
+            raise ServerError(f"`connect`: error {error.args[0]}") from error
+        with cut_off(Wire(connection), 2 * CALL_S_MAX), connection, connection.cursor() as cursor:
+            limits = {"milliseconds": int(CALL_S_MAX * 1000), "seconds": CALL_S_MAX}
+            for statement in SESSION:
+                cursor.execute(statement.format_map(limits))
+            if call is not None:
+                for name, value in {**call.settings, **planner}.items():
+                    cursor.execute(f"SET SESSION {_name(name)} = {_setting(value)}")
+                cursor.execute("START TRANSACTION" + ("" if call.writes else " READ ONLY"))
+            yield connection
+            # The connection ends with the block, and with it the transaction.
+
+
+def _version(connection: pymysql.Connection[Any]) -> tuple[str, int]:
+    version = told(str(connection.get_server_info()))  # type: ignore[no-untyped-call]
+    assert version is not None, "a server that let us in has a version"
+    return version
+
+
+def _described(field: Any, call: Call) -> Column:
+    """A column; a name that a literal gave, as MySQL does, is none."""
+    named = bool(field.org_name) or field.name in call.own_text
+    return Column(
+        name=field.name if named else "an expression",
+        type=str(field.type_code),
+        number=field.type_code in NUMBERS,
+        inexact=field.type_code in INEXACT,
+    )
+
+
+def _bytes(value: object) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    return str(value).encode(errors="surrogateescape")
+
+
+def _failed(error: pymysql.MySQLError) -> Answered:
+    """An error by its number and the name of that; its text may have values."""
+    number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+    if number in LOST or not number:
+        raise ServerError("the connection was lost while a query ran") from None
+    code = str(number)
+    if code in TIMED_OUT:
+        return Answered(outcome="timed out", code=code, reason="timed out")
+    if code == READ_ONLY:
+        return Answered(outcome="failed", code=ANY_READ_ONLY, reason="it writes")
+    return Answered(outcome="failed", code=code, reason=failure(number))
+
+
+def failure(number: int) -> str:
+    """The name of an error by its number, in words: `parse error`."""
+    from pymysql.constants import ER
+
+    found = (name for name, value in vars(ER).items() if value == number and name.isupper())
+    return next(found, "").replace("_", " ").lower()
+
+
+def _name(name: str) -> str:
+    return name if name.replace("_", "").isalnum() else "`" + name.replace("`", "``") + "`"
+
+
+def _setting(value: str) -> str:
+    if value.lstrip("-").replace(".", "", 1).isdigit():
+        return value
+    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

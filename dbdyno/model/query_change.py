@@ -1,0 +1,54 @@
+"""What became of an application's queries on an arm beside the base: answers and plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from dbdyno.model.answer_word import AnswerWord
+
+PlanWord = Literal["changed", "generic changed", "unstable", "other estimate", "not known", "same"]
+"""`unstable`: it changes within one arm; `other estimate`: one shape for other numbers of rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryPlace:
+    """A query on an arm."""
+
+    workload: str
+    query: str
+    arm: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerChange:
+    """How an arm's answers to a query stand to the base's: the gravest word of all tuples."""
+
+    place: QueryPlace
+    word: AnswerWord
+    detail: str = ""
+    tuples: int = 0  # that have this word
+    of: int = 0  # that both arms were asked
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanChange:
+    """How an arm's plans of a query stand to the base's."""
+
+    place: QueryPlace
+    word: PlanWord
+    where: str = ""  # they part: "f: Sort over Seq Scan → Incremental Sort over Index Scan f_grp"
+    tuples: int = 0  # whose plans changed
+    of: int = 0  # that both arms planned for
+    base: tuple[str, ...] = ()  # the lines of a plan that changed
+    plan: tuple[str, ...] = ()
+    base_cost: float | None = None  # in the planner's unit
+    cost: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryChanges:
+    """What became of all queries, on all arms beside the base."""
+
+    answers: tuple[AnswerChange, ...] = ()
+    plans: tuple[PlanChange, ...] = ()

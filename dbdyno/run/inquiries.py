@@ -1,0 +1,89 @@
+"""The pass over an application's queries before the first timed step: their answers, their plans.
+
+All arms are up and at rest. Nothing of it is judged or timed, and what a query does is undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from dbdyno.model import Block, Plan, Step, WorkloadUse
+from dbdyno.model.answer import Answers
+from dbdyno.model.own_query import OwnQuery
+from dbdyno.run import own_queries
+from dbdyno.run.answers import Asking, Checking
+from dbdyno.run.arm import Run
+from dbdyno.run.plan_trees import Planning
+from dbdyno.run.progress import Leg
+
+FIRST_BLOCK = 1
+LEG = "answers and plans"
+QUERY_EXPECTED_S = 0.5
+"""A guess for the progress bar, for each query on each arm."""
+
+
+def go(runs: Sequence[Run], steps: Sequence[Step]) -> None:
+    """Asks the queries that are steps, on each arm that runs; nothing in later blocks."""
+    first = runs[0]
+    queries = asked(first.lab.plan, first.use, first.block, steps)
+    able = [run for run in runs if run.able and run.server.client is not None]
+    if not queries or first.lab.part:
+        return
+    watch = first.lab.watch
+    watch.begin(f"{first.of_block} {LEG}", leg(first.lab.plan, first.use, queries))
+    base = first.lab.plan.base
+    able.sort(key=lambda run: run.arm.name != base)
+    answers = answers_of(able, queries, base)
+    for run, of_arm in zip(able, answers, strict=True):
+        run.lab.results.write_answers(run.block.number, run.arm.name, of_arm)
+    able = [run for run in able if still_able(run)]
+    trees = Planning(workload=first.use.title, queries=queries).trees(able)
+    for run in able:
+        still_able(run)
+        of_run = trees[run.arm.name]
+        run.lab.results.write_plan_trees(run.block.number, run.arm.name, of_run)
+    watch.end(f"{len(queries)} queries asked")
+
+
+def answers_of(runs: Sequence[Run], queries: Sequence[OwnQuery], base: str) -> list[Answers]:
+    """The answers of each arm; those of the base with what makes them doubtful."""
+    if not runs:
+        return []
+    asking = Asking(workload=runs[0].use.title, queries=queries)
+    answers = [asking.answers(run) for run in runs]
+    if runs[0].arm.name != base:
+        return answers
+    checking = Checking(asking=asking, base=runs[0], answers=answers[0])
+    return [
+        structs.replace(
+            answers[0], doubts=tuple(checking.doubts(answers[1:])), ordered=checking.ordered
+        ),
+        *answers[1:],
+    ]
+
+
+def still_able(run: Run) -> bool:
+    """Whether the server survived what it was asked; where not, later steps say why."""
+    if run.broken is None:
+        run.broken = run.server.failure()
+    return run.broken is None
+
+
+def asked(plan: Plan, use: WorkloadUse, block: Block, steps: Sequence[Step]) -> Sequence[OwnQuery]:
+    """The queries that are asked before these steps of a block; none in most plans."""
+    if block.number != FIRST_BLOCK:
+        return ()
+    return own_queries.queries(plan, use, [step.name for step in steps])
+
+
+def leg(plan: Plan, use: WorkloadUse, queries: Sequence[OwnQuery]) -> Leg:
+    """The part of the way on which they are asked."""
+    return Leg(use.title, "", QUERY_EXPECTED_S * len(queries) * len(plan.arms))
+
+
+def legs(plan: Plan, use: WorkloadUse, block: Block, steps: Sequence[Step]) -> list[Leg]:
+    """The same as it lies ahead; none where nothing is asked."""
+    queries = asked(plan, use, block, steps)
+    return [leg(plan, use, queries)] if queries else []

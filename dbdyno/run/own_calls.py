@@ -1,0 +1,119 @@
+"""The calls by which an application's queries are asked: each with some of its captured values.
+
+Values stand in these calls and go to the server; nothing else takes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import MsgspecError, Raw, Struct, json
+
+from dbdyno.engine.inquiry import Call
+from dbdyno.model.engine import Traits
+from dbdyno.model.error import WorkloadError
+from dbdyno.model.own_query import OwnQuery
+from dbdyno.workload.sql import at_parameters
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number with the digits that it was written with."""
+
+    text: str
+
+
+Value = Number | str | bool | None
+QUOTE = b'"'
+NULL, TRUE, FALSE = b"null", b"true", b"false"
+
+
+class Line(Struct, frozen=True):
+    """A line of a file of values."""
+
+    values: tuple[Raw, ...]
+    weight: float = 1.0
+
+
+def calls(query: OwnQuery, traits: Traits, most: int) -> tuple[Call, ...]:
+    """The calls of a query with its heaviest tuples, at most so many.
+
+    One where it has no parameters; none where it has some, and no values are known. Raises
+    WorkloadError: the file of values cannot be read.
+    """
+    if len(at_parameters(query.text)) == 1:
+        return (_call(query, (), traits),)
+    if query.values is None:
+        return ()
+    return tuple(_call(query, values, traits) for values in heaviest(query.values, most))
+
+
+def heaviest(path: Path, most: int) -> list[tuple[Value, ...]]:
+    """The values of the heaviest lines of a file, at most so many. Raises WorkloadError."""
+    try:
+        texts = path.read_bytes().splitlines()
+        lines = [json.decode(text, type=Line) for text in texts if text.strip()]
+    except OSError as reason:
+        raise WorkloadError(f"{path}: {reason.strerror}") from None
+    except (MsgspecError, UnicodeDecodeError):  # whose text may have a value
+        raise WorkloadError(
+            f'{path}: a line is not {{"weight": 1, "values": […]}}; mend it, or capture anew'
+        ) from None
+    kept = sorted(lines, key=lambda line: -line.weight)[:most]
+    return [tuple(map(_value, line.values)) for line in kept]
+
+
+def _value(raw: Raw) -> Value:
+    text = bytes(raw)
+    if text.startswith(QUOTE):
+        return json.decode(text, type=str)
+    if text in (TRUE, FALSE):
+        return text == TRUE
+    return None if text == NULL else Number(text.decode())
+
+
+def _call(query: OwnQuery, values: Sequence[Value], traits: Traits) -> Call:
+    bound = query.protocol != "simple" and traits.placeholders
+    return Call(
+        text=query.text if bound else with_literals(query.text, values, traits),
+        own_text=query.text,
+        values=tuple(map(_bound, values)) if bound and values else None,
+        types=query.types if bound else (),
+        writes=query.writes,
+        settings=query.settings,
+        role=query.role,
+    )
+
+
+def with_literals(text: str, values: Sequence[Value], traits: Traits) -> str:
+    """A text with its values as literals, as the application wrote them."""
+    return "".join(
+        literal(values[int(piece[1:]) - 1], traits)
+        if number % 2 and int(piece[1:]) <= len(values)
+        else piece
+        for number, piece in enumerate(at_parameters(text))
+    )
+
+
+def literal(value: Value, traits: Traits) -> str:
+    """A value as a literal; a negative number does not run into a minus before it."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "true" if value else "false"
+        case Number():
+            return f" {value.text}" if value.text.startswith("-") else value.text
+    text = value.replace("\\", "\\\\") if traits.backslash_escapes else value
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _bound(value: Value) -> str | None:
+    match value:
+        case Number():
+            return value.text
+        case bool():
+            return "true" if value else "false"
+    return value

@@ -1,0 +1,116 @@
+"""How each arm would run an application's queries: plans in normal form, some with a run's rows.
+
+Where arms differ, plans are made again by statistics of another sample of the rows: a plan that
+changes with it says nothing about the version.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from msgspec import structs
+
+from dbdyno.engine.inquiry import Call, Explained, Inquirer
+from dbdyno.model.error import ServerError
+from dbdyno.model.own_query import OwnQuery
+from dbdyno.model.plan_tree import Moment, PlanNode, PlanTree, PlanTrees
+from dbdyno.run.arm import Run
+from dbdyno.run.own_calls import calls
+from dbdyno.run.own_queries import inquiry, traits_of, writable
+
+TUPLES = 8
+"""So many tuples of a query's values are planned for, the heaviest."""
+RUN_TUPLES = 2
+"""So many of them run for their rows."""
+QUERY_S_MAX = 20.0
+"""After so long none of a query's plans is run any more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planning:
+    """The queries of a workload whose plans are asked for."""
+
+    workload: str
+    queries: Sequence[OwnQuery]
+
+    def trees(self, runs: Sequence[Run]) -> Mapping[str, PlanTrees]:
+        """By arm the plans of all queries; twice of those that the arms plan otherwise."""
+        first = {run.arm.name: tuple(self._arm(run, self.queries)) for run in runs}
+        differing = _differing(list(first.values()))
+        again = [query for query in self.queries if query.name in differing]
+        trees = {run.arm.name: (*first[run.arm.name], *self._again(run, again)) for run in runs}
+        return {
+            name: PlanTrees(workload=self.workload, trees=of_arm) for name, of_arm in trees.items()
+        }
+
+    def _arm(self, run: Run, queries: Sequence[OwnQuery]) -> Iterator[PlanTree]:
+        for query in queries:
+            try:
+                with inquiry(run) as inquirer:
+                    yield from self._query(run, inquirer, query)
+            except ServerError:
+                yield PlanTree(query=query.name, unavailable="the connection was lost")
+
+    def _query(self, run: Run, inquirer: Inquirer, query: OwnQuery) -> Iterator[PlanTree]:
+        to_plan = calls(query, traits_of(run), TUPLES)
+        begun_s = time.monotonic()
+        for place, call in enumerate(to_plan, start=1):
+            in_time = time.monotonic() - begun_s < QUERY_S_MAX
+            runs = place <= RUN_TUPLES and in_time and (writable(run) or not query.writes)
+            explained = inquirer.explain(call, run=runs)
+            if runs and explained.root is None:
+                runs, explained = False, inquirer.explain(call)
+            yield _tree(query, place, explained, ran=runs and explained.root is not None)
+        if to_plan and query.protocol == "prepared" and traits_of(run).placeholders:
+            tree = _tree(query, 1, inquirer.explain(to_plan[0], generic=True))
+            yield structs.replace(tree, generic=True)
+
+    def _again(self, run: Run, queries: Sequence[OwnQuery]) -> Iterator[PlanTree]:
+        """The plans by another sample; none where the server cannot be given one for the while."""
+        if not queries or not writable(run):
+            return
+        try:
+            with inquiry(run) as inquirer, inquirer.anew():
+                for query in queries:
+                    to_plan = calls(query, traits_of(run), TUPLES)
+                    yield from self._replanned(inquirer, query, to_plan)
+        except ServerError:
+            return
+
+    def _replanned(
+        self, inquirer: Inquirer, query: OwnQuery, to_plan: Sequence[Call]
+    ) -> Iterator[PlanTree]:
+        for place, call in enumerate(to_plan, start=1):
+            yield _tree(query, place, inquirer.explain(call), moment="again")
+
+
+def _tree(
+    query: OwnQuery,
+    place: int,
+    explained: Explained,
+    *,
+    ran: bool = False,
+    moment: Moment = "first",
+) -> PlanTree:
+    return PlanTree(
+        query=query.name,
+        place=place,
+        moment=moment,
+        root=explained.root,
+        unavailable=explained.unavailable,
+        ran=ran,
+        pages=explained.pages,
+        settings=explained.settings,
+    )
+
+
+def _differing(arms: Sequence[Sequence[PlanTree]]) -> Collection[str]:
+    """The queries that not all arms plan alike."""
+    forms: dict[tuple[str, int, bool], set[PlanNode]] = {}
+    for tree in chain.from_iterable(arms):
+        if tree.root is not None:
+            forms.setdefault((tree.query, tree.place, tree.generic), set()).add(tree.root.form)
+    return {query for (query, _, _), of_call in forms.items() if len(of_call) > 1}

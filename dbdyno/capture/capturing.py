@@ -148,15 +148,15 @@ def in_sessions(queries: Sequence[Query], view: View | None, database: str) -> l
     """The queries with what the database and the role set for their sessions."""
     if view is None:
         return list(queries)
-    told = view.of_sessions
+    made = view.of_sessions
     return [
         replace(
             query,
             settings={
-                **told.get(("", ""), {}),
-                **told.get((database, ""), {}),
-                **told.get(("", query.role), {}),
-                **told.get((database, query.role), {}),
+                **made.get(("", ""), {}),
+                **made.get((database, ""), {}),
+                **made.get(("", query.role), {}),
+                **made.get((database, query.role), {}),
                 **query.settings,
             },
         )

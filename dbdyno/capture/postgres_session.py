@@ -40,11 +40,13 @@ def setting_of(text: str) -> Setting | None:
         match = RESET.fullmatch(text)
         if match is None:
             return None
-        key = (match["key"] or ALL).strip('"').lower()
+        key = (match.group("key") or ALL).strip('"').lower()
         return Setting(key, None) if key == ALL or KEPT.fullmatch(key) else None
     if head.startswith("SELECT") and (match := SET_CONFIG.fullmatch(text)):
         return kept(
-            match["key"], match["value"].replace("''", "'"), match["local"].lower() == "true"
+            match.group("key"),
+            match.group("value").replace("''", "'"),
+            match.group("local").lower() == "true",
         )
     return None
 
@@ -54,13 +56,13 @@ def of_set(text: str) -> Setting | None:
     match = SET.fullmatch(text)
     if match is None:
         return None
-    local = (match["scope"] or "").upper() == "LOCAL"
-    if match["role"]:
-        name = value_of(match["name"])
+    local = (match.group("scope") or "").upper() == "LOCAL"
+    if match.group("role"):
+        name = value_of(match.group("name"))
         return Setting(ROLE, None if name.lower() in ("none", "default") else name, local)
-    if match["zone"]:
-        return kept("timezone", value_of(match["zone"]), local)
-    return kept(match["key"].strip('"'), value_of(match["value"]), local)
+    if match.group("zone"):
+        return kept("timezone", value_of(match.group("zone")), local)
+    return kept(match.group("key").strip('"'), value_of(match.group("value")), local)
 
 
 def kept(key: str, value: str, local: bool) -> Setting | None:

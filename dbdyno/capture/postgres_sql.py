@@ -1,4 +1,4 @@
-"""PostgreSQL's SQL, taken apart: all that is asked of postgast stands here.
+"""PostgreSQL's SQL, taken apart: what is asked of postgast stands here.
 
 A text is first read by one regular expression: with its literals taken out it is a *skeleton*.
 Texts of one skeleton parse alike but for literals that are part of the form, such as `ORDER BY 2`
@@ -9,7 +9,7 @@ queries is read at the speed of the expression.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -19,26 +19,20 @@ from google.protobuf.message import Message
 from postgast import PgQueryError, pg_query_pb2
 
 from dbdyno.capture.dialect import Form, Inside, Setting, Slot, Statement
+from dbdyno.capture.postgres_literals import (
+    Token,
+    as_text,
+    json_of,
+    number,
+    taken_out,
+    tokens_of,
+    without_comments,
+)
 from dbdyno.capture.postgres_session import setting_of
 from dbdyno.capture.postgres_statement import Traits, children, traits_of
 
 SKELETONS_MAX = 50_000
 """Skeletons that are kept; a log with more begins again, which costs time and nothing else."""
-TOKEN = re.compile(
-    r"""
-      (?P<text>   (?<![\w$]) (?: [eE]'(?:[^'\\]|\\.|'')*' | [bBxX]'[^']*' | [uU]&'(?:[^']|'')*' )
-                | '(?:[^']|'')*' (?: \s*\n\s* '(?:[^']|'')*' )*
-                | (?<![\w$]) \$(?P<tag>[A-Za-z_\x80-\U0010ffff][\w]*|)\$ .*? \$(?P=tag)\$ )
-    | (?P<bound>  (?<![\w$]) \$\d+ )
-    | (?P<number> (?<![\w$]) (?: 0[xX][\da-fA-F_]+ | 0[oO][0-7_]+ | 0[bB][01_]+
-                | (?: \d[\d_]* (?:\.[\d_]*)? | \.\d[\d_]* ) (?: [eE][+-]?\d+ )? ) )
-    | (?P<word>   (?<![\w$."]) (?: [tT][rR][uU][eE] | [fF][aA][lL][sS][eE] | [nN][uU][lL][lL] )
-                  (?![\w$"]) )
-    | (?P<comment> --[^\n]* | /\* (?: [^*/] | \*(?!/) | /(?!\*) )* \*/ )
-    | (?P<name>   "(?:[^"]|"")*" )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 END = re.compile(r"\s*(?:COMMIT|END|ROLLBACK(?!\s+TO)|ABORT|PREPARE\s+TRANSACTION)\b", re.I)
 DECLARE = re.compile(
     r"""\s*DECLARE\s+([\w$]+|"[^"]+")\s+(?:\w+\s+)*?CURSOR\s+(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\s+(.*)""",
@@ -55,8 +49,6 @@ CLOCK = re.compile(
     re.IGNORECASE,
 )
 """A call that asks for the time, or a word that does."""
-HINT = "/*+"
-"""How a comment begins that changes plans, by pg_hint_plan."""
 SCANNED = frozenset(
     pg_query_pb2.Token.Value(name)
     for name in (
@@ -66,20 +58,6 @@ SCANNED = frozenset(
 )
 """Tokens of the parser that the expression takes for literals or bound parameters."""
 FINGERPRINT_DIGITS = 16
-
-
-@dataclass(frozen=True)
-class Token:
-    """A literal or a bound parameter in a text; places count characters."""
-
-    first: int
-    end: int
-    text: str
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether it is `$1` rather than a literal."""
-        return self.text[0] == "$" and self.text[1:].isdecimal()
 
 
 @dataclass(frozen=True)
@@ -119,22 +97,23 @@ class PostgresSql:
         skeleton, tokens = taken_out(text)
         known = self.skeletons.get(skeleton)
         if known is not None:
-            fixed = tuple(tokens[number].text for number in known.fixed)
+            fixed = tuple([tokens[number] for number in known.fixed])
             shape = known.shapes.get(fixed)
             if shape is not None:
                 return Statement(shape.form, tuple(values(shape, tokens)))
         if len(self.skeletons) >= SKELETONS_MAX:
             self.skeletons.clear()
-        shape = shape_of(text, tokens)
+        places = tokens_of(text)
+        shape = shape_of(text, places)
         taken = {number for number, _ in shape.literals}
         fixed_places = tuple(
             number
-            for number, token in enumerate(tokens)
+            for number, token in enumerate(places)
             if number not in taken and not token.is_bound
         )
         known = self.skeletons.setdefault(skeleton, Skeleton(fixed_places))
         if known.fixed == fixed_places:
-            known.shapes[tuple(tokens[number].text for number in fixed_places)] = shape
+            known.shapes[tuple(tokens[number] for number in fixed_places)] = shape
         return Statement(shape.form, tuple(values(shape, tokens)))
 
     def setting(self, text: str) -> Setting | None:
@@ -180,106 +159,14 @@ class PostgresSql:
         return "'" + msgspec.json.decode(value, type=str).replace("'", "''") + "'"
 
 
-# --- By the expression ------------------------------------------------------------------------
-
-
-def taken_out(text: str) -> tuple[str, list[Token]]:
-    """The text's skeleton, and the literals and bound parameters that were taken out of it."""
-    pieces, tokens, at = [], [], 0
-    for match in TOKEN.finditer(text):
-        group = match.lastgroup
-        if group == "name":
-            continue
-        first, end = match.span()
-        pieces.append(text[at:first])
-        at = end
-        if group == "comment":
-            pieces.append(match[0] if match[0].startswith(HINT) else " ")
-            continue
-        tokens.append(Token(first, end, match[0]))
-        pieces.append("\0" if group != "bound" else match[0])
-    pieces.append(text[at:])
-    return "".join(pieces), tokens
-
-
-def values(shape: Shape, tokens: Sequence[Token]) -> Iterator[str]:
+def values(shape: Shape, tokens: Sequence[str]) -> Iterator[str]:
     """The values of a text of that shape, as JSON."""
     for number, negative in shape.literals:
-        yield json_of(tokens[number].text, negative=negative)
-
-
-def json_of(literal: str, *, negative: bool = False) -> str:
-    """A literal as JSON: numbers keep their digits, a bit string is a text (`bit 'b101'`)."""
-    first = literal[0]
-    if first == "'":
-        return as_text(plain(literal))
-    if first in "0123456789.":
-        return ("-" if negative else "") + number(literal)
-    if first in "tTfFnN":
-        return literal.lower()
-    if first == "$":
-        tag = literal.index("$", 1) + 1
-        return as_text(literal[tag:-tag])
-    if first in "bBxX":
-        return as_text(first.lower() + literal[2:-1])
-    return as_text(unescaped(literal))
-
-
-def as_bound(value: str) -> str | None:
-    """A literal's value, as JSON, as the text that is bound for it."""
-    if value == "null":
-        return None
-    return msgspec.json.decode(value, type=str) if value[0] == '"' else value
-
-
-def as_text(value: str) -> str:
-    """A text as JSON; bytes that are no UTF-8 are lost, as capture leaves out such statements."""
-    return msgspec.json.encode(value.encode("utf-8", "replace").decode()).decode()
-
-
-def plain(literal: str) -> str:
-    """What a text in quotes says; one that goes on in another line is one text."""
-    parts = QUOTED.findall(literal) if "\n" in literal else [literal]
-    return "".join(part[1:-1].replace("''", "'") for part in parts)
-
-
-QUOTED = re.compile(r"'(?:[^']|'')*'")
-ESCAPES: Mapping[str, str] = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-ESCAPE = re.compile(
-    r"\\(?:x([\da-fA-F]{1,2})|([0-7]{1,3})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(.))|('')", re.DOTALL
-)
-UNICODE_ESCAPE = re.compile(r"\\(?:\+([\da-fA-F]{6})|([\da-fA-F]{4})|(\\))|('')")
-
-
-def unescaped(literal: str) -> str:
-    """What `E'…'` and `U&'…'` say."""
-    if literal[0] in "uU":
-        return UNICODE_ESCAPE.sub(
-            lambda match: "'" if match[4] else match[3] or chr(int(match[1] or match[2], 16)),
-            literal[3:-1],
-        )
-
-    def character(match: re.Match[str]) -> str:
-        if match[6]:
-            return "'"
-        if match[5]:
-            return ESCAPES.get(match[5], match[5])
-        return chr(int(match[2], 8) if match[2] else int(match[1] or match[3] or match[4], 16))
-
-    return ESCAPE.sub(character, literal[2:-1])
-
-
-def number(literal: str) -> str:
-    """A number as JSON has it, with its digits."""
-    literal = literal.replace("_", "")
-    if literal[:2].lower() in ("0x", "0o", "0b"):
-        return str(int(literal, 0))
-    whole, point, rest = literal.partition(".")
-    if not point:
-        return str(int(whole)) if whole.isdecimal() else whole
-    if not rest or not rest[0].isdecimal():
-        rest = "0" + rest
-    return f"{int(whole or 0)}.{rest}"
+        literal = tokens[number]
+        if literal.isdecimal() and (literal[0] != "0" or len(literal) == 1):
+            yield "-" + literal if negative else literal
+        else:
+            yield json_of(literal, negative=negative)
 
 
 # --- By the parser, once for each skeleton ----------------------------------------------------
@@ -450,17 +337,6 @@ def sign_of(text: str, token: Token) -> int | None:
     while place >= 0 and text[place].isspace():
         place -= 1
     return place if place >= 0 and text[place] == "-" else None
-
-
-def without_comments(piece: str) -> str:
-    """The piece without comments, which may hold values; hints stay."""
-
-    def kept(match: re.Match[str]) -> str:
-        if match.lastgroup == "comment" and not match[0].startswith(HINT):
-            return " "
-        return match[0]
-
-    return TOKEN.sub(kept, piece)
 
 
 def key_of(pieces: Sequence[str], slots: Sequence[Slot]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf.message import Message
+from postgast.pg_query_pb2 import SQLValueFunctionOp
 
 WRITING = frozenset({"InsertStmt", "UpdateStmt", "DeleteStmt", "MergeStmt", "CallStmt"})
 WRITING_FUNCTIONS = frozenset({"nextval", "setval", "set_config"})
@@ -57,6 +58,8 @@ NOT_ALONE = {
     "lowrite": "large objects",
 }
 """Functions that reach beyond the database or measure nothing, as coverage calls them."""
+TIME_WORDS = ("SVFOP_CURRENT_DATE", "SVFOP_CURRENT_TIME", "SVFOP_LOCALTIME")
+"""How the parser's names begin of words that ask for the time; others ask for a role."""
 TEMPORARY = "temporary tables"
 CLOCK_FUNCTIONS = frozenset(
     {"now", "transaction_timestamp", "statement_timestamp", "clock_timestamp"}
@@ -117,9 +120,7 @@ def is_clock(node: Any, name: str) -> bool:
         return name_of(node) in CLOCK_FUNCTIONS and not node.args
     if name != "SQLValueFunction":
         return False
-    words = node.DESCRIPTOR.fields_by_name["op"].enum_type.values_by_number
-    word = words[node.op].name.removeprefix("SVFOP_")
-    return bool(word.startswith(("CURRENT_DATE", "CURRENT_TIME", "LOCALTIME")))
+    return str(SQLValueFunctionOp.Name(node.op)).startswith(TIME_WORDS)
 
 
 def tables_of(nodes: list[Message]) -> tuple[str, ...]:

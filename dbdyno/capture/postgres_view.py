@@ -117,7 +117,7 @@ SELECT s.query, s.queryid, d.datname, r.rolname, s.calls, s.{total} / 1000, s.ro
 FROM {schema}.pg_stat_statements s LEFT JOIN pg_database d ON d.oid = s.dbid
 LEFT JOIN pg_roles r ON r.oid = s.userid"""
     try:
-        found = connection.execute(query).fetchall()
+        read = connection.execute(query).fetchall()
     except Exception as error:
         if "shared_preload_libraries" in str(error):
             raise ServerError(
@@ -136,7 +136,7 @@ LEFT JOIN pg_roles r ON r.oid = s.userid"""
             hidden=text == PRIVATE,
             nested=within,
         )
-        for text, query_id, database, user, calls, time_s, count, within in found
+        for text, query_id, database, user, calls, time_s, count, within in read
         if text is None or MARK not in text
     ]
     notes = []

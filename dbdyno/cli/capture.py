@@ -101,8 +101,8 @@ def server_of(text: str) -> tuple[str, Place]:
     name = f"source `{shown}`"
     keys = dict(pair.partition("=")[::2] for pair in pairs)
     arm = of_dsn(uri, keys, name)
-    password = arm.access.get("password")
-    place = Password(**password) if isinstance(password, dict) else None
+    places = [place for place in arm.access.values() if isinstance(place, dict)]
+    place = Password(**places[0]) if places else None
     try:
         address = dsn.address(Arm(name="source", engine=arm.engine, dsn=uri, password=place))
     except PlanError as error:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import msgspec
+from msgspec import Struct, structs
 
 from dbdyno.capture.log.record import Clock, Record
 from dbdyno.capture.log.tally import Tally
@@ -168,22 +168,35 @@ def records(lines: Iterable[str], prefix: Prefix, tally: Tally) -> Iterator[Reco
             yield with_part(record, part, pieces)
 
 
+class Said(Struct):
+    """What a prefix says; None: nothing, as it has no such part or this line none."""
+
+    time: str | None = None
+    epoch: str | None = None
+    pid: str | None = None
+    session: str | None = None
+    user: str | None = None
+    database: str | None = None
+    application: str | None = None
+    state: str | None = None
+    query: str | None = None
+
+
 def begun(match: re.Match[str], severity: str, clock: Clock) -> Record | None:
     """A record of which the prefix and the severity are read; None: it has no time."""
-    said = match.groupdict()
-    epoch = said.get("epoch")
-    end_s = float(epoch) if epoch else clock.read(said.get("time") or "")
+    said = Said(**match.groupdict())
+    end_s = float(said.epoch) if said.epoch else clock.read(said.time or "")
     if end_s is None:
         return None
     return Record(
         end_s=end_s,
-        session=said.get("session") or said.get("pid") or "",
-        user=said.get("user") or "",
-        database=said.get("database") or "",
-        application=said.get("application") or "",
+        session=said.session or said.pid or "",
+        user=said.user or "",
+        database=said.database or "",
+        application=said.application or "",
         severity=severity,
-        sqlstate=said.get("state") or "",
-        query_id=int(said.get("query") or 0),
+        sqlstate=said.state or "",
+        query_id=int(said.query or 0),
         message="",
     )
 
@@ -192,9 +205,9 @@ def with_part(record: Record, part: str, pieces: Sequence[str]) -> Record:
     """The record with one of its parts, which may have gone on over lines."""
     text = "".join(pieces).removesuffix("\n")
     if part == "DETAIL":
-        return msgspec.structs.replace(record, detail=text)
+        return structs.replace(record, detail=text)
     if part == "STATEMENT":
-        return msgspec.structs.replace(record, statement=text)
+        return structs.replace(record, statement=text)
     if part in BESIDE:
         return record
-    return msgspec.structs.replace(record, message=text)
+    return structs.replace(record, message=text)

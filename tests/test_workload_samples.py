@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from dbdyno import workload
-from dbdyno.model.error import WorkloadError
+from dbdyno.model.error import GeneratorError, WorkloadError
+from dbdyno.run.agent import load, seat
+from dbdyno.run.measurement import without_values
 from dbdyno.workload import samples
 from workload_reader import complaint, job_of, steps
 
@@ -87,6 +89,28 @@ def test_a_plan_brings_its_files_and_keeps_their_hashes(folder: Path) -> None:
     assert workload.scripts_sha256(loaded) == {"samples.jsonl": hash_of_file}
 
 
+def test_a_generator_elsewhere_is_sent_the_files(folder: Path, tmp_path: Path) -> None:
+    (step,) = steps(APP, folder)
+    contents = seat.samples(step.job)
+    there = tmp_path / "there"
+    there.mkdir()
+    job = load.with_samples(step.job, contents, there)
+    ((sha256, path),) = job.samples.items()
+    assert Path(path).read_bytes() == (folder / "samples.jsonl").read_bytes()
+    assert Path(path).parent == there
+    assert Path(path).stat().st_mode & 0o777 == 0o600
+    (folder / "samples.jsonl").unlink()
+    with pytest.raises(GeneratorError, match="cannot be read as samples"):
+        seat.samples(step.job)
+    assert sha256 in contents
+
+
+def test_steps_with_samples_are_private(folder: Path) -> None:
+    (step,) = steps(APP, folder)
+    assert step.private
+    assert step.job.private
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
     [
@@ -146,3 +170,11 @@ def test_a_literal_stands_as_it_did_in_the_statement(tmp_path: Path) -> None:
     literals = [sample.literal(n, backslash_escapes=False) for n in range(7)]
     assert literals == ["1.50", "-3e2", "NULL", "true", "'5'", "'O''Brien'", "E'a\\\\b'"]
     assert sample.literal(6, backslash_escapes=True) == "'a\\\\b'"
+
+
+def test_a_time_out_keeps_its_limit_and_code_without_values() -> None:
+    reason = "get: timed out: the server ended it at its limit of 2.5 s (SQLSTATE 57014)"
+    assert without_values(reason) == reason
+    assert without_values("no 12 in 'secret' (SQLSTATE 22012, error 1365)") == (
+        "no … in … (SQLSTATE 22012, error 1365)"
+    )

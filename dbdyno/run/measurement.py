@@ -236,13 +236,16 @@ def pad(step: Step, server: Server, started_s: float) -> float:
     return wait_s
 
 
-QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|\([^()]*\)=\([^()]*\)|(?<![(\w])\d+(?:\.\d+)?\b")
-"""What in an error's text may be a value."""
+QUOTED = re.compile(
+    r"(?P<kept>SQLSTATE \w{5}(?:, error \d+)?|its limit of [\d.]+ s)"
+    r"|\"[^\"]*\"|'[^']*'|\([^()]*\)=\([^()]*\)|(?<![(\w])\d+(?:\.\d+)?\b"
+)
+"""What in an error's text may be a value; `kept` are a code and the limit of a statement."""
 
 
 def without_values(reason: str) -> str:
     """An error's text with what may be a value replaced: invalid input for integer: …"""
-    return QUOTED.sub("…", reason)
+    return QUOTED.sub(lambda match: match["kept"] or "…", reason)
 
 
 def fail(folder: Path, reason: str, server: Server, since: int, *, private: bool = False) -> None:

@@ -158,6 +158,7 @@ def _step(draft: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         *(f"{DROP}{table}" for table in makes),
         *(_before(file, tables, scope) if not step else _own("setup", own, tables, scope)),
     ]
+    private = workload.application is not None or bool(made.job.samples)
     return Step(
         ordinal=draft.ordinal,
         name=name,
@@ -167,7 +168,7 @@ def _step(draft: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         goes_on=_goes_on(written, scope),
         warm=_warm(written.warm, scope.at("warm")),
         setup=tuple(setup),
-        job=made.job,
+        job=replace(made.job, private=private),
         headline=_headline(written, made, tables, scope.at("headline")),
         sla=_sla(written, made, scope.at("sla")),
         pad_to_s=pad_to_s,
@@ -184,7 +185,7 @@ def _step(draft: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         metrics=tuple(asked.metrics(written, made, tables, scope.at("metrics"))),
         rights=tuple(asked.rights(written, tables, scope.at("rights"))),
         requires=tuple(asked.requirements(file, scope)),
-        private=workload.application is not None,
+        private=private,
     ), made.uses
 
 

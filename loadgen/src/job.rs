@@ -128,6 +128,9 @@ pub struct Job {
     /// When the step ends.
     #[serde(default)]
     pub stop: Stop,
+    /// Whether messages of the server go without what they may quote of values; always where values come from files.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub private: bool,
     /// Writes an `operation` event for each operation.
     #[serde(default)]
     pub trace: bool,
@@ -137,6 +140,14 @@ pub struct Job {
     /// Keeps what statements return.
     #[serde(default)]
     pub capture: Vec<Capture>,
+}
+
+impl Job {
+    /// Whether no message may quote what the server says of values.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        self.private || !self.samples.is_empty()
+    }
 }
 
 /// Returns seconds as whole nanoseconds.

@@ -5,9 +5,7 @@ mod sample;
 
 use crate::draw::{Values, class_part};
 use crate::expression::ScriptCode;
-use crate::job::{
-    Capture, Connect, Instruction, Job, Maker, Marks, OnLost, Otherwise, Piece, Role,
-};
+use crate::job::{Capture, Connect, Instruction, Job, Marks, OnLost, Otherwise, Piece, Role};
 use crate::record::{Code, Shape, number_code};
 use crate::samples::Samples;
 use crate::statement::Statement;
@@ -35,6 +33,8 @@ pub struct Compiled {
     pub wire: Wire,
     /// Whether operations are traced.
     pub trace: bool,
+    /// Whether no message may quote what the server says of values.
+    pub private: bool,
     /// What is kept of what statements return.
     pub capture: Box<[Capture]>,
     /// What scripts compute.
@@ -83,8 +83,6 @@ pub struct RoleCode {
     pub session: Box<[String]>,
     /// How long the server lets a statement take; none: as it says itself.
     pub statement_limit_s: Option<f64>,
-    /// Whether values of files are in its statements: then no message may quote what the server says of values.
-    pub samples: bool,
     /// Codes after which an operation is tried again.
     pub retry: Box<[Code]>,
     /// How many times it is tried in all; `u32::MAX`: without limit.
@@ -217,6 +215,7 @@ impl Compiled {
                 .any(|cursor| cursor.connect == Connect::Each),
             wire: Wire::of(job).unwrap_or(Wire::Postgres),
             trace: job.trace,
+            private: job.is_private(),
             capture: job.capture.as_slice().into(),
             script: ScriptCode::new(job),
             log: job.log.as_ref().map(|log| Sample::new(job, log.share)),
@@ -323,10 +322,6 @@ fn role_code(job: &Job, role: &Role, steps: &mut Vec<Step>) -> RoleCode {
         statements: job.statements_of(role).into_iter().collect(),
         session: role.session_of(job.engine).into(),
         statement_limit_s: role.statement_limit_s,
-        samples: job.statements_of(role).iter().any(|index| {
-            let mut values = job.values_of(*index).into_iter();
-            values.any(|value| matches!(job.values[value].maker, Maker::Sample(_)))
-        }),
         retry: role
             .on_error
             .retry

@@ -28,7 +28,13 @@ impl Samples {
         let read = files.map(|(sha256, path)| {
             file(job, sha256, path).map_err(|problem| format!("`{path}`: {problem}"))
         });
-        Ok(Self(read.collect::<Result<_, _>>()?))
+        Ok(Self::of(read.collect::<Result<_, _>>()?))
+    }
+
+    /// Takes the tuples of files that have been read, in the order of the job's `samples`.
+    #[must_use]
+    pub fn of(files: Vec<Tuples>) -> Self {
+        Self(files.into())
     }
 
     /// Whether a value has a backslash in it.

@@ -97,6 +97,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     roles: tuple[Role, ...] = always(())
     fills: tuple[Fill, ...] = always(())
     stop: Stop = always(Stop())
+    private: bool = False  # whether messages of the server go without values
     trace: bool = always(False)
     log: Log | None = None
     capture: tuple[Literal["rows", "notices"], ...] = always(())

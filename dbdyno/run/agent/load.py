@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -69,6 +69,7 @@ class Loads:
                 if request.secrets is not None:
                     environment = {PASSWORD: request.secrets.password}
                     job = with_certificate(job, request.secrets.certificate, Path(folder))
+                job = with_samples(job, request.samples, Path(folder))
                 with Generator(job, keep, cpus=request.cpus, environment=environment) as generator:
                     self._generators[number] = generator
                     if self._over:
@@ -80,6 +81,15 @@ class Loads:
             self._send(Reply(number, Failed("GeneratorError", str(error))))
         finally:
             self._generators.pop(number, None)
+
+
+def with_samples(job: Job, samples: Mapping[str, bytes], folder: Path) -> Job:
+    """The job with the files that its values are drawn from in this folder, for nobody else."""
+    paths = {sha256: folder / f"{sha256}.jsonl" for sha256 in job.samples}
+    for sha256, path in paths.items():
+        path.touch(mode=0o600)
+        path.write_bytes(samples[sha256])
+    return replace(job, samples={sha256: str(path) for sha256, path in paths.items()})
 
 
 def with_certificate(job: Job, certificate: str | None, folder: Path) -> Job:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from queue import Empty
 from typing import Self
 
 from dbdyno.engine import Server
 from dbdyno.model import events
-from dbdyno.model.error import LabDied
+from dbdyno.model.error import GeneratorError, LabDied
 from dbdyno.model.job import Job
 from dbdyno.run.agent.session import ROUND_TRIPS
 from dbdyno.run.agent.upward import Channel, Upward
@@ -62,9 +63,24 @@ class Relayed:
     def _seat(self, host: str, server: Server) -> Seat:
         def start(job: Job, keep: Keep, cpus: str | None) -> RelayedGenerator:
             secrets = None if server.entrance is None else server.entrance.secrets()
-            return RelayedGenerator(self._upward.ask(host, Generate(job, cpus, secrets)), keep)
+            request = Generate(job, cpus, secrets, samples(job))
+            return RelayedGenerator(self._upward.ask(host, request), keep)
 
         return Seat(name=host, clock=clock(self._upward, host), start=start)
+
+
+def samples(job: Job) -> dict[str, bytes]:
+    """The content of the files that a job's values are drawn from, by their SHA-256.
+
+    Raises GeneratorError where one cannot be read any more.
+    """
+    contents = {}
+    for sha256, path in job.samples.items():
+        try:
+            contents[sha256] = Path(path).read_bytes()
+        except OSError as reason:
+            raise GeneratorError(f"{path}: cannot be read as samples: {reason.strerror}") from None
+    return contents
 
 
 def clock(upward: Upward, host: str) -> Clock:

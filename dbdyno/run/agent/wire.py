@@ -172,6 +172,7 @@ class Generate(Struct, frozen=True, tag=True):
     job: Job
     cpus: str | None
     secrets: Secrets | None
+    samples: Mapping[str, bytes]  # the content of the job's files, by their SHA-256
 
 
 LabRequest = Hold | ReadFacts | CheckUp | Check | Open | MeasureCeiling | Measure | Repeat

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::job::Maker;
+use crate::samples::{Samples, Tuples};
 
 fn job() -> Job {
     Job::parse(
@@ -163,4 +164,72 @@ fn a_second_try_draws_the_same() {
     }
     assert_eq!(tries[0], tries[1]);
     assert_ne!(tries[0], tries[2]);
+}
+
+const SAMPLES: &[u8] = br#"{"values": [5, "O'Brien", null]}"#;
+
+/// A job of statements on values of a file, and the values with that file.
+fn sampled(engine: &str, protocols: [&str; 2]) -> (Job, Values, Draw) {
+    let pieces =
+        r#"["SELECT ", {"value": 0}, ", ", {"value": 1}, ", ", {"value": 2}, ", ", {"value": 0}]"#;
+    let job = format!(
+        r#"{{"protocol": 1, "seed": 1, "step": "s", "engine": "{engine}", "fake": {{"default_us": 1}}, "clients": 1,
+            "server": {{"host": "/tmp", "port": 1, "user": "u", "database": "d"}},
+            "samples": {{"ab": "unread"}},
+            "values": [{{"name": "a", "format": "text", "sample": {{"of": "ab", "column": 0}}}},
+                       {{"name": "b", "format": "text", "sample": {{"of": "ab", "column": 1}}}},
+                       {{"name": "c", "format": "text", "sample": {{"of": "ab", "column": 2}}}}],
+            "statements": [{{"name": "x", "protocol": "{}", "pieces": {pieces}}},
+                           {{"name": "y", "protocol": "{}", "pieces": {pieces}}}],
+            "programs": [{{"name": "p", "code": [["send", 0], ["send", 1]]}}],
+            "roles": [{{"name": "r", "per": "client", "connections": 1, "choose": [{{"program": 0, "weight": 1}}],
+                       "pace": {{"kind": "closed"}}}}],
+            "stop": {{"seconds": 1}}}}"#,
+        protocols[0], protocols[1]
+    );
+    let job = Job::parse(&job).unwrap();
+    let values = Values::with(&job, Samples::of(vec![Tuples::parse(SAMPLES).unwrap()]));
+    let mut draw = Draw::new(&job, &job.roles[0], 0);
+    draw.begin(0);
+    (job, values, draw)
+}
+
+#[test]
+fn a_sample_is_a_literal_or_a_parameter_that_stands_once() {
+    let (job, values, mut draw) = sampled("fake", ["simple", "extended"]);
+    let mut out = Vec::new();
+    Statement::compile(&job, 0, "")
+        .encode(&values, &mut draw, &Parameters::default(), &mut out)
+        .unwrap();
+    assert_eq!(&out[5..out.len() - 1], b"SELECT 5, 'O''Brien', NULL, 5");
+    let statement = Statement::compile(&job, 1, "");
+    assert_eq!(statement.sql, "SELECT $1, $2, $3, $1");
+    // Integers are texts, too: whatever their type, the file may hold what does not fit it.
+    let parameters = statement.parameters(&values, &[20, 25, 25]).unwrap();
+    let mut out = Vec::new();
+    statement
+        .encode(&values, &mut draw, &parameters, &mut out)
+        .unwrap();
+    let bound = b"\0\x03\0\0\0\x015\0\0\0\x07O'Brien\xff\xff\xff\xff";
+    assert!(
+        out.windows(bound.len()).any(|bytes| bytes == bound),
+        "{out:?}"
+    );
+}
+
+#[test]
+fn a_sample_of_mysql_is_a_text_or_null_in_each_of_its_places() {
+    let (job, values, mut draw) = sampled("mysql", ["prepared", "simple"]);
+    let statement = Statement::compile(&job, 0, "");
+    assert_eq!(statement.sql, "SELECT ?, ?, ?, ?");
+    let parameters = Parameters::numbered(vec![7], 0);
+    let mut out = Vec::new();
+    let bound = parameters.bound(0, &mut [false]);
+    statement
+        .encode(&values, &mut draw, bound, &mut out)
+        .unwrap();
+    // Statement 7 once, the third parameter is NULL, four VAR_STRINGs, then the texts of the others.
+    let expected =
+        b"\x17\x07\0\0\0\0\x01\0\0\0\x04\x01\xfd\0\xfd\0\xfd\0\xfd\0\x015\x07O'Brien\x015";
+    assert_eq!(&out[4..], expected);
 }

@@ -25,7 +25,7 @@ impl<S: Sessions> Worker<S> {
             return;
         };
         let role = &self.code.roles[connection.role];
-        let error = told(role, error);
+        let error = told(self.code.private, error);
         let retryable = retried(&role.retry, &error);
         let operation = &connection.operation;
         let again = retryable
@@ -250,9 +250,9 @@ impl<S: Sessions> Worker<S> {
     }
 }
 
-/// Returns an error as a role's messages may tell it.
-fn told(role: &RoleCode, error: ServerError) -> ServerError {
-    if role.samples {
+/// Returns an error as messages may tell it.
+fn told(private: bool, error: ServerError) -> ServerError {
+    if private {
         error.without_values()
     } else {
         error

@@ -19,6 +19,20 @@ pub(crate) const CASES: &[Case] = &[
         "give the role `latency_limit_ms`",
     ),
     (
+        "sample",
+        "/roles/0/session/1",
+        r#"" ""#,
+        "roles[0].session[1]",
+        "give SQL",
+    ),
+    (
+        "sample",
+        "/roles/0/statement_limit_s",
+        "0",
+        "roles[0].statement_limit_s",
+        "give 0.001 to 86400",
+    ),
+    (
         "qr100",
         "/roles/0/queue",
         r#""thread""#,

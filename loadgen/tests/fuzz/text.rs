@@ -4,6 +4,7 @@ use crate::EXPLORED;
 use crate::bound::bounded;
 use bolero::check;
 use dyno_loadgen::job::{Password, PasswordPlace};
+use dyno_loadgen::samples::Tuples;
 use dyno_loadgen::session::{ServerError, SessionError, Target, resolve};
 use dyno_loadgen::wire::Wire;
 use std::fs::{self, Permissions};
@@ -33,6 +34,22 @@ fn any_error_of_a_server_is_one_plain_line() {
             let line = error.to_string();
             assert!(!line.chars().any(char::is_control), "{line:?}");
             assert!(line.chars().count() < LINE_CHARACTERS_MAX);
+        });
+}
+
+#[test]
+fn any_file_of_samples_is_tuples_or_one_line() {
+    check!()
+        .with_type::<Vec<Vec<u8>>>()
+        .with_test_time(EXPLORED)
+        .for_each(|values| {
+            let mut content = b"{\"values\": [".to_vec();
+            content.extend(values.join(&b","[..]));
+            content.extend(b"]}");
+            match bounded(content.len(), || Tuples::parse(&content)) {
+                Ok(tuples) => assert!(tuples.sampled(tuples.draw(0)).bytes() != Some(b"\0")),
+                Err(line) => assert!(!line.chars().any(char::is_control), "{line:?}"),
+            }
         });
 }
 

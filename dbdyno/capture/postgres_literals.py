@@ -113,7 +113,7 @@ def json_of(literal: str, *, negative: bool = False) -> str:
     if first == "'":
         return as_text(plain(literal))
     if first in "0123456789.":
-        return ("-" if negative else "") + number(literal)
+        return ("-" if negative else "") + number_of(literal)
     if first in "tTfFnN":
         return literal.lower()
     if first == "$":
@@ -168,7 +168,7 @@ def unescaped(literal: str) -> str:
     return ESCAPE.sub(character, literal[2:-1])
 
 
-def number(literal: str) -> str:
+def number_of(literal: str) -> str:
     """A number as JSON has it, with its digits."""
     literal = literal.replace("_", "")
     if literal[:2].lower() in ("0x", "0o", "0b"):

@@ -21,9 +21,10 @@ from postgast import PgQueryError, pg_query_pb2
 from dbdyno.capture.dialect import Form, Inside, Setting, Slot, Statement
 from dbdyno.capture.postgres_literals import (
     Token,
+    as_bound,
     as_text,
     json_of,
-    number,
+    number_of,
     taken_out,
     tokens_of,
     without_comments,
@@ -44,6 +45,8 @@ PREPARE = re.compile(
     r"""\s*PREPARE\s+(?:[\w$]+|"[^"]+")\s*(?:\(([^()]*(?:\([^()]*\)[^()]*)*)\))?\s*AS\s+(.*)""",
     re.I | re.S,
 )
+COMMA = re.compile(r",(?![^()]*\))")
+"""Between types: not within numeric(10, 2)."""
 CLOCK = re.compile(
     r"(?:pg_catalog\s*\.\s*)?\w+\s*\(\s*\)|(?:CURRENT_\w+|LOCALTIME\w*)(?:\s*\(\s*\d+\s*\))?",
     re.IGNORECASE,
@@ -142,7 +145,8 @@ class PostgresSql:
         match = PREPARE.match(prepared)
         if match is None:
             return None
-        types = tuple(part.strip() for part in (match[1] or "").split(",") if part.strip())
+        written = COMMA.split(match[1]) if match[1] else []
+        types = tuple(part.strip() for part in written)
         arguments = self.read(text).literals
         if len(arguments) != self.read(match[2]).form.bound:
             return Inside(match[2], types=types)
@@ -161,8 +165,8 @@ class PostgresSql:
 
 def values(shape: Shape, tokens: Sequence[str]) -> Iterator[str]:
     """The values of a text of that shape, as JSON."""
-    for number, negative in shape.literals:
-        literal = tokens[number]
+    for place, negative in shape.literals:
+        literal = tokens[place]
         if literal.isdecimal() and (literal[0] != "0" or len(literal) == 1):
             yield "-" + literal if negative else literal
         else:
@@ -245,7 +249,7 @@ def as_it_stands(text: str, tokens: Sequence[Token]) -> Shape:
 def comes_back(literal: str) -> bool:
     """Whether a literal's value, written plainly, is the same literal for any server."""
     if literal[0] in "0123456789.":
-        return number(literal) == literal
+        return number_of(literal) == literal
     return literal[0] not in "bBxXuU"
 
 

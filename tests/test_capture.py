@@ -1,0 +1,331 @@
+"""Capture reads an application's queries from logs, each call once, and writes a whole folder."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from captured_log import WrittenLog
+from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.coverage import Coverage
+from dbdyno.model.error import DynoError
+
+
+@dataclass(frozen=True)
+class Application:
+    """A captured folder, as tests look at it."""
+
+    folder: Path
+    coverage: Coverage
+
+    @property
+    def queries(self) -> dict[str, dict[str, Any]]:
+        text = (self.folder / "workload.toml").read_text()
+        queries: dict[str, dict[str, Any]] = tomllib.loads(text)["queries"]
+        return queries
+
+    def text(self, name: str) -> str:
+        return (self.folder / "queries" / f"{name}.sql").read_text().rstrip("\n")
+
+    def values(self, name: str) -> list[tuple[int, list[object]]]:
+        path = self.folder / "values" / f"{name}.jsonl"
+        lines = [json.loads(line, parse_float=str) for line in path.read_text().splitlines()]
+        return [(line["weight"], line["values"]) for line in lines]
+
+    def only(self) -> tuple[str, dict[str, Any]]:
+        ((name, query),) = self.queries.items()
+        return name, query
+
+
+def captured(log: WrittenLog, folder: Path, **more: Any) -> Application:
+    wish = Wish(logs=[log.write()], server=None, engine="postgres", out=folder, **more)
+    return Application(folder, capture(wish, lambda line: None))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> WrittenLog:
+    return WrittenLog(tmp_path / "postgresql.csv")
+
+
+def test_calls_that_differ_in_their_literals_are_one_query(log: WrittenLog, tmp_path: Path) -> None:
+    for value in (5, 5, -7):
+        log.call(f"SELECT * FROM t WHERE a = {value} AND b = 'O''Brien' AND c > 1.50")
+    application = captured(log, tmp_path / "app")
+    name, query = application.only()
+    assert name.startswith("select-t-")
+    assert application.text(name) == "SELECT * FROM t WHERE a = $1 AND b = $2 AND c > $3"
+    assert query["calls"] == 3
+    assert query["time_s"] == pytest.approx(0.003)
+    assert query["protocol"] == "simple"
+    assert application.values(name) == [(1, [-7, "O'Brien", "1.50"]), (2, [5, "O'Brien", "1.50"])]
+
+
+def test_numbers_keep_their_digits(log: WrittenLog, tmp_path: Path) -> None:
+    log.call("SELECT 1.50, 1e3, .5, 0x1F, 12345678901234567890, 007")
+    application = captured(log, tmp_path / "app")
+    name, _ = application.only()
+    written = (application.folder / "values" / f"{name}.jsonl").read_text()
+    assert written == ('{"weight": 1, "values": [1.50, 1e3, 0.5, 31, 12345678901234567890, 7]}\n')
+
+
+def test_parse_bind_and_execute_are_one_call_whose_time_is_their_sum(
+    log: WrittenLog, tmp_path: Path
+) -> None:
+    for value in ("1", "2"):
+        log.bound("SELECT * FROM t WHERE a = $1 AND b IS $2", f"$1 = '{value}', $2 = NULL")
+    application = captured(log, tmp_path / "app")
+    name, query = application.only()
+    assert (query["calls"], query["time_s"]) == (2, pytest.approx(0.002))
+    assert query["protocol"] == "extended"
+    assert application.values(name) == [(1, ["1", None]), (1, ["2", None])]
+
+
+def test_a_kept_statement_is_prepared(log: WrittenLog, tmp_path: Path) -> None:
+    log.bound("SELECT a FROM t WHERE a = $1", "$1 = 'it''s\n$2 = ''x'''", name="S_1")
+    application = captured(log, tmp_path / "app")
+    name, query = application.only()
+    assert query["protocol"] == "prepared"
+    assert application.values(name) == [(1, ["it's\n$2 = 'x'"])]
+
+
+def test_execute_runs_what_was_prepared_with_its_types(log: WrittenLog, tmp_path: Path) -> None:
+    log.call("EXECUTE p(7, 'x')", detail="prepare: PREPARE p(int, numeric(5,2)) AS SELECT $1, $2")
+    application = captured(log, tmp_path / "app")
+    name, query = application.only()
+    assert application.text(name) == "SELECT $1, $2"
+    assert query["protocol"] == "prepared"
+    assert query["types"] == ["int", "numeric(5,2)"]
+    assert application.values(name) == [(1, ["7", "x"])]
+
+
+def test_a_further_fetch_adds_time_and_is_no_call(log: WrittenLog, tmp_path: Path) -> None:
+    log.bound("SELECT a FROM t WHERE a > $1", "$1 = '1'")
+    message = "duration: 4.000 ms  execute fetch from <unnamed>: SELECT a FROM t WHERE a > $1"
+    log.add(message, detail="parameters: $1 = '1'")
+    _, query = captured(log, tmp_path / "app").only()
+    assert (query["calls"], query["time_s"]) == (1, pytest.approx(0.005))
+
+
+def test_a_cursor_is_the_query_inside_it(log: WrittenLog, tmp_path: Path) -> None:
+    log.call("DECLARE c NO SCROLL CURSOR WITH HOLD FOR SELECT a FROM t WHERE a > 5", 1.0)
+    log.call("FETCH FORWARD 100 FROM c", 3.0)
+    log.call("CLOSE c", 0.5)
+    application = captured(log, tmp_path / "app")
+    name, query = application.only()
+    assert application.text(name) == "SELECT a FROM t WHERE a > $1"
+    assert (query["calls"], query["time_s"]) == (1, pytest.approx(0.004))
+
+
+def test_times_on_lines_of_their_own_go_to_the_text_before(log: WrittenLog, tmp_path: Path) -> None:
+    log.add("statement: SELECT a FROM t WHERE a = 1", session="1")
+    log.add("statement: SELECT a FROM t WHERE a = 2", session="2")
+    log.add("duration: 2.000 ms", session="2")
+    log.add("duration: 1.000 ms", session="1")
+    log.add("duration: 0.250 ms", session="1")  # parse
+    log.add("execute <unnamed>: SELECT b FROM t WHERE a = $1", session="1")
+    log.add("duration: 0.500 ms", session="1")
+    times = [query["time_s"] for query in captured(log, tmp_path / "app").queries.values()]
+    assert times == [pytest.approx(0.003), pytest.approx(0.00075)]
+
+
+def test_what_a_session_has_set_goes_with_its_queries(log: WrittenLog, tmp_path: Path) -> None:
+    log.call('SET search_path TO shop, "$user"')
+    log.call("SET application_name = 'x'")
+    log.call("SELECT a FROM t")
+    log.call("BEGIN")
+    log.call("SET LOCAL work_mem = '8MB'")
+    log.call("SELECT b FROM t")
+    log.call("COMMIT")
+    log.call("SELECT c FROM t")
+    log.call("SET ROLE reader")
+    log.call("SELECT d FROM t")
+    application = captured(log, tmp_path / "app")
+    settings = {
+        application.text(name): (query.get("settings"), query["role"])
+        for name, query in application.queries.items()
+    }
+    path = {"search_path": 'shop, "$user"'}
+    assert settings == {
+        "SELECT a FROM t": (path, "app"),
+        "SELECT b FROM t": (path | {"work_mem": "8MB"}, "app"),
+        "SELECT c FROM t": (path, "app"),
+        "SELECT d FROM t": (path, "reader"),
+    }
+
+
+def test_the_clock_is_a_parameter_behind_the_others(log: WrittenLog, tmp_path: Path) -> None:
+    log.call("SELECT a FROM t WHERE at > now() - interval '1 hour' AND day = CURRENT_DATE")
+    application = captured(log, tmp_path / "app")
+    name, query = application.only()
+    assert application.text(name) == "SELECT a FROM t WHERE at > $2 - interval $1 AND day = $3"
+    assert query["clock"] == {"2": "now()", "3": "CURRENT_DATE"}
+    assert application.values(name) == [(1, ["1 hour"])]
+
+
+def test_a_list_of_another_length_is_another_query(log: WrittenLog, tmp_path: Path) -> None:
+    log.call("SELECT a FROM t WHERE a IN (1, 2)")
+    log.call("SELECT a FROM t WHERE a IN (1, 2, 3)")
+    assert len(captured(log, tmp_path / "app").queries) == 2
+
+
+def test_a_text_that_the_parser_refuses_is_kept_without_its_values(
+    log: WrittenLog, tmp_path: Path
+) -> None:
+    log.call("SELECT a FROM t WHERE id=1OR id=2")
+    log.call("SELECT a FROM t WHERE id=3OR id=4")
+    application = captured(log, tmp_path / "app")
+    name, query = application.only()
+    assert query["calls"] == 2
+    assert application.text(name) == "SELECT a FROM t WHERE id=$1OR id=$2"
+    assert f"The parser does not take `{name}`" in (tmp_path / "app/coverage.md").read_text()
+
+
+def test_few_literals_beside_bound_values_are_the_program_s_own(
+    log: WrittenLog, tmp_path: Path
+) -> None:
+    for status in ("new", "paid", "paid"):
+        log.bound(f"SELECT a FROM t WHERE s = '{status}' AND at > now() AND a = $1", "$1 = '4'")
+    application = captured(log, tmp_path / "app")
+    texts = {application.text(name): query for name, query in application.queries.items()}
+    assert {text: query["calls"] for text, query in texts.items()} == {
+        "SELECT a FROM t WHERE s = 'new' AND at > $2 AND a = $1": 1,
+        "SELECT a FROM t WHERE s = 'paid' AND at > $2 AND a = $1": 2,
+    }
+    assert all(query["clock"] == {"2": "now()"} for query in texts.values())
+
+
+def test_many_literals_beside_bound_values_are_values(log: WrittenLog, tmp_path: Path) -> None:
+    for number in range(12):
+        log.bound(f"SELECT a FROM t WHERE s = 's{number}' AND a = $1", "$1 = '4'")
+    application = captured(log, tmp_path / "app")
+    name, query = application.only()
+    assert application.text(name) == "SELECT a FROM t WHERE s = $2 AND a = $1"
+    assert query["protocol"] == "simple"
+    assert application.values(name)[0] == (1, ["4", "s0"])
+
+
+def test_what_is_left_out_is_said_with_its_share(log: WrittenLog, tmp_path: Path) -> None:
+    log.call("SELECT a FROM t", 6.0)
+    log.call("VACUUM t", 1.0)
+    log.call("SELECT pg_sleep(1)", 1.0)
+    log.call("CREATE TEMP TABLE x (a int)", 0.5)
+    log.call("SELECT a FROM x", 0.5)
+    log.call("SELECT 1 FROM other", 1.0, database="other")
+    log.add("no such table", severity="ERROR", statement="SELECT secret", state="42P01")
+    application = captured(log, tmp_path / "app")
+    assert list(application.queries) and len(application.queries) == 1
+    page = (tmp_path / "app/coverage.md").read_text()
+    assert "1 query stands for 60.0 % of 0.010 s and 16.7 % of 6 calls" not in page
+    for line in (
+        "| VACUUM or ANALYZE | 1 | 0.001 s | 10.0 % |",
+        "| pg_sleep | 1 | 0.001 s | 10.0 % |",
+        "| temporary tables | 2 | 0.001 s | 10.0 % |",
+        "| another database | 1 | 0.001 s | 10.0 % |",
+        "| failed when they were captured | 1 | 0.000 s | 0.0 % |",
+        "Calls that failed, by SQLSTATE: 42P01: 1.",
+    ):
+        assert line in page
+    assert "1 query stands for 60.0 % of 0.010 s" in page
+
+
+def test_capture_s_own_sessions_are_left_out(log: WrittenLog, tmp_path: Path) -> None:
+    log.call("SELECT a FROM t")
+    log.call("SELECT b FROM t", application="dyno capture")
+    application = captured(log, tmp_path / "app")
+    assert application.text(application.only()[0]) == "SELECT a FROM t"
+
+
+def test_statements_of_one_message_are_queries_whose_time_is_not_divided(
+    log: WrittenLog, tmp_path: Path
+) -> None:
+    log.call("SELECT a FROM t; SELECT ';' FROM t;", 4.0)
+    application = captured(log, tmp_path / "app")
+    texts = {application.text(name): query["time_s"] for name, query in application.queries.items()}
+    assert texts == {"SELECT a FROM t": 0.0, "SELECT $1 FROM t": 0.0}
+    assert "| several statements in one message" in (tmp_path / "app/coverage.md").read_text()
+
+
+def test_a_thousand_tuples_at_most_are_kept_evenly_drawn(log: WrittenLog, tmp_path: Path) -> None:
+    for value in range(3000):
+        log.call(f"SELECT a FROM t WHERE a = {value}")
+    application = captured(log, tmp_path / "app")
+    kept = application.values(application.only()[0])
+    assert sum(weight for weight, _ in kept) == 1000
+    assert 300 < sum(1 for _, (value,) in kept if int(str(value)) < 1500) < 700
+
+
+def test_no_value_is_kept_where_none_is_to_be(log: WrittenLog, tmp_path: Path) -> None:
+    log.call("SELECT a FROM t WHERE a = 'marker'")
+    captured(log, tmp_path / "app", keeps_values=False)
+    written = [path for path in (tmp_path / "app").rglob("*") if path.is_file()]
+    assert len(written) == 4
+    assert not [path for path in written if "marker" in path.read_text()]
+
+
+def test_values_are_in_the_values_folder_alone(log: WrittenLog, tmp_path: Path) -> None:
+    log.call("SELECT a /* marker */ FROM t WHERE a = 'marker' -- marker")
+    log.call("SELECT a FROM t WHERE a = 'marker' AND id=1OR id=2")
+    log.bound("SELECT a FROM t WHERE b = $1", "$1 = 'marker'")
+    log.call("SET my.setting = 'marker'")
+    log.call("ALTER ROLE x PASSWORD 'marker'")
+    log.call("COPY (SELECT a FROM t WHERE a = 'marker') TO STDOUT")
+    log.add("bad value «marker»", severity="ERROR", statement="SELECT 'marker'", state="22P02")
+    application = captured(log, tmp_path / "app")
+    written = [path for path in application.folder.rglob("*") if path.is_file()]
+    holding = {path.parent.name for path in written if "marker" in path.read_text()}
+    assert holding == {"values"}
+    assert (application.folder / "values").stat().st_mode & 0o077 == 0
+    assert all(path.stat().st_mode & 0o077 == 0 for path in written)
+
+
+def test_a_folder_is_whole_or_not_there(log: WrittenLog, tmp_path: Path) -> None:
+    log.call("SELECT a FROM t")
+    captured(log, tmp_path / "app")
+    with pytest.raises(DynoError, match="holds a captured application: remove it"):
+        captured(log, tmp_path / "app")
+    log.rows.clear()
+    log.call("VACUUM")
+    with pytest.raises(DynoError, match="nothing was captured"):
+        captured(log, tmp_path / "empty")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["app", "postgresql.csv"]
+
+
+def test_logs_that_cannot_be_used_are_refused_in_a_line_that_says_what_to_do(
+    log: WrittenLog, tmp_path: Path
+) -> None:
+    for message, remedy in (
+        ("duration: 1.000 ms", "times without their statements: set log_min_duration_statement"),
+        ("statement: SELECT 1", "statements without their times: set log_min_duration_statement"),
+        ("Dauer: 1.000 ms  Anweisung: SELECT 1", "another language: set lc_messages = 'C'"),
+        ("checkpoint starting: time", "holds no statements: set log_min_duration_statement = 0"),
+    ):
+        log.rows.clear()
+        log.add(message)
+        with pytest.raises(DynoError, match=remedy) as error:
+            captured(log, tmp_path / "app")
+        assert "\n" not in str(error.value)
+    assert not (tmp_path / "app").exists()
+
+
+@pytest.mark.parametrize("major", [12, 13, 14])
+def test_a_log_cut_off_anywhere_ends_in_a_folder_or_one_line(major: int, tmp_path: Path) -> None:
+    log = WrittenLog(tmp_path / "postgresql.csv", major=major)
+    log.call("SELECT a FROM t WHERE b = 'x\ny'")
+    log.bound("SELECT a FROM t WHERE a = $1", "$1 = '4'")
+    whole = log.write().read_bytes()
+    for end in range(0, len(whole), 7):
+        log.path.write_bytes(whole[:end])
+        folder = tmp_path / f"app{end}"
+        wish = Wish(logs=[log.path], server=None, engine="postgres", out=folder)
+        try:
+            capture(wish, lambda line: None)
+        except DynoError as error:
+            assert "\n" not in str(error)
+            assert not folder.exists()
+        else:
+            assert (folder / "workload.toml").is_file()

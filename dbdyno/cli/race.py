@@ -16,6 +16,19 @@ import typer
 from dbdyno.cli import exit_status
 from dbdyno.cli.exit_status import say
 from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, Quiet, Tolerate, Wait
+from dbdyno.cli.race_options import (
+    AllowWrites,
+    Arms,
+    Config,
+    Count,
+    Dsn,
+    Minutes,
+    Restore,
+    Scripts,
+    Settings,
+    Steps,
+    Workload,
+)
 from dbdyno.model import configuration
 from dbdyno.model.error import DynoError
 
@@ -33,66 +46,10 @@ OF_ARM = re.compile(
     r"^`?arms\.(.+?)\.(?:version|base_dir|build|dsn|config|settings(?:\.([\w.]+))?)`?: "
 )
 """The beginning of a plan's sentence on an arm."""
+WRITES = "allow_writes"
+"""The key of an arm elsewhere on which queries that write may run."""
 REPORT = "report.html"
 """In the result folder; a race that has it is over."""
-Arms = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="ARM…",
-        help="A version (17), engine:version (mysql:9.7), a folder with bin/postgres or "
-        "bin/mysqld, the folder of a source, a ref of a checkout (FOLDER@REF), the name of a "
-        "build, or a DSN. Settings of one arm follow a semicolon: '18;jit=off'. The first arm is "
-        "the base.",
-        show_default=False,
-    ),
-]
-Workload = Annotated[
-    str | None,
-    typer.Option(
-        "--workload", metavar="NAME", help="What they run: `dyno workload list`, or a file."
-    ),
-]
-Steps = Annotated[
-    list[str] | None,
-    typer.Option("--steps", metavar="STEP,…", help="Run only these steps of the workload."),
-]
-Config = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--config",
-        metavar="PRESET,…",
-        help="Configure all arms: each takes the first preset for its version, or a file such as "
-        "my.conf. Without it published workloads take the published base configurations, and "
-        "queries of your own take `default`, the server's own settings.",
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="Change a setting of the last arm only; a single arm races itself.",
-    ),
-]
-Minutes = Annotated[
-    float,
-    typer.Option("--minutes", help="End after so many minutes, or when all is decided."),
-]
-Scripts = Annotated[
-    list[str] | None,
-    typer.Option("--pgbench", metavar="FILE", help="Run a script of pgbench; may be repeated."),
-]
-Count = Annotated[
-    bool,
-    typer.Option(
-        "--count",
-        help="Count the instructions of an operation in place of its time (needs valgrind).",
-    ),
-]
-Dsn = Annotated[
-    list[str] | None,
-    typer.Option("--dsn", metavar="URI", help="Race a server elsewhere; may be repeated."),
-]
 
 
 def race(
@@ -104,6 +61,8 @@ def race(
     minutes: Minutes = MINUTES,
     pgbench: Scripts = None,
     dsn: Dsn = None,
+    restore: Restore = None,
+    allow_writes: AllowWrites = False,
     count: Count = False,
     out: Out = RESULTS,
     wait: Wait = False,
@@ -131,6 +90,8 @@ def race(
         settings=settings or [],
         minutes=minutes,
         pgbench=pgbench or [],
+        restore=restore,
+        allow_writes=allow_writes,
         count=count,
         tolerate=tolerate,
     )
@@ -231,8 +192,18 @@ class Asked:
     settings: list[str]
     minutes: float
     pgbench: list[str]
+    restore: str | None = None
+    allow_writes: bool = False
     count: bool = False
     tolerate: str | None = None
+
+    @property
+    def written_arms(self) -> list[str]:
+        """The arms, those elsewhere with the rights that an option gives all of them."""
+        right = f";{WRITES}=true" if self.allow_writes else ""
+        return [
+            arm + right if "://" in arm and f";{WRITES}=" not in arm else arm for arm in self.arms
+        ]
 
     @property
     def command(self) -> str:
@@ -243,6 +214,8 @@ class Asked:
         words += ["--config", ",".join(self.config)] if self.config else []
         words += [word for setting in self.settings for word in ("--set", setting)]
         words += [word for script in self.pgbench for word in ("--pgbench", script)]
+        words += ["--restore", self.restore] if self.restore else []
+        words += ["--allow-writes"] if self.allow_writes else []
         words += ["--count"] if self.count else []
         words += ["--tolerate", self.tolerate] if self.tolerate else []
         words += ["--minutes", f"{self.minutes:g}"] if self.minutes != MINUTES else []
@@ -308,16 +281,21 @@ def race_of(asked: Asked, here: Here) -> Race:
         raise DynoError("--pgbench: scripts are the whole load: remove --workload and --steps")
     if asked.count and asked.tolerate:
         raise DynoError("--tolerate: asks of time and CPU, which --count does not measure")
+    if asked.restore and not asked.workload:
+        raise DynoError("--restore: nothing runs on these data: name a file by --workload")
     workload = asked.workload
     if workload is not None and is_file(workload):
         workload = str(Path(workload).expanduser().absolute())
     return races.Race(
         command=asked.command,
-        arms=races.arms(asked.arms, asked.settings, asked.config or usual_config(asked), here),
+        arms=races.arms(
+            asked.written_arms, asked.settings, asked.config or usual_config(asked), here
+        ),
         minutes=asked.minutes,
         workload=workload,
         steps=tuple(asked.steps),
         pgbench=tuple(map(absolute_script, asked.pgbench)),
+        restore=asked.restore and str(Path(asked.restore).expanduser().absolute()),
         count=asked.count,
         tolerate=None if asked.tolerate is None else tolerances.parse(asked.tolerate),
     )

@@ -19,9 +19,11 @@ from dbdyno.engine.counting import Counting
 from dbdyno.engine.dsn_form import DsnForm
 from dbdyno.engine.footprint import Footprint
 from dbdyno.engine.golden_copy import Copy, Origin
+from dbdyno.engine.inherited import Inherited
 from dbdyno.engine.inquiry import Inquirer
 from dbdyno.engine.limits import Limits
 from dbdyno.engine.preset import Settings
+from dbdyno.engine.restore import Restorer
 from dbdyno.engine.rights import Lack, Need
 from dbdyno.engine.settings import Demand, Settled
 from dbdyno.engine.snapshot import Subject
@@ -259,6 +261,10 @@ class Engine(Protocol):
         """How the work of its servers is counted, where it can be (capability `counted`)."""
 
     @property
+    def restorer(self) -> Restorer | None:
+        """How its data come from dumps; None where they do not (capability `restored`)."""
+
+    @property
     def recipes(self) -> Recipes:
         """The recipes by which it can be compiled."""
 
@@ -291,6 +297,14 @@ class Engine(Protocol):
         """Preset, plan and lab together, for what the steps demand of the server.
 
         Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
+        """
+
+    def inherited(
+        self, written: Mapping[str, str], arm: Arm, build: Build, share: Capacity
+    ) -> Inherited:
+        """Those of another server's settings that an arm takes; `share`: of the host, its server's.
+
+        The arm's own go before them. Raises ServerError where the build tells no names.
         """
 
     def footprint(self, setting: Setting) -> Footprint:

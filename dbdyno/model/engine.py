@@ -17,6 +17,7 @@ Capability = Literal[
     "clock",  # it runs in real time: a process somewhere, with a database that can be asked
     "made",  # the lab makes its server, starts and stops it
     "kept",  # its data can be a golden copy
+    "restored",  # its data can come from a dump
     "turns",  # its load can pause, so that arms take turns within a step
     "waits",  # sessions tell what they wait for
     "notices",  # a statement can say something while it runs
@@ -35,7 +36,7 @@ Capability = Literal[
 ]
 Protocol = Literal["simple", "extended", "prepared", "execute"]
 OURS = frozenset[Capability](
-    {"made", "kept", "presets", "prebuilt", "source", "release", "standby", "counted"}
+    {"made", "kept", "restored", "presets", "prebuilt", "source", "release", "standby", "counted"}
 )
 """The capabilities that a `dsn` takes away from any engine."""
 

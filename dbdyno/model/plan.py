@@ -58,6 +58,7 @@ class Arm:
     dsn: str | None = None  # of a server that runs elsewhere, without a password
     password: Password | None = None  # of `dsn`
     allow_drop: bool = False  # of `dsn`: whether tables go that dyno did not make
+    allow_writes: bool = False  # of `dsn`: whether captured queries that write run there
     standby: int = 0  # streaming standbys of a server that the lab makes
     endpoints: Mapping[str, str] = field(default_factory=dict)  # of `dsn`: further ones by name
     config: str | None = None  # a preset's name with its tags, such as "x10a", or a file's path
@@ -104,6 +105,7 @@ class WorkloadUse:
     scripts: Mapping[str, tuple[str, ...]] | None = None
     variables: Mapping[str, Any] | None = None
     p99_below_us: float | None = None  # the highest rate is searched that keeps this; None: not
+    restore: Path | None = None  # the dump that makes the data; None: the workload makes them
     load: Mapping[str, Any] = field(default_factory=dict)
     """Of a plan that wants several loads: the parameters by which this one differs from them."""
 

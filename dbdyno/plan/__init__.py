@@ -150,6 +150,12 @@ def _check_elsewhere(plan: Plan, uses: _Uses, source: str) -> None:
     """Capabilities that only servers of the lab have, and those that only a `dsn` has."""
     for key, use in uses:
         for arm in plan.arms:
+            if arm.dsn is not None and use.restore is not None:
+                sentence = f"the data of arm `{arm.name}`, which has a `dsn`, are there already"
+                raise refusal(source, f"{key}.restore", f"{sentence}; remove it")
+            if use.restore is not None and not can(arm, "restored"):
+                sentence = f'engine "{arm.engine}" takes no dump; remove it'
+                raise refusal(source, f"{key}.restore", sentence)
             if arm.dsn is not None and use.save is not None:
                 sentence = (
                     f"the data of arm `{arm.name}`, which has a `dsn`, cannot be copied by dyno"

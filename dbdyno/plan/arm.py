@@ -17,7 +17,7 @@ from dbdyno.workload.file import NAME
 ORIGINS = ("version", "base_dir", "build", "dsn")
 """The keys that name a server; an arm has one of them, or a version that a recipe builds."""
 BY_RECIPE = ["version", "build"]
-OF_DSN = ("password", "allow_drop", "endpoints")
+OF_DSN = ("password", "allow_drop", "allow_writes", "endpoints")
 """The keys that only a server that runs elsewhere has."""
 NOT_OF_DSN = (
     *("config", "memory", "settings", "environment", "initdb", "transport", "memory_max"),
@@ -58,6 +58,7 @@ def _arm(name: str, form: ArmForm, path: Path | None, source: str) -> Arm:
         dsn=form.dsn,
         password=_password(form.password, path, key, source),
         allow_drop=form.allow_drop,
+        allow_writes=form.allow_writes,
         standby=form.standby,
         endpoints=form.endpoints,
         config=form.config,

@@ -131,6 +131,7 @@ class ArmForm(Form):
     dsn: str | None = None
     password: PasswordForm | None = None
     allow_drop: bool = False
+    allow_writes: bool = False
     standby: int = Field(default=0, ge=0, le=8)
     endpoints: dict[str, str] = Field(default_factory=dict)
     config: str | None = None
@@ -160,6 +161,7 @@ class WorkloadForm(Form):
     warm: Literal["none", "prewarm", "scan"] = "none"
     restart: bool = False
     find: str | None = None
+    restore: str | None = None
 
 
 class VoidForm(Form):

@@ -10,8 +10,9 @@ from dbdyno import workload
 from dbdyno.model import Arm, WorkloadUse
 from dbdyno.model.error import WorkloadError
 from dbdyno.plan import find
-from dbdyno.plan.schema import PlanForm, WorkloadForm, refusal
-from dbdyno.workload import mixes
+from dbdyno.plan.schedule import SAVE
+from dbdyno.plan.schema import PlanForm, WorkloadForm, path_of, refusal
+from dbdyno.workload import mixes, restored
 
 HOST_CHECKED = workload.host(cores=8, memory_bytes=32 << 30)
 """The host that presets are tried with when a plan is read: what is right for it is for others."""
@@ -25,7 +26,7 @@ def uses(
     Each is there once for every load that its lists of parameters ask for. Raises PlanError.
     """
     found: list[tuple[str, WorkloadUse]] = []
-    for key, use in _written(form, source):
+    for key, use in _written(form, path, source):
         try:
             loads = workload.of_loads(
                 workload.used(use, path),
@@ -41,20 +42,24 @@ def uses(
     return tuple(found)
 
 
-def _written(form: PlanForm, source: str) -> Iterator[tuple[str, WorkloadUse]]:
+def _written(form: PlanForm, path: Path | None, source: str) -> Iterator[tuple[str, WorkloadUse]]:
     """The workloads as they are written, by their keys."""
     if form.workload is not None and form.workloads:
         raise refusal(source, "workload", "the plan has `workloads`, too; write all of them there")
     if form.workload is not None:
-        yield "workload", _use(form.workload, "workload", source)
+        yield "workload", _use(form.workload, path, "workload", source)
         return
     if not form.workloads:
         raise refusal(source, "workloads", "missing; name at least one")
     for number, one in enumerate(form.workloads, 1):
-        yield f"workloads[{number}]", _use(one, f"workloads[{number}]", source)
+        yield f"workloads[{number}]", _use(one, path, f"workloads[{number}]", source)
 
 
-def _use(form: WorkloadForm, key: str, source: str) -> WorkloadUse:
+def _use(form: WorkloadForm, path: Path | None, key: str, source: str) -> WorkloadUse:
+    if form.restore is not None and form.fill is not None:
+        raise refusal(source, f"{key}.fill", "`restore` makes the data; remove one of them")
+    # The first block restores; later ones begin with a copy.
+    save = form.save if form.restore is None or form.save else f"{SAVE}{restored.STEP}"
     scripts = _scripts(form, key, source)
     try:
         p99_below_us = find.p99_below_us(form.find)
@@ -69,12 +74,13 @@ def _use(form: WorkloadForm, key: str, source: str) -> WorkloadUse:
         fill=form.fill,
         set=form.set,
         preset=form.preset,
-        save=form.save,
+        save=save,
         warm=None if form.warm == "none" else form.warm,
         restart=form.restart,
         scripts=scripts,
         variables=form.variables,
         p99_below_us=p99_below_us,
+        restore=path_of(form.restore, path, f"{key}.restore", source),
     )
 
 

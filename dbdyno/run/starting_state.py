@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
 from dbdyno.engine import Server, golden
 from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.host import place
 from dbdyno.model import Json, Plan, Step, WorkloadUse
 from dbdyno.model.golden import GoldenUse
+from dbdyno.model.job import Job
 from dbdyno.plan import schedule
 from dbdyno.plan.schedule import SAVE
 from dbdyno.run.driver import registry
@@ -74,7 +76,7 @@ def points(
             {
                 "name": s.name,
                 "setup": list(s.setup),
-                "job": msgspec.json.decode(msgspec.json.encode(s.job)),  # lists, as messages have
+                "job": msgspec.json.decode(msgspec.json.encode(lasting(s.job))),  # with lists
                 "pad_to_s": s.pad_to_s,
             }
             | ({} if (version := registry.of(s).version(s)) is None else {"version": version})
@@ -93,6 +95,13 @@ def points(
         parts = shared | {"seed": seed} | ({"fill": fill} if fill > 1 else {})
         points.append(Point(step=saved, fill=fill, seed=seed, parts=parts, writes_after=writes))
     return tuple(points)
+
+
+def lasting(job: Job) -> Job:
+    """The part of a job that determines data: a dump is its content, wherever it lies."""
+    if job.restore is None:
+        return job
+    return structs.replace(job, workload="", restore=structs.replace(job.restore, path=""))
 
 
 def data_root(plan: Plan) -> Path:

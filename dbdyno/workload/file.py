@@ -17,6 +17,7 @@ from dbdyno.model.own_query import Application
 from dbdyno.model.sweep import named
 from dbdyno.workload import queries, samples
 from dbdyno.workload.mixes import Mixes, with_scripts
+from dbdyno.workload.restored import with_restore
 from dbdyno.workload.schema import Step, WorkloadFile
 from dbdyno.workload.script import files
 
@@ -90,6 +91,7 @@ def used(use: WorkloadUse, plan: Path | None) -> Workload:
         preset=use.preset,
         scripts=use.scripts,
         variables=use.variables,
+        restore=use.restore,
     )
     return replace(workload, name=named(workload.name, use.load))
 
@@ -103,11 +105,13 @@ def load(  # noqa: PLR0913 (each choice of a plan by its name)
     preset: str | None = None,
     scripts: Mixes | None = None,
     variables: Mapping[str, bool | int | float | str] | None = None,
+    restore: Path | None = None,
 ) -> Workload:
     """Reads a workload, to be loaded as `fill` says; None: as the file says, or else the fast way.
 
     `set` names a set of its steps (None: as the file says), `preset` values of its parameters,
-    `scripts` the steps that run a plan's scripts, which begin with these `variables`.
+    `scripts` the steps that run a plan's scripts, which begin with these `variables`; `restore` is
+    the dump that makes its data, in place of any load.
     Raises WorkloadError with one line where it is none, or has no such load, set or preset; what
     is wrong in a script is shown below the line.
     """
@@ -131,6 +135,8 @@ def load(  # noqa: PLR0913 (each choice of a plan by its name)
         raise WorkloadError(f"{source}: no preset `{preset}`; {suggestion(preset, file.presets)}")
     if scripts is not None:
         file = with_scripts(file, scripts, variables or {}, folder)
+    if restore is not None:
+        file = with_restore(file, restore)
     application = None
     if file.queries:
         place = queries.Place(source=source, folder=folder)
@@ -142,7 +148,7 @@ def load(  # noqa: PLR0913 (each choice of a plan by its name)
         description=file.description,
         file=file,
         application=application,
-        fill=_fill(file, fill, source),
+        fill=_fill(file, fill, source) if restore is None else KEEP,
         set=_set(file, set, source),
         preset=preset,
         folder=folder,

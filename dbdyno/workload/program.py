@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from dbdyno.model.document import suggestion
 from dbdyno.model.job import Job
-from dbdyno.model.job.external import Pattern
+from dbdyno.model.job.external import Pattern, Restore
 from dbdyno.model.job.role import Closed, Role
 from dbdyno.workload import pgbench, schema, sysbench
 from dbdyno.workload.role import CONNECTIONS_MAX, KINDS
@@ -17,7 +17,7 @@ from dbdyno.workload.scope import Scope
 LIMIT_S = 600.0
 """The time that a program may take beside the step's seconds, if the file sets no limit."""
 LIMIT_S_MAX = 2_592_000
-DRIVERS = ("command", "pgbench", "sysbench")
+DRIVERS = ("command", "pgbench", "sysbench", "restore")
 """Programs by their driver; each has a key of a step by its name, which says what it runs."""
 ROLE_KEYS = frozenset({"connections", "kind", "per"})
 """The keys of a role that hold for a program; all else is up to the program."""
@@ -81,6 +81,8 @@ def called(job: Job, step: schema.Step, scope: Scope) -> Job:
         words = ["sh", "-c", written] if isinstance(written, str) else written
         pattern = _patterns(step, step.pattern, scope.at("pattern")) if step.pattern else None
         return replace(job, command=tuple(map(place.text, words)), pattern=pattern)
+    if step.restore is not None:
+        return replace(job, restore=Restore(**step.restore.model_dump()))
     _windowed(step, seconds, scope)
     if step.pgbench is not None:
         return replace(job, pgbench=pgbench.called(step.pgbench, scope.at("pgbench")))

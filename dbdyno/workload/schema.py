@@ -311,6 +311,14 @@ class Pattern(Form):
     thousands: Literal[",", ".", " ", "'", "_"] | None = None
 
 
+class Restore(Form):
+    """A dump that makes the data; its path is from the root on."""
+
+    path: str
+    encoding: str | None = None
+    locale: str | None = None
+
+
 class Step(Form):
     """One interval of the workload, or several where it has `for`."""
 
@@ -327,11 +335,12 @@ class Step(Form):
     rights: list[Right] = Field(default_factory=list)
     fills: list[str] = Field(default_factory=list)
     setup: Sql | None = None
-    driver: Literal["loadgen", "command", "pgbench", "sysbench"] = "loadgen"
+    driver: Literal["loadgen", "command", "pgbench", "sysbench", "restore"] = "loadgen"
     command: str | list[str] | None = None
     pattern: Pattern | None = None
     pgbench: Pgbench | None = None
     sysbench: Sysbench | None = None
+    restore: Restore | None = None
     limit_s: Number | None = None
     roles: dict[str, Role] = Field(default_factory=dict)
     parts: list[Part] = Field(default_factory=list)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.sweep import named
-from dbdyno.workload import maker_schema, parameter, schema, sweep
+from dbdyno.workload import maker_schema, parameter, restored, schema, sweep
 from dbdyno.workload.expression import Value
 from dbdyno.workload.file import NAME, Workload
 from dbdyno.workload.scope import Scope
@@ -174,7 +174,7 @@ def _sweep(draft: Draft, workload: Workload, scope: Scope, own: sweep.Lists) -> 
 
 
 def _in_set(draft: Draft, workload: Workload, listed: Sequence[str] | None) -> bool:
-    if draft.form is None:
+    if draft.form is None or restored.restores(draft.form):
         return True
     if listed is not None:
         return draft.base in listed
@@ -223,7 +223,7 @@ def _own(
         if name in listed[: number - 1]:
             raise place.at(number).error(f"`{name}` is listed twice; a run has each step once")
     order = {name: number for number, name in enumerate(listed)}
-    return sorted(own, key=lambda draft: -1 if draft.form is None else order[draft.base])
+    return sorted(own, key=lambda draft: order.get(draft.base, -1))
 
 
 def _with_foreign(
@@ -298,7 +298,11 @@ def _named(
             f"{workload.source}: no step `{name}` with these parameters; "
             f"{suggestion(name, [draft.name for draft in every if draft.there])}"
         )
-    return [draft for draft in drafts if draft.name in wanted or draft.base in wanted]
+    return [
+        draft
+        for draft in drafts
+        if draft.name in wanted or draft.base in wanted or restored.restores(draft.form)
+    ]
 
 
 def _of_groups(drafts: Sequence[Draft], wanted: Sequence[str], workload: Workload) -> list[Draft]:

@@ -11,10 +11,12 @@ from pathlib import Path
 from dbdyno.builds import Build
 from dbdyno.builds.compile import Method
 from dbdyno.builds.flags import Recipes
+from dbdyno.engine import inherited
 from dbdyno.engine.counting import Counting
 from dbdyno.engine.dsn_form import CERTIFICATE, HOST, KEY, MODE, ROOT, DsnForm
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.footprint import Footprint
+from dbdyno.engine.inherited import Inherited, Memory
 from dbdyno.engine.interface import Fingerprint, LabServer, Server, Setting
 from dbdyno.engine.mysql import (
     build,
@@ -24,18 +26,23 @@ from dbdyno.engine.mysql import (
     fetch,
     flavour,
     footprint,
+    options,
     server,
     settings,
 )
 from dbdyno.engine.mysql.client import MysqlClient
 from dbdyno.engine.preset import Settings
 from dbdyno.engine.settings import Demand, Settled
+from dbdyno.host import account as accounts
 from dbdyno.host import data_folder
 from dbdyno.host.account import Account
 from dbdyno.host.place import Place
 from dbdyno.model import Arm
 from dbdyno.model.engine import Traits
 from dbdyno.model.size import Capacity
+
+MEMORY = Memory(setting=settings.POOL, share=0.6, bytes_of=settings.amount, short=True)
+"""MySQL's manual takes up to 80 % on a machine of its own (17.8.3.1); here load runs beside it."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,11 @@ class MysqlEngine:
         return counting.of(self.traits.name)
 
     @property
+    def restorer(self) -> None:
+        """None: dumps are not restored."""
+        return None
+
+    @property
     def recipes(self) -> Recipes:
         """The published builds."""
         name, published = self.traits.name, compile.PUBLISHED[self.traits.job]
@@ -132,6 +144,17 @@ class MysqlEngine:
     def settle(self, arm: Arm, build: Build, host: Capacity, demand: Demand) -> Settled:
         """Preset, plan and lab together. Raises PlanError, HostError."""
         return settings.settle(arm, build, host, demand)
+
+    def inherited(
+        self, written: Mapping[str, str], arm: Arm, build: Build, share: Capacity
+    ) -> Inherited:
+        """Those of another server's settings that an arm takes. Raises ServerError."""
+        known = None
+        if build.made:
+            known = settings.known_names(build, accounts.choose(arm.engine))
+        canonical = {options.canonical(name): value for name, value in written.items()}
+        own = [options.canonical(name) for name in arm.settings]
+        return inherited.of(canonical, own, known, share.memory_bytes, MEMORY)
 
     def footprint(self, setting: Setting) -> Footprint:
         """The resources of the host that a server with these options takes."""

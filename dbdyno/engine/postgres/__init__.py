@@ -9,10 +9,12 @@ from pathlib import Path
 from dbdyno.builds import Build
 from dbdyno.builds.compile import Method
 from dbdyno.builds.flags import Recipes
+from dbdyno.engine import inherited
 from dbdyno.engine.counting import Counting
 from dbdyno.engine.dsn_form import DsnForm
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.footprint import Footprint
+from dbdyno.engine.inherited import Inherited, Memory
 from dbdyno.engine.interface import Fingerprint, LabServer, Server, Setting
 from dbdyno.engine.postgres import (
     build,
@@ -28,13 +30,18 @@ from dbdyno.engine.postgres import (
 )
 from dbdyno.engine.postgres.client import PostgresClient
 from dbdyno.engine.postgres.dsn import DSN
+from dbdyno.engine.postgres.restore import PostgresRestorer
 from dbdyno.engine.preset import Settings
 from dbdyno.engine.settings import Demand, Settled
+from dbdyno.host import account as accounts
 from dbdyno.host.account import Account
 from dbdyno.host.place import Place
 from dbdyno.model import Arm
 from dbdyno.model.engine import Traits
-from dbdyno.model.size import Capacity
+from dbdyno.model.size import Capacity, buffer_bytes
+
+MEMORY = Memory(setting="shared_buffers", share=0.4, bytes_of=buffer_bytes)
+"""PostgreSQL's manual advises a quarter of the memory, and no more than 40 % (19.4.1)."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,11 @@ class PostgresEngine:
     def counting(self) -> Counting:
         """How the work of its servers is counted."""
         return counting.COUNTING
+
+    @property
+    def restorer(self) -> PostgresRestorer:
+        """By pg_restore, or by psql."""
+        return PostgresRestorer()
 
     @property
     def recipes(self) -> Recipes:
@@ -103,6 +115,14 @@ class PostgresEngine:
     def settle(self, arm: Arm, build: Build, host: Capacity, demand: Demand) -> Settled:
         """Preset, plan and lab together. Raises PlanError, HostError."""
         return settings.settle(arm, build.version_num, host, demand)
+
+    def inherited(
+        self, written: Mapping[str, str], arm: Arm, build: Build, share: Capacity
+    ) -> Inherited:
+        """Those of another server's settings that an arm takes. Raises ServerError."""
+        account = accounts.choose(arm.engine)
+        known = settings.known_names(build, account) if build.made else None
+        return inherited.of(written, arm.settings, known, share.memory_bytes, MEMORY)
 
     def footprint(self, setting: Setting) -> Footprint:
         """The resources of the host that a server with these settings takes."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from dbdyno.model.events import PROTOCOL, Tick
 from dbdyno.model.job.endpoint import Endpoint
-from dbdyno.model.job.external import FromEnvironment, Pattern, Pgbench, Sysbench
+from dbdyno.model.job.external import FromEnvironment, Pattern, Pgbench, Restore, Sysbench
 from dbdyno.model.job.fills import Fill
 from dbdyno.model.job.programs import Assignment, Branch, Program, Rest, Variable
 from dbdyno.model.job.role import Role
@@ -102,13 +102,14 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     log: Log | None = None
     capture: tuple[Literal["rows", "notices"], ...] = always(())
     # What follows is empty where dyno-loadgen makes the load.
-    driver: Literal["loadgen", "command", "pgbench", "sysbench"] = "loadgen"
+    driver: Literal["loadgen", "command", "pgbench", "sysbench", "restore"] = "loadgen"
     workload: str = ""  # the path of the workload file
     limit_s: int | float = 0
     command: tuple[str, ...] = ()
     pattern: Pattern | None = None
     pgbench: Pgbench | None = None
     sysbench: Sysbench | None = None
+    restore: Restore | None = None
     program: str = ""
     version: str = ""
     major: int | None = None  # of pgbench's version

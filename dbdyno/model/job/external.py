@@ -27,6 +27,17 @@ class Pattern(Struct, frozen=True, kw_only=True, omit_defaults=True):
     thousands: str | None = None
 
 
+class Restore(Struct, frozen=True, kw_only=True):
+    """The dump that a step puts into the server's database, and how its texts are kept and sorted.
+
+    What is None is as the dump says.
+    """
+
+    path: str  # from the root on
+    encoding: str | None = None
+    locale: str | None = None
+
+
 class Script(Struct, frozen=True, kw_only=True):
     """A script of pgbench: a built-in one, or a file by its path from the workload file on."""
 

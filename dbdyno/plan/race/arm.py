@@ -27,9 +27,9 @@ NO_CONFIG = "default"
 """`--config default`: the server's own defaults."""
 OF_SERVER = ("config", "build")
 """Keys of an arm that are no settings of its server."""
-OF_DSN = ("env", "passfile", "insecure", "allow_drop")
+OF_DSN = ("env", "passfile", "insecure", "allow_drop", "allow_writes")
 """Keys of an arm that runs elsewhere; it has no others."""
-SWITCHES = ("insecure", "allow_drop")
+SWITCHES = ("insecure", "allow_drop", "allow_writes")
 FORMS = "a version (17), engine:version (mysql:9.7), a folder, a build's name or a DSN"
 FOR_RECIPE = "`build` names a recipe for a version or for a source, as 18;build=o2nofp"
 PROGRAMS = ("postgres", "pg_ctl", "mysqld", "mysqld_safe", "mariadbd", "mariadbd-safe")
@@ -256,8 +256,9 @@ def of_dsn(uri: str, keys: Mapping[str, str], where: str) -> RaceArm:
     access: dict[str, str | bool | Mapping[str, str | bool]] = {}
     if password:
         access["password"] = password
-    if keys.get("allow_drop") == "true":
-        access["allow_drop"] = True
+    for key in ("allow_drop", "allow_writes"):
+        if keys.get(key) == "true":
+            access[key] = True
     engine_name = forms[parts.scheme]
     host = parts.hostname or engine.of(engine_name).short
     host += f"-{parts.port}" if parts.port is not None else ""

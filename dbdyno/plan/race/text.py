@@ -52,6 +52,7 @@ class Race:
     count: bool = False  # whether work is counted, and no time is measured
     counter: bool = False  # whether work can be counted here
     counted: bool = False  # whether it was already, so that the race is of time alone
+    restore: str | None = None  # the dump that makes the data, a path from the root on
     tolerate: float | None = None  # the loss beyond which each is to be excluded, a share
 
 
@@ -96,7 +97,11 @@ def use_of(race: Race) -> WorkloadUse:
         scripts = {mixes.STEP: race.pgbench}
         return WorkloadUse(name=mixes.WORKLOAD, scripts=scripts, steps=(mixes.STEP,))
     name = race.workload or DEFAULT
-    return WorkloadUse(name=name, steps=race.steps or steps_of(name, race.minutes) or None)
+    return WorkloadUse(
+        name=name,
+        steps=race.steps or steps_of(name, race.minutes) or None,
+        restore=None if race.restore is None else Path(race.restore),
+    )
 
 
 # --- Values ----------------------------------------------------------------------------------
@@ -190,6 +195,8 @@ def of_workload(race: Race, use: WorkloadUse, way: Course) -> Iterator[str]:
         yield f"name = {quoted(use.name)}  # `dyno workload show {use.name}`: every step"
         if way.steps:
             yield f"steps = {value_of(list(way.steps))}"
+    if race.restore is not None:
+        yield f"restore = {quoted(race.restore)}  # makes the data of each arm"
     if way.save is not None:
         yield f"save = {quoted(SAVE + way.save)}  # loads once; later blocks begin with a copy"
         yield f"warm = {quoted(way.warm or 'none')}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dbdyno import workload
 from dbdyno.engine import dsn
 from dbdyno.model import Plan
 from dbdyno.run.check import counting, memory_fit, profiling
@@ -15,5 +16,20 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
     yield from memory_fit.notices(plan, prepared)
     yield from profiling.notices(plan, prepared)
     yield from counting.notices(plan, prepared)
+    yield from unwritten(plan)
     for arm in plan.arms:
         yield from dsn.passed_over(arm)
+
+
+def unwritten(plan: Plan) -> Iterator[str]:
+    """The captured queries that do not run, as they write and an arm's server is elsewhere."""
+    arms = [arm.name for arm in plan.arms if arm.dsn is not None and not arm.allow_writes]
+    for use in plan.workloads if arms else ():
+        application = workload.used(use, plan.path).application
+        queries = [] if application is None else application.queries
+        count = sum(query.writes for query in queries)
+        if count:
+            yield (
+                f"{count:,} of {len(queries):,} queries of {use.title} write and are left out on "
+                f"{', '.join(arms)}: write `allow_writes = true` in the arm, or --allow-writes"
+            )

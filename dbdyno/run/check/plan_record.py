@@ -143,7 +143,7 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
     written = asdict(arm)
     written["base_dir"] = None if arm.base_dir is None else str(arm.base_dir)
     # What may be dropped and how a password may go there is no part of what is measured.
-    del written["allow_drop"]
+    del written["allow_drop"], written["allow_writes"]
     if arm.password is not None:
         del written["password"]["insecure"]
         if arm.password.passfile is not None:
@@ -200,7 +200,8 @@ def workload_json(plan: Plan, use: WorkloadUse, steps: Sequence[Step]) -> Json:
     known = {name: version for name, version in programs.items() if version is not None}
     loaded = load(plan, use)
     scripts = workload.scripts_sha256(loaded)
-    return said(asdict(use), WorkloadUse, ("restart",)) | {
+    written = asdict(use) | {"restore": None if use.restore is None else str(use.restore)}
+    return said(written, WorkloadUse, ("restart", "restore")) | {
         "folder": loaded.name,
         "sha256": workload.sha256(use.name, plan.path),
         **({"programs": known} if known else {}),

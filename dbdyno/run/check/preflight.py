@@ -26,7 +26,15 @@ from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import schedule
 from dbdyno.run import disk_space, dropped_tables, hooks, server_parts, starting_state
-from dbdyno.run.check import after_load, counting, drivers, reached, requirements, rights
+from dbdyno.run.check import (
+    after_load,
+    counting,
+    drivers,
+    reached,
+    requirements,
+    rights,
+    source_settings,
+)
 from dbdyno.run.check import existing_tables as kept
 from dbdyno.run.disk_space import Need
 from dbdyno.run.driver import spread
@@ -116,8 +124,10 @@ def settle(plan: Plan, prepared: Prepared) -> dict[str, Settled]:
     for arm in made(plan):
         build = prepared.builds[arm.name]
         host = capacity.of_arm(arm, prepared.sizing)
-        own = engine.of(arm.engine).settle(arm, build, host, demand(plan, arm, prepared))
-        departures = (*untried(build), *own.departures)
+        source = source_settings.of(plan, arm, build, host)
+        taking = dataclasses.replace(arm, settings={**source.values, **arm.settings})
+        own = engine.of(arm.engine).settle(taking, build, host, demand(plan, arm, prepared))
+        departures = (*untried(build), *source.said, *own.departures)
         settled[arm.name] = dataclasses.replace(own, departures=departures)
     return settled
 
@@ -166,15 +176,28 @@ def expand(
     plan: Plan, use: WorkloadUse, arm: Arm, of: tuple[int, ...] | None, sizing: Capacity
 ) -> tuple[Step, ...]:
     """The steps of a workload for the arm's engine and version, sized to the host."""
+    loaded = load(plan, use)
     steps = workload.expand(
-        load(plan, use),
+        loaded,
         parameters(use, sizing),
         arm.engine,
         version=of,
         steps=use.steps,
         groups=use.groups,
     )
-    return schedule.with_searches(use, reachable(arm, steps))
+    return schedule.with_searches(use, allowed(arm, loaded, reachable(arm, steps)))
+
+
+def allowed(arm: Arm, loaded: workload.Workload, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps without captured queries that write, where the arm's server is not to be written.
+
+    What they write is rolled back; on a server elsewhere they all the same take locks, and numbers
+    of sequences.
+    """
+    if arm.dsn is None or arm.allow_writes or loaded.application is None:
+        return steps
+    writing = {query.name for query in loaded.application.queries if query.writes}
+    return tuple(step for step in steps if step.name not in writing)
 
 
 def reachable(arm: Arm, steps: tuple[Step, ...]) -> tuple[Step, ...]:

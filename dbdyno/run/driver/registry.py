@@ -7,9 +7,10 @@ from dbdyno.run.driver.interface import Driver
 from dbdyno.run.driver.loadgen import Loadgen
 from dbdyno.run.driver.pgbench import Pgbench
 from dbdyno.run.driver.program import Program
+from dbdyno.run.driver.restore import Restore
 from dbdyno.run.driver.sysbench import Sysbench
 
-DRIVERS: tuple[Driver, ...] = (Loadgen(), Program(), Pgbench(), Sysbench())
+DRIVERS: tuple[Driver, ...] = (Loadgen(), Program(), Pgbench(), Sysbench(), Restore())
 
 
 def of(step: Step) -> Driver:

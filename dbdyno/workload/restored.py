@@ -1,0 +1,40 @@
+"""Puts a plan's `restore = "app.dump"` before the steps of a workload, as a step of its own.
+
+The tables are there after it, as the dump has them, so that nothing loads them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dbdyno.model.error import WorkloadError
+from dbdyno.workload import schema
+
+STEP = "restore"
+"""The name of the step."""
+LIMIT_S = 7 * 24 * 3600
+"""A terabyte takes days."""
+
+
+def with_restore(file: schema.WorkloadFile, dump: Path) -> schema.WorkloadFile:
+    """The file with a step that restores a dump before all others.
+
+    Raises WorkloadError where it has a step of that name.
+    """
+    if any(step.name == STEP for step in file.steps):
+        raise WorkloadError(f"`{STEP}` is a step of the workload's own; rename it")
+    source = file.source
+    step = schema.Step(
+        name=STEP,
+        driver="restore",
+        restore=schema.Restore(path=str(dump), encoding=source.encoding, locale=source.locale),
+        roles={STEP: schema.Role(kind="other")},
+        limit_s=LIMIT_S,
+        measured=False,
+    )
+    return file.model_copy(update={"steps": [step, *file.steps]})
+
+
+def restores(step: schema.Step | None) -> bool:
+    """Whether it is the step that makes the data, which all others need."""
+    return step is not None and step.driver == "restore"

@@ -8,19 +8,20 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dbdyno.capture import coverage, folder, join, postgres_view
+from dbdyno.capture import coverage, engines, folder, join
 from dbdyno.capture.coverage import Coverage, Uncovered
+from dbdyno.capture.dialect import Dialect
 from dbdyno.capture.folder import Captured, CapturedQuery, Source
 from dbdyno.capture.gather import Gathered, Query, queries_of
 from dbdyno.capture.log import read
 from dbdyno.capture.log.stderr_log import COMMON
 from dbdyno.capture.log.tally import Tally
 from dbdyno.capture.naming import named
-from dbdyno.capture.postgres_sql import PostgresSql
-from dbdyno.capture.postgres_view import Place
-from dbdyno.capture.view import View
+from dbdyno.capture.view import Place, View
 from dbdyno.model.error import DynoError
 
+THRESHOLD_S = 0.005
+"""A slow log whose shortest call took so long leaves out others."""
 BEYOND = "cheaper than the first {top} (--top)"
 LIST = "/*, ... */"
 """What the view of 18 has in place of a list's other members."""
@@ -32,7 +33,8 @@ class Wish:
 
     logs: Sequence[Path]
     server: Place | None
-    engine: str
+    engine: str  # of the server; empty: the log tells
+    version: str = ""  # of the server, where the log tells it
     out: Path
     keeps_values: bool = True
     top: int = 300
@@ -56,14 +58,20 @@ class Taken:
 def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
     """Captures the application and writes its folder. Raises DynoError in one line."""
     folder.refuse(wish.out)
-    dialect = PostgresSql()
+    files = read.ordered(wish.logs) if wish.logs else []
+    family = engines.family(wish.engine, files[0][1] if files else None)
+    dialect = family.dialect()
     view = None
     if wish.server is not None:
-        view = postgres_view.read(wish.server, wish.seconds, time.sleep)
+        view = family.view(wish.server, wish.seconds, time.sleep)
+        if not wish.keeps_values:
+            view = replace(view, rows=[replace(row, sample=False) for row in view.rows])
     tally = Tally()
     gathered = Gathered(dialect, seed=wish.seed, keeps_values=wish.keeps_values)
-    if wish.logs:
-        gathered.add_all(read.calls(wish.logs, dialect, prefixes(wish, view), tally))
+    if files:
+        gathered.add_all(read.calls(files, dialect, prefixes(wish, view), tally))
+        engine = wish.engine or tally.engine or family.engine
+        wish = replace(wish, engine=engine, version=tally.version)
         if tally.prefix:
             say(f"the log's lines begin as `{tally.prefix}` writes it")
     database = wish.database or (view.database if view else busiest(gathered))
@@ -124,10 +132,17 @@ def notes_of(tally: Tally) -> list[str]:
     ):
         if count:
             notes.append(f"The log has {count} {what}")
+    if tally.rate_limit > 1:
+        notes.append(f"The log has one of {tally.rate_limit} calls (`log_slow_rate_limit`)")
+    if tally.shortest_s is not None and tally.shortest_s >= THRESHOLD_S:
+        notes.append(
+            f"The log has no call shorter than {tally.shortest_s:.3g} s: shares are of what was "
+            "logged; `long_query_time = 0` logs every call"
+        )
     return notes
 
 
-def with_view(taken: Taken | None, view: View, database: str, dialect: PostgresSql) -> Taken:
+def with_view(taken: Taken | None, view: View, database: str, dialect: Dialect) -> Taken:
     """What a view has of a database, with the values of a log where there is one."""
     sums = join.summed(view, database, dialect)
     queries = (
@@ -202,7 +217,7 @@ def source_of(
     return Source(
         description=f"{database or 'application'}{host}{when}",
         engine=wish.engine,
-        version=view.version if view else "",
+        version=view.version if view else wish.version,
         encoding=view.encoding if view else "",
         locale=view.locale if view else "",
         seconds=taken.seconds,
@@ -218,7 +233,7 @@ def stamp(second: float) -> str:
 
 
 def write(
-    wish: Wish, taken: Taken, source: Source, gathered: Gathered, dialect: PostgresSql
+    wish: Wish, taken: Taken, source: Source, gathered: Gathered, dialect: Dialect
 ) -> Coverage:
     """Writes the folder; returns what it covers."""
     top, rest = taken.queries[: wish.top], taken.queries[wish.top :]

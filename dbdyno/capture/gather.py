@@ -45,6 +45,7 @@ class Group:
     samples: Reservoir
     calls: int = 0
     time_s: float = 0.0
+    rows: int | None = None  # None: the log does not tell
     ways: Counter[Way] = field(default_factory=Counter)
     variants: dict[Values, Variant] = field(default_factory=dict)
     types: tuple[str, ...] = ()
@@ -188,6 +189,11 @@ class Gathered:
 
     def settle(self, session: Session, text: str) -> None:
         """Follows what a statement does to its session's settings."""
+        for part in self.dialect.split(text):
+            self.settle_part(session, part)
+
+    def settle_part(self, session: Session, text: str) -> None:
+        """Follows one statement, or one variable of it."""
         setting = self.dialect.setting(text)
         if setting is None:
             if session.local and self.dialect.ends_transaction(text):
@@ -220,6 +226,8 @@ class Gathered:
             return key
         group.calls += 1
         group.ways[call.way] += 1
+        if call.rows is not None:
+            group.rows = (group.rows or 0) + call.rows
         group.types = group.types or call.types
         if call.query_id:
             group.query_ids.add(call.query_id)
@@ -288,6 +296,7 @@ def queries_of(gathered: Gathered, database: str) -> list[Query]:
             way=way,
             calls=group.calls,
             time_s=group.time_s,
+            rows=None if bound else group.rows,
             types=group.types,
             settings=dict(settings),
             role=role,

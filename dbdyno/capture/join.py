@@ -12,6 +12,7 @@ from typing import Literal
 
 from dbdyno.capture.coverage import Uncovered
 from dbdyno.capture.dialect import Dialect, Form
+from dbdyno.capture.folder import Sample
 from dbdyno.capture.gather import Query
 from dbdyno.capture.view import Counted, View
 
@@ -33,6 +34,7 @@ class Sum:
     rows: int = 0
     query_ids: set[int] = field(default_factory=set)
     users: dict[str, int] = field(default_factory=dict)
+    samples: tuple[Sample, ...] = ()  # of rows whose text has values
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def summed(view: View, database: str, dialect: Dialect) -> Sums:
     sums: dict[str, Sum] = {}
     left: dict[str, Uncovered] = {}
     for row in view.rows:
-        reason, form = "", None
+        reason, form, values = "", None, ()
         if row.nested:
             reason = NESTED
         elif row.database != database:
@@ -58,7 +60,7 @@ def summed(view: View, database: str, dialect: Dialect) -> Sums:
         elif not row.text:
             reason = LOST
         else:
-            form = form_of(row, dialect)
+            form, values = read(row, dialect)
             reason = form.left_out
         if reason or form is None:
             uncovered = left.setdefault(reason, Uncovered(reason))
@@ -67,6 +69,8 @@ def summed(view: View, database: str, dialect: Dialect) -> Sums:
                 uncovered.time_s += row.time_s
             continue
         total = sums.setdefault(form.key, Sum(form, row.text))
+        if row.sample and values:
+            total.samples = (*total.samples, Sample(values, max(row.calls, 1)))
         total.calls += row.calls
         total.time_s += row.time_s
         total.rows += row.rows
@@ -75,11 +79,12 @@ def summed(view: View, database: str, dialect: Dialect) -> Sums:
     return Sums(list(sums.values()), list(left.values()))
 
 
-def form_of(row: Counted, dialect: Dialect) -> Form:
-    """The form of a row's text; of a cursor's or COPY's the query inside."""
+def read(row: Counted, dialect: Dialect) -> tuple[Form, tuple[str, ...]]:
+    """The form of a row's text and its literals; of a cursor's or COPY's the query inside."""
     statement = dialect.read(row.text)
     inside = dialect.inside(row.text) if statement.form.left_out else None
-    return statement.form if inside is None else dialect.read(inside.text).form
+    statement = statement if inside is None else dialect.read(inside.text)
+    return statement.form, statement.literals
 
 
 def alone(sums: Sums, database: str) -> list[Query]:
@@ -96,6 +101,7 @@ def of_sum(total: Sum, database: str) -> Query:
         calls=total.calls,
         time_s=total.time_s,
         rows=total.rows,
+        samples=total.samples,
         role=users[0] if users else "",
         database=database,
         query_ids=frozenset(total.query_ids),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.capture.gather import APPLICATION
 from dbdyno.capture.postgres_session import KEPT
-from dbdyno.capture.view import Counted, View, difference
-from dbdyno.model.address import Address
+from dbdyno.capture.view import Counted, Place, View, difference
 from dbdyno.model.error import ServerError
 
 if TYPE_CHECKING:
@@ -47,14 +45,6 @@ ENABLE = (
     "shared_preload_libraries = 'pg_stat_statements' in postgresql.conf, a restart, "
     "then CREATE EXTENSION pg_stat_statements"
 )
-
-
-@dataclass(frozen=True)
-class Place:
-    """The server that is read, as messages call it, and where it answers."""
-
-    name: str
-    address: Address
 
 
 def read(place: Place, seconds: float | None, wait: Callable[[float], None]) -> View:

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dbdyno.model.address import Address
+
+
+@dataclass(frozen=True)
+class Place:
+    """The server that is read, as messages call it, and where it answers."""
+
+    name: str
+    address: Address
+
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
     """A row: what one statement has cost since the counting began."""
 
-    text: str  # with parameters in place of constants; empty: the server no longer has it
+    text: str  # empty: the server no longer has it
+    sample: bool = False  # the text has the values of one call; else parameters in their place
     query_id: int
     database: str
     user: str

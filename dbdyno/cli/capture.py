@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dbdyno.capture.postgres_view import Place
+    from dbdyno.capture.view import Place
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -27,7 +27,7 @@ def capture(
         list[str],
         typer.Argument(
             metavar="SOURCE…",
-            help="A DSN (postgres://user@host/database), log files or their folder, or both.",
+            help="A DSN (postgres:// or mysql://), log files or their folder, or both.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
@@ -68,7 +68,7 @@ def capture(
     seconds = None if time is None else seconds_of(time)
     if seconds is not None and not servers:
         raise DynoError("--for: reads a server's statistics twice: name its DSN, or leave it out")
-    engine, server = server_of(servers[0]) if servers else ("postgres", None)
+    engine, server = server_of(servers[0]) if servers else ("", None)
     wish = Wish(
         logs=[Path(source) for source in sources if "://" not in source],
         server=server,
@@ -90,7 +90,7 @@ def server_of(text: str) -> tuple[str, Place]:
 
     Raises PlanError in a line.
     """
-    from dbdyno.capture.postgres_view import Place
+    from dbdyno.capture.view import Place
     from dbdyno.engine import dsn
     from dbdyno.model import Arm, Password
     from dbdyno.model.error import PlanError

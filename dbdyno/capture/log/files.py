@@ -6,13 +6,15 @@ import gzip
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, TextIO, get_args
 
+from dbdyno.capture.log import general_log, slow_log
 from dbdyno.capture.log.csv_log import COLUMNS
 from dbdyno.capture.log.record import STAMP
 from dbdyno.model.error import DynoError
 
-Format = Literal["csv", "json", "stderr"]
+Format = Literal["csv", "json", "slow", "general", "stderr"]
+"""The fullest first: a server that writes several says each thing in each."""
 HEAD_BYTES = 1 << 16
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 AS_IT_IS: Any = {"encoding": "utf-8", "errors": "surrogateescape", "newline": "\n"}
@@ -64,7 +66,11 @@ def opened(path: Path) -> Iterator[TextIO]:
 
 
 def format_of(head: str, path: Path) -> Format:
-    """The format of a log by its beginning. Raises DynoError: MySQL's, or none that is known."""
+    """The format of a log by its beginning. Raises DynoError: none that is known."""
+    if slow_log.BEGINS.search(head):
+        return "slow"
+    if general_log.BEGINS.search(head):
+        return "general"
     first = next((line for line in head.splitlines() if line.strip()), "")
     if first.startswith("{"):
         if '"timestamp"' in first and '"error_severity"' in head:
@@ -80,7 +86,7 @@ def in_order(files: Sequence[Path]) -> list[tuple[Path, Format]]:
     """The files with their formats, by the time of their first record. Raises DynoError.
 
     A server that writes more than one format says each thing twice: of files of several formats
-    the fullest is read (csv, then json).
+    the fullest is read.
     """
     begun = []
     for path in files:
@@ -88,8 +94,18 @@ def in_order(files: Sequence[Path]) -> list[tuple[Path, Format]]:
             head = stream.read(HEAD_BYTES)
         if not head.strip():
             continue
-        stamp = STAMP.search(head)
-        begun.append((stamp[0] if stamp else "", str(path), path, format_of(head, path)))
+        format = format_of(head, path)
+        begun.append((beginning(head, format), str(path), path, format))
     formats = {format for *_, format in begun}
-    best: Format = "csv" if "csv" in formats else "json" if "json" in formats else "stderr"
+    best = next((format for format in get_args(Format) if format in formats), "stderr")
     return [(path, format) for _, _, path, format in sorted(begun) if format == best]
+
+
+def beginning(head: str, format: Format) -> str:
+    """The time of a file's first record, as texts that sort like it."""
+    if format == "slow":
+        return slow_log.beginning(head)
+    if format == "general":
+        return general_log.beginning(head)
+    stamp = STAMP.search(head)
+    return stamp[0] if stamp else ""

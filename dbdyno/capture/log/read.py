@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -10,27 +10,51 @@ from dbdyno.capture.call import Call
 from dbdyno.capture.dialect import Dialect
 from dbdyno.capture.log import csv_log, json_log, stderr_log
 from dbdyno.capture.log.calls import Reader
-from dbdyno.capture.log.files import files_in, in_order, opened
+from dbdyno.capture.log.files import Format, files_in, in_order, opened
+from dbdyno.capture.log.general_log import GeneralLog
 from dbdyno.capture.log.record import Record
+from dbdyno.capture.log.slow_log import SlowLog
 from dbdyno.capture.log.tally import Tally
 from dbdyno.model.error import DynoError
 
+READERS: Mapping[Format, Callable[[Tally], SlowLog | GeneralLog]] = {
+    "slow": SlowLog,
+    "general": GeneralLog,
+}
+"""Of the logs of MySQL and MariaDB, whose records are calls by themselves."""
 EVERY_CALL = "set log_min_duration_statement = 0 for the time of the capture"
+SLOW_LOG = "set slow_query_log = ON and long_query_time = 0 for the time of the capture"
 
 
-def calls(
-    paths: Sequence[Path], dialect: Dialect, prefixes: Sequence[str], tally: Tally
-) -> Iterator[Call]:
-    """The calls of the logs at these places. Raises DynoError in a line that says what to do.
+def ordered(paths: Sequence[Path]) -> list[tuple[Path, Format]]:
+    """The files at these places in the order of their records, all of one format.
 
-    `prefixes`: how lines of stderr may begin, the likeliest first; empty: the common ones.
+    Raises DynoError in a line that says what to do.
     """
     files = in_order([file for path in paths for file in files_in(path)])
     if not files:
         raise DynoError(f"`{paths[0]}`: is empty: name a log of the time that is to be captured")
-    reader = Reader(dialect, tally)
-    yield from reader.calls(records(files, prefixes, tally))
-    refuse_useless(str(paths[0]), tally)
+    return files
+
+
+def calls(
+    files: Sequence[tuple[Path, Format]], dialect: Dialect, prefixes: Sequence[str], tally: Tally
+) -> Iterator[Call]:
+    """The calls of files that are in order. Raises DynoError in a line that says what to do.
+
+    `prefixes`: how lines of stderr may begin, the likeliest first; empty: the common ones.
+    """
+    path, format = files[0]
+    if format in READERS:
+        reader = READERS[format](tally)
+        for each, _ in files:
+            tally.files.append(each.name)
+            with opened(each) as stream:
+                yield from reader.calls(stream)
+        refuse_empty(str(path), tally)
+        return
+    yield from Reader(dialect, tally).calls(records(files, prefixes, tally))
+    refuse_useless(str(path), tally)
 
 
 def records(
@@ -60,6 +84,15 @@ def lines(files: Sequence[tuple[Path, str]]) -> Iterator[str]:
     for path, _ in files:
         with opened(path) as stream:
             yield from stream
+
+
+def refuse_empty(name: str, tally: Tally) -> None:
+    """Raises DynoError where a log of MySQL or MariaDB has no statement, saying why."""
+    if tally.texts_with_time or tally.texts_without_time:
+        return
+    if tally.torn and not tally.records:
+        raise DynoError(f"`{name}`: its only record has no end: name a log that is whole")
+    raise DynoError(f"`{name}`: holds no statements: {SLOW_LOG}")
 
 
 def refuse_useless(name: str, tally: Tally) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+
+from dbdyno.engine.mysql import flavour
+
+DIGITS = re.compile(r"\d+\.\d+(?:\.\d+)?")
 
 
 @dataclass
@@ -23,3 +28,13 @@ class Tally:
     files: list[str] = field(default_factory=list)
     formats: set[str] = field(default_factory=set)
     prefix: str = ""
+    engine: str = ""  # of the server, where the log tells it
+    version: str = ""
+    rate_limit: int = 0  # the log has one of so many calls; 0: it does not say
+    shortest_s: float | None = None  # the shortest call that a slow log has
+
+    def opened(self, version: str) -> None:
+        """Takes what a server of MySQL or MariaDB says of itself when it opens the log."""
+        self.engine = flavour.told(version)
+        digits = DIGITS.search(version.removeprefix("5.5.5-"))
+        self.version = digits[0] if digits else ""

@@ -36,6 +36,7 @@ class Flavour:
     logs_from: int | None = None  # the binary log is on by default
     caching_from: int | None = None  # it has caching_sha2_password
     native_until: int | None = None  # it has mysql_native_password without being asked for it
+    samples_from: int | None = None  # its digests keep a text of each statement, with values
     waits_from: int  # performance_schema tells of each session what the lab asks
     instrumented: bool  # performance_schema is on by default
     threads: str  # asks for all threads, as the process list has those of connections
@@ -94,6 +95,7 @@ _MYSQL = Flavour(
     logs_from=80000,
     caching_from=80000,
     native_until=80400,
+    samples_from=80000,
     waits_from=80000,
     instrumented=True,
     threads="SELECT THREAD_ID, NAME, PROCESSLIST_ID AS connection, PROCESSLIST_COMMAND AS command, "

@@ -1,0 +1,143 @@
+"""The general log of MySQL and MariaDB: every statement with its values, and no times.
+
+An Execute shows the text with the values that were bound; the session's Prepare has it with `?`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from dbdyno.capture.call import Call
+from dbdyno.capture.log.mysql_time import MysqlClock
+from dbdyno.capture.log.slow_log import BANNER, BANNER_REST
+from dbdyno.capture.log.tally import Tally
+from dbdyno.capture.mysql_prepared import bound_values, pieces_of
+
+RECORD = re.compile(
+    r"(?:(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|[+-]\d\d:\d\d))\t"
+    r"|(\d{6} [ \d]\d:\d\d:\d\d)\t|\t\t) *(\d+) ([A-Z][A-Za-z]*(?: [A-Za-z]+)*)(?:\t|\n|\Z)"
+)
+"""How a record begins: its time, or none where it is that of the record before; then who, what."""
+BEGINS = re.compile(
+    r"^(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\S+|\d{6} [ \d]\d:\d\d:\d\d)\t"
+    r" *\d+ [A-Z][a-z]+(?: DB| stmt)?\t",
+    re.MULTILINE,
+)
+"""What only a general log has at the beginning of a line."""
+CONNECTED = re.compile(r"(.*?)@\S* (?:as \S* )?on ?(.*?)(?: using \S+)?\s*")
+USE = re.compile(r"\s*use\s+`?([^`;\s]+)`?\s*;?\s*", re.IGNORECASE)
+EXECUTED = re.compile(r"\s*EXECUTE\b", re.IGNORECASE)
+PREPARED_MAX = 1000
+"""Prepared texts that are kept for a session."""
+
+
+@dataclass
+class Session:
+    """What a session's records have said that belongs to later ones."""
+
+    database: str = ""
+    prepared: dict[str, tuple[str, ...]] = field(default_factory=dict)  # text: pieces around `?`
+    last: str = ""  # the text of the last Execute's Prepare
+
+
+@dataclass
+class GeneralLog:
+    """Reads the lines of a general log, file after file; counts what cannot be used."""
+
+    tally: Tally
+    clock: MysqlClock = field(default_factory=MysqlClock)
+    sessions: dict[str, Session] = field(default_factory=dict)
+
+    def calls(self, lines: Iterable[str]) -> Iterator[Call]:
+        """The calls of a file."""
+        begun: re.Match[str] | None = None
+        text: list[str] = []
+        time_s = 0.0
+        for line in lines:
+            match = RECORD.match(line)
+            if match is None and (begun is None or line.endswith("started with:\n")):
+                if banner := BANNER.fullmatch(line):
+                    self.tally.opened(banner[1])
+                    yield from self.ended(begun, text, time_s)
+                    begun, text = None, []
+                elif not line.startswith(BANNER_REST):
+                    self.tally.strange += bool(line.strip())
+                continue
+            if match is None:
+                text.append(line)
+                continue
+            yield from self.ended(begun, text, time_s)
+            begun, text = match, [line[match.end() :]]
+            stamp = match[1] or match[2]
+            if stamp:
+                time_s = self.clock.read(stamp) or time_s
+        whole = bool(text) and (text[-1].endswith("\n") or not text[-1])
+        if begun is not None and not whole:
+            self.tally.torn += 1
+        else:
+            yield from self.ended(begun, text, time_s)
+
+    def ended(self, begun: re.Match[str] | None, lines: list[str], time_s: float) -> Iterator[Call]:
+        """The call of a record, if it is one."""
+        if begun is None:
+            return
+        self.tally.records += 1
+        name, command = begun[3], begun[4]
+        session = self.sessions.get(name)
+        if session is None or command == "Connect":
+            session = self.sessions[name] = Session()
+        text = "".join(lines)
+        text = text[:-1] if text.endswith("\n") else text
+        if command == "Connect":
+            match = CONNECTED.fullmatch(text)
+            session.database = match[2].strip() if match else ""
+        elif command == "Init DB":
+            session.database = text.strip()
+        elif command == "Quit":
+            del self.sessions[name]
+        elif command == "Prepare":
+            if len(session.prepared) >= PREPARED_MAX:
+                session.prepared.clear()
+            session.prepared[text] = pieces_of(text)
+        elif command == "Query":
+            if match := USE.fullmatch(text):
+                session.database = match[1]
+            # EXECUTE is followed by a record of its own with what it ran.
+            if not EXECUTED.match(text):
+                yield self.call(name, session, text, time_s)
+        elif command == "Execute":
+            yield self.executed(name, session, text, time_s)
+
+    def call(self, name: str, session: Session, text: str, time_s: float) -> Call:
+        """A call whose values stand in its text."""
+        self.tally.texts_without_time += 1
+        return Call(
+            end_s=time_s, duration_s=None, session=name, database=session.database, text=text
+        )
+
+    def executed(self, name: str, session: Session, text: str, time_s: float) -> Call:
+        """A call of a prepared statement; one with its values in the text if none fits."""
+        for prepared in (session.last, *session.prepared):
+            pieces = session.prepared.get(prepared)
+            values = None if pieces is None else bound_values(text, pieces)
+            if values is not None:
+                session.last = prepared
+                self.tally.texts_without_time += 1
+                return Call(
+                    end_s=time_s,
+                    duration_s=None,
+                    session=name,
+                    database=session.database,
+                    text=prepared,
+                    values=values,
+                    way="prepared",
+                )
+        return self.call(name, session, text, time_s)
+
+
+def beginning(head: str) -> str:
+    """The time of a file's first record, as texts that sort like it."""
+    match = BEGINS.search(head)
+    return match[0].split("\t")[0].replace(" ", "0", 2) if match else ""

@@ -1,0 +1,176 @@
+r"""The slow log of MySQL (5.5 to 9), MariaDB (10.2 to 12) and Percona Server.
+
+A record is some lines of `# …`, perhaps `use database;`, `SET timestamp=…;`, and the text, which
+ends in `;\n`. Values of prepared statements stand in the text, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from dbdyno.capture.call import Call
+from dbdyno.capture.log.mysql_time import MysqlClock
+from dbdyno.capture.log.tally import Tally
+from dbdyno.engine.mysql import flavour
+
+USER, TIME, QUERY_TIME, THREAD = "# User@Host: ", "# Time: ", "# Query_time: ", "# Thread_id: "
+BEGINNINGS = (USER, TIME)
+ADMINISTRATOR = "# administrator command: "
+BANNER = re.compile(r"\S.*, Version: (\S+) .*started with:\n?")
+"""The first of three lines that a server writes when it opens the log."""
+BANNER_REST = ("Tcp port: ", "TCP Port: ", "Time\t", "Time  ")
+HOST = re.compile(r"# User@Host: (.*?)\[.*?\] @ .*?\[.*?\](?:\s+Id:\s*(\d+))?")
+TIMES = re.compile(
+    r"# Query_time: +(\d+(?:\.\d+)?) +Lock_time: +[\d.]+ +Rows_sent: +(\d+) +Rows_examined: +\d+"
+)
+SCHEMA = re.compile(r"Schema: (.*?)(?:  \w+: |\s*\Z)")
+SESSION = re.compile(r"# Thread_id: (\d+)")
+AFFECTED = re.compile(r"Rows_affected: (\d+)")
+FAILED = re.compile(r"(?:Errno|Last_errno): (\d+)")
+RATE = re.compile(r"Log_slow_rate_limit: (\d+)")
+SET_TIME = re.compile(r"SET (?:[\w=,]*,)?timestamp=(\d+(?:\.\d+)?);\n")
+USE = re.compile(r"use (.+);\n")
+BEGINS = re.compile(r"^(?:# User@Host: |# Time: \d)", re.MULTILINE)
+"""What only a slow log has at the beginning of a line."""
+FIRST_TIME = re.compile(r"^SET (?:[\w=,]*,)?timestamp=(\d+)", re.MULTILINE)
+
+
+@dataclass
+class Head:
+    """What the lines before a text say."""
+
+    time: str = ""
+    user: str = ""
+    session: str = ""
+    schema: str | None = None
+    duration_s: float | None = None
+    sent: int = 0
+    affected: int | None = None
+    error: str = ""
+
+
+@dataclass
+class SlowLog:
+    """Reads the lines of a slow log, file after file; counts what cannot be used."""
+
+    tally: Tally
+    clock: MysqlClock = field(default_factory=MysqlClock)
+    users: dict[str, tuple[str, str]] = field(default_factory=dict)  # by line: user, session
+    database: str = ""  # of the last `use`, which holds for the file
+    head: Head = field(default_factory=Head)
+    text: list[str] = field(default_factory=list)
+
+    def calls(self, lines: Iterable[str]) -> Iterator[Call]:
+        """The calls of a file."""
+        self.head, self.text, self.database = Head(), [], ""
+        for line in lines:
+            if line[0] == "#":
+                if line.startswith(BEGINNINGS):
+                    if self.text:
+                        call = self.ended()
+                        if call is not None:
+                            yield call
+                    self.begun(line)
+                elif self.text or line.startswith(ADMINISTRATOR):
+                    self.text.append(line)
+                else:
+                    self.header(line)
+            elif self.head.duration_s is None or line.endswith("started with:\n"):
+                if match := BANNER.fullmatch(line):
+                    call = self.ended()
+                    if call is not None:
+                        yield call
+                    self.tally.opened(match[1])
+                    self.database = ""
+                elif self.head.duration_s is not None:
+                    self.text.append(line)
+                elif not line.startswith(BANNER_REST):
+                    self.tally.strange += bool(line.strip())
+            else:
+                self.text.append(line)
+        call = self.ended()
+        if call is not None:
+            yield call
+
+    def begun(self, line: str) -> None:
+        """Begins a record, or goes on with the one that a time has begun."""
+        if line.startswith(TIME):
+            self.head = Head(time=line[len(TIME) :].strip())
+            return
+        if self.head.duration_s is not None or self.head.user:
+            self.head = Head()
+        known = self.users.get(line)
+        if known is None:
+            match = HOST.match(line)
+            known = (match[1].strip(), match[2] or "") if match else ("", "")
+            if len(self.users) > 10_000:
+                self.users.clear()
+            self.users[line] = known
+        self.head.user, self.head.session = known
+
+    def header(self, line: str) -> None:
+        """Reads one of the lines before a text."""
+        head = self.head
+        if line.startswith(QUERY_TIME):
+            match = TIMES.match(line)
+            if match is None:
+                self.tally.strange += 1
+                return
+            head.duration_s, head.sent = float(match[1]), int(match[2])
+            if len(line) - match.end() < 2:
+                return
+        elif line.startswith(THREAD):
+            match = SESSION.match(line)
+            head.session = match[1] if match else ""
+            if "QC_hit: " in line and not self.tally.engine:
+                self.tally.engine = flavour.told("mariadb")
+        if match := SCHEMA.search(line):
+            head.schema = match[1].strip()
+        if match := AFFECTED.search(line):
+            head.affected = int(match[1])
+        if match := FAILED.search(line):
+            head.error = "" if match[1] == "0" else match[1]
+        if match := RATE.search(line):
+            self.tally.rate_limit = max(self.tally.rate_limit, int(match[1]))
+
+    def ended(self) -> Call | None:
+        """The call of the record that ends here; None: it is none, or torn."""
+        head, lines = self.head, self.text
+        self.head, self.text = Head(), []
+        if head.duration_s is None:
+            self.tally.torn += bool(head.user or lines)
+            return None
+        self.tally.records += 1
+        at, end_s = 0, None
+        if lines and (match := USE.fullmatch(lines[at])):
+            self.database, at = match[1].strip("`"), at + 1
+        if at < len(lines) and (match := SET_TIME.fullmatch(lines[at])):
+            end_s, at = float(match[1]), at + 1
+        text = lines[at] if len(lines) == at + 1 else "".join(lines[at:])
+        if not text.endswith(";\n"):
+            self.tally.torn += 1
+            return None
+        if text.startswith(ADMINISTRATOR):
+            return None
+        exact = self.clock.read(head.time) if head.time[4:5] == "-" else None
+        end_s = exact or end_s or self.clock.read(head.time) or 0.0
+        self.tally.texts_with_time += 1
+        if self.tally.shortest_s is None or head.duration_s < self.tally.shortest_s:
+            self.tally.shortest_s = head.duration_s
+        return Call(
+            end_s=end_s,
+            duration_s=head.duration_s,
+            session=head.session,
+            database=self.database if head.schema is None else head.schema,
+            text=text[:-2],
+            rows=head.affected if head.affected and not head.sent else head.sent,
+            error=head.error,
+        )
+
+
+def beginning(head: str) -> str:
+    """The time of a file's first record, as texts that sort like it."""
+    match = FIRST_TIME.search(head)
+    return match[1] if match else ""

@@ -1,0 +1,104 @@
+"""What SET statements of MySQL and MariaDB change in how later ones are read and planned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dbdyno.capture.dialect import Setting
+
+KEPT = re.compile(
+    r"sql_mode|optimizer_\w+|character_set_(?:client|connection)|collation_connection|time_zone"
+    r"|join_buffer_size|join_buffer_space_limit|join_cache_level|sort_buffer_size"
+    r"|read_(?:rnd_)?buffer_size|mrr_buffer_size|(?:max_heap|tmp|tmp_memory|tmp_disk)_table_size"
+    r"|group_concat_max_len|sql_select_limit|max_join_size|sql_big_selects|sql_auto_is_null"
+    r"|sql_safe_updates|div_precision_increment|eq_range_index_dive_limit|default_week_format"
+    r"|lc_time_names|range_\w+|use_stat_tables|histogram_\w+|max_sort_length|old_mode|in_predicate_"
+    r"conversion_threshold|windowing_use_high_precision|max_length_for_sort_data|big_tables"
+    r"|internal_tmp_\w+|use_secondary_engine|default_collation_for_utf8mb4|character_set_collations"
+)
+"""Variables that decide what a query means or how it is planned; others are not kept."""
+HEAD = re.compile(r"\s*SET\s+", re.IGNORECASE)
+PART = re.compile(
+    r"(?:[^,'\"`()]|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|\([^()]*\)|[()'\"`])+", re.DOTALL
+)
+"""What stands between commas that are outside of quotes and of brackets."""
+NAMES = re.compile(
+    r"(?:NAMES|(?P<set>CHARACTER\s+SET|CHARSET))\s+(?P<names>'[^']*'|\"[^\"]*\"|\w+)"
+    r"(?:\s+COLLATE\s+(?P<collation>'[^']*'|\"[^\"]*\"|\w+))?\s*",
+    re.IGNORECASE,
+)
+VARIABLE = re.compile(
+    r"(?:(?P<scope>GLOBAL|PERSIST|PERSIST_ONLY|SESSION|LOCAL)\s+"
+    r"|@@(?:(?P<at>GLOBAL|PERSIST|PERSIST_ONLY|SESSION|LOCAL)\s*\.\s*)?)?"
+    r"`?(?P<key>\w+)`?\s*:?=\s*(?P<value>.+?)\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+VALUE = re.compile(r"'((?:[^'\\]|'')*)'|\"([^\"\\]*)\"|(-?[\w.+]+)")
+"""A value that is no expression."""
+SESSIONS = frozenset({"", "session", "local"})
+
+
+def is_set(text: str) -> bool:
+    """Whether a statement sets something."""
+    return HEAD.match(text) is not None
+
+
+def parts(text: str) -> list[str]:
+    """The statements that a SET of several variables is, each of which sets a single one."""
+    head = HEAD.match(text)
+    if head is None or "," not in text:
+        return [text]
+    whole = text[head.end() :].rstrip().rstrip(";")
+    if re.match(r"STATEMENT\b|PASSWORD\b", whole, re.IGNORECASE):
+        return [text]  # MariaDB: for a single statement
+    return list(scoped(PART.findall(whole)))
+
+
+def scoped(assignments: list[str]) -> Iterator[str]:
+    """The assignments as statements; a scope holds for those after it that have none."""
+    scope = ""
+    for assignment in map(str.strip, assignments):
+        match = VARIABLE.fullmatch(assignment)
+        if match is not None and match["scope"]:
+            scope = match["scope"] + " "
+            yield f"SET {assignment}"
+        else:
+            bare = match is not None and not match["at"] and "@" not in assignment[:2]
+            yield f"SET {scope if bare else ''}{assignment}"
+
+
+def setting_of(text: str) -> Setting | None:
+    """What a SET of a single variable sets; None: nothing that a query depends on."""
+    head = HEAD.match(text)
+    if head is None:
+        return None
+    assignment = text[head.end() :].rstrip().rstrip(";").rstrip()
+    if match := NAMES.fullmatch(assignment):
+        collation = match["collation"]
+        if collation:
+            return Setting("collation_connection", unquoted(collation))
+        name = unquoted(match["names"])
+        if match["set"] or name.lower() == "default":
+            return Setting("character_set_connection", None)
+        return Setting("character_set_connection", name)
+    match = VARIABLE.fullmatch(assignment)
+    if match is None or (match["scope"] or match["at"] or "").lower() not in SESSIONS:
+        return None
+    key = match["key"].lower()
+    value = VALUE.fullmatch(match["value"])
+    if (
+        value is None
+        or not KEPT.fullmatch(key)
+        or (assignment.startswith("@") and "@@" not in assignment)
+    ):
+        return None
+    written = unquoted(match["value"])
+    return Setting(key, None if written.lower() == "default" else written)
+
+
+def unquoted(written: str) -> str:
+    """What a literal says; a word as it stands."""
+    if written[:1] in ("'", '"') and written[-1:] == written[:1]:
+        return written[1:-1].replace(written[0] * 2, written[0])
+    return written

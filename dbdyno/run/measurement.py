@@ -245,7 +245,7 @@ QUOTED = re.compile(
 
 def without_values(reason: str) -> str:
     """An error's text with what may be a value replaced: invalid input for integer: …"""
-    return QUOTED.sub(lambda match: match["kept"] or "…", reason)
+    return QUOTED.sub(lambda match: match.group("kept") or "…", reason)
 
 
 def fail(folder: Path, reason: str, server: Server, since: int, *, private: bool = False) -> None:

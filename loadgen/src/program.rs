@@ -1,6 +1,7 @@
 //! Compiles a job into what every worker reads and none changes.
 
 mod choice;
+mod cursor;
 mod sample;
 
 use crate::draw::{Values, class_part};
@@ -11,6 +12,7 @@ use crate::samples::Samples;
 use crate::statement::Statement;
 use crate::wire::{Keep, Wire};
 pub use choice::{Behind, Choices};
+pub use cursor::CursorCode;
 pub use sample::Sample;
 use std::sync::Arc;
 
@@ -160,26 +162,6 @@ pub enum Step {
     End,
 }
 
-/// How a cursor is read and counted up.
-#[derive(Debug)]
-pub struct CursorCode {
-    /// The cursor's name.
-    pub name: String,
-    start: String,
-    /// What it grows by.
-    pub advance: i64,
-    /// It is read again when more than this many have been generated.
-    pub resync_every: u64,
-}
-
-impl CursorCode {
-    /// Returns the SQL that reads it in a table.
-    #[must_use]
-    pub fn sql(&self, table: &str) -> String {
-        self.start.replace("{t}", table)
-    }
-}
-
 impl Compiled {
     /// Compiles a valid job that draws no values from files.
     #[must_use]
@@ -199,16 +181,7 @@ impl Compiled {
                 .collect(),
             roles: roles.map(|role| role_code(job, role, &mut steps)).collect(),
             steps: steps.into(),
-            cursors: job
-                .cursors
-                .iter()
-                .map(|cursor| CursorCode {
-                    name: cursor.name.clone(),
-                    start: cursor.start.clone(),
-                    advance: cursor.advance,
-                    resync_every: cursor.resync_every.unwrap_or(u64::MAX),
-                })
-                .collect(),
+            cursors: job.cursors.iter().map(CursorCode::new).collect(),
             reads_over_new_connections: job
                 .cursors
                 .iter()

@@ -3,6 +3,7 @@
 mod load;
 mod script;
 mod server;
+mod session;
 mod sql;
 mod value;
 

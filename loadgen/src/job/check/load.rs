@@ -2,7 +2,7 @@
 
 use super::{
     Check, DAY_S, JobError, ensure, ensure_index, ensure_names, ensure_positive, ensure_retry,
-    refuse,
+    refuse, session,
 };
 use crate::job::{
     Arrivals, Bound, ColumnType, Connect, FillColumn, Instruction, Job, Maker, Marks, OnLost, Pace,
@@ -21,9 +21,6 @@ const STREAMS_MAX: u32 = 64;
 
 /// Names of roles that the generator's own events use.
 const RESERVED: [&str; 2] = ["probe", "fill"];
-
-/// The shortest limit of a statement, in seconds: servers count milliseconds, and 0 is none.
-const LIMIT_S_MIN: f64 = 0.001;
 
 impl Job {
     /// The index of the role of this name.
@@ -109,7 +106,7 @@ impl Job {
             )?;
             self.check_after(index, &key)?;
             self.check_limits(role, &key)?;
-            check_session(role, &key)?;
+            session::check(role, &key)?;
             ensure(
                 role.queue == Queue::Role
                     || matches!(
@@ -494,23 +491,4 @@ impl Job {
         }
         Ok(())
     }
-}
-
-/// Refuses SQL of sessions that is none, and limits that are no time.
-fn check_session(role: &Role, key: &str) -> Check {
-    for (index, sql) in role.session.iter().enumerate() {
-        ensure(
-            !sql.trim().is_empty() && !sql.contains('\0'),
-            format!("{key}.session[{index}]"),
-            "give SQL, without NUL",
-        )?;
-    }
-    role.statement_limit_s.map_or(Ok(()), |limit_s| {
-        let key = format!("{key}.statement_limit_s");
-        ensure(
-            (LIMIT_S_MIN..=DAY_S).contains(&limit_s),
-            key,
-            format!("{limit_s} s; give {LIMIT_S_MIN} to {DAY_S}, a day"),
-        )
-    })
 }

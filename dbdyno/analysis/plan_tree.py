@@ -16,6 +16,7 @@ MISJUDGED_MIN = 2.0
 """Rows that came, by those that were expected, or the other way, from which on it is said."""
 ESTIMATE_MIN = 10.0
 """The same for expectations of two arms."""
+HASH = "Hash"
 DEPTH_MAX = 4
 INDENT = "  "
 
@@ -40,6 +41,7 @@ def parting(base: PlanNode, other: PlanNode) -> str:
 
     `f: Sort over Seq Scan → Incremental Sort over Index Scan f_grp; expected 10 rows, read 285,000`
     """
+    base, other = _bare(base), _bare(other)
     first, second = _inward(*_smallest(base, other))
     relations = first.relations or second.relations
     place = f"{listed(relations)}: " if relations else ""
@@ -47,6 +49,13 @@ def parting(base: PlanNode, other: PlanNode) -> str:
     if before == after:
         before, after = _keys(first, second), _keys(second, first)
     return f"{place}{before} → {after}{_misjudged(other, second)}"
+
+
+def _bare(node: PlanNode) -> PlanNode:
+    """The tree without the nodes that only belong to a hash join above them."""
+    while node.node == HASH and len(node.inputs) == 1:
+        node = node.inputs[0]
+    return structs.replace(node, inputs=tuple(map(_bare, node.inputs)))
 
 
 def _smallest(base: PlanNode, other: PlanNode) -> tuple[PlanNode, PlanNode]:
@@ -96,8 +105,6 @@ def _described(node: PlanNode, other: PlanNode) -> str:
         below = [] if depth == DEPTH_MAX else [one for one in at.inputs if one.form not in alike]
         named = name(at, relation=many)
         inner = " and ".join(words(one, depth + 1) for one in below)
-        if at.node == "Hash" and inner:
-            return inner
         return f"{named} over {inner}" if inner else named
 
     return words(node, 1)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import get_args
 
 from dbdyno.model import Comparison
+from dbdyno.model.answer_word import AnswerWord
 from dbdyno.model.error import DynoError, ResultError
 from dbdyno.model.verdict import Word, shaded
 from dbdyno.model.work import Event
@@ -21,8 +22,15 @@ EVENTS = tuple(f"{word} {event}" for event in get_args(Event) for word in ("more
 WORK = ("more work", "less work", *EVENTS)
 """The verdicts on counts, which can be written `more-work`; atomics and system calls are none of
 `more work`, which is of instructions."""
+ANSWERS: Mapping[AnswerWord, str] = {
+    "fails": "fails",
+    "different": "differs",
+    "other order": "differs",
+    "other type": "differs",
+}
+"""The words on answers of an application's queries: `fails` on the arm alone, or `differs`."""
 SHADES = ("slower, within the margin", "faster, within the margin")
-WORDS: tuple[str, ...] = (*get_args(Word), *SHADES, *WORK)
+WORDS: tuple[str, ...] = (*get_args(Word), *SHADES, *WORK, *dict.fromkeys(ANSWERS.values()))
 """The verdicts there are."""
 NEW_WORDS: Mapping[str, Word] = {
     "mixed": "slower",
@@ -82,12 +90,16 @@ def found(comparison: Comparison, words: Collection[str]) -> str | None:
 
 
 def _verdicts(comparison: Comparison) -> Iterator[tuple[str, tuple[str, str], str]]:
-    """The verdicts of all arms but the A/A arm, on time and on counts: arm, step, word."""
+    """The verdicts of all arms but the A/A arm, on time, counts and answers: arm, step, word."""
     excepted = aa_arm(comparison)
     for step in comparison.steps:
         for cell in step.cells:
             if cell.verdict is not None and cell.arm != excepted:
                 yield cell.arm, (step.workload, step.step), shaded(cell.verdict)
+    for answer in comparison.queries.answers:
+        if answer.place.arm != excepted:
+            place = answer.place
+            yield place.arm, (place.workload, place.query), ANSWERS.get(answer.word, "same")
     for change in comparison.work.changes if comparison.work else ():
         word = change.word if change.word in ("open", "failed") else f"{change.word} work"
         yield change.arm, change.step, word

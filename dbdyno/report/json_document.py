@@ -58,6 +58,7 @@ def form(comparison: Comparison) -> Json:
         "overall": [_overall(one) for one in comparison.overall],
         "steps": [_step(step) for step in comparison.steps],
         "work": of_work(comparison.work) if comparison.work else None,
+        "queries": to_builtins(comparison.queries),
         "across": [_across(one) for one in comparison.across],
         "sweeps": [_sweep(sweep) for sweep in comparison.sweeps],
         "warnings": comparison.warnings,

@@ -10,6 +10,7 @@ from dbdyno.report.colors import Scheme
 from dbdyno.report.parts import AnyPart, Group, Page, Section, Subject, anchored
 from dbdyno.report.section import (
     answer,
+    answers,
     application,
     attribution,
     calibration,
@@ -34,6 +35,7 @@ from dbdyno.report.section import (
     notices,
     over_time,
     placement,
+    query_plans,
     rate_changes,
     repeat,
     response_times,
@@ -153,6 +155,8 @@ def _step(workload: Subject, step: StepComparison) -> Group:
 PAGE: tuple[Section, ...] = (
     attribution.SECTION,
     application.SECTION,
+    answers.SECTION,
+    query_plans.SECTION,
     answer.SECTION,
     warnings.SECTION,
     headline.SECTION,

@@ -103,8 +103,7 @@ def _name(raw: Raw) -> str:
     if "Join Type" in raw:
         joined = raw["Join Type"]
         base = node.removesuffix(" Join")
-        words += [base] if joined == "Inner" else [base, joined]
-        words.append("Join")
+        words += [node] if joined == "Inner" else [base, joined, "Join"]
     elif node == "ModifyTable":
         words.append(raw.get("Operation", node))
     else:

@@ -21,7 +21,14 @@ from dbdyno.model.metric import state
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.verdict import LookResult
-from dbdyno.report.export import effect_rows, function_rows, node_rows, sweep_rows, work_rows
+from dbdyno.report.export import (
+    effect_rows,
+    function_rows,
+    node_rows,
+    query_rows,
+    sweep_rows,
+    work_rows,
+)
 from dbdyno.report.export.source import Place, Source, started
 from dbdyno.report.export.tables import by_name
 
@@ -36,6 +43,8 @@ CAUSES: Mapping[str, Callable[[Comparison], Iterator[Json]]] = {
     "work_functions": work_rows.functions,
     "effects": effect_rows.effects,
     "nodes": node_rows.nodes,
+    "answers": query_rows.answers,
+    "plan_trees": query_rows.plan_trees,
 }
 """The tables whose rows have files of their own."""
 

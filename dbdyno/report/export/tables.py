@@ -10,6 +10,7 @@ from dbdyno.report.export.cause_tables import CAUSES
 from dbdyno.report.export.device_tables import DEVICES
 from dbdyno.report.export.form import Table, table
 from dbdyno.report.export.node_tables import NODES
+from dbdyno.report.export.query_tables import QUERIES
 
 _TIMES = """
     of     | text    |    | kind (insert, delete, query) or operation
@@ -257,6 +258,7 @@ TABLES: tuple[Table, ...] = (
         (),
     ),
     *CAUSES,
+    *QUERIES,
     *NODES,
     table(
         "notices", "a reason to doubt a comparison, in a sentence",

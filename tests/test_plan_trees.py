@@ -1,0 +1,193 @@
+"""Plans in normal form, without values, and where two of them part."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dbdyno.analysis import plan_tree
+from dbdyno.engine.mysql import plan_form as mysql_form
+from dbdyno.engine.postgres import plan_form
+from dbdyno.model.plan_tree import PlanNode
+
+Raw = dict[str, Any]
+
+
+def read(plan: Raw) -> PlanNode:
+    """The tree of a plan as EXPLAIN writes it."""
+    root = plan_form.read(json.dumps([{"Plan": plan}])).root
+    assert root is not None
+    return root
+
+
+def scan(node: str = "Seq Scan", relation: str = "f", **more: Any) -> Raw:
+    """A scan."""
+    return {"Node Type": node, "Relation Name": relation, "Alias": relation, **more}
+
+
+def over(node: str, *below: Raw, **more: Any) -> Raw:
+    """A node over others."""
+    return {"Node Type": node, "Plans": list(below), **more}
+
+
+@pytest.mark.parametrize(
+    ("expression", "form"),
+    [
+        ("(f.x = 7)", "(f.x = ?)"),
+        ("((f.t = 'O''Brien (7)'::text) AND (f.b < '-5'::integer))", "((f.t = ?) AND (f.b < ?))"),
+        ("(f.made > '2026-01-01 00:00:00'::timestamp without time zone)", "(f.made > ?)"),
+        ("(f.id = ANY ('{1,2,3}'::integer[]))", "(f.id = ANY (?))"),
+        ("(f.n = 1.50e3)", "(f.n = ?)"),
+        ("(f.c1 = $1)", "(f.c1 = ?)"),
+        ("(f.a = (InitPlan 1).col1)", "(f.a = ?)"),
+        ("(f.a = $0)", "(f.a = ?)"),
+        ('("f 7"."x1" = 1)', '("f 7"."x1" = ?)'),
+        ("(f.name ~~ E'a\\\\b''c%'::text)", "(f.name ~~ ?)"),
+        ("(f.ok = true)", "(f.ok = ?)"),
+        ("(lower((f.name)::text) = 'x'::text)", "(lower((f.name)::text) = ?)"),
+        ("(f.v = 'a'::character varying(20))", "(f.v = ?)"),
+        ("(f.price > '1.5'::double precision)", "(f.price > ?)"),
+    ],
+)
+def test_expressions_are_kept_without_values(expression: str, form: str) -> None:
+    assert plan_form.without_values(expression) == form
+
+
+def test_keys_that_only_some_versions_write_are_left_out() -> None:
+    old = scan("Index Scan", **{"Index Name": "f_x", "Index Cond": "(f.x = 7)", "Plan Rows": 5})
+    new = old | {
+        "Async Capable": False,
+        "Disabled": False,
+        "Index Searches": 1,
+        "Actual Rows": 5.00,
+        "Actual Loops": 1,
+        "Index Cond": "(f.x = 8)",
+        "Plan Rows": 6,
+    }
+    assert read(old).form == read(new).form
+    assert read(old) != read(new)
+
+
+def test_strategy_join_type_and_direction_belong_to_the_form() -> None:
+    join = over("Hash Join", scan(), over("Hash", scan(relation="g")), **{"Join Type": "Left"})
+    assert read(join).node == "Hash Left Join"
+    assert read(join | {"Join Type": "Inner"}).node == "Hash Join"
+    loop = over("Nested Loop", scan(), scan(relation="g"), **{"Join Type": "Anti"})
+    assert read(loop).node == "Nested Loop Anti Join"
+    hashed = over("Aggregate", scan(), **{"Strategy": "Hashed", "Group Key": ["f.a"]})
+    assert read(hashed).node == "Hash Aggregate"
+    assert read(hashed).keys == ("group f.a",)
+    back = scan("Index Scan", **{"Scan Direction": "Backward", "Index Name": "i"})
+    assert read(back).node == "Index Scan Backward"
+
+
+def test_a_gather_is_a_mark() -> None:
+    tree = read(over("Gather", scan(**{"Parallel Aware": True}), **{"Workers Planned": 2}))
+    assert (tree.node, tree.gathered) == ("Parallel Seq Scan", True)
+    assert tree.form != read(scan(**{"Parallel Aware": True})).form
+
+
+def test_partitions_of_a_table_are_folded() -> None:
+    parts = [
+        scan(
+            "Index Scan",
+            f"m_{year}",
+            **{
+                "Index Name": f"m_{year}_id",
+                "Index Cond": f"(m_{year}.id = 5)",
+                "Plan Rows": 10,
+                "Alias": f"m_{number}",
+            },
+        )
+        for number, year in enumerate((2024, 2025, 2026), start=1)
+    ]
+    (folded,) = read(over("Append", *parts)).inputs
+    assert (folded.partitions, folded.expected_rows) == (3, 30)
+    assert folded.keys == ("index (id = ?)",)
+    other = [*parts[:2], scan(relation="m_2026")]
+    assert len(read(over("Append", *other)).inputs) == 2
+
+
+INCREMENTAL = over(
+    "Limit",
+    over(
+        "Incremental Sort",
+        scan(
+            "Index Scan",
+            **{
+                "Index Name": "f_grp",
+                "Plan Rows": 300000,
+                "Actual Rows": 200.0,
+                "Actual Loops": 1,
+                "Rows Removed by Filter": 284800,
+            },
+        ),
+        **{"Sort Key": ["f.grp", "f.y"], "Presorted Key": ["f.grp"], "Plan Rows": 300000},
+    ),
+    **{"Plan Rows": 10},
+)
+SORTED = over("Limit", over("Sort", scan(), **{"Sort Key": ["f.grp", "f.y"]}), **{"Plan Rows": 10})
+
+
+def test_trees_part_at_the_first_difference_from_the_leaves_up() -> None:
+    assert plan_tree.parting(read(SORTED), read(INCREMENTAL)) == (
+        "f: Sort over Seq Scan → Incremental Sort over Index Scan f_grp; "
+        "expected 10 rows, read 285,000"
+    )
+
+
+def test_a_join_of_the_same_scans_parts_at_the_join() -> None:
+    hashed = over("Hash Join", scan(), over("Hash", scan(relation="g")))
+    looped = over("Nested Loop", scan(), scan(relation="g"))
+    assert plan_tree.parting(read(over("Sort", hashed)), read(over("Sort", looped))) == (
+        "f and g: Hash Join → Nested Loop"
+    )
+
+
+def test_a_scan_that_differs_within_a_join_is_named_alone() -> None:
+    index = scan("Index Scan", "g", **{"Index Name": "g_id"})
+    first = over("Nested Loop", scan(), scan(relation="g"))
+    second = over("Hash Join", scan(), over("Hash", index))
+    assert plan_tree.parting(read(first), read(second)) == "g: Seq Scan → Index Scan g_id"
+
+
+def test_nodes_of_one_name_are_told_apart_by_their_keys() -> None:
+    first, second = (
+        scan("Index Scan", **{"Index Name": "f_ab", "Index Cond": f"(f.{column} = 1)"})
+        for column in "ab"
+    )
+    assert plan_tree.parting(read(first), read(second)) == (
+        "f: Index Scan f_ab by index (f.a = ?) → Index Scan f_ab by index (f.b = ?)"
+    )
+
+
+def test_expectations_far_apart_are_told() -> None:
+    first, second = read(scan(**{"Plan Rows": 5})), read(scan(**{"Plan Rows": 5000}))
+    assert plan_tree.other_estimate(first, second) == (
+        "Seq Scan of f: 5 rows expected, 5,000 on the arm"
+    )
+    assert plan_tree.other_estimate(first, read(scan(**{"Plan Rows": 40}))) == ""
+
+
+def test_the_plans_of_mysql_and_mariadb_become_trees() -> None:
+    table: Raw = {
+        "table_name": "f",
+        "access_type": "ref",
+        "key": "f_x",
+        "used_key_parts": ["x"],
+        "rows_examined_per_scan": 12,
+        "attached_condition": "(`d`.`f`.`y` = 'secret')",
+    }
+    sorting: Raw = {"using_filesort": True, "nested_loop": [{"table": table}, {"table": table}]}
+    text = json.dumps({"query_block": {"select_id": 1, "ordering_operation": sorting}})
+    root = mysql_form.read(text).root
+    assert root is not None
+    assert root.node == "ordering operation by a sort"
+    assert [node.node for node in root.walk()][1:] == ["nested loop", "ref", "ref"]
+    assert "secret" not in repr(root)
+    maria = {"query_block": {"filesort": {"sort_key": "f.a + 'secret'", "table": table}}}
+    root = mysql_form.read(json.dumps(maria)).root
+    assert root is not None
+    assert root.keys == ("sort f.a + ?",)

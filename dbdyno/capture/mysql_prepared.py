@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dbdyno.capture.mysql_token import IN_DOUBLE, IN_QUOTES, TOKEN, plain
+from dbdyno.capture.mysql_token import IN_DOUBLE, IN_QUOTES, plain, tokens_of
 
 VALUE = re.compile(
     rf"(?P<null>NULL\b)|(?P<hex>[xX]'[\da-fA-F]*'|0x[\da-fA-F]+)"
@@ -18,12 +18,10 @@ VALUE = re.compile(
 
 def pieces_of(prepared: str) -> tuple[str, ...]:
     """The text around each `?`."""
-    pieces, at = [], 0
-    for match in TOKEN.finditer(prepared):
-        if match.lastgroup == "bound":
-            pieces.append(prepared[at : match.start()])
-            at = match.end()
-    return (*pieces, prepared[at:])
+    places = [token for token in tokens_of(prepared) if token.is_bound]
+    ends = [0, *(token.end for token in places)]
+    firsts = [*(token.first for token in places), len(prepared)]
+    return tuple(prepared[end:first] for end, first in zip(ends, firsts, strict=True))
 
 
 def bound_values(text: str, pieces: Sequence[str]) -> tuple[str | None, ...] | None:

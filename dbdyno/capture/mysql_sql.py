@@ -28,14 +28,14 @@ from dbdyno.capture.mysql_statement import (
     writes,
 )
 from dbdyno.capture.mysql_token import (
-    KEPT_COMMENTS,
     OUTSIDE,
-    TOKEN,
     Token,
     as_text,
     is_bytes,
     is_value,
     json_of,
+    taken_out,
+    tokens_of,
     without_comments,
 )
 
@@ -48,10 +48,6 @@ CLOCK = re.compile(
     re.IGNORECASE,
 )
 """A call that asks for the time, or a word that does."""
-NAMED_BY_DOUBLE = re.compile(
-    r'(?:\b(?:FROM|JOIN|INTO|UPDATE|TABLE)\s+"|"\s*\.|\.\s*")(?!\s*$)', re.IGNORECASE
-)
-"""Where only a name can stand: the session quotes names so (ANSI_QUOTES)."""
 SIGNED = re.compile(
     r"(?:[(,=<>!+*/%|&^~]|\b(?:SELECT|BETWEEN|AND|OR|XOR|NOT|THEN|ELSE|WHEN|LIKE|BY|WHERE|HAVING"
     r"|INTERVAL|DIV|MOD|ON|RETURN|CASE|DISTINCT|ALL))\s*(-)\s*\Z",
@@ -103,21 +99,22 @@ class MysqlSql:
         skeleton, tokens = taken_out(text)
         known = self.skeletons.get(skeleton)
         if known is not None:
-            shape = known.shapes.get(tuple([tokens[number].text for number in known.fixed]))
+            shape = known.shapes.get(tuple([tokens[number] for number in known.fixed]))
             if shape is not None:
                 return Statement(shape.form, values(shape, tokens))
         if len(self.skeletons) >= SKELETONS_MAX:
             self.skeletons.clear()
-        shape = shape_of(text, tokens)
+        places = tokens_of(text)
+        shape = shape_of(text, places)
         taken = {number for number, _ in shape.literals}
         fixed = tuple(
             number
-            for number, token in enumerate(tokens)
-            if number not in taken and token.group != "bound" and not is_utility(shape)
+            for number, token in enumerate(places)
+            if number not in taken and not token.is_bound and not is_utility(shape)
         )
         known = self.skeletons.setdefault(skeleton, Skeleton(fixed))
         if known.fixed == fixed:
-            known.shapes[tuple([tokens[number].text for number in fixed])] = shape
+            known.shapes[tuple([tokens[number] for number in fixed])] = shape
         return Statement(shape.form, values(shape, tokens))
 
     def setting(self, text: str) -> Setting | None:
@@ -168,31 +165,7 @@ def divided(text: str) -> Iterator[str]:
     yield text[first:]
 
 
-# --- By the expression ------------------------------------------------------------------------
-
-
-def taken_out(text: str) -> tuple[str, list[Token]]:
-    """The text's skeleton, and the literals and bound parameters that were taken out of it."""
-    pieces, tokens, at = [], [], 0
-    names = '"' in text and NAMED_BY_DOUBLE.search(text) is not None
-    for match in TOKEN.finditer(text):
-        group = match.lastgroup
-        written = match[0]
-        if group == "name" or group is None or (names and written[0] == '"'):
-            continue
-        first, end = match.span()
-        pieces.append(text[at:first])
-        at = end
-        if group == "comment":
-            pieces.append(written if written.startswith(KEPT_COMMENTS) else " ")
-            continue
-        tokens.append(Token(first, end, written, group))
-        pieces.append("\0" if group != "bound" else "\1")
-    pieces.append(text[at:])
-    return "".join(pieces), tokens
-
-
-def values(shape: Shape, tokens: Sequence[Token]) -> tuple[str, ...]:
+def values(shape: Shape, tokens: Sequence[str]) -> tuple[str, ...]:
     """The values of a text of that shape, as JSON."""
     return tuple(
         [json_of(tokens[number], negative=negative) for number, negative in shape.literals]
@@ -217,7 +190,7 @@ def shape_of(text: str, tokens: Sequence[Token]) -> Shape:
             writes=word not in ("select", "with") or writes(bare),
             left_out=reason(marked(text, tokens)),
         )
-        taken = {place for place, token in enumerate(tokens) if token.group != "bound"}
+        taken = {place for place, token in enumerate(tokens) if not token.is_bound}
         return with_slots(text, tokens, traits, taken, refused=True)
     return with_slots(text, tokens, known.traits, set(known.values) | words(text, tokens))
 
@@ -228,11 +201,11 @@ def marked(text: str, tokens: Sequence[Token]) -> str:
     for count, token in enumerate(tokens):
         pieces.append(text[at : token.first])
         at = token.end
-        if token.group == "bound":
+        if token.is_bound:
             pieces.append("?")
-        elif token.group == "number" and token.text[:2].lower() not in ("0x", "0b"):
+        elif token.is_number:
             pieces.append(str(FIRST_MARKER + count))
-        elif token.group == "word":
+        elif token.is_word:
             pieces.append(token.text)
         else:
             pieces.append(f"'{STRING_MARKER}{count}'")
@@ -245,8 +218,7 @@ def words(text: str, tokens: Sequence[Token]) -> set[int]:
     return {
         place
         for place, token in enumerate(tokens)
-        if token.group == "word"
-        and not NO_VALUE.search(text, max(0, token.first - 12), token.first)
+        if token.is_word and not NO_VALUE.search(text, max(0, token.first - 12), token.first)
     }
 
 
@@ -254,26 +226,26 @@ def with_slots(
     text: str, tokens: Sequence[Token], traits: Traits, taken: set[int], *, refused: bool = False
 ) -> Shape:
     """The shape of a text of which these tokens are values."""
-    numbers = [int(token.text[1:] or 0) for token in tokens if token.group == "bound"]
+    numbers = [int(token.text[1:] or 0) for token in tokens if token.is_bound]
     bound = max(len(numbers) if 0 in numbers else max(numbers, default=0), 0)
     clocks = [] if refused else clock_places(text, tokens)
     cuts: list[tuple[int, int, Slot, str]] = []
     literals: list[tuple[int, bool]] = []
     count = 0
     for place, token in enumerate(tokens):
-        if token.group == "bound":
+        if token.is_bound:
             count += 1
             slot = Slot("bound", int(token.text[1:] or count))
             cuts.append((token.first, token.end, slot, ""))
             continue
-        if place not in taken or not is_value(token) or within(token, clocks):
+        if place not in taken or not is_value(token.text) or within(token, clocks):
             continue
         sign = None
-        if token.group == "number" and not is_bytes(token):
+        if token.is_number:
             sign = SIGNED.search(text, max(0, token.first - LOOKED_BACK), token.first)
         literals.append((place, sign is not None))
         first = sign.start(1) if sign is not None else token.first
-        before, after = ("unhex(", ")") if is_bytes(token) else ("", "")
+        before, after = ("unhex(", ")") if is_bytes(token.text) else ("", "")
         slot = Slot("literal", bound + len(literals), before)
         cuts.append((first, token.end, slot, after))
     for clock, (first, end) in enumerate(clocks, bound + len(literals) + 1):

@@ -346,7 +346,16 @@ def test_a_plan_s_scripts_are_told_with_their_weights_and_variables(three: Compa
     assert blocks.startswith(
         "The workload is pgbench with step mix of a.sql@3, tpcb-like, scale = 10, region = 3. "
     )
-    assert report_parts.pairs(made, "repeat-pinned")["script a.sql"] == "sha256 12ab"
+    assert report_parts.pairs(made, "repeat-pinned")["file a.sql"] == "sha256 12ab"
+
+
+def test_many_files_of_a_workload_are_counted(three: Comparison) -> None:
+    hashes = {f"values/{number}.jsonl": "12ab" for number in range(11)}
+    use = WorkloadRecord(name="app", scripts_sha256=hashes)
+    plan = structs.replace(three.plan, workloads=(use,))
+    pinned = report_parts.pairs(page.make(replace(three, plan=plan)), "repeat-pinned")
+    assert pinned["files"] == "11, with their sha256 in plan.json"
+    assert not any(label.startswith("file ") for label in pinned)
 
 
 def test_nothing_is_made_up_where_nothing_is_known(three: Comparison) -> None:

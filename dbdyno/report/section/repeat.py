@@ -10,6 +10,9 @@ from dbdyno.report import number
 from dbdyno.report.parts import Finding, Group, Section, Subject, Text
 from dbdyno.report.section.measured_on import UNKNOWN, joined, prefixed
 
+FILES_MAX = 10
+"""So many files of a workload have a line each; of more the plan's record has the hashes."""
+
 
 def version(plan: PlanRecord) -> str:
     """Returns the version of dyno that measured."""
@@ -68,8 +71,11 @@ def _pinned(plan: PlanRecord) -> Iterable[tuple[str, str]]:
         yield "seed", str(plan.seed)
     for use in plan.workloads:
         yield "workload", joined([use.name, prefixed("sha256", use.sha256)])
+        if len(use.scripts_sha256) > FILES_MAX:
+            yield "files", f"{len(use.scripts_sha256)}, with their sha256 in plan.json"
+            continue
         for path, sha256 in use.scripts_sha256.items():
-            yield f"script {path}", prefixed("sha256", sha256)
+            yield f"file {path}", prefixed("sha256", sha256)
 
 
 def _sizing(sizing: SizingRecord) -> str:

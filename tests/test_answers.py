@@ -96,8 +96,9 @@ def test_columns_and_rows_that_are_missing_are_told() -> None:
     base = answer((INT, TEXT), (b"1", b"a"))
     assert compared(base, answer((INT,), (b"1",))).detail == "1 columns for 2"
     assert compared(base, answer((INT, TEXT))).detail == "0 rows for 1"
-    renamed = Column(name="u", type="text")
-    assert "called `u`" in compared(base, answer((INT, renamed), (b"1", b"a"))).detail
+    renamed = answer((INT, Column(name="u", type="text")), (b"1", b"a"))
+    assert compared(base, renamed).word == "other type"
+    assert compared(base, renamed).detail == "`t` is called `u`"
 
 
 def test_hashes_of_two_labs_say_nothing_of_each_other() -> None:

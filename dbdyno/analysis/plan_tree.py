@@ -18,6 +18,7 @@ ESTIMATE_MIN = 10.0
 """The same for expectations of two arms."""
 HASH = "Hash"
 DEPTH_MAX = 4
+PARALLEL = "Parallel"
 INDENT = "  "
 
 
@@ -111,11 +112,11 @@ def _described(node: PlanNode, other: PlanNode) -> str:
 
 
 def name(node: PlanNode, *, relation: bool) -> str:
-    """A node in words: `Index Scan f_grp`, `in parallel` where several processes do it."""
+    """A node in words: `Index Scan f_grp`, `Parallel Sort` where several processes do it."""
     of = f"of {node.relation}" if relation and node.relation else ""
     times = f"({node.partitions} partitions)" if node.partitions else ""
-    parallel = "in parallel" if node.gathered else ""
-    return " ".join(filter(None, (node.node, node.index, of, times, parallel)))
+    parallel = PARALLEL if node.gathered and PARALLEL not in node.node else ""
+    return " ".join(filter(None, (parallel, node.node, node.index, of, times)))
 
 
 def _keys(node: PlanNode, other: PlanNode) -> str:

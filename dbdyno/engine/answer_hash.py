@@ -14,7 +14,10 @@ from dbdyno.model.answer import AnswerColumn
 
 BYTES = 16
 MODULUS = 1 << (8 * BYTES)
-NULL = b"\x00null"
+NULL, VALUE = b"\x00", b"\x01"
+"""What the text of a hash begins with."""
+MET_MAX = 50_000
+"""So many values are remembered at once."""
 DIGITS = 9
 """Behind the point of a number in scientific notation: a relative 1e-9."""
 
@@ -29,14 +32,24 @@ class Column:
     inexact: bool = False  # a floating-point type
 
 
+@dataclass(frozen=True)
+class _Hashed:
+    """A value, hashed as it is and, if it is a number, to ten digits."""
+
+    exact: bytes
+    exact_number: int
+    rounded: bytes
+    rounded_number: int
+
+
 @dataclass
 class _Sums:
-    """The hashes of one column, or of whole rows, so far."""
+    """The hashes of one column so far."""
 
+    order: blake2b
+    rounded_order: blake2b
     values: int = 0
-    order: bytes = b""
     rounded: int = 0
-    rounded_order: bytes = b""
 
 
 @dataclass
@@ -48,11 +61,13 @@ class Rows:
     _numbers: tuple[bool, ...] = ()
     _columns: list[_Sums] = field(default_factory=list)
     _whole: int = 0
+    # Values that were met, as most come again; numbers and others apart.
+    _met: tuple[dict[bytes | None, _Hashed], ...] = field(default_factory=lambda: ({}, {}))
 
     def begin(self, numbers: Sequence[bool]) -> None:
         """Rows follow with so many columns; for each, whether it has numbers."""
         self._numbers = tuple(numbers)
-        self._columns = [_Sums() for _ in numbers]
+        self._columns = [_Sums(self._hasher(), self._hasher()) for _ in numbers]
         self._whole = self.count = 0
 
     def add(self, row: Sequence[bytes | None]) -> None:
@@ -60,17 +75,24 @@ class Rows:
         self.count += 1
         whole = []
         for value, number, sums in zip(row, self._numbers, self._columns, strict=True):
-            text = NULL if value is None else b"\x01" + value
-            hashed = self._hash(text)
-            sums.values = (sums.values + int.from_bytes(hashed, "big")) % MODULUS
-            sums.order = self._hash(sums.order + hashed)
+            hashed = self._met[number].get(value) or self._meet(value, number=number)
+            sums.values += hashed.exact_number
+            sums.order.update(hashed.exact)
             if number:
-                hashed = self._hash(NULL if value is None else rounded(value))
-                sums.rounded = (sums.rounded + int.from_bytes(hashed, "big")) % MODULUS
-                sums.rounded_order = self._hash(sums.rounded_order + hashed)
-            whole.append(hashed)
-        row_hash = int.from_bytes(self._hash(b"".join(whole)), "big")
-        self._whole = (self._whole + row_hash) % MODULUS
+                sums.rounded += hashed.rounded_number
+                sums.rounded_order.update(hashed.rounded)
+            whole.append(hashed.rounded)
+        self._whole += int.from_bytes(self._hash(b"".join(whole)), "big")
+
+    def _meet(self, value: bytes | None, *, number: bool) -> _Hashed:
+        exact = self._hash(NULL if value is None else VALUE + value)
+        near = exact if value is None or not number else self._hash(VALUE + rounded(value))
+        hashed = _Hashed(exact, int.from_bytes(exact, "big"), near, int.from_bytes(near, "big"))
+        met = self._met[number]
+        if len(met) >= MET_MAX:
+            met.clear()
+        met[value] = hashed
+        return hashed
 
     @property
     def whole(self) -> str:
@@ -79,19 +101,22 @@ class Rows:
 
     def columns(self, described: Sequence[Column]) -> tuple[AnswerColumn, ...]:
         """The columns with their hashes; an answer without rows has some, too."""
-        sums = self._columns or [_Sums() for _ in described]
+        sums = self._columns or [_Sums(self._hasher(), self._hasher()) for _ in described]
         return tuple(
             AnswerColumn(
                 name=column.name,
                 type=column.type,
                 values=_text(of.values),
-                order=of.order.hex(),
+                order=of.order.hexdigest(),
                 rounded=_text(of.rounded) if column.number else None,
-                rounded_order=of.rounded_order.hex() if column.number else None,
+                rounded_order=of.rounded_order.hexdigest() if column.number else None,
                 inexact=column.inexact,
             )
             for column, of in zip(described, sums, strict=True)
         )
+
+    def _hasher(self) -> blake2b:
+        return blake2b(key=self.key, digest_size=BYTES)
 
     def _hash(self, text: bytes) -> bytes:
         return blake2b(text, key=self.key, digest_size=BYTES).digest()
@@ -106,4 +131,4 @@ def rounded(value: bytes) -> bytes:
 
 
 def _text(value: int) -> str:
-    return value.to_bytes(BYTES, "big").hex()
+    return (value % MODULUS).to_bytes(BYTES, "big").hex()

@@ -14,8 +14,8 @@ from dbdyno.engine.answer_hash import Rows
 from dbdyno.model.answer import AnswerColumn, Outcome
 from dbdyno.model.plan_tree import PlanNode
 
-CALL_S_MAX = 30.0
-"""How long one call of a query may take."""
+CALL_S_MIN, CALL_S_MAX = 10.0, 30.0
+"""How long one call of a query may take, at least and at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +29,7 @@ class Call:
     writes: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)  # of its session
     role: str | None = None
+    limit_s: float = CALL_S_MAX  # the server ends it then
 
     def writing(self) -> Call:
         """The same as a call that may write."""

@@ -95,19 +95,22 @@ def _rows(base: Answer, arm: Answer, ordered: Sequence[int]) -> Compared:
 
 
 def _column(base: AnswerColumn, arm: AnswerColumn) -> Compared:
-    if base.name != arm.name:
-        return Compared("different", f"the column `{base.name}` is called `{arm.name}`")
-    typed = base.type == arm.type
     exact, near = base.values == arm.values, base.rounded is not None
     near = near and base.rounded == arm.rounded
-    if not typed and (exact or near):
-        return Compared("other type", f"`{base.name}`: {base.type} became {arm.type}")
+    if not exact and not near:
+        typed = "" if base.type == arm.type else f", {arm.type} for {base.type}"
+        return Compared("different", f"other values of `{base.name}`{typed}")
+    changed = [
+        f"`{base.name}` is called `{arm.name}`" if base.name != arm.name else "",
+        f"`{base.name}`: {base.type} became {arm.type}" if base.type != arm.type else "",
+    ]
+    if any(changed):
+        return Compared("other type", "; ".join(filter(None, changed)))
     if exact:
         return Compared("same")
-    if near and base.inexact:
+    if base.inexact:
         return Compared("same", "same within 1e-9")
-    what = f"`{base.name}`" if typed else f"`{base.name}`, {arm.type} for {base.type}"
-    return Compared("different", f"other values of {what}{', from the tenth digit' * near}")
+    return Compared("different", f"other values of `{base.name}`, from the tenth digit")
 
 
 def _same_order(base: AnswerColumn, arm: AnswerColumn) -> bool:

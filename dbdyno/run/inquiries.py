@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from dbdyno.model import Block, Plan, Step, WorkloadUse
-from dbdyno.model.answer import Answers
+from dbdyno.model.answer import Answer, Answers
 from dbdyno.model.own_query import OwnQuery
 from dbdyno.run import own_queries
 from dbdyno.run.answers import Asking, Checking
@@ -20,6 +20,8 @@ from dbdyno.run.progress import Leg
 
 FIRST_BLOCK = 1
 LEG = "answers and plans"
+RUN_S_MAX = 5.0
+"""A query that took longer is not run once more for its plan."""
 QUERY_EXPECTED_S = 0.5
 """A guess for the progress bar, for each query on each arm."""
 
@@ -39,12 +41,18 @@ def go(runs: Sequence[Run], steps: Sequence[Step]) -> None:
     for run, of_arm in zip(able, answers, strict=True):
         run.lab.results.write_answers(run.block.number, run.arm.name, of_arm)
     able = [run for run in able if still_able(run)]
-    trees = Planning(workload=first.use.title, queries=queries).trees(able)
+    slow = {answer.query for of_arm in answers for answer in of_arm.answers if is_slow(answer)}
+    trees = Planning(workload=first.use.title, queries=queries, slow=slow).trees(able)
     for run in able:
         still_able(run)
         of_run = trees[run.arm.name]
         run.lab.results.write_plan_trees(run.block.number, run.arm.name, of_run)
     watch.end(f"{len(queries)} queries asked")
+
+
+def is_slow(answer: Answer) -> bool:
+    """Whether a query takes too long to be run once more for its plan."""
+    return answer.outcome == "timed out" or answer.seconds > RUN_S_MAX
 
 
 def answers_of(runs: Sequence[Run], queries: Sequence[OwnQuery], base: str) -> list[Answers]:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from msgspec import MsgspecError, Raw, Struct, json
 
-from dbdyno.engine.inquiry import Call
+from dbdyno.engine.inquiry import CALL_S_MAX, CALL_S_MIN, Call
 from dbdyno.model.engine import Traits
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.own_query import OwnQuery
+from dbdyno.workload.queries import time_limit_s
 from dbdyno.workload.sql import at_parameters
 
 
@@ -84,6 +85,7 @@ def _call(query: OwnQuery, values: Sequence[Value], traits: Traits) -> Call:
         writes=query.writes,
         settings=query.settings,
         role=query.role,
+        limit_s=min(CALL_S_MAX, max(CALL_S_MIN, time_limit_s(query))),
     )
 
 

@@ -35,6 +35,7 @@ class Planning:
 
     workload: str
     queries: Sequence[OwnQuery]
+    slow: Collection[str] = ()  # queries whose plans are not run
 
     def trees(self, runs: Sequence[Run]) -> Mapping[str, PlanTrees]:
         """By arm the plans of all queries; twice of those that the arms plan otherwise."""
@@ -59,7 +60,7 @@ class Planning:
         begun_s = time.monotonic()
         for place, call in enumerate(to_plan, start=1):
             in_time = time.monotonic() - begun_s < QUERY_S_MAX
-            runs = place <= RUN_TUPLES and in_time and (writable(run) or not query.writes)
+            runs = place <= RUN_TUPLES and in_time and self._may_run(run, query)
             explained = inquirer.explain(call, run=runs)
             if runs and explained.root is None:
                 runs, explained = False, inquirer.explain(call)
@@ -67,6 +68,10 @@ class Planning:
         if to_plan and query.protocol == "prepared" and traits_of(run).placeholders:
             tree = _tree(query, 1, inquirer.explain(to_plan[0], generic=True))
             yield structs.replace(tree, generic=True)
+
+    def _may_run(self, run: Run, query: OwnQuery) -> bool:
+        """Whether a plan of the query may be run on the arm's server."""
+        return query.name not in self.slow and (writable(run) or not query.writes)
 
     def _again(self, run: Run, queries: Sequence[OwnQuery]) -> Iterator[PlanTree]:
         """The plans by another sample; none where the server cannot be given one for the while."""

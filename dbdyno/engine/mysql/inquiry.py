@@ -70,7 +70,8 @@ class MysqlInquirer:
             with self.session(call, planner) as connection, connection.cursor(SSCursor) as cursor:
                 cursor.execute(call.text)
                 cut = False
-                fields = list(cursor._result.fields or ()) if cursor.description else []
+                described = cursor._result if cursor.description else None  # type: ignore[attr-defined]
+                fields = [] if described is None else list(described.fields)
                 rows.begin([field.type_code in NUMBERS for field in fields])
                 for row in cursor if fields else ():
                     if rows.count == ROWS_MAX:
@@ -149,7 +150,8 @@ class MysqlInquirer:
         except pymysql.MySQLError as error:
             raise ServerError(f"`connect`: error {error.args[0]}") from error
         with cut_off(Wire(connection), 2 * CALL_S_MAX), connection, connection.cursor() as cursor:
-            limits = {"milliseconds": int(CALL_S_MAX * 1000), "seconds": CALL_S_MAX}
+            limit_s = CALL_S_MAX if call is None else call.limit_s
+            limits = {"milliseconds": int(limit_s * 1000), "seconds": limit_s}
             for statement in SESSION:
                 cursor.execute(statement.format_map(limits))
             if call is not None:

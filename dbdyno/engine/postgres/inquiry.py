@@ -1,8 +1,8 @@
 """An application's queries, asked of PostgreSQL: answers and plans, each in a transaction that is
 rolled back (engine.inquiry).
 
-The connection is used by libpq's own calls: rows come one by one, values as the server writes them,
-and statements go by the protocol that the application uses.
+The connection is used by libpq's own calls: values come as the server writes them, and statements
+go by the protocol that the application uses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbdyno.engine.answer_hash import Column, Rows
 from dbdyno.engine.connection import cut_off
-from dbdyno.engine.inquiry import CALL_S_MAX, Answered, Call, Explained
+from dbdyno.engine.inquiry import Answered, Call, Explained
 from dbdyno.engine.postgres import plan_form
 from dbdyno.engine.postgres.connection import connect
 from dbdyno.engine.snapshot import one_line
@@ -65,6 +65,10 @@ SETTINGS_VERSION_NUM = GENERIC_VERSION_NUM = 120000
 ANALYZE_S_MAX = 300.0
 INQUIRY_S_MAX = 3600.0
 """A server that hangs is cut off; its own time limit does not help then."""
+CHUNK_ROWS = 500
+"""So many rows are taken from the socket at once."""
+CHUNKED_VERSION_NUM = 170000
+"""The libpq that can do so."""
 CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -141,7 +145,7 @@ class PostgresInquirer:
                     for place in range(result.nfields)
                 ]
                 rows.begin([number in NUMBERS for _, number in fields])
-            begun = result.status == ExecStatus.SINGLE_TUPLE
+            begun = result.status in (ExecStatus.TUPLES_CHUNK, ExecStatus.SINGLE_TUPLE)
             for row in range(result.ntuples):
                 if rows.count == ROWS_MAX:
                     self._stop()
@@ -261,7 +265,7 @@ class PostgresInquirer:
 
     def _session(self, call: Call, planner: Mapping[str, str]) -> None:
         """Gives the transaction the settings and the role of a call."""
-        limit = {"statement_timeout": str(int(CALL_S_MAX * 1000))}
+        limit = {"statement_timeout": str(int(call.limit_s * 1000))}
         for name, value in (FIXED | limit | {**call.settings} | {**planner}).items():
             try:
                 self._do(f"SELECT pg_catalog.set_config({quoted(name)}, {quoted(value)}, true)")
@@ -285,11 +289,11 @@ class PostgresInquirer:
                 yield [value if value is None else value.decode() for value in values]
 
     def _results(self, text: str, call: Call | None = None) -> Iterator[PGresult]:
-        """The results of a statement, a row each, then its end.
+        """The results of a statement, some rows each, then its end.
 
         Raises Refused where the server refuses it, ServerError where the connection is lost.
         """
-        from psycopg.pq import ExecStatus
+        from psycopg.pq import ExecStatus, version
 
         sent = text.encode(errors="surrogateescape")
         if call is None or call.values is None:
@@ -298,7 +302,10 @@ class PostgresInquirer:
             values = [None if value is None else value.encode() for value in call.values]
             types = [self._numbers.get(name, 0) for name in call.types] or None
             self.connection.send_query_params(sent, values, param_types=types)
-        self.connection.set_single_row_mode()
+        if version() >= CHUNKED_VERSION_NUM:
+            self.connection.set_chunked_rows_mode(CHUNK_ROWS)
+        else:
+            self.connection.set_single_row_mode()
         refused: str | None = None
         while (result := self._next()) is not None:
             if result.status in (ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE):

@@ -27,6 +27,7 @@ COMMON = (
     "%t [%p]: [%l-1] user=%u,db=%d ",
     "%m:%r:%u@%d:[%p]:%l:%e:%s:%v:%x:%c:%q%a:",
     "%m [%p]: [%l-1] db=%d,user=%u,app=%a,client=%h ",
+    "%m [%c] %q%u@%d/%a ",
     "%m [%c] ",
     "%m [%p] %u@%d ",
     "%t [%p] ",

@@ -1,0 +1,223 @@
+"""Capture on real servers: a log's three formats are one folder, the view counts as it does."""
+
+from __future__ import annotations
+
+import json
+import random
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.coverage import Coverage
+from dbdyno.capture.postgres_view import Place
+from dbdyno.engine import LabServer
+from dbdyno.model import Address, Arm
+from dbdyno.model.error import DynoError
+from server_place import a_place, address, builds, started
+
+pytestmark = pytest.mark.live
+
+PREFIX = "%m [%c] %e %q%u@%d/%a "
+LOGGING = {
+    "logging_collector": "on",
+    "log_destination": "stderr,csvlog,jsonlog",
+    "log_directory": "captured",
+    "log_filename": "%H%M%S",
+    "log_line_prefix": PREFIX,
+    "log_min_duration_statement": "0",
+    "log_rotation_size": "0",
+}
+SUFFIXES = {"csv": ".csv", "json": ".json", "stderr": ""}
+PIECES = ("'", "''", '"', "\\", "\n", "\r\n", "\t", "$1", "$$", "$a$", "--", "/*", "*/", ";", "ü")
+WORDS = ("x", "O'Brien", "%s", "E'", " ", "NULL", ", $2 = 'y'", "日本", "...", "0")
+
+
+@pytest.fixture(params=builds(), ids=lambda path: path.name, scope="module")
+def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
+    """A server that logs every call in all formats that it has, and counts them."""
+    arm = Arm(
+        name="source",
+        engine="postgres",
+        base_dir=request.param,
+        settings={"shared_preload_libraries": "pg_stat_statements", "lc_messages": "C"},
+    )
+    with a_place() as place, started(arm, place) as made:
+        for name, value in LOGGING.items():
+            made.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+        made.stop(crash=False)
+        made.start()
+        made.create_database("shop")
+        made.execute("CREATE EXTENSION pg_stat_statements", database="shop")
+        made.execute("CREATE TABLE t (a int, b text)", database="shop")
+        made.execute("CREATE ROLE reader LOGIN", database="shop")
+        yield made
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What was sent: texts and the values that they have to come back with."""
+
+    values: list[str]
+
+    def literal(self, value: str) -> str:
+        return "'" + value.replace("'", "''") + "'"
+
+
+def sent_to(place: Address) -> Sent:
+    draw = random.Random(48)
+    values = [
+        "".join(draw.choice(PIECES + WORDS) for _ in range(draw.randrange(1, 9))) for _ in range(60)
+    ]
+    sent = Sent([value for value in values if not value.endswith("...")])
+    with connection(place) as session:
+        for value in sent.values:
+            session.execute(f"SELECT a FROM t WHERE b = {sent.literal(value)}".encode())
+            escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+            session.execute(f"SELECT a, b FROM t WHERE b = E'{escaped}' -- {value[:1]!r}".encode())
+            session.execute("SELECT a + 1 FROM t WHERE b = %s", (value,), prepare=False)
+            session.execute("SELECT a + 2 FROM t WHERE b = %s", (value,), prepare=True)
+            if "$q$" not in value and not value.endswith("$"):
+                session.execute(f"SELECT a - 1 FROM t WHERE b = $q${value}$q$".encode())
+        session.execute("PREPARE p (int, text) AS SELECT a - 2 FROM t WHERE a = $1 AND b = $2")
+        session.execute("EXECUTE p(7, 'O''Brien')")
+        session.execute("SET search_path TO pg_catalog, public")
+        session.execute("SELECT 1 FROM t WHERE a = -5 AND b IS NULL AND true")
+        with pytest.raises(psycopg.Error):
+            session.execute("SELECT 'marker' FROM nowhere")
+    return sent
+
+
+def connection(place: Address) -> psycopg.Connection[tuple[object, ...]]:
+    return psycopg.connect(
+        host=place.host,
+        port=place.port,
+        user=place.user,
+        dbname="shop",
+        application_name="web",
+        autocommit=True,
+    )
+
+
+def logs(server: LabServer, suffix: str) -> list[Path]:
+    assert server.data_dir is not None
+    folder = server.data_dir / "captured"
+    return sorted(path for path in folder.iterdir() if path.suffix == suffix)
+
+
+def captured(out: Path, paths: list[Path], place: Place | None = None) -> Coverage:
+    wish = Wish(
+        logs=paths, server=place, engine="postgres", out=out, database="shop", prefix=PREFIX
+    )
+    return capture(wish, lambda line: None)
+
+
+def texts(folder: Path) -> dict[str, list[list[object]]]:
+    """The texts of a folder's queries with their tuples, each as often as it was sent."""
+    queries = {}
+    for path in (folder / "queries").iterdir():
+        values = folder / "values" / f"{path.stem}.jsonl"
+        lines = values.read_text().split("\n")[:-1] if values.exists() else []
+        tuples = [json.loads(line) for line in lines]
+        queries[path.read_text().rstrip("\n")] = [
+            each["values"] for each in tuples for _ in range(each["weight"])
+        ]
+    return queries
+
+
+def test_a_log_comes_back_exactly_from_each_format(server: LabServer, tmp_path: Path) -> None:
+    sent = sent_to(address(server))
+    folders = []
+    for name, suffix in SUFFIXES.items():
+        paths = logs(server, suffix)
+        if not paths:
+            continue
+        captured(tmp_path / name, paths)
+        folders.append(tmp_path / name)
+        queries = texts(tmp_path / name)
+        for text in (
+            "SELECT a FROM t WHERE b = $1",
+            "SELECT a, b FROM t WHERE b = $1",
+            "SELECT a + 1 FROM t WHERE b = $1",
+            "SELECT a + 2 FROM t WHERE b = $1",
+        ):
+            assert sorted(queries[text]) == sorted([value] for value in sent.values), text
+        assert queries["SELECT a - 2 FROM t WHERE a = $1 AND b = $2"] == [["7", "O'Brien"]]
+        assert queries["SELECT $1 FROM t WHERE a = $2 AND b IS NULL AND $3"] == [[1, -5, True]]
+    assert len(folders) >= 2
+    contents = [
+        {
+            path.relative_to(folder): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+        for folder in folders
+    ]
+    for other in contents[1:]:
+        assert {
+            str(path): text for path, text in other.items() if contents[0].get(path) != text
+        } == {}
+        assert set(other) == set(contents[0])
+
+
+def test_a_view_counts_what_a_log_has_values_of(server: LabServer, tmp_path: Path) -> None:
+    place = address(server)
+    with connection(place) as session:
+        session.execute("SELECT pg_stat_statements_reset()")
+        for value in range(7):
+            session.execute(f"SELECT count(*) FROM t WHERE a = {value}")
+            session.execute("SELECT count(*) FROM t WHERE a > %s AND b = 'code'", (value,))
+    at = Place("source `x`", place)
+    captured(tmp_path / "view", [], at)
+    captured(tmp_path / "both", logs(server, ".csv"), at)
+    for name in ("view", "both"):
+        file = tomllib.loads((tmp_path / name / "workload.toml").read_text())
+        assert file["source"]["encoding"] == "UTF8"
+        rows = {
+            (tmp_path / name / query["text"]).read_text().strip(): (query["calls"], query["rows"])
+            for query in file["queries"].values()
+            if "rows" in query
+        }
+        assert rows["SELECT count(*) FROM t WHERE a = $1"] == (7, 7)
+        assert (7, 7) in [rows[text] for text in rows if "a > " in text]
+        assert not [text for text in rows if "dyno capture" in text]
+    assert texts(tmp_path / "both")["SELECT count(*) FROM t WHERE a = $1"] == [
+        [value] for value in range(7)
+    ]
+
+
+def test_a_role_that_may_not_see_others_is_told_what_to_grant(
+    server: LabServer, tmp_path: Path
+) -> None:
+    place = address(server)
+    with connection(place) as session:
+        session.execute("SELECT 5 FROM t")
+        session.execute("SELECT pg_catalog.set_config('x.y', 'z', false)")
+    reader = Place(
+        "source `x`", Address(host=place.host, port=place.port, user="reader", database="shop")
+    )
+    with connection(place) as session, session.cursor() as cursor:
+        cursor.execute("SET ROLE reader")
+        cursor.execute("SELECT 6")
+        cursor.execute("RESET ROLE")
+    captured(tmp_path / "app", [], reader)
+    page = (tmp_path / "app/coverage.md").read_text()
+    assert "GRANT pg_read_all_stats TO reader" in page
+    assert "| other users' statements, whose texts may not be seen |" in page
+
+
+def test_a_database_without_the_view_is_told_how_to_make_it(
+    server: LabServer, tmp_path: Path
+) -> None:
+    place = address(server)
+    at = Place(
+        "source `x`",
+        Address(host=place.host, port=place.port, user=place.user, database="postgres"),
+    )
+    with pytest.raises(DynoError, match="has no pg_stat_statements: shared_preload_libraries"):
+        captured(tmp_path / "app", [], at)
+    assert not (tmp_path / "app").exists()

@@ -125,11 +125,22 @@ def planned(wanted: Race, out: Path, *, quiet: bool, again: bool = False) -> Pla
         text = shortened(placed(text, plan), time.monotonic() - begun_s)
         plan = checked(text, path, out)
     if not quiet:
-        if of_arms := {arm.name: arm.config for arm in wanted.arms if not arm.elsewhere}:
-            say(f"configuration: {configuration.described(of_arms)}")
+        if any(not arm.elsewhere for arm in wanted.arms):
+            say(f"configuration: {configuration.described(configurations(plan))}")
         say(f"plan: {path}")
     keep(path, text)
     return plan
+
+
+def configurations(plan: Plan) -> dict[str, str | None]:
+    """By arm that the lab makes the name of its configuration; None: the server's defaults."""
+    from dbdyno.run.check import source_settings
+
+    return {
+        arm.name: source_settings.WORDS if source_settings.written_for(plan, arm) else arm.config
+        for arm in plan.arms
+        if arm.dsn is None and arm.same_as is None
+    }
 
 
 def init(

@@ -252,7 +252,10 @@ OBJECTS = (
     "parameter|access method|collation|tablespace|server|constraint|operator|sequence|encoding|"
     "configuration parameter|foreign-data wrapper|event trigger|plugin|storage engine"
 )
-NAMED = re.compile(rf"""\b(?P<object>{OBJECTS}) (?P<name>"[^"]*"|'[^']*')""", re.IGNORECASE)
+NAMED = re.compile(
+    rf"""\b(?P<object>{OBJECTS}|collation:|character set:) (?P<name>"[^"]*"|'[^']*')""",
+    re.IGNORECASE,
+)
 QUOTED = re.compile(r"\"[^\"]*\"?|'[^']*'?")
 BYTES = re.compile(r"(0x[0-9a-fA-F]{2}\s*)+|\\x[0-9A-Fa-f]+")
 

@@ -113,6 +113,7 @@ _MYSQL = Traits(
             "clock",
             "made",
             "kept",
+            "restored",
             "turns",
             "waits",
             "explain",

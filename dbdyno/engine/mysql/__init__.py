@@ -31,6 +31,7 @@ from dbdyno.engine.mysql import (
     settings,
 )
 from dbdyno.engine.mysql.client import MysqlClient
+from dbdyno.engine.mysql.restore import MysqlRestorer
 from dbdyno.engine.preset import Settings
 from dbdyno.engine.settings import Demand, Settled
 from dbdyno.host import account as accounts
@@ -97,9 +98,9 @@ class MysqlEngine:
         return counting.of(self.traits.name)
 
     @property
-    def restorer(self) -> None:
-        """None: dumps are not restored."""
-        return None
+    def restorer(self) -> MysqlRestorer:
+        """By the client of either."""
+        return MysqlRestorer()
 
     @property
     def recipes(self) -> Recipes:

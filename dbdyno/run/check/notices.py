@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dbdyno import workload
 from dbdyno.engine import dsn
 from dbdyno.model import Plan
-from dbdyno.run.check import counting, memory_fit, profiling
+from dbdyno.run.check import counting, memory_fit, profiling, source_settings
 from dbdyno.run.prepared import Prepared
 
 
@@ -16,6 +16,7 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
     yield from memory_fit.notices(plan, prepared)
     yield from profiling.notices(plan, prepared)
     yield from counting.notices(plan, prepared)
+    yield from source_settings.notices(plan, prepared)
     yield from unwritten(plan)
     for arm in plan.arms:
         yield from dsn.passed_over(arm)

@@ -9,6 +9,7 @@ import pytest
 
 from dbdyno import workload
 from dbdyno.model.error import GeneratorError, WorkloadError
+from dbdyno.model.step_run import Ending
 from dbdyno.run.agent import load, seat
 from dbdyno.run.measurement import without_values
 from dbdyno.workload import samples
@@ -175,6 +176,8 @@ def test_a_literal_stands_as_it_did_in_the_statement(tmp_path: Path) -> None:
 def test_a_time_out_keeps_its_limit_and_code_without_values() -> None:
     reason = "get: timed out: the server ended it at its limit of 2.5 s (SQLSTATE 57014)"
     assert without_values(reason) == reason
+    assert Ending(status="failed", reason=reason).timed_out_s == 2.5
+    assert Ending(status="failed", reason="get: it timed out").timed_out_s is None
     assert without_values("no 12 in 'secret' (SQLSTATE 22012, error 1365)") == (
         "no … in … (SQLSTATE 22012, error 1365)"
     )

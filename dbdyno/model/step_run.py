@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -184,12 +185,22 @@ class StepFacts:
     solo: bool = False  # of older results: an arm alone in a step that both took at once
 
 
+TIMED_OUT = re.compile(r": timed out: the server ended it at its limit of ([0-9.]+) s")
+"""How dyno-loadgen says it (contract/README.md, "roles")."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ending:
     """How a step ended."""
 
     status: str  # "ok", "failed", "skipped"
     reason: str | None = None  # of one that did not end well
+
+    @property
+    def timed_out_s(self) -> float | None:
+        """The limit at which the server ended the statement that failed it; None: it did not."""
+        match = TIMED_OUT.search(self.reason or "")
+        return None if match is None else float(match[1])
 
 
 @dataclass(frozen=True, kw_only=True)

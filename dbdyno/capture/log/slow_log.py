@@ -15,9 +15,11 @@ from dbdyno.capture.log.mysql_time import MysqlClock
 from dbdyno.capture.log.tally import Tally
 from dbdyno.engine.mysql import flavour
 
-USER, TIME, QUERY_TIME, THREAD = "# User@Host: ", "# Time: ", "# Query_time: ", "# Thread_id: "
+USER, TIME, QUERY_TIME = "# User@Host: ", "# Time: ", "# Query_time: "
 BEGINNINGS = (USER, TIME)
 ADMINISTRATOR = "# administrator command: "
+LINES_MAX = 10_000
+"""Lines whose meaning is kept."""
 BANNER = re.compile(r"\S.*, Version: (\S+) .*started with:\n?")
 """The first of three lines that a server writes when it opens the log."""
 BANNER_REST = ("Tcp port: ", "TCP Port: ", "Time\t", "Time  ")
@@ -26,7 +28,7 @@ TIMES = re.compile(
     r"# Query_time: +(\d+(?:\.\d+)?) +Lock_time: +[\d.]+ +Rows_sent: +(\d+) +Rows_examined: +\d+"
 )
 SCHEMA = re.compile(r"Schema: (.*?)(?:  \w+: |\s*\Z)")
-SESSION = re.compile(r"# Thread_id: (\d+)")
+SESSION = re.compile(r"#? ?Thread_id: (\d+)")
 AFFECTED = re.compile(r"Rows_affected: (\d+)")
 FAILED = re.compile(r"(?:Errno|Last_errno): (\d+)")
 RATE = re.compile(r"Log_slow_rate_limit: (\d+)")
@@ -51,6 +53,18 @@ class Head:
     error: str = ""
 
 
+@dataclass(frozen=True)
+class Beside:
+    """What a line says beside times; many records have the same line."""
+
+    session: str = ""
+    schema: str | None = None
+    affected: int | None = None
+    error: str = ""
+    rate: int = 0
+    forked: bool = False  # only MariaDB writes it
+
+
 @dataclass
 class SlowLog:
     """Reads the lines of a slow log, file after file; counts what cannot be used."""
@@ -58,6 +72,7 @@ class SlowLog:
     tally: Tally
     clock: MysqlClock = field(default_factory=MysqlClock)
     users: dict[str, tuple[str, str]] = field(default_factory=dict)  # by line: user, session
+    lines: dict[str, Beside] = field(default_factory=dict)  # by line
     database: str = ""  # of the last `use`, which holds for the file
     head: Head = field(default_factory=Head)
     text: list[str] = field(default_factory=list)
@@ -105,7 +120,7 @@ class SlowLog:
         if known is None:
             match = HOST.match(line)
             known = (match[1].strip(), match[2] or "") if match else ("", "")
-            if len(self.users) > 10_000:
+            if len(self.users) >= LINES_MAX:
                 self.users.clear()
             self.users[line] = known
         self.head.user, self.head.session = known
@@ -119,21 +134,26 @@ class SlowLog:
                 self.tally.strange += 1
                 return
             head.duration_s, head.sent = float(match[1]), int(match[2])
-            if len(line) - match.end() < 2:
+            line = line[match.end() :]
+            if len(line) < 2:
                 return
-        elif line.startswith(THREAD):
-            match = SESSION.match(line)
-            head.session = match[1] if match else ""
-            if "QC_hit: " in line and not self.tally.engine:
-                self.tally.engine = flavour.told("mariadb")
-        if match := SCHEMA.search(line):
-            head.schema = match[1].strip()
-        if match := AFFECTED.search(line):
-            head.affected = int(match[1])
-        if match := FAILED.search(line):
-            head.error = "" if match[1] == "0" else match[1]
-        if match := RATE.search(line):
-            self.tally.rate_limit = max(self.tally.rate_limit, int(match[1]))
+        beside = self.lines.get(line)
+        if beside is None:
+            if len(self.lines) >= LINES_MAX:
+                self.lines.clear()
+            beside = self.lines[line] = beside_of(line)
+        if beside.session:
+            head.session = beside.session
+        if beside.schema is not None:
+            head.schema = beside.schema
+        if beside.affected is not None:
+            head.affected = beside.affected
+        if beside.error:
+            head.error = beside.error
+        if beside.rate > self.tally.rate_limit:
+            self.tally.rate_limit = beside.rate
+        if beside.forked and not self.tally.engine:
+            self.tally.engine = flavour.told("mariadb")
 
     def ended(self) -> Call | None:
         """The call of the record that ends here; None: it is none, or torn."""
@@ -168,6 +188,20 @@ class SlowLog:
             rows=head.affected if head.affected and not head.sent else head.sent,
             error=head.error,
         )
+
+
+def beside_of(line: str) -> Beside:
+    """What a line says."""
+    session, schema = SESSION.match(line), SCHEMA.search(line)
+    affected, failed, rate = AFFECTED.search(line), FAILED.search(line), RATE.search(line)
+    return Beside(
+        session=session[1] if session else "",
+        schema=schema[1].strip() if schema else None,
+        affected=int(affected[1]) if affected else None,
+        error=failed[1] if failed and failed[1] != "0" else "",
+        rate=int(rate[1]) if rate else 0,
+        forked="QC_hit: " in line,
+    )
 
 
 def beginning(head: str) -> str:

@@ -227,7 +227,7 @@ def test_what_is_left_out_is_said_with_its_share(log: WrittenLog, tmp_path: Path
         "| temporary tables | 2 | 0.001 s | 10.0 % |",
         "| another database | 1 | 0.001 s | 10.0 % |",
         "| failed when they were captured | 1 | 0.000 s | 0.0 % |",
-        "Calls that failed, by SQLSTATE: 42P01: 1.",
+        "Calls that failed, by the server's code: 42P01: 1.",
     ):
         assert line in page
     assert "1 query stands for 60.0 % of 0.010 s" in page

@@ -132,6 +132,10 @@ def notes_of(tally: Tally) -> list[str]:
     ):
         if count:
             notes.append(f"The log has {count} {what}")
+    if tally.without_session:
+        notes.append("The log does not tell sessions apart: what they set is not known")
+    if tally.untimed:
+        notes.append("A general log has no times: queries are weighed by their calls alone")
     if tally.rate_limit > 1:
         notes.append(f"The log has one of {tally.rate_limit} calls (`log_slow_rate_limit`)")
     if tally.shortest_s is not None and tally.shortest_s >= THRESHOLD_S:

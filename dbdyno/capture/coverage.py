@@ -27,7 +27,7 @@ class Coverage:
     uncovered: Sequence[Uncovered]
     without_values: int  # queries that have parameters and no values
     refused: Sequence[str]  # names of queries that the parser does not take
-    errors: Mapping[str, int]  # calls by SQLSTATE
+    errors: Mapping[str, int]  # calls by SQLSTATE or number
     notes: Sequence[str]  # what else there is to say, a sentence each
 
 
@@ -51,7 +51,7 @@ def page(coverage: Coverage) -> str:
         ]
     if coverage.errors:
         failed = ", ".join(f"{state}: {calls}" for state, calls in sorted(coverage.errors.items()))
-        lines += ["", f"Calls that failed, by SQLSTATE: {failed}."]
+        lines += ["", f"Calls that failed, by the server's code: {failed}."]
     notes = list(coverage.notes)
     if coverage.without_values:
         count = coverage.without_values

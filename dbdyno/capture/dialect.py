@@ -81,8 +81,8 @@ class Dialect(Protocol):
         """The text, taken apart; a form of its own where it cannot be parsed."""
         ...
 
-    def setting(self, text: str) -> Setting | None:
-        """What the statement sets in its session; None: nothing that a query depends on."""
+    def settings(self, text: str) -> Sequence[Setting]:
+        """What the statement sets in its session, as far as queries depend on it."""
         ...
 
     def ends_transaction(self, text: str) -> bool:

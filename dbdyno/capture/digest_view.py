@@ -6,14 +6,13 @@ MariaDB counts, too, but keeps no text that could be run: there a log is needed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.capture.gather import APPLICATION
 from dbdyno.capture.view import Counted, Place, View, difference
-from dbdyno.engine.mysql import flavour
-from dbdyno.engine.mysql.connection import connect, said
-from dbdyno.model import engine as traits
+from dbdyno.engine.mysql.connection import connect, said, told
+from dbdyno.engine.mysql.flavour import of, since
 from dbdyno.model.error import ServerError
 
 if TYPE_CHECKING:
@@ -27,12 +26,14 @@ DIGITS = re.compile(r"\d+\.\d+(?:\.\d+)?")
 TABLE = "performance_schema.events_statements_summary_by_digest"
 FACTS = f"""/* {MARK} */ SELECT version(), database(), @@global.performance_schema,
     @@global.character_set_server, @@global.collation_server"""
+SLOW_LOG = "name its slow log, with long_query_time = 0 for the time of the capture"
 DIGESTS = f"""/* {MARK} */ SELECT schema_name, query_sample_text, digest, count_star,
     sum_timer_wait, sum_rows_sent, sum_rows_affected,
     timestampdiff(MICROSECOND, first_seen, utc_timestamp(6)) / 1e6
 FROM {TABLE}"""
 VARIABLES = f"""/* {MARK} */ SELECT variable_name, variable_value
-FROM performance_schema.global_variables WHERE variable_name IN (%s)"""
+FROM performance_schema.global_variables JOIN performance_schema.variables_info
+USING (variable_name) WHERE variable_source <> 'COMPILED' AND variable_name IN (%s)"""
 SETTINGS = (
     *("innodb_buffer_pool_size", "optimizer_switch", "sql_mode", "join_buffer_size"),
     *("sort_buffer_size", "tmp_table_size", "max_heap_table_size", "read_rnd_buffer_size"),
@@ -40,11 +41,9 @@ SETTINGS = (
     *("group_concat_max_len", "time_zone", "collation_server", "internal_tmp_mem_storage_engine"),
 )
 """Settings that decide plans and answers, and sizes of memory."""
+CUT = "..."
+"""How a text ends that `performance_schema_max_sql_text_length` cut."""
 DENIED = (1044, 1142, 1143, 1227)
-UNKNOWN_COLUMN = 1054
-CUT = 1024
-"""Characters of a sample text by default (`performance_schema_max_sql_text_length`)."""
-UNFIT = "statements beyond `performance_schema_digests_size`"
 
 
 def read(place: Place, seconds: float | None, wait: Callable[[float], None]) -> View:
@@ -74,11 +73,6 @@ def remedy(error: pymysql.MySQLError, place: Place) -> str:
             f"`{user}` may not read the statements that the server counts: "
             f"GRANT SELECT ON performance_schema.* TO `{user}`"
         )
-    if number == UNKNOWN_COLUMN:
-        return (
-            "the server keeps no text of its statements that could be run (MySQL does from 8.0 "
-            "on): name its slow log, with long_query_time = 0 for the time of the capture"
-        )
     return ""
 
 
@@ -87,10 +81,16 @@ def counted(connection: pymysql.Connection[Any], place: Place) -> View:
     with connection.cursor() as cursor:
         cursor.execute(FACTS)
         version, database, is_on, encoding, collation = fetched(cursor)[0]
+        told_version = told(version)
+        if told_version is None or not since(of(told_version[0]).samples_from, told_version[1]):
+            raise ServerError(
+                f"{place.name}: {version} counts its statements without a text that could be run "
+                f"(MySQL keeps one from 8.0 on): {SLOW_LOG}"
+            )
         if not is_on:
             raise ServerError(
                 f"{place.name}: performance_schema is off, so that no statement is counted: "
-                "set performance_schema = ON in my.cnf and restart, or name the slow log"
+                f"set performance_schema = ON in my.cnf and restart it, or {SLOW_LOG}"
             )
         cursor.execute(DIGESTS)
         rows = fetched(cursor)
@@ -108,7 +108,6 @@ def counted(connection: pymysql.Connection[Any], place: Place) -> View:
         settings={name.lower(): value for name, value in settings.items() if value},
         database=database or "",
         notes=notes_of(rows),
-        engine=traits.of(flavour.told(version)).name,
     )
 
 
@@ -124,7 +123,8 @@ def counted_of(row: tuple[Any, ...]) -> Counted:
     """A row of the view."""
     database, text, digest, calls, wait, sent, affected, _ = row
     return Counted(
-        text="" if text is None or text.endswith("...") else text,
+        text="" if text is None or text.endswith(CUT) else text,
+        sample=True,
         query_id=0 if digest is None else int(digest[:15], 16),
         database=database or "",
         user="",
@@ -142,15 +142,10 @@ def notes_of(rows: list[tuple[Any, ...]]) -> list[str]:
             "Statements did not fit into the server's table of digests "
             "(`performance_schema_digests_size`): their time is left out"
         )
-    cut = sum((row[1] or "").endswith("...") for row in rows)
+    cut = sum((row[1] or "").endswith(CUT) for row in rows)
     if cut:
         notes.append(
             f"The texts of {cut} statements are cut "
             "(`performance_schema_max_sql_text_length`, 1024 by default)"
         )
     return notes
-
-
-def of_server(settings: Mapping[str, str]) -> Mapping[str, str]:
-    """The settings that a session may have of its own, without sizes of the server."""
-    return {name: value for name, value in settings.items() if not name.startswith("innodb")}

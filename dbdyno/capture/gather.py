@@ -10,7 +10,7 @@ from msgspec import structs
 
 from dbdyno.capture.call import Call, Way
 from dbdyno.capture.coverage import Uncovered
-from dbdyno.capture.dialect import ALL, ROLE, Dialect, Form, Inside, Statement
+from dbdyno.capture.dialect import ALL, ROLE, Dialect, Form, Inside, Setting, Statement
 from dbdyno.capture.folder import Sample
 from dbdyno.capture.reservoir import Reservoir, Values
 
@@ -148,7 +148,8 @@ class Gathered:
             self.count(call, statement, time_s)
             return
         session = self.sessions.setdefault(call.session, Session())
-        self.settle(session, call.text)
+        if call.session:  # else the log does not tell sessions apart
+            self.settle(session, call.text)
         inside = self.dialect.inside(call.text)
         if inside is not None:
             self.inner(call, inside, time_s)
@@ -189,17 +190,15 @@ class Gathered:
 
     def settle(self, session: Session, text: str) -> None:
         """Follows what a statement does to its session's settings."""
-        for part in self.dialect.split(text):
-            self.settle_part(session, part)
+        settings = self.dialect.settings(text)
+        if not settings and session.local and self.dialect.ends_transaction(text):
+            session.local.clear()
+            session.renew()
+        for setting in settings:
+            self.set(session, setting)
 
-    def settle_part(self, session: Session, text: str) -> None:
-        """Follows one statement, or one variable of it."""
-        setting = self.dialect.setting(text)
-        if setting is None:
-            if session.local and self.dialect.ends_transaction(text):
-                session.local.clear()
-                session.renew()
-            return
+    def set(self, session: Session, setting: Setting) -> None:
+        """Follows what a statement does to one setting."""
         place = session.local if setting.local else session.settings
         if setting.name == ALL:
             session.settings.clear()

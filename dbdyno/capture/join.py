@@ -53,7 +53,9 @@ def summed(view: View, database: str, dialect: Dialect) -> Sums:
     sums: dict[str, Sum] = {}
     left: dict[str, Uncovered] = {}
     for row in view.rows:
-        reason, form, values = "", None, ()
+        reason = ""
+        form: Form | None = None
+        values: tuple[str, ...] = ()
         if row.nested:
             reason = NESTED
         elif row.database != database:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from dbdyno.capture.dialect import Setting
 
@@ -36,44 +35,35 @@ VARIABLE = re.compile(
 )
 VALUE = re.compile(r"'((?:[^'\\]|'')*)'|\"([^\"\\]*)\"|(-?[\w.+]+)")
 """A value that is no expression."""
+FOR_OTHERS = re.compile(r"(?:STATEMENT|PASSWORD|ROLE|DEFAULT\s+ROLE)\b", re.IGNORECASE)
+"""What sets nothing of the session: variables of a single statement, accounts."""
 SESSIONS = frozenset({"", "session", "local"})
 
 
-def is_set(text: str) -> bool:
-    """Whether a statement sets something."""
-    return HEAD.match(text) is not None
-
-
-def parts(text: str) -> list[str]:
-    """The statements that a SET of several variables is, each of which sets a single one."""
-    head = HEAD.match(text)
-    if head is None or "," not in text:
-        return [text]
-    whole = text[head.end() :].rstrip().rstrip(";")
-    if re.match(r"STATEMENT\b|PASSWORD\b", whole, re.IGNORECASE):
-        return [text]  # MariaDB: for a single statement
-    return list(scoped(PART.findall(whole)))
-
-
-def scoped(assignments: list[str]) -> Iterator[str]:
-    """The assignments as statements; a scope holds for those after it that have none."""
-    scope = ""
-    for assignment in map(str.strip, assignments):
-        match = VARIABLE.fullmatch(assignment)
-        if match is not None and match["scope"]:
-            scope = match["scope"] + " "
-            yield f"SET {assignment}"
-        else:
-            bare = match is not None and not match["at"] and "@" not in assignment[:2]
-            yield f"SET {scope if bare else ''}{assignment}"
-
-
-def setting_of(text: str) -> Setting | None:
-    """What a SET of a single variable sets; None: nothing that a query depends on."""
+def settings_of(text: str) -> list[Setting]:
+    """What a statement sets, as far as queries depend on it."""
     head = HEAD.match(text)
     if head is None:
-        return None
-    assignment = text[head.end() :].rstrip().rstrip(";").rstrip()
+        return []
+    whole = text[head.end() :].rstrip().rstrip(";")
+    if FOR_OTHERS.match(whole):
+        return []
+    scope, settings = "", []
+    for assignment in map(str.strip, PART.findall(whole)):
+        match = VARIABLE.fullmatch(assignment)
+        if match is not None and match["scope"]:
+            scope = match["scope"]
+        setting = setting_of(assignment, scope)
+        if setting is not None:
+            settings.append(setting)
+    return settings
+
+
+def setting_of(assignment: str, scope: str) -> Setting | None:
+    """What an assignment sets; None: nothing that a query depends on.
+
+    `scope`: that of the last assignment that named one, which holds for those after it.
+    """
     if match := NAMES.fullmatch(assignment):
         collation = match["collation"]
         if collation:
@@ -83,7 +73,10 @@ def setting_of(text: str) -> Setting | None:
             return Setting("character_set_connection", None)
         return Setting("character_set_connection", name)
     match = VARIABLE.fullmatch(assignment)
-    if match is None or (match["scope"] or match["at"] or "").lower() not in SESSIONS:
+    if match is None:
+        return None
+    of_session = not assignment.startswith("@@") and scope
+    if (match["at"] or of_session or "").lower() not in SESSIONS:
         return None
     key = match["key"].lower()
     value = VALUE.fullmatch(match["value"])

@@ -17,7 +17,7 @@ import msgspec
 
 from dbdyno.capture.dialect import Form, Inside, Setting, Slot, Statement
 from dbdyno.capture.mysql_prepared import bound_values, pieces_of
-from dbdyno.capture.mysql_session import is_set, parts, setting_of
+from dbdyno.capture.mysql_session import settings_of
 from dbdyno.capture.mysql_statement import (
     FIRST_MARKER,
     STRING_MARKER,
@@ -88,11 +88,10 @@ class MysqlSql:
     skeletons: dict[str, Skeleton] = field(default_factory=dict)
 
     def split(self, text: str) -> Sequence[str]:
-        """The statements of a message; a SET of several variables is as many."""
-        if ";" in text:
-            pieces = [piece.strip() for piece in divided(text)]
-            return [part for piece in pieces if piece for part in parts(piece)]
-        return parts(text) if is_set(text) else (text,)
+        """The statements of a message."""
+        if ";" not in text:
+            return (text,)
+        return [part.strip() for part in divided(text) if part.strip()]
 
     def read(self, text: str) -> Statement:
         """The text, taken apart; a form of its own where the parser does not take it."""
@@ -117,9 +116,9 @@ class MysqlSql:
             known.shapes[tuple([tokens[number] for number in fixed])] = shape
         return Statement(shape.form, values(shape, tokens))
 
-    def setting(self, text: str) -> Setting | None:
-        """What the statement sets in its session; None: nothing that a query depends on."""
-        return setting_of(text)
+    def settings(self, text: str) -> Sequence[Setting]:
+        """What the statement sets in its session, as far as queries depend on it."""
+        return settings_of(text)
 
     def ends_transaction(self, text: str) -> bool:
         """Whether the statement ends a transaction."""
@@ -180,7 +179,7 @@ def shape_of(text: str, tokens: Sequence[Token]) -> Shape:
     bare = without_comments(text)
     match = WORD.match(bare)
     word = match[1].lower() if match else ""
-    traits = utility(word)
+    traits = utility(word, bare)
     if traits is not None:
         return Shape(form_of((traits.verb,), (), traits), ())
     known = parsed(marked(text, tokens), word)

@@ -52,6 +52,7 @@ UTILITIES = {
     "repair": "maintenance (ANALYZE, OPTIMIZE …)",
 }
 DEFINITIONS = "definitions (CREATE, ALTER, DROP, GRANT …)"
+TEMPORARY_TABLES = "temporary tables"
 DEFINING = frozenset(
     {
         *("create", "alter", "drop", "truncate", "rename", "grant", "revoke", "install"),
@@ -75,6 +76,11 @@ NOT_ALONE = {
 }
 """Functions that reach beyond the query or measure nothing, as coverage calls them."""
 CALLED = re.compile(rf"(?<![\w$.`@])({'|'.join(NOT_ALONE)})\s*\(", re.IGNORECASE)
+TEMPORARY = re.compile(
+    r"[\s(]*(?:CREATE|DROP)\s+(?:OR\s+REPLACE\s+)?TEMPORARY\s+TABLE\s+"
+    r"(?:IF\s+(?:NOT\s+)?EXISTS\s+)?((?:`[^`]+`|[\w$]+)(?:\.(?:`[^`]+`|[\w$]+))?)",
+    re.IGNORECASE,
+)
 INTO = re.compile(r"\bINTO\s+(?:OUTFILE\b|DUMPFILE\b|@)", re.IGNORECASE)
 SESSION_VARIABLE = re.compile(r"(?<![\w$@`])@([\w$]+)(\s*:=)?")
 SEQUENCE = re.compile(r"(?<![\w$.`])(?:nextval|setval)\s*\(|\bNEXT\s+VALUE\s+FOR\b", re.IGNORECASE)
@@ -101,8 +107,11 @@ class Parsed:
     values: frozenset[int]  # the numbers of the markers that stand for values
 
 
-def utility(word: str) -> Traits | None:
-    """What is known of a statement by its first word; None: it is a query, or nothing is."""
+def utility(word: str, text: str) -> Traits | None:
+    """What is known of a statement by its first words; None: it is a query, or nothing is."""
+    if match := TEMPORARY.match(text):
+        tables = (match[1].replace("`", ""),)
+        return Traits(verb="definitions", left_out=TEMPORARY_TABLES, tables=tables, writes=True)
     if word in UTILITIES:
         tag = UTILITIES[word]
         return Traits(verb=tag.split(" (")[0].lower().replace(" ", "-"), left_out=tag, writes=True)
@@ -133,7 +142,7 @@ def parsed(text: str, word: str) -> Parsed | None:
     return Parsed(traits, frozenset(values_in(tree)))
 
 
-def quietly(text: str) -> exp.Expression | None:
+def quietly(text: str) -> exp.Expr | None:
     """The tree of a text. What the parser logs would show the text: nothing of it is written."""
     logger = logging.getLogger("sqlglot")
     before, logger.disabled = logger.disabled, True
@@ -144,7 +153,7 @@ def quietly(text: str) -> exp.Expression | None:
     return trees[0] if len(trees) == 1 else None
 
 
-def verb_of(tree: exp.Expression) -> str:
+def verb_of(tree: exp.Expr) -> str:
     """What a statement that begins with WITH, VALUES or a bracket is; empty: no query."""
     if isinstance(tree, exp.Insert | exp.Update | exp.Delete):
         return type(tree).__name__.lower()
@@ -169,7 +178,7 @@ def reason(text: str) -> str:
     return ""
 
 
-def tables_of(tree: exp.Expression) -> Iterator[str]:
+def tables_of(tree: exp.Expr) -> Iterator[str]:
     """The tables that a statement names, each once, without names of its own WITH."""
     own = {expression.alias for expression in tree.find_all(exp.CTE)}
     told = set()
@@ -180,14 +189,13 @@ def tables_of(tree: exp.Expression) -> Iterator[str]:
             yield name
 
 
-def values_in(tree: exp.Expression) -> Iterator[int]:
+def values_in(tree: exp.Expr) -> Iterator[int]:
     """The numbers of the markers that stand where a value does."""
     for literal in tree.find_all(exp.Literal):
         if isinstance(literal.parent, FIXED_PARENTS):
             continue
         written = str(literal.this)
-        if literal.is_string:
-            if written.startswith(STRING_MARKER):
-                yield int(written.removeprefix(STRING_MARKER))
+        if written.startswith(STRING_MARKER):
+            yield int(written.removeprefix(STRING_MARKER))
         elif written.isdecimal() and int(written) >= FIRST_MARKER:
             yield int(written) - FIRST_MARKER

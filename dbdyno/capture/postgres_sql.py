@@ -119,9 +119,10 @@ class PostgresSql:
             known.shapes[tuple(tokens[number] for number in fixed_places)] = shape
         return Statement(shape.form, tuple(values(shape, tokens)))
 
-    def setting(self, text: str) -> Setting | None:
-        """What the statement sets in its session; None: nothing that a query depends on."""
-        return setting_of(text)
+    def settings(self, text: str) -> Sequence[Setting]:
+        """What the statement sets in its session, as far as queries depend on it."""
+        setting = setting_of(text)
+        return () if setting is None else (setting,)
 
     def ends_transaction(self, text: str) -> bool:
         """Whether the statement ends a transaction."""

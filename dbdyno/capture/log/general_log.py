@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from dbdyno.capture.call import Call
 from dbdyno.capture.log.mysql_time import MysqlClock
@@ -21,12 +22,14 @@ RECORD = re.compile(
 )
 """How a record begins: its time, or none where it is that of the record before; then who, what."""
 BEGINS = re.compile(
-    r"^(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\S+|\d{6} [ \d]\d:\d\d:\d\d)\t"
-    r" *\d+ [A-Z][a-z]+(?: DB| stmt)?\t",
+    r"^(?:\t|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\S+|\d{6} [ \d]\d:\d\d:\d\d)\t"
+    r" *\d+ (?:Connect|Query|Quit|Prepare|Execute|Init DB|Close stmt|Statistics|Ping)\t",
     re.MULTILINE,
 )
 """What only a general log has at the beginning of a line."""
 CONNECTED = re.compile(r"(.*?)@\S* (?:as \S* )?on ?(.*?)(?: using \S+)?\s*")
+HEAD_LINES = 10_000
+"""Lines at the beginning in which a time is looked for."""
 USE = re.compile(r"\s*use\s+`?([^`;\s]+)`?\s*;?\s*", re.IGNORECASE)
 EXECUTED = re.compile(r"\s*EXECUTE\b", re.IGNORECASE)
 PREPARED_MAX = 1000
@@ -54,7 +57,10 @@ class GeneralLog:
         """The calls of a file."""
         begun: re.Match[str] | None = None
         text: list[str] = []
-        time_s = 0.0
+        lines = iter(lines)
+        head = list(islice(lines, HEAD_LINES))
+        time_s = self.first_s(head)
+        lines = chain(head, lines)
         for line in lines:
             match = RECORD.match(line)
             if match is None and (begun is None or line.endswith("started with:\n")):
@@ -78,6 +84,14 @@ class GeneralLog:
             self.tally.torn += 1
         else:
             yield from self.ended(begun, text, time_s)
+
+    def first_s(self, lines: Iterable[str]) -> float:
+        """The first time that the lines have, for records before it, which share its second."""
+        for line in lines:
+            match = RECORD.match(line)
+            if match is not None and (match[1] or match[2]):
+                return self.clock.read(match[1] or match[2]) or 0.0
+        return 0.0
 
     def ended(self, begun: re.Match[str] | None, lines: list[str], time_s: float) -> Iterator[Call]:
         """The call of a record, if it is one."""
@@ -112,7 +126,7 @@ class GeneralLog:
 
     def call(self, name: str, session: Session, text: str, time_s: float) -> Call:
         """A call whose values stand in its text."""
-        self.tally.texts_without_time += 1
+        self.tally.untimed += 1
         return Call(
             end_s=time_s, duration_s=None, session=name, database=session.database, text=text
         )
@@ -124,7 +138,7 @@ class GeneralLog:
             values = None if pieces is None else bound_values(text, pieces)
             if values is not None:
                 session.last = prepared
-                self.tally.texts_without_time += 1
+                self.tally.untimed += 1
                 return Call(
                     end_s=time_s,
                     duration_s=None,
@@ -139,5 +153,5 @@ class GeneralLog:
 
 def beginning(head: str) -> str:
     """The time of a file's first record, as texts that sort like it."""
-    match = BEGINS.search(head)
-    return match[0].split("\t")[0].replace(" ", "0", 2) if match else ""
+    times = (match[0].split("\t")[0] for match in BEGINS.finditer(head))
+    return next((time.replace("  ", " 0") for time in times if time), "")

@@ -88,7 +88,7 @@ def lines(files: Sequence[tuple[Path, str]]) -> Iterator[str]:
 
 def refuse_empty(name: str, tally: Tally) -> None:
     """Raises DynoError where a log of MySQL or MariaDB has no statement, saying why."""
-    if tally.texts_with_time or tally.texts_without_time:
+    if tally.texts_with_time or tally.untimed:
         return
     if tally.torn and not tally.records:
         raise DynoError(f"`{name}`: its only record has no end: name a log that is whole")

@@ -34,6 +34,7 @@ FAILED = re.compile(r"(?:Errno|Last_errno): (\d+)")
 RATE = re.compile(r"Log_slow_rate_limit: (\d+)")
 SET_TIME = re.compile(r"SET (?:[\w=,]*,)?timestamp=(\d+(?:\.\d+)?);\n")
 USE = re.compile(r"use (.+);\n")
+READS = re.compile(r"(?:\s|\(|/\*.*?\*/)*(?:select|with|values|table)\b", re.IGNORECASE | re.DOTALL)
 BEGINS = re.compile(r"^(?:# User@Host: |# Time: \d)", re.MULTILINE)
 """What only a slow log has at the beginning of a line."""
 FIRST_TIME = re.compile(r"^SET (?:[\w=,]*,)?timestamp=(\d+)", re.MULTILINE)
@@ -177,6 +178,7 @@ class SlowLog:
         exact = self.clock.read(head.time) if head.time[4:5] == "-" else None
         end_s = exact or end_s or self.clock.read(head.time) or 0.0
         self.tally.texts_with_time += 1
+        self.tally.without_session += not head.session
         if self.tally.shortest_s is None or head.duration_s < self.tally.shortest_s:
             self.tally.shortest_s = head.duration_s
         return Call(
@@ -185,9 +187,16 @@ class SlowLog:
             session=head.session,
             database=self.database if head.schema is None else head.schema,
             text=text[:-2],
-            rows=head.affected if head.affected and not head.sent else head.sent,
+            rows=rows_of(head, text),
             error=head.error,
         )
+
+
+def rows_of(head: Head, text: str) -> int | None:
+    """The rows that a call sent or changed; None: MySQL's log has none of those changed."""
+    if head.sent or READS.match(text):
+        return head.sent
+    return head.affected
 
 
 def beside_of(line: str) -> Beside:

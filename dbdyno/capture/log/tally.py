@@ -30,6 +30,8 @@ class Tally:
     prefix: str = ""
     engine: str = ""  # of the server, where the log tells it
     version: str = ""
+    untimed: int = 0  # calls of a log that has no times at all
+    without_session: int = 0  # calls of which the log does not tell the session
     rate_limit: int = 0  # the log has one of so many calls; 0: it does not say
     shortest_s: float | None = None  # the shortest call that a slow log has
 

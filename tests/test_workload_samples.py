@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from dbdyno import workload
 from dbdyno.model.error import GeneratorError, WorkloadError
+from dbdyno.model.job.statements import DECLARED_TYPES
 from dbdyno.model.step_run import Ending
 from dbdyno.run.agent import load, seat
 from dbdyno.run.measurement import without_values
@@ -64,6 +66,21 @@ def test_a_sample_that_stands_twice_is_one_parameter_where_it_is_explained(folde
         "SELECT credit / $1::numeric, count(*) FROM customers WHERE active = $2 "
         "GROUP BY credit / $1"
     )
+
+
+def test_a_type_that_cannot_be_declared_by_its_name_is_a_cast(folder: Path) -> None:
+    text = APP.replace('"numeric"', '"numeric(9,2)"')
+    (step,) = steps(text, folder)
+    simple, bound = job_of(step)["statements"]
+    assert bound["types"] == []
+    assert bound["pieces"][:3] == ["SELECT credit / ", {"value": 0}, "::numeric(9,2)"]
+    assert not any("::" in piece for piece in simple["pieces"] if isinstance(piece, str))
+    assert step.explain["by-credit"].startswith("SELECT credit / $1::numeric(9,2), count(*)")
+
+
+def test_the_types_that_can_be_declared_are_the_generators() -> None:
+    rust = (ROOT / "loadgen" / "src" / "job" / "types.rs").read_text()
+    assert set(re.findall(r'^    \("([^"]+)", \d+\),', rust, re.MULTILINE)) == DECLARED_TYPES
 
 
 def test_no_value_of_a_file_is_in_a_step(folder: Path) -> None:

@@ -187,6 +187,7 @@ class Content:
         self._used[name] = used
         self._tables[name] = next(iter(tables), None)
         samples = self._samples(pieces)
+        pieces = sending.with_casts(pieces, samples, protocol, scope)
         bound = sql.bound(pieces, samples)
         types = sending.types(form, protocol, bound, scope) or sending.sample_types(
             bound, samples, protocol, scope

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from dbdyno.model.document import suggestion
 from dbdyno.model.engine import Traits
 from dbdyno.model.job.role import Connect
-from dbdyno.model.job.statements import Protocol, Statement
+from dbdyno.model.job.statements import DECLARED_TYPES, Protocol, Statement
 from dbdyno.model.job.values import Format
 from dbdyno.workload import schema, sql
 from dbdyno.workload.maker_schema import Sample
@@ -148,6 +148,29 @@ def types(
     return named
 
 
+def with_casts(
+    pieces: tuple[sql.Piece, ...], samples: Mapping[str, Sample], protocol: str, scope: Scope
+) -> tuple[sql.Piece, ...]:
+    """The pieces with a cast behind each bound value whose type cannot be declared by its name.
+
+    A parameter that is cast has the type of the cast, as if it were declared.
+    """
+    if not _binds(protocol, scope.engine):
+        return pieces
+    cast: list[sql.Piece] = []
+    for piece in pieces:
+        cast.append(piece)
+        sample = samples.get(piece.name) if isinstance(piece, sql.ValueHere) else None
+        if sample is not None and not _is_declared(sample.type):
+            cast.append(f"::{sample.type}")
+    return tuple(cast)
+
+
+def _is_declared(type_: str) -> bool:
+    """Whether a parameter can declare a type: by its name or its OID, or none."""
+    return not type_ or type_.isdigit() or type_ in DECLARED_TYPES
+
+
 def sample_types(
     pieces: tuple[sql.Piece, ...],
     samples: Mapping[str, Sample],
@@ -163,7 +186,8 @@ def sample_types(
     written = []
     for piece in sql.parameters(pieces):
         sample = samples.get(piece.name) if isinstance(piece, sql.ValueHere) else None
-        written.append("" if sample is None else sample.type)
+        type_ = "" if sample is None else sample.type
+        written.append(type_ if _is_declared(type_) else "")
     return written if any(written) else []
 
 

@@ -57,6 +57,12 @@ SHOP = (
     "CREATE USER MAPPING FOR PUBLIC SERVER away OPTIONS (user 'x', password '" + MARKER + "')",
     "CREATE FOREIGN TABLE away (a int) SERVER away",
     "CREATE MATERIALIZED VIEW of_away AS SELECT * FROM away WITH NO DATA",
+    "CREATE TABLE big AS SELECT random() AS x, md5(i::text)::citext AS y, "
+    "ARRAY[i % 9, i % 50] AS z, daterange(current_date - i % 300, current_date) AS r "
+    "FROM generate_series(1, 20000) i",
+    "CREATE INDEX ON big (upper(y::text))",
+    "ALTER INDEX big_upper_idx ALTER COLUMN 1 SET STATISTICS 5",
+    *(f"ALTER TABLE big ALTER COLUMN {name} SET STATISTICS 5" for name in "xyzr"),
     "ALTER DATABASE shop SET work_mem = '7MB'",
 )
 
@@ -168,6 +174,36 @@ def test_the_database_sorts_as_the_source_does(
     ) == [("C.UTF-8", "C.UTF-8")]
     with pytest.raises(HostError, match="localedef -i xx_YY -f UTF-8 xx_YY"):
         looked_into(path, locale="xx_YY.UTF-8")
+
+
+OF_PLANNER = """
+    SELECT tablename, attname, inherited, null_frac, avg_width, n_distinct, most_common_vals::text,
+           most_common_freqs, histogram_bounds::text, correlation, most_common_elems::text,
+           most_common_elem_freqs, elem_count_histogram
+    FROM pg_stats WHERE schemaname = 'public' ORDER BY 1, 2, 3
+"""
+
+
+def test_servers_of_the_same_data_share_one_sample_of_statistics(
+    source: LabServer, folder: Path, arm: LabServer
+) -> None:
+    dump, file = looked_into(of_form("custom", source, folder)), folder / "statistics.json"
+    first = not file.exists()
+    before = dump.carry_out(address(arm), Session(), file)
+    assert len(before) == 1, "nothing but the view that reads another server"
+    shared = arm.execute(OF_PLANNER)
+    assert any(row[0] == "big" and row[8] for row in shared)
+    assert any(row[0] == "big_upper_idx" for row in shared)
+    assert file.stat().st_mode & 0o777 == 0o600
+    arm.execute("ANALYZE big")
+    assert arm.execute(OF_PLANNER) != shared, "another sample differs"
+    dump.carry_out(address(arm), Session(), file)
+    assert arm.execute(OF_PLANNER) == shared
+    kept = folder / "planner.txt"
+    if first:
+        kept.write_text(repr(shared))
+    assert repr(shared) == kept.read_text(), "nor does another version's"
+    arm.execute("EXPLAIN SELECT * FROM big WHERE x < 0.1 AND y = 'a' AND z @> '{1}'")
 
 
 def test_a_refused_row_is_told_without_its_value(

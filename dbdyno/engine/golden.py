@@ -42,6 +42,8 @@ GONE = ".gone-"
 """How names begin of folders that are being made, or removed; what a break leaves is swept up."""
 WAL_LINKS = ("pg_wal", "pg_xlog")
 """Links that the lab lets a data directory have."""
+STATISTICS = ".statistics-"
+"""How names of files begin that hold the planner's statistics of restored data."""
 COPY_S_MAX = 6 * 3600.0
 """For a terabyte on a disk that does 50 MB/s."""
 
@@ -303,6 +305,9 @@ def remove(data_root: Path, keys: Sequence[str]) -> list[str]:
     for key in keys:
         for root in {data_root, wal_root_of(data_root / FOLDER / key) or data_root}:
             discard(root, key)
+    if not marked(data_root):
+        for file in (data_root / FOLDER).glob(f"{STATISTICS}*"):
+            file.unlink()
     return list(keys)
 
 
@@ -313,6 +318,11 @@ def wal_root_of(folder: Path) -> Path | None:
     except ServerError:
         return None
     return None if wal_dir is None else wal_dir.parents[2]
+
+
+def statistics_file(data_root: Path, name: str) -> Path:
+    """Where statistics lie that the copies of one dump share; gone with the last copy of all."""
+    return data_root / FOLDER / f"{STATISTICS}{name}.json"
 
 
 def discard(root: Path, key: str) -> None:

@@ -302,10 +302,7 @@ class Engine(Protocol):
     def inherited(
         self, written: Mapping[str, str], arm: Arm, build: Build, share: Capacity
     ) -> Inherited:
-        """Those of another server's settings that an arm takes; `share`: of the host, its server's.
-
-        The arm's own go before them. Raises ServerError where the build tells no names.
-        """
+        """Of another server's settings those that an arm takes; `share`: of the host, its part."""
 
     def footprint(self, setting: Setting) -> Footprint:
         """The resources of the host that a server with these settings takes."""

@@ -60,11 +60,19 @@ class Restoring(Protocol):
     def refuse_unfit(self, build: Build, account: Account, arm: str) -> None:
         """Raises PlanError or HostError where servers of a build cannot take it."""
 
-    def carry_out(self, address: Address, session: Session) -> list[str]:
+    def carry_out(
+        self, address: Address, session: Session, statistics: Path | None = None
+    ) -> list[str]:
         """Makes the database of the address anew, from the dump; returns what was left out.
 
-        The user of the address may do all. Raises ServerError in one line without any value.
+        The user of the address may do all. `statistics`: the file by which servers of the same data
+        share the planner's; None: each has its own. Raises ServerError in one line without any
+        value.
         """
+
+    @property
+    def content(self) -> str:
+        """A name of the data: the dump's content, and how texts are kept and sorted."""
 
 
 class Restorer(Protocol):

@@ -87,6 +87,10 @@ def standby_name(number: int) -> str:
     return "standby" if number == 1 else f"standby{number}"
 
 
+Statistics = Literal["same", "own"]
+"""Whether the planner's statistics are one sample for all arms, or each arm's own."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class WorkloadUse:
     """A workload as a plan uses it."""
@@ -106,6 +110,7 @@ class WorkloadUse:
     variables: Mapping[str, Any] | None = None
     p99_below_us: float | None = None  # the highest rate is searched that keeps this; None: not
     restore: Path | None = None  # the dump that makes the data; None: the workload makes them
+    statistics: Statistics = "same"  # of restored data
     load: Mapping[str, Any] = field(default_factory=dict)
     """Of a plan that wants several loads: the parameters by which this one differs from them."""
 

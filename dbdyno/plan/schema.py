@@ -15,7 +15,7 @@ from dbdyno.model.document import Form
 from dbdyno.model.error import PlanError
 from dbdyno.model.looks import Judge
 from dbdyno.model.placement import SessionPlacement
-from dbdyno.model.plan import REPEATS_MAX, Interleave
+from dbdyno.model.plan import REPEATS_MAX, Interleave, Statistics
 from dbdyno.model.verdict import Aims
 from dbdyno.stats import looks
 from dbdyno.workload.schema import Load
@@ -162,6 +162,7 @@ class WorkloadForm(Form):
     restart: bool = False
     find: str | None = None
     restore: str | None = None
+    statistics: Statistics = "same"
 
 
 class VoidForm(Form):

@@ -80,6 +80,7 @@ def _use(form: WorkloadForm, path: Path | None, key: str, source: str) -> Worklo
         scripts=scripts,
         variables=form.variables,
         p99_below_us=p99_below_us,
+        statistics=form.statistics,
         restore=path_of(form.restore, path, f"{key}.restore", source),
     )
 

@@ -14,6 +14,7 @@ from dbdyno.model import WorkloadUse
 from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.own_query import Application
+from dbdyno.model.plan import Statistics
 from dbdyno.model.sweep import named
 from dbdyno.workload import queries, samples
 from dbdyno.workload.mixes import Mixes, with_scripts
@@ -92,6 +93,7 @@ def used(use: WorkloadUse, plan: Path | None) -> Workload:
         scripts=use.scripts,
         variables=use.variables,
         restore=use.restore,
+        statistics=use.statistics,
     )
     return replace(workload, name=named(workload.name, use.load))
 
@@ -106,12 +108,14 @@ def load(  # noqa: PLR0913 (each choice of a plan by its name)
     scripts: Mixes | None = None,
     variables: Mapping[str, bool | int | float | str] | None = None,
     restore: Path | None = None,
+    statistics: Statistics = "same",
 ) -> Workload:
     """Reads a workload, to be loaded as `fill` says; None: as the file says, or else the fast way.
 
     `set` names a set of its steps (None: as the file says), `preset` values of its parameters,
     `scripts` the steps that run a plan's scripts, which begin with these `variables`; `restore` is
-    the dump that makes its data, in place of any load.
+    the dump that makes its data, in place of any load; `statistics`: whether arms share
+    the planner's.
     Raises WorkloadError with one line where it is none, or has no such load, set or preset; what
     is wrong in a script is shown below the line.
     """
@@ -136,7 +140,7 @@ def load(  # noqa: PLR0913 (each choice of a plan by its name)
     if scripts is not None:
         file = with_scripts(file, scripts, variables or {}, folder)
     if restore is not None:
-        file = with_restore(file, restore)
+        file = with_restore(file, restore, statistics)
     application = None
     if file.queries:
         place = queries.Place(source=source, folder=folder)

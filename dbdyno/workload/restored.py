@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dbdyno.model.error import WorkloadError
+from dbdyno.model.plan import Statistics
 from dbdyno.workload import schema
 
 STEP = "restore"
@@ -16,7 +17,9 @@ LIMIT_S = 7 * 24 * 3600
 """A terabyte takes days."""
 
 
-def with_restore(file: schema.WorkloadFile, dump: Path) -> schema.WorkloadFile:
+def with_restore(
+    file: schema.WorkloadFile, dump: Path, statistics: Statistics
+) -> schema.WorkloadFile:
     """The file with a step that restores a dump before all others.
 
     Raises WorkloadError where it has a step of that name.
@@ -27,7 +30,12 @@ def with_restore(file: schema.WorkloadFile, dump: Path) -> schema.WorkloadFile:
     step = schema.Step(
         name=STEP,
         driver="restore",
-        restore=schema.Restore(path=str(dump), encoding=source.encoding, locale=source.locale),
+        restore=schema.Restore(
+            path=str(dump),
+            encoding=source.encoding,
+            locale=source.locale,
+            statistics=statistics,
+        ),
         roles={STEP: schema.Role(kind="other")},
         limit_s=LIMIT_S,
         measured=False,

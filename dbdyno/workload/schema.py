@@ -317,6 +317,7 @@ class Restore(Form):
     path: str
     encoding: str | None = None
     locale: str | None = None
+    statistics: Literal["same", "own"] = "same"
 
 
 class Step(Form):

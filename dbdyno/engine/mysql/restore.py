@@ -155,15 +155,21 @@ class MysqlDump:
     @property
     def version(self) -> str:
         """A hash of the dump's content, how it is restored, and the client's version."""
+        return f"{self.tool.path.name} {self.tool.version}, dump {self.content}"
+
+    @property
+    def content(self) -> str:
+        """A hash of the dump's content and of how it is restored."""
         how = f"{FORM_OF_RESTORE} {self.sha256} {self.wish.encoding} {self.wish.locale}"
-        digest = hashlib.sha256(how.encode()).hexdigest()
-        return f"{self.tool.path.name} {self.tool.version}, dump {digest[:KEY_DIGITS]}"
+        return hashlib.sha256(how.encode()).hexdigest()[:KEY_DIGITS]
 
     def refuse_unfit(self, build: Build, account: Account, arm: str) -> None:
         """Nothing is known beforehand of what a server lacks: it says so itself."""
 
-    def carry_out(self, address: Address, session: Session) -> list[str]:
-        """Makes the database anew from the dump. Raises ServerError in one line."""
+    def carry_out(
+        self, address: Address, session: Session, statistics: Path | None = None
+    ) -> list[str]:
+        """Makes the database anew from the dump, with statistics of its own. Raises ServerError."""
         name = named(address.database)
         sets = f" CHARACTER SET {literal(self.wish.encoding)}" if self.wish.encoding else ""
         sorts = f" COLLATE {literal(self.wish.locale)}" if self.wish.locale else ""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dbdyno.builds import Build
 from dbdyno.engine import restore as restores
-from dbdyno.engine.postgres import connection, dump, inward
+from dbdyno.engine.postgres import connection, dump, inward, shared_statistics
 from dbdyno.engine.postgres.dump import Contents, Form, Texts, quoted
 from dbdyno.engine.restore import KEY, RESTORE_S_MAX, Session, Tool, without_values
 from dbdyno.host import locales
@@ -123,15 +123,15 @@ class PostgresDump:
     @property
     def version(self) -> str:
         """A hash of the dump's content, how it is restored, and pg_restore's or psql's version."""
-        parts = [
-            FORM_OF_RESTORE,
-            self.sha256,
-            self.form,
-            asdict(self.texts),
-            self.contents.settings,
-        ]
+        return f"{self.tool.path.name} {self.tool.version}, dump {self.content}"
+
+    @property
+    def content(self) -> str:
+        """A hash of the dump's content and of how it is restored."""
+        texts = asdict(self.texts)
+        parts = [FORM_OF_RESTORE, self.sha256, self.form, texts, self.contents.settings]
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-        return f"{self.tool.path.name} {self.tool.version}, dump {digest[:KEY_DIGITS]}"
+        return digest[:KEY_DIGITS]
 
     @property
     def texts(self) -> Texts:
@@ -176,12 +176,17 @@ class PostgresDump:
                 "the workload file, or take a newer arm"
             )
 
-    def carry_out(self, address: Address, session: Session) -> list[str]:
+    def carry_out(
+        self, address: Address, session: Session, statistics: Path | None = None
+    ) -> list[str]:
         """Makes the database anew from the dump; returns what was left out. Raises ServerError."""
         self._make_database(address)
         with tempfile.TemporaryDirectory(prefix="dyno-restore-") as scratch:
             self._restore(address, session, Path(scratch))
-        return inward.finish(address)
+        lacks = inward.finish(address)
+        if statistics is not None and (count := shared_statistics.share(address, statistics)):
+            lacks.append(f"statistics of {count:,} tables and indexes are the server's own")
+        return lacks
 
     def _make_database(self, address: Address) -> None:
         """The roles that the dump names, and an empty database like the source's."""

@@ -36,6 +36,7 @@ class Restore(Struct, frozen=True, kw_only=True):
     path: str  # from the root on
     encoding: str | None = None
     locale: str | None = None
+    statistics: Literal["same", "own"] = "same"  # of the planner: one sample for all arms, or each
 
 
 class Script(Struct, frozen=True, kw_only=True):

@@ -201,7 +201,7 @@ def workload_json(plan: Plan, use: WorkloadUse, steps: Sequence[Step]) -> Json:
     loaded = load(plan, use)
     scripts = workload.scripts_sha256(loaded)
     written = asdict(use) | {"restore": None if use.restore is None else str(use.restore)}
-    return said(written, WorkloadUse, ("restart", "restore")) | {
+    return said(written, WorkloadUse, ("restart", "restore", "statistics")) | {
         "folder": loaded.name,
         "sha256": workload.sha256(use.name, plan.path),
         **({"programs": known} if known else {}),

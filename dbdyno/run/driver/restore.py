@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from dbdyno import engine
 from dbdyno.builds import Build
-from dbdyno.engine import installed
+from dbdyno.engine import golden, installed
 from dbdyno.engine import restore as restores
 from dbdyno.engine.restore import KEY, Restoring, Session
 from dbdyno.host import account
@@ -50,8 +50,9 @@ class Restore:
 
     def prepare(self, step: Step, bench: Bench) -> Job:
         """The job, with the server and what stands for the dump's content."""
-        address = bench.server.address()
-        assert address is not None, "what takes dumps has an address"
+        address, made = bench.server.address(), bench.server.made
+        assert address is not None and made is not None, "what takes dumps is the lab's"
+        target = bench.server.setting("default_statistics_target") or "default"
         return replace(
             step.job,
             seed=bench.seed,
@@ -59,6 +60,8 @@ class Restore:
             server=Endpoint.of(address),
             program=self.name,
             version=self.version(step),
+            folder=str(made.data_dir.parents[1]),
+            session=target,
         )
 
     def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> Run:
@@ -81,6 +84,14 @@ def _dump_of(name: str, wish: external.Restore, changed: Files) -> Restoring:
         raise PlanError(f"{KEY}: engine `{name}` takes no dump: remove the key")
     paths = [path for program in restorer.programs for path in installed.programs(program)]
     return restorer.read(wish, paths)
+
+
+def statistics(job: Job, restoring: Restoring) -> Path | None:
+    """The file of the statistics that arms of the same data share; None: each has its own."""
+    assert job.restore is not None, "a step that restores names a dump"
+    if job.restore.statistics == "own":
+        return None
+    return golden.statistics_file(Path(job.folder), f"{restoring.content}-{job.session}")
 
 
 class Run:
@@ -133,7 +144,8 @@ class Run:
         """Does it; the status of `done`, the reason where it is not ok, what the data lack."""
         assert isinstance(self._job.server, Endpoint), "the job is whole"
         try:
-            lacks = dump_of(self._job).carry_out(self._job.server.address, self._session)
+            restoring, address = dump_of(self._job), self._job.server.address
+            lacks = restoring.carry_out(address, self._session, statistics(self._job, restoring))
         except DynoError as error:
             return "failed", str(error), []
         return "ok", None, lacks

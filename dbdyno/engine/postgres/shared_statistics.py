@@ -1,0 +1,179 @@
+"""One sample of the planner's statistics for all arms that have the same dump.
+
+Two ANALYZEs of a large table draw other rows, so that plans may differ for no other reason. The
+first arm's statistics are kept in a file, and put in the place of the others' own: rows of
+pg_statistic, whose layout is the same in all versions but for collations (from 12 on). What they
+name stands in words, because numbers differ. Extended statistics and sizes stay each arm's own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from dbdyno.engine.postgres import connection
+from dbdyno.engine.postgres.inward import literal, version_num
+from dbdyno.engine.restore import RESTORE_S_MAX
+from dbdyno.model import Address
+from dbdyno.model.error import ServerError
+
+SLOTS = range(1, 6)
+COLLATIONS_FROM = 12_00_00
+PLAIN_NAMES = ("SET search_path = ''", "SET extra_float_digits = 3")
+"""So that names are whole, and numbers exact."""
+ELEMENT_BYTE = 8
+"""Where an array in binary form says of what type its elements are, in four bytes."""
+
+
+class Slot(Struct, frozen=True, array_like=True):
+    """One of the five parts of a column's statistics."""
+
+    kind: int
+    operator: str | None
+    collation: str | None
+    numbers: str | None
+    values: str | None
+    type: str | None  # of the values
+
+
+class Row(Struct, frozen=True, array_like=True):
+    """A row of pg_statistic, whose numbers of things are names."""
+
+    relation: str
+    column: int
+    inherited: bool
+    null_share: str
+    width: int
+    distinct: str
+    slots: tuple[Slot, ...]
+
+
+def share(address: Address, file: Path) -> int:
+    """Takes the statistics that the file has, or makes it of the server's own.
+
+    Returns of how many relations the statistics could not be taken. Raises ServerError.
+    """
+    if file.exists():
+        rows = msgspec.json.decode(file.read_bytes(), type=list[Row])
+        return take(address, rows)
+    write(file, msgspec.json.encode(exported(address)))
+    return 0
+
+
+def write(file: Path, content: bytes) -> None:
+    """Makes the file for dyno's own account alone: values of rows are in it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_name(f"{file.name}.new")
+    new.unlink(missing_ok=True)
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(descriptor)
+    new.rename(file)
+
+
+# --- Out of a server -------------------------------------------------------------------------
+
+
+def exported(address: Address) -> list[Row]:
+    """The statistics of all tables that are no catalogs. Raises ServerError."""
+    collations = version_num(address) >= COLLATIONS_FROM
+    slots = ", ".join(_slot(number, collations=collations) for number in SLOTS)
+    question = f"""
+        SELECT pg_class.oid::regclass::text, staattnum::int, stainherit, stanullfrac::text,
+               stawidth, stadistinct::text, {slots}
+        FROM pg_statistic JOIN pg_class ON pg_class.oid = starelid
+        JOIN pg_namespace ON pg_namespace.oid = relnamespace
+        WHERE nspname !~ '^(pg_|information_schema$)'
+        ORDER BY pg_class.oid, staattnum, stainherit
+    """
+    rows = connection.execute(address, [*PLAIN_NAMES, question], RESTORE_S_MAX)
+    return [
+        Row(*row[:6], tuple(Slot(*row[first : first + 6]) for first in range(6, len(row), 6)))
+        for row in rows
+    ]
+
+
+def _slot(number: int, *, collations: bool) -> str:
+    """The columns of a slot."""
+    values = f"stavalues{number}"
+    byte = f"get_byte(array_send({values}), {ELEMENT_BYTE} + {{}})"
+    oid = " | ".join(f"({byte.format(place)} << {24 - 8 * place})" for place in range(4))
+    collation = (
+        f"(SELECT quote_ident(n.nspname) || '.' || quote_ident(collname) FROM pg_collation c "
+        f"JOIN pg_namespace n ON n.oid = collnamespace WHERE c.oid = stacoll{number})"
+    )
+    return (
+        f"stakind{number}::int, CASE WHEN staop{number} <> 0 THEN staop{number}::regoperator::text "
+        f"END, {collation if collations else 'NULL'}, stanumbers{number}::text, {values}::text, "
+        f"CASE WHEN {values} IS NOT NULL THEN ({oid})::oid::regtype::text END"
+    )
+
+
+# --- Into a server ---------------------------------------------------------------------------
+
+
+def take(address: Address, rows: Sequence[Row]) -> int:
+    """Puts statistics in the place of the server's own, a relation at a time.
+
+    Returns of how many relations that failed, which keep their own. Raises ServerError where it
+    cannot connect.
+    """
+    collations = version_num(address) >= COLLATIONS_FROM
+    failed = 0
+    for relation, its_rows in groupby(rows, lambda row: row.relation):
+        inserts = [_insert(row, collations=collations) for row in its_rows]
+        where = f"{literal(relation)}::regclass"
+        whole = "; ".join([f"DELETE FROM pg_statistic WHERE starelid = {where}", *inserts])
+        try:  # in one message, and so in one transaction
+            connection.execute(address, [*PLAIN_NAMES, whole], RESTORE_S_MAX)
+        except ServerError:
+            failed += 1
+    return failed
+
+
+def _insert(row: Row, *, collations: bool) -> str:
+    """The statement that makes a row."""
+    names = ["starelid", "staattnum", "stainherit", "stanullfrac", "stawidth", "stadistinct"]
+    values = [
+        f"{literal(row.relation)}::regclass",
+        *map(str, (row.column, row.inherited, row.null_share, row.width, row.distinct)),
+    ]
+    for number, slot in zip(SLOTS, row.slots, strict=True):
+        names += [f"{name}{number}" for name in ("stakind", "staop", "stanumbers", "stavalues")]
+        values += [str(slot.kind), _oid(slot.operator, "regoperator"), _numbers(slot), _array(slot)]
+        if collations:
+            names.append(f"stacoll{number}")
+            values.append(_collation(slot))
+    return f"INSERT INTO pg_statistic ({', '.join(names)}) SELECT {', '.join(values)}"
+
+
+def _oid(name: str | None, kind: str) -> str:
+    return "0" if name is None else f"{literal(name)}::{kind}"
+
+
+def _numbers(slot: Slot) -> str:
+    return "NULL" if slot.numbers is None else f"{literal(slot.numbers)}::real[]"
+
+
+def _array(slot: Slot) -> str:
+    if slot.values is None or slot.type is None:
+        return "NULL"
+    return f"array_in({literal(slot.values)}, {literal(slot.type)}::regtype, -1)"
+
+
+def _collation(slot: Slot) -> str:
+    """The number of a collation; 0 of none, and of those before 12, which had none of their own."""
+    if slot.collation is None:
+        return "0"
+    return (
+        "(SELECT c.oid FROM pg_collation c JOIN pg_namespace n ON n.oid = collnamespace WHERE "
+        f"quote_ident(n.nspname) || '.' || quote_ident(collname) = {literal(slot.collation)} "
+        "LIMIT 1)"
+    )

@@ -25,7 +25,6 @@ LIMIT_MEANS, LIMIT_MIN_S, LIMIT_MAX_S = 20, 1, 60
 ALONE = "alone"
 """The set of steps in which each query is timed by itself."""
 ROLE = "query"
-DOUBLE = '"'
 CONSTRAINTS = {"constraints": schema.Statement(any="SET CONSTRAINTS ALL IMMEDIATE")}
 """What checks at once that a commit would check."""
 
@@ -186,7 +185,9 @@ def _step(query: OwnQuery, rank: int) -> schema.Step:
 def session(query: OwnQuery) -> schema.PerEngine:
     """The SQL that makes a session such as those that sent the query."""
     reads = [] if query.writes else ["SET default_transaction_read_only = on"]
-    role = [] if query.role is None else [f"SET ROLE {quoted(query.role, DOUBLE)}"]
+    # A dump does not bring each role of its server: without it the query runs as the lab's user.
+    taken = "SELECT set_config('role', rolname, false) FROM pg_roles WHERE rolname = "
+    role = [] if query.role is None else [taken + quoted(query.role)]
     variables = [f"SET SESSION {name} = {bare(value)}" for name, value in query.settings.items()]
     mysql_reads = [] if query.writes else ["SET SESSION TRANSACTION READ ONLY"]
     return schema.PerEngine(
@@ -209,9 +210,9 @@ def time_limit_s(query: OwnQuery) -> int:
     return max(LIMIT_MIN_S, min(LIMIT_MAX_S, math.ceil(LIMIT_MEANS * mean_s)))
 
 
-def quoted(text: str, quote: str = "'") -> str:
-    """A text in quotes: a literal of SQL, or a name."""
-    return quote + text.replace(quote, quote * 2) + quote
+def quoted(text: str) -> str:
+    """A text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def bare(value: str) -> str:

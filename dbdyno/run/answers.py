@@ -19,14 +19,14 @@ from dbdyno.model.answer_word import DIFFER, compared
 from dbdyno.model.error import ServerError
 from dbdyno.model.own_query import OwnQuery
 from dbdyno.run.arm import Run
+from dbdyno.run.inquiry_session import inquiry, traits_of, writable
 from dbdyno.run.own_calls import calls
-from dbdyno.run.own_queries import inquiry, traits_of, writable
 from dbdyno.workload import determined
 
 TUPLES = 5
 """So many tuples of a query's values are tried, the heaviest."""
-QUERY_S_MAX = 20.0
-"""After so long a query is asked with no further tuple."""
+QUERY_S_MAX, ARM_S_MAX = 20.0, 60.0
+"""After so long a query is asked with no further tuple, and an arm no further query."""
 READ_ONLY = "25006"
 """The error of a query that writes in a transaction that may only read."""
 
@@ -41,7 +41,13 @@ class Asking:
 
     def answers(self, run: Run) -> Answers:
         """The answers of an arm's server to each query."""
-        found = [answer for query in self.queries for answer in self._query(run, query)]
+        begun_s = time.monotonic()
+        found: list[Answer] = []
+        for query in self.queries:
+            if time.monotonic() - begun_s < ARM_S_MAX:
+                found += self._query(run, query)
+            else:
+                found.append(_unasked(query, "no time was left"))
         return Answers(workload=self.workload, answers=tuple(found))
 
     def _query(self, run: Run, query: OwnQuery) -> Iterator[Answer]:

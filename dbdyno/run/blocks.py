@@ -286,7 +286,7 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
             if plan.schedule.together:
                 _, steps = schedule.in_turn(plan, use, lab.steps(block, use, plan.base))
                 legs += [interleave.rest_leg(use)] * copied
-                legs += inquiries.legs(plan, use, block, steps)
+                legs += inquiries.legs(plan, use, block)
                 legs += interleave.legs(plan, use, steps, block.number)
         legs += again
         there |= made

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
+from dbdyno import workload
 from dbdyno.model import Block, Plan, Step, WorkloadUse
 from dbdyno.model.answer import Answer, Answers
 from dbdyno.model.own_query import OwnQuery
-from dbdyno.run import own_queries
 from dbdyno.run.answers import Asking, Checking
 from dbdyno.run.arm import Run
 from dbdyno.run.plan_trees import Planning
@@ -27,22 +27,23 @@ QUERY_EXPECTED_S = 0.5
 
 
 def go(runs: Sequence[Run], steps: Sequence[Step]) -> None:
-    """Asks the queries that are steps, on each arm that runs; nothing in later blocks."""
+    """Asks all queries, of which only some are steps, on each arm that runs; in block 1 alone."""
     first = runs[0]
-    queries = asked(first.lab.plan, first.use, first.block, steps)
+    queries = asked(first.lab.plan, first.use, first.block)
     able = [run for run in runs if run.able and run.server.client is not None]
-    if not queries or first.lab.part:
+    if not queries or not steps or first.lab.part:
         return
     watch = first.lab.watch
     watch.begin(f"{first.of_block} {LEG}", leg(first.lab.plan, first.use, queries))
     base = first.lab.plan.base
     able.sort(key=lambda run: run.arm.name != base)
-    answers = answers_of(able, queries, base)
+    folder = steps[0].workload
+    answers = answers_of(able, Asking(workload=folder, queries=queries), base)
     for run, of_arm in zip(able, answers, strict=True):
         run.lab.results.write_answers(run.block.number, run.arm.name, of_arm)
     able = [run for run in able if still_able(run)]
     slow = {answer.query for of_arm in answers for answer in of_arm.answers if is_slow(answer)}
-    trees = Planning(workload=first.use.title, queries=queries, slow=slow).trees(able)
+    trees = Planning(workload=folder, queries=queries, slow=slow).trees(able)
     for run in able:
         still_able(run)
         of_run = trees[run.arm.name]
@@ -55,13 +56,10 @@ def is_slow(answer: Answer) -> bool:
     return answer.outcome == "timed out" or answer.seconds > RUN_S_MAX
 
 
-def answers_of(runs: Sequence[Run], queries: Sequence[OwnQuery], base: str) -> list[Answers]:
+def answers_of(runs: Sequence[Run], asking: Asking, base: str) -> list[Answers]:
     """The answers of each arm; those of the base with what makes them doubtful."""
-    if not runs:
-        return []
-    asking = Asking(workload=runs[0].use.title, queries=queries)
     answers = [asking.answers(run) for run in runs]
-    if runs[0].arm.name != base:
+    if not runs or runs[0].arm.name != base:
         return answers
     checking = Checking(asking=asking, base=runs[0], answers=answers[0])
     return [
@@ -79,11 +77,12 @@ def still_able(run: Run) -> bool:
     return run.broken is None
 
 
-def asked(plan: Plan, use: WorkloadUse, block: Block, steps: Sequence[Step]) -> Sequence[OwnQuery]:
-    """The queries that are asked before these steps of a block; none in most plans."""
+def asked(plan: Plan, use: WorkloadUse, block: Block) -> Sequence[OwnQuery]:
+    """The queries that are asked in a block, the costliest first; none in most plans."""
     if block.number != FIRST_BLOCK:
         return ()
-    return own_queries.queries(plan, use, [step.name for step in steps])
+    application = workload.used(use, plan.path).application
+    return () if application is None else application.queries
 
 
 def leg(plan: Plan, use: WorkloadUse, queries: Sequence[OwnQuery]) -> Leg:
@@ -91,7 +90,7 @@ def leg(plan: Plan, use: WorkloadUse, queries: Sequence[OwnQuery]) -> Leg:
     return Leg(use.title, "", QUERY_EXPECTED_S * len(queries) * len(plan.arms))
 
 
-def legs(plan: Plan, use: WorkloadUse, block: Block, steps: Sequence[Step]) -> list[Leg]:
+def legs(plan: Plan, use: WorkloadUse, block: Block) -> list[Leg]:
     """The same as it lies ahead; none where nothing is asked."""
-    queries = asked(plan, use, block, steps)
+    queries = asked(plan, use, block)
     return [leg(plan, use, queries)] if queries else []

@@ -18,15 +18,15 @@ from dbdyno.model.error import ServerError
 from dbdyno.model.own_query import OwnQuery
 from dbdyno.model.plan_tree import Moment, PlanNode, PlanTree, PlanTrees
 from dbdyno.run.arm import Run
+from dbdyno.run.inquiry_session import inquiry, traits_of, writable
 from dbdyno.run.own_calls import calls
-from dbdyno.run.own_queries import inquiry, traits_of, writable
 
 TUPLES = 8
 """So many tuples of a query's values are planned for, the heaviest."""
 RUN_TUPLES = 2
 """So many of them run for their rows."""
-QUERY_S_MAX = 20.0
-"""After so long none of a query's plans is run any more."""
+QUERY_S_MAX, ARM_S_MAX = 20.0, 60.0
+"""After so long none of a query's plans is run any more, and none of an arm's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,18 +48,22 @@ class Planning:
         }
 
     def _arm(self, run: Run, queries: Sequence[OwnQuery]) -> Iterator[PlanTree]:
+        begun_s = time.monotonic()
         for query in queries:
+            in_time = time.monotonic() - begun_s < ARM_S_MAX
             try:
                 with inquiry(run) as inquirer:
-                    yield from self._query(run, inquirer, query)
+                    yield from self._query(run, inquirer, query, in_time=in_time)
             except ServerError:
                 yield PlanTree(query=query.name, unavailable="the connection was lost")
 
-    def _query(self, run: Run, inquirer: Inquirer, query: OwnQuery) -> Iterator[PlanTree]:
+    def _query(
+        self, run: Run, inquirer: Inquirer, query: OwnQuery, *, in_time: bool
+    ) -> Iterator[PlanTree]:
         to_plan = calls(query, traits_of(run), TUPLES)
         begun_s = time.monotonic()
         for place, call in enumerate(to_plan, start=1):
-            in_time = time.monotonic() - begun_s < QUERY_S_MAX
+            in_time = in_time and time.monotonic() - begun_s < QUERY_S_MAX
             runs = place <= RUN_TUPLES and in_time and self._may_run(run, query)
             explained = inquirer.explain(call, run=runs)
             if runs and explained.root is None:

@@ -69,6 +69,7 @@ CHUNK_ROWS = 500
 """So many rows are taken from the socket at once."""
 CHUNKED_VERSION_NUM = 170000
 """The libpq that can do so."""
+LOST = "the connection was lost while a query ran"
 CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -293,19 +294,9 @@ class PostgresInquirer:
 
         Raises Refused where the server refuses it, ServerError where the connection is lost.
         """
-        from psycopg.pq import ExecStatus, version
+        from psycopg.pq import ExecStatus
 
-        sent = text.encode(errors="surrogateescape")
-        if call is None or call.values is None:
-            self.connection.send_query(sent)
-        else:
-            values = [None if value is None else value.encode() for value in call.values]
-            types = [self._numbers.get(name, 0) for name in call.types] or None
-            self.connection.send_query_params(sent, values, param_types=types)
-        if version() >= CHUNKED_VERSION_NUM:
-            self.connection.set_chunked_rows_mode(CHUNK_ROWS)
-        else:
-            self.connection.set_single_row_mode()
+        self._send(text, call)
         refused: str | None = None
         while (result := self._next()) is not None:
             if result.status in (ExecStatus.FATAL_ERROR, ExecStatus.BAD_RESPONSE):
@@ -317,6 +308,25 @@ class PostgresInquirer:
                 yield result
         if refused is not None:
             raise Refused(refused)
+
+    def _send(self, text: str, call: Call | None) -> None:
+        """Sends a statement, with the values of a call. Raises ServerError."""
+        import psycopg
+
+        sent = text.encode(errors="surrogateescape")
+        try:
+            if call is None or call.values is None:
+                self.connection.send_query(sent)
+            else:
+                values = [None if value is None else value.encode() for value in call.values]
+                types = [self._numbers.get(name, 0) for name in call.types] or None
+                self.connection.send_query_params(sent, values, param_types=types)
+            if psycopg.pq.version() >= CHUNKED_VERSION_NUM:
+                self.connection.set_chunked_rows_mode(CHUNK_ROWS)
+            else:
+                self.connection.set_single_row_mode()
+        except psycopg.Error as error:
+            raise ServerError(LOST) from error
 
     def _know(self, names: Collection[str]) -> None:
         """Asks for the numbers of types by their names, before calls bind values of them."""
@@ -338,7 +348,7 @@ class PostgresInquirer:
                 self.connection.consume_input()
             return self.connection.get_result()
         except psycopg.Error as error:
-            raise ServerError("the connection was lost while a query ran") from error
+            raise ServerError(LOST) from error
 
     def _stop(self) -> None:
         """Cancels the statement that runs, and takes what is still under way."""
@@ -371,5 +381,5 @@ def _code(result: Any) -> str:
 
     code = result.error_field(DiagnosticField.SQLSTATE)
     if code is None:
-        raise ServerError("the connection was lost while a query ran")
+        raise ServerError(LOST)
     return str(code.decode())

@@ -1,16 +1,13 @@
-"""An application's queries, and the sessions in which an arm's server is asked them."""
+"""The sessions in which an arm's server is asked an application's queries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from dbdyno import workload
 from dbdyno.engine.inquiry import Inquirer
-from dbdyno.model import Plan, WorkloadUse, engine
+from dbdyno.model import engine
 from dbdyno.model.engine import Traits
 from dbdyno.model.error import ServerError
-from dbdyno.model.own_query import OwnQuery
 from dbdyno.run.arm import Run
 
 
@@ -30,11 +27,3 @@ def traits_of(run: Run) -> Traits:
 def writable(run: Run) -> bool:
     """Whether queries that write may be tried, and undone: on servers of the lab's own."""
     return run.server.made is not None
-
-
-def queries(plan: Plan, use: WorkloadUse, names: Sequence[str]) -> Sequence[OwnQuery]:
-    """The queries of a workload whose steps have these names; none of another workload."""
-    application = workload.used(use, plan.path).application
-    if application is None:
-        return ()
-    return [query for query in application.queries if query.name in names]

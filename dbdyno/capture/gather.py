@@ -102,7 +102,7 @@ class Gathered:
     errors: Counter[str] = field(default_factory=Counter)
     arrivals: dict[str, Counter[int]] = field(default_factory=dict)
     sessions: dict[str, Session] = field(default_factory=dict)
-    texts: dict[str, Statement] = field(default_factory=dict)  # of bound calls, which repeat
+    texts: dict[str, Statement] = field(default_factory=dict)  # of the last calls
     temporary: set[str] = field(default_factory=set)
     first_s: float | None = None
     last_s: float | None = None
@@ -178,9 +178,7 @@ class Gathered:
             self.sessions[call.session].cursors[inside.cursor] = key
 
     def read(self, call: Call) -> Statement:
-        """The call's text, taken apart; texts of bound calls are kept, as they repeat."""
-        if call.way == "simple":
-            return self.dialect.read(call.text)
+        """The call's text, taken apart; the texts of the last calls are kept, as many repeat."""
         statement = self.texts.get(call.text)
         if statement is None:
             if len(self.texts) >= TEXTS_MAX:

@@ -64,10 +64,9 @@ def taken_out(text: str) -> tuple[str, list[str]]:
             pieces.append(text[at:end])
             tokens.append(match.group())
         else:
-            if text[first] == "'":
+            if text[first] == "'" and text[first - 1] in PREFIXES:
                 first = beginning(text, first)
-            pieces.append(text[at:first])
-            pieces.append(TAKEN)
+            pieces += (text[at:first], TAKEN)
             tokens.append(text[first:end])
         at = end
     pieces.append(text[at:])
@@ -89,6 +88,10 @@ def beginning(text: str, quote: int) -> int:
     if before[-2:] == "u&" and not is_word(before[-3:-2]):
         return quote - 2
     return quote
+
+
+PREFIXES = frozenset("eEbBxX&")
+"""What can stand directly before a text in quotes and be part of it."""
 
 
 def is_word(character: str) -> bool:

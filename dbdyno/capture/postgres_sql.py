@@ -168,7 +168,11 @@ def values(shape: Shape, tokens: Sequence[str]) -> Iterator[str]:
     """The values of a text of that shape, as JSON."""
     for place, negative in shape.literals:
         literal = tokens[place]
-        if literal.isdecimal() and (literal[0] != "0" or len(literal) == 1):
+        if literal[0] == "'":
+            said = literal[1:-1]
+            plain = said.isprintable() and not ("'" in said or '"' in said or "\\" in said)
+            yield f'"{said}"' if plain else json_of(literal)
+        elif literal.isdecimal() and (literal[0] != "0" or len(literal) == 1):
             yield "-" + literal if negative else literal
         else:
             yield json_of(literal, negative=negative)

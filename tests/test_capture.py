@@ -213,7 +213,7 @@ def test_what_is_left_out_is_said_with_its_share(log: WrittenLog, tmp_path: Path
     log.call("SELECT a FROM t", 6.0)
     log.call("VACUUM t", 1.0)
     log.call("SELECT pg_sleep(1)", 1.0)
-    log.call("CREATE TEMP TABLE x (a int)", 0.5)
+    log.call("CREATE TEMP TABLE x AS SELECT a FROM t", 0.5)
     log.call("SELECT a FROM x", 0.5)
     log.call("SELECT 1 FROM other", 1.0, database="other")
     log.add("no such table", severity="ERROR", statement="SELECT secret", state="42P01")
@@ -329,3 +329,27 @@ def test_a_log_cut_off_anywhere_ends_in_a_folder_or_one_line(major: int, tmp_pat
             assert not folder.exists()
         else:
             assert (folder / "workload.toml").is_file()
+
+
+def test_a_log_without_databases_is_taken_for_that_of_the_one_that_is_named(
+    log: WrittenLog, tmp_path: Path
+) -> None:
+    log.call("SELECT a FROM t", database="")
+    application = captured(log, tmp_path / "app", database="shop")
+    assert application.only()[1]["calls"] == 1
+    assert "does not name databases" in (tmp_path / "app/coverage.md").read_text()
+    assert (tmp_path / "app/arrivals.csv").read_text().count("\n") == 2
+
+
+def test_a_statement_whose_bytes_are_no_utf8_is_left_out(log: WrittenLog, tmp_path: Path) -> None:
+    log.call("SELECT a FROM t WHERE b = 'ä'")
+    log.call("SELECT a FROM t WHERE b = 'x'")
+    log.bound("SELECT c FROM t WHERE b = $1", "$1 = 'ä'")
+    path = log.write()
+    path.write_bytes(path.read_text().encode("latin-1"))
+    folder = tmp_path / "app"
+    wish = Wish(logs=[path], server=None, engine="postgres", out=folder)
+    application = Application(folder, capture(wish, lambda line: None))
+    assert {query["calls"] for query in application.queries.values()} == {1}
+    assert "| bytes that are no UTF-8 | 1 |" in (folder / "coverage.md").read_text()
+    assert len(list((folder / "values").iterdir())) == 1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from dbdyno.model.error import DynoError
 
 THRESHOLD_S = 0.005
 """A slow log whose shortest call took so long leaves out others."""
+FOREIGN = "tables of other servers"
 BEYOND = "cheaper than the first {top} (--top)"
 LIST = "/*, ... */"
 """What the view of 18 has in place of a list's other members."""
@@ -53,6 +54,7 @@ class Taken:
     uncovered: list[Uncovered]
     seconds: float | None
     notes: list[str]
+    arrivals: Mapping[int, int] = field(default_factory=dict)  # calls by second of the log
 
 
 def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
@@ -77,7 +79,7 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
     database = wish.database or (view.database if view else busiest(gathered))
     taken = of_log(gathered, database, tally) if wish.logs else None
     if view is not None:
-        taken = with_view(taken, view, database, dialect)
+        taken = without_foreign(with_view(taken, view, database, dialect), view)
     assert taken is not None, "there is a source"
     if not taken.queries:
         raise DynoError(empty(wish, database))
@@ -103,7 +105,10 @@ def busiest(gathered: Gathered) -> str:
 
 def of_log(gathered: Gathered, database: str, tally: Tally) -> Taken:
     """What a log has of a database."""
-    uncovered = [each for (name, _), each in gathered.uncovered.items() if name == database]
+    notes = notes_of(tally)
+    if database and not any(name for name, *_ in gathered.groups):
+        notes.append(f"The log does not name databases: all calls are taken for `{database}`'s")
+        database = ""
     other = Uncovered(join.ELSEWHERE)
     for (name, _), each in gathered.uncovered.items():
         if name != database:
@@ -117,7 +122,21 @@ def of_log(gathered: Gathered, database: str, tally: Tally) -> Taken:
     uncovered = [each for (name, _), each in gathered.uncovered.items() if name == database]
     first, last = gathered.first_s, gathered.last_s
     seconds = last - first if first is not None and last is not None and last > first else None
-    return Taken(queries, [*uncovered, other], seconds, notes_of(tally))
+    arrivals: Mapping[int, int] = gathered.arrivals.get(database, {})
+    return Taken(queries, [*uncovered, other], seconds, notes, arrivals)
+
+
+def without_foreign(taken: Taken, view: View) -> Taken:
+    """The same without queries on tables of other servers, which no race may reach."""
+    reason = Uncovered(FOREIGN)
+    queries = []
+    for query in taken.queries:
+        if view.foreign.isdisjoint(table.rpartition(".")[2] for table in query.form.tables):
+            queries.append(query)
+        else:
+            reason.calls += query.calls
+            reason.time_s += query.time_s
+    return replace(taken, queries=queries, uncovered=[*taken.uncovered, reason])
 
 
 def notes_of(tally: Tally) -> list[str]:
@@ -160,7 +179,8 @@ def with_view(taken: Taken | None, view: View, database: str, dialect: Dialect) 
         notes.append(
             f"The lengths of the lists of {lists} statements are not known: a log has them"
         )
-    return Taken(queries, list(sums.uncovered), view.seconds, notes)
+    arrivals: Mapping[int, int] = taken.arrivals if taken is not None else {}
+    return Taken(queries, list(sums.uncovered), view.seconds, notes, arrivals)
 
 
 def in_sessions(queries: Sequence[Query], view: View | None, database: str) -> list[Query]:
@@ -263,11 +283,10 @@ def write(
         errors=gathered.errors,
         notes=notes,
     )
-    database = top[0].database
     captured = Captured(
         source=source,
         queries=queries,
-        arrivals=gathered.arrivals.get(database, {}),
+        arrivals=taken.arrivals,
         coverage=coverage.page(said),
     )
     folder.write(wish.out, captured)

@@ -122,7 +122,7 @@ class Gathered:
             self.errors[call.error] += 1
             self.leave_out(call, FAILED)
             return
-        if not call.text.isascii() and not is_utf8(call):
+        if not call.text.isascii() and not is_utf8(call.text):
             self.leave_out(call, NOT_UTF8)
             return
         place = call.text.find(";")
@@ -247,6 +247,8 @@ class Gathered:
         if form.bound:
             if call.values is None or len(call.values) != form.bound:
                 return
+            if not all(value is None or value.isascii() or is_utf8(value) for value in call.values):
+                return
             bound = tuple(map(self.dialect.bound, call.values))
         group.samples.add(bound + statement.literals)
 
@@ -264,10 +266,10 @@ def structs_replace(call: Call, text: str) -> Call:
     return structs.replace(call, text=text)
 
 
-def is_utf8(call: Call) -> bool:
-    """Whether the text and values of a call are UTF-8."""
+def is_utf8(text: str) -> bool:
+    """Whether a text that was read as UTF-8 was that."""
     try:
-        call.text.encode()
+        text.encode()
     except UnicodeEncodeError:
         return False
     return True

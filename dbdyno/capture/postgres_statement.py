@@ -93,13 +93,14 @@ def traits_of(statement: Message) -> Traits:
         for node, name in zip(nodes, names, strict=True)
     ):
         left_out = "SELECT INTO"
-    if any(getattr(getattr(node, "relation", None), "relpersistence", "") == "t" for node in nodes):
+    made = [node for node in nodes if getattr(node, "relpersistence", "") == "t"]
+    if made:
         left_out = TEMPORARY
     for name, _ in functions:
         left_out = left_out or NOT_ALONE.get(name, "")
     return Traits(
         verb=verb or utility(what).lower().replace(" ", "-"),
-        tables=tables_of(nodes),
+        tables=tables_of(made or nodes),
         writes=any(name in WRITING or name == "LockingClause" for name in names)
         or any(name in WRITING_FUNCTIONS for name, _ in functions),
         left_out=left_out,

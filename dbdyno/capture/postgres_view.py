@@ -41,6 +41,7 @@ WHERE (category LIKE '{PLANNER}%%' OR name = ANY (%s)) AND setting IS DISTINCT F
 SESSIONS = f"""/* {MARK} */
 SELECT coalesce(d.datname, ''), coalesce(r.rolname, ''), s.setconfig FROM pg_db_role_setting s
 LEFT JOIN pg_database d ON d.oid = s.setdatabase LEFT JOIN pg_roles r ON r.oid = s.setrole"""
+FOREIGN = f"/* {MARK} */ SELECT relname::text FROM pg_class WHERE relkind = 'f'"
 ENABLE = (
     "shared_preload_libraries = 'pg_stat_statements' in postgresql.conf, a restart, "
     "then CREATE EXTENSION pg_stat_statements"
@@ -90,6 +91,7 @@ def counted(connection: psycopg.Connection[Any], place: Place) -> View:
         settings=dict(settings),
         of_sessions=of_sessions(connection.execute(SESSIONS).fetchall()),
         line_prefix=prefix,
+        foreign=frozenset(name for (name,) in connection.execute(FOREIGN)),
         sampled=sampling(threshold, [rate for rate in rates if rate is not None]),
         notes=[*notes, *evicted(connection, schema, columns)],
         database=database,

@@ -25,6 +25,11 @@ TABLES = (
     "CREATE TABLE orders (id INT AUTO_INCREMENT PRIMARY KEY, product INT, amount INT, "
     "KEY (product))",
 )
+MADE = (
+    f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4",
+    *(f"USE {DATABASE};{table}" for table in TABLES),
+)
+"""Makes the database; `USE x;…` is for the database x."""
 CODE = "00112233445566778899AABBCCDDEE"
 PREPARED = "SELECT id, price FROM products WHERE id = ? AND name <> ? AND stock > -1"
 
@@ -95,7 +100,7 @@ def settings(**more: str) -> dict[str, str]:
 
 def logged(server: LabServer) -> Wrote:
     """Runs the application on the server, and returns what the server wrote, also of others."""
-    connect(server, "CREATE DATABASE shop", *(f"USE {DATABASE};{table}" for table in TABLES))
+    connect(server, *MADE)
     connection = opened(server, DATABASE)
     run(connection)
     connection.close()

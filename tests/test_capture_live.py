@@ -14,7 +14,7 @@ import pytest
 
 from dbdyno.capture.capturing import Wish, capture
 from dbdyno.capture.coverage import Coverage
-from dbdyno.capture.postgres_view import Place
+from dbdyno.capture.view import Place
 from dbdyno.engine import LabServer
 from dbdyno.model import Address, Arm
 from dbdyno.model.error import DynoError

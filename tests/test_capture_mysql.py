@@ -14,6 +14,7 @@ import pytest
 from captured_mysql import CODE, LOGS, MARKER, PREPARED
 from dbdyno.capture.capturing import Wish, capture
 from dbdyno.capture.coverage import Coverage
+from dbdyno.capture.engines import family
 from dbdyno.capture.mysql_sql import MysqlSql
 from dbdyno.model.error import DynoError
 
@@ -322,3 +323,10 @@ def test_a_set_of_several_variables_sets_each() -> None:
     }
     assert not MysqlSql().settings("SET GLOBAL sort_buffer_size = 5, sql_mode = 'A'")
     assert not MysqlSql().settings("SET STATEMENT sort_buffer_size = 5 FOR SELECT 1")
+
+
+def test_a_log_of_another_family_than_the_server_is_refused_in_a_line() -> None:
+    with pytest.raises(DynoError, match="the log is none of PostgreSQL's: name one"):
+        family("postgres", "slow")
+    with pytest.raises(DynoError, match="capture reads no server of fake"):
+        family("fake", None)

@@ -27,26 +27,23 @@ class Family:
     formats: frozenset[Format]  # of its logs
 
 
-FAMILIES = {
-    "postgres": Family(
-        PostgresSql, postgres_view.read, "postgres", frozenset({"csv", "json", "stderr"})
-    ),
-    "mysql": Family(MysqlSql, digest_view.read, "mysql", frozenset({"slow", "general"})),
-}
-"""By the name of the family."""
+FAMILIES = (
+    Family(PostgresSql, postgres_view.read, "postgres", frozenset({"csv", "json", "stderr"})),
+    Family(MysqlSql, digest_view.read, "mysql", frozenset({"slow", "general"})),
+)
 
 
 def family(engine: str, format: Format | None) -> Family:
-    """The family of a server's engine, or of a log; of the engine where both are empty.
+    """The family of a server's engine; where that is empty, of a log.
 
     Raises DynoError: the log is of another family, or nothing is captured of the engine.
     """
     if not engine:
-        return next(each for each in FAMILIES.values() if format in each.formats)
-    name = traits.of(engine).family
-    if name not in FAMILIES:
-        raise DynoError(f"source: capture reads no server of `{engine}`: name its log")
-    if format is not None and format not in FAMILIES[name].formats:
-        product = traits.of(engine).product
-        raise DynoError(f"sources: the log is none of {product}'s, as the server is: name one")
-    return FAMILIES[name]
+        return next(each for each in FAMILIES if format in each.formats)
+    server = traits.of(engine)
+    for each in FAMILIES:
+        if traits.of(each.engine).family == server.family:
+            if format is not None and format not in each.formats:
+                raise DynoError(f"sources: the log is none of {server.product}'s: name one")
+            return each
+    raise DynoError(f"source: capture reads no server of {server.product}: name its log")

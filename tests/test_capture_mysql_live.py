@@ -1,0 +1,121 @@
+"""Capture on real servers of MySQL and MariaDB: values come back exactly, counts as they are."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from captured_mysql import DATABASE, MADE, MARKER, connect, opened, run, settings
+from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.view import Place
+from dbdyno.engine import LabServer
+from dbdyno.engine.mysql.flavour import of
+from dbdyno.model.error import DynoError
+from mysql_place import ENGINES, an_arm
+from server_place import a_place, address, started
+
+pytestmark = pytest.mark.live
+
+PIECES = ("'", '"', "\\", "\n", "\r\n", "\t", "$1", "?", "--", "-- ", "# Time: ", "/*", "*/", ";")
+WORDS = (
+    "x",
+    "O'Brien",
+    "%s",
+    " ",
+    "NULL",
+    "\\'",
+    "日本",
+    "ü",
+    "0",
+    ";\n# User@Host: a[a] @ b []\n",
+)
+VALUES = 60
+
+
+@pytest.fixture(params=ENGINES, scope="module")
+def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
+    """A server that logs everything, with the application's tables."""
+    arm = an_arm(request.param, transport="tcp", settings=settings())
+    with a_place(request.param) as place, started(arm, place) as made:
+        connect(made, *MADE)
+        yield made
+
+
+def captured(out: Path, **sources: Any) -> dict[str, Any]:
+    wish = Wish(**{"logs": [], "server": None, "engine": "", "out": out} | sources)
+    capture(wish, lambda line: None)
+    file = tomllib.loads((out / "workload.toml").read_text())
+    return file | {"texts": {(out / q["text"]).read_text(): q for q in file["queries"].values()}}
+
+
+def log_of(server: LabServer, name: str, folder: Path) -> Path:
+    """A copy of the server's log."""
+    assert server.data_dir is not None
+    return Path(shutil.copy(server.data_dir / name, folder / name))
+
+
+@pytest.mark.parametrize("log", ["slow.log", "general.log"])
+def test_any_value_comes_back_as_it_was(server: LabServer, log: str, tmp_path: Path) -> None:
+    drawn = random.Random(7)
+    sent = ["".join(drawn.choices(PIECES + WORDS, k=drawn.randint(0, 6))) for _ in range(VALUES)]
+    connection = opened(server, DATABASE)
+    mark = log.partition(".")[0]
+    with connection.cursor() as cursor:
+        for value in sent:
+            said = connection.escape(value)
+            cursor.execute(f"SELECT '{mark}' AS mark, name FROM products WHERE name = {said}")
+            cursor.fetchall()
+    connection.close()
+    file = captured(tmp_path / "app", logs=[log_of(server, log, tmp_path)], database=DATABASE)
+    text = "SELECT $1 AS mark, name FROM products WHERE name = $2\n"
+    if text not in file["texts"]:
+        text = f"SELECT '{mark}' AS mark, name FROM products WHERE name = $1\n"
+    lines = (tmp_path / "app" / file["texts"][text]["values"]).read_text().splitlines()
+    came: list[str] = []
+    for line in map(json.loads, lines):
+        if len(line["values"]) == 1 or line["values"][0] == mark:
+            came += [line["values"][-1]] * line["weight"]
+    assert sorted(came) == sorted(sent)
+
+
+def test_digests_give_queries_with_a_sample_of_values(server: LabServer, tmp_path: Path) -> None:
+    connection = opened(server, DATABASE)
+    run(connection)
+    connection.close()
+    place = Place("source `mysql://…`", address(server))
+    sources = {"server": place, "engine": server.engine, "database": DATABASE}
+    if of(server.engine).samples_from is None:
+        with pytest.raises(DynoError, match=r"without a text that could be run .*: name its slow"):
+            captured(tmp_path / "app", **sources)
+        return
+    file = captured(tmp_path / "app", **sources)
+    (update,) = [q for text, q in file["texts"].items() if text.startswith("UPDATE products")]
+    assert (update["calls"], update["writes"], update["rows"]) == (2, True, 3)
+    assert file["source"]["settings"]["innodb_buffer_pool_size"] == "67108864"
+    (values,) = [
+        (tmp_path / "app" / q["values"]).read_text()
+        for text, q in file["texts"].items()
+        if text.startswith("SELECT p.name")
+    ]
+    assert json.loads(values)["values"][0] == MARKER
+
+
+def test_a_missing_grant_is_named(server: LabServer, tmp_path: Path) -> None:
+    if of(server.engine).samples_from is None:
+        pytest.skip("it has no texts to grant")
+    connect(server, "CREATE USER reader", "GRANT SELECT ON shop.* TO reader")
+    place = Place("source `mysql://…`", replace(address(server), user="reader", database=DATABASE))
+    line = "GRANT SELECT ON performance_schema.* TO `reader`"
+    with pytest.raises(DynoError, match=line.replace("*", r"\*")):
+        captured(tmp_path / "app", server=place, engine="mysql")
+    connect(server, line)
+    file = captured(tmp_path / "app", server=place, engine="mysql")
+    assert file["source"]["engine"] == "mysql"

@@ -98,8 +98,9 @@ class ApplicationResult:
     queries: int  # that both arms ran in each of the blocks
     cpu: Ratio | None  # of the application's CPU; None: no block tells it
     time: Ratio | None  # of the time of its calls, as one client sees it
-    failed: tuple[str, ...]  # queries that fail on this arm and not on the base
-    base_failed: tuple[str, ...]
+    failed: tuple[str, ...]  # queries that fail on this arm alone
+    base_failed: tuple[str, ...]  # on the base alone
+    both_failed: tuple[str, ...]  # on both, of which nothing more is said
 
 
 OF_SOME = "settings that not all have"

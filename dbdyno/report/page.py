@@ -154,10 +154,11 @@ def _step(workload: Subject, step: StepComparison) -> Group:
 
 PAGE: tuple[Section, ...] = (
     attribution.SECTION,
-    application.SECTION,
-    answers.SECTION,
-    query_plans.SECTION,
+    application.SAYINGS,
     answer.SECTION,
+    answers.SECTION,
+    application.TABLES,
+    query_plans.SECTION,
     warnings.SECTION,
     headline.SECTION,
     unseen.SECTION,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from dbdyno.model.metric.primary import called
 from dbdyno.model.open_steps import is_open, open_steps
 from dbdyno.model.work import WorkComparison
 from dbdyno.report import known, number, tolerate
-from dbdyno.report.section import verdicts, work
+from dbdyno.report.section import application, verdicts, work
 from dbdyno.report.section.answer import cells_of, counted, size
 from dbdyno.report.section.headline import step_name
 
@@ -21,12 +22,17 @@ COLUMNS = 80
 def lines(comparison: Comparison, report: Path) -> list[str]:
     """Five lines: what is decided, the figures of two more, the builds, where the report is.
 
-    Before them one with the answer, where a tolerance is asked for; one with the counts, where
-    work was counted.
+    Before them one with the answer, where a tolerance is asked for, and what is said of an
+    application; one with the counts, where work was counted.
     """
     safe = tolerate.line(comparison)
     return [
         *([safe] if safe else []),
+        *(
+            line
+            for result in comparison.applications
+            for line in textwrap.wrap(application.sentence(comparison, result), COLUMNS)
+        ),
         *(line[:COLUMNS] for line in told(comparison)),
         *([of_work(comparison.work)] if comparison.work is not None else []),
         of_builds(comparison),

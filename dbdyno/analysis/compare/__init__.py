@@ -90,7 +90,8 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         blocks_each=plan.schedule.comparison,
         nodes=where,
     )
-    ended = conclusions.conclude(functions.with_profiles(rows, plan), arms, rules)
+    ran = application.without_common_failures(rows, plan)
+    ended = conclusions.conclude(functions.with_profiles(ran, plan), arms, rules)
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.label,
@@ -112,7 +113,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         across=across(ended.steps),
         sweeps=sweeps.sweeps(rows),
         overall=ended.overall,
-        applications=application.results(ended.steps, plan),
+        applications=application.results(rows, plan),
         queries=query_changes.load(blocks, arms, lost),
         calibration=ended.calibration,
         looked=(looked := looks.fewest([sights[arm].looked for arm in arms.shown[1:]])),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from dbdyno.analysis.compare.step_cells import Row
 from dbdyno.model import Cell, Ratio, StepComparison, StepRun
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.metric.primary import cpu_of
@@ -19,16 +20,39 @@ Cost = Callable[[StepRun], float | None]
 """A cost of one operation of a run, in any unit; None: the run does not tell it."""
 
 
-def results(steps: Sequence[StepComparison], plan: PlanRecord) -> tuple[ApplicationResult, ...]:
+def results(rows: Sequence[Row], plan: PlanRecord) -> tuple[ApplicationResult, ...]:
     """The application of each workload that is one, for each arm beside the base."""
     return tuple(
         result
         for use in plan.workloads
         if use.application is not None
         for result in _of_workload(
-            use.application, [step for step in steps if step.workload == use.folder]
+            use.application, [row.step for row in rows if row.step.workload == use.folder]
         )
     )
+
+
+def without_common_failures(rows: Sequence[Row], plan: PlanRecord) -> tuple[Row, ...]:
+    """The steps without an application's queries that fail on all arms, of which nothing is known.
+
+    They are named by `results`, and by the comparison of answers.
+    """
+    queries = {
+        (use.folder, name)
+        for use in plan.workloads
+        if use.application is not None
+        for name in use.application.by_name
+    }
+    return tuple(
+        row
+        for row in rows
+        if (row.step.workload, row.step.step) not in queries
+        or not all(map(_always_fails, row.step.cells))
+    )
+
+
+def _always_fails(cell: Cell) -> bool:
+    return bool(cell.runs) and all(run.ending.status != "ok" for run in cell.runs)
 
 
 def _of_workload(
@@ -73,10 +97,16 @@ def _of_arm(
         queries=len(ran),
         cpu=_ratio(ran, lambda run: run.metrics.get(cpu)),
         time=_ratio(ran, _time),
-        failed=tuple(
-            pair.step.step for pair in pairs if _fails(pair.own) and not _fails(pair.base)
-        ),
-        base_failed=tuple(pair.step.step for pair in pairs if _fails(pair.base)),
+        failed=_names(pairs, own=True, base=False),
+        base_failed=_names(pairs, own=False, base=True),
+        both_failed=_names(pairs, own=True, base=True),
+    )
+
+
+def _names(pairs: Sequence[_Pair], *, own: bool, base: bool) -> tuple[str, ...]:
+    """The queries that fail on exactly these sides in some block."""
+    return tuple(
+        pair.step.step for pair in pairs if (_fails(pair.own), _fails(pair.base)) == (own, base)
     )
 
 

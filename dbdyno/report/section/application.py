@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from dbdyno.model import Cell, Comparison, StepComparison
+from dbdyno.model.answer_word import AnswerWord
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
+from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import Verdict
 from dbdyno.report import colors, known, number
 from dbdyno.report.parts import (
@@ -23,23 +25,28 @@ from dbdyno.report.section import verdicts
 
 TEXT_MAX = 60
 """So many characters of a query's text stand in a table; all of it is shown on hover."""
-SHARE_DIGITS = 1
+DIFFER: frozenset[AnswerWord] = frozenset({"different", "other order", "other type"})
+"""Words on answers that differ, whatever the query says of their order or type."""
 
 
-def parts(comparison: Comparison) -> Iterable[AnyPart]:
-    """A sentence and a table for each arm; nothing where no workload is an application."""
-    for number_of, result in enumerate(comparison.applications):
+def sayings(comparison: Comparison) -> Iterable[AnyPart]:
+    """A sentence for each arm; nothing where no workload is an application."""
+    for place, result in enumerate(comparison.applications):
         yield Text(
-            name=f"application-{number_of}",
+            name=f"application-{place}",
             title="",
             items=(Finding(text=sentence(comparison, result)),),
             depth="answer",
             form="sayings",
             look="answer",
-            entry="" if number_of else "Your application",
+            entry="" if place else "Your application",
         )
-    for number_of, result in enumerate(comparison.applications):
-        yield _table(comparison, result, number_of)
+
+
+def tables(comparison: Comparison) -> Iterable[AnyPart]:
+    """A table by query for each arm."""
+    for place, result in enumerate(comparison.applications):
+        yield _table(comparison, result, place)
 
 
 def sentence(comparison: Comparison, result: ApplicationResult) -> str:
@@ -58,14 +65,34 @@ def sentence(comparison: Comparison, result: ApplicationResult) -> str:
 def counted(comparison: Comparison, result: ApplicationResult) -> Iterable[str]:
     """1 query fails; 3 are slower (one 4.2 times); no loss beyond 5 % for 40; 5 are open."""
     judged = [cell for _, cell in _own(comparison, result) if cell.verdict is not None]
-    if result.failed:
-        yield f"{_queries(len(result.failed))} {_plural(len(result.failed), 'fails', 'fail')}"
-    if result.base_failed:
-        yield f"{_queries(len(result.base_failed))} already fail on {comparison.base}"
+    failing = (
+        (result.failed, result.arm),
+        (result.base_failed, comparison.base),
+        (result.both_failed, "both"),
+    )
+    for names, where in failing:
+        if names:
+            yield f"{_queries(len(names))} {_plural(len(names), 'fails', 'fail')} on {where}"
+    differing = len(_answers(comparison, result, DIFFER))
+    if differing:
+        yield f"{_queries(differing)} {_plural(differing, 'answers', 'answer')} differently"
     for word in ("slower", "faster", "same", "open"):
         alike = [cell for cell in judged if cell.verdict and cell.verdict.word == word]
         if alike:
             yield f"{len(alike)} {_plural(len(alike), 'is', 'are')} {word}{_worst(word, alike)}"
+
+
+def _answers(
+    comparison: Comparison, result: ApplicationResult, words: Container[AnswerWord]
+) -> list[AnswerChange]:
+    """The queries of an arm whose answers have one of these words."""
+    return [
+        change
+        for change in comparison.queries.answers
+        if change.place.arm == result.arm
+        and change.place.workload == result.workload
+        and change.word in words
+    ]
 
 
 def _worst(word: str, cells: Sequence[Cell]) -> str:
@@ -114,18 +141,20 @@ def _table(comparison: Comparison, result: ApplicationResult, place: int) -> Tab
         title=f"Queries on {result.arm} against {comparison.base}",
         columns=(
             Column(text="query", left=True),
-            Column(text="text", left=True),
             Column(text="share", title=whole),
             Column(text="calls/s"),
             Column(text="word", left=True),
             Column(text="change", title="of throughput, with its 95 % interval"),
-            Column(text="CPU", title="per call, with its 95 % interval"),
+            Column(text="CPU", title="of a call, with its 95 % interval"),
+            Column(text="answer", left=True),
+            Column(text="plan", left=True),
         ),
-        rows=tuple(_row(comparison, application, step, cell) for step, cell in rows),
+        rows=tuple(_row(comparison, result, step, cell) for step, cell in rows),
         depth="report",
         look="words",
         entry="" if place else "Queries",
-        note=f"share: {whole}. Failed queries stand first, then those that changed.",
+        note=f"Share: {whole}. Failed queries stand first, then those that changed.",
+        narrow="figures",
     )
 
 
@@ -139,15 +168,16 @@ def _share(application: ApplicationRecord, step: StepComparison) -> float:
 
 
 def _row(
-    comparison: Comparison, application: ApplicationRecord, step: StepComparison, cell: Cell
+    comparison: Comparison, result: ApplicationResult, step: StepComparison, cell: Cell
 ) -> Row:
+    application = record(comparison, result.workload)
     query, verdict = application.by_name[step.step], cell.verdict
     sure = colors.trusted(comparison.calibration, comparison.aims)
+    place = QueryPlace(workload=result.workload, query=step.step, arm=result.arm)
     return Row(
         cells=(
-            TableCell(text=step.step),
-            TableCell(text=short(query.text), title=query.text),
-            TableCell(text=f"{number.number(100 * _share(application, step), SHARE_DIGITS)} %"),
+            TableCell(text=step.step, detail=short(query.text), title=query.text),
+            TableCell(text=f"{number.number(100 * _share(application, step), 1)} %"),
             TableCell(text=_rate(application, query)),
             TableCell(
                 text=_word(cell, verdict, sure),
@@ -157,8 +187,15 @@ def _row(
             ),
             TableCell(text=_change(verdict, cpu=False)),
             TableCell(text=_change(verdict, cpu=True)),
+            TableCell(text=_word_of(comparison.queries.answers, place)),
+            TableCell(text=_word_of(comparison.queries.plans, place)),
         )
     )
+
+
+def _word_of(changes: Sequence[AnswerChange | PlanChange], place: QueryPlace) -> str:
+    """The word of a query's answers or plans; nothing where it was not asked."""
+    return next((change.word for change in changes if change.place == place), "")
 
 
 def short(text: str) -> str:
@@ -186,4 +223,5 @@ def _change(verdict: Verdict | None, *, cpu: bool) -> str:
     return "" if judgement is None or not judgement.blocks else verdicts.change(judgement)
 
 
-SECTION = Section("page", lambda subject: parts(subject.comparison))
+SAYINGS = Section("page", lambda subject: sayings(subject.comparison))
+TABLES = Section("page", lambda subject: tables(subject.comparison))

@@ -192,7 +192,7 @@ def test_what_the_server_says_of_a_value_is_left_out(server: LabServer, tmp_path
 
 
 def test_what_mysql_says_of_a_value_is_left_out(maria: LabServer, tmp_path: Path) -> None:
-    text = ONE.format(sql="SELECT 1 FROM kept WHERE :t :t", protocol="simple", keys="")
+    text = ONE.format(sql="SELECT 1 FROM kept WHERE :n :t", protocol="simple", keys="")
     last = ended(maria, tmp_path, text)
     assert "You have an error in your SQL syntax" in last["reason"]
     assert not any(part in last["reason"] for part in ("Brien", "temp", "zw"))

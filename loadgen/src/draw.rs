@@ -198,7 +198,8 @@ impl Values {
             Maker::Pattern(pattern) => write_pattern(out, pattern.as_bytes(), random),
             Maker::Sample(_) => {
                 let sampled = self.sampled(index, draw);
-                out.extend_from_slice(sampled.and_then(Sampled::bytes).unwrap_or_default());
+                let bytes = sampled.and_then(|sampled| sampled.parameter(self.is_mysql));
+                out.extend_from_slice(bytes.unwrap_or_default());
             }
             _ => write_number(out, value.format, drawn),
         }

@@ -277,11 +277,23 @@ pub struct Sampled<'a> {
 }
 
 impl<'a> Sampled<'a> {
-    /// Its bytes, as a parameter has them; none where it is NULL.
+    /// Its bytes; none where it is NULL.
     #[inline]
     #[must_use]
     pub fn bytes(self) -> Option<&'a [u8]> {
         (self.form != Form::Null).then_some(self.bytes)
+    }
+
+    /// Its bytes as a parameter in text form has them; none where it is NULL. MySQL has numbers for true and false.
+    #[inline]
+    #[must_use]
+    pub fn parameter(self, is_mysql: bool) -> Option<&'a [u8]> {
+        match (self.form, self.bytes) {
+            (Form::Null, _) => None,
+            (Form::Bare, b"true") if is_mysql => Some(b"1"),
+            (Form::Bare, b"false") if is_mysql => Some(b"0"),
+            (_, bytes) => Some(bytes),
+        }
     }
 
     /// Appends it as a literal.

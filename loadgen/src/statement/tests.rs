@@ -166,7 +166,7 @@ fn a_second_try_draws_the_same() {
     assert_ne!(tries[0], tries[2]);
 }
 
-const SAMPLES: &[u8] = br#"{"values": [5, "O'Brien", null]}"#;
+const SAMPLES: &[u8] = br#"{"values": [true, "O'Brien", null]}"#;
 
 /// A job of statements on values of a file, and the values with that file.
 fn sampled(engine: &str, protocols: [&str; 2]) -> (Job, Values, Draw) {
@@ -201,7 +201,10 @@ fn a_sample_is_a_literal_or_a_parameter_that_stands_once() {
     Statement::compile(&job, 0, "")
         .encode(&values, &mut draw, &Parameters::default(), &mut out)
         .unwrap();
-    assert_eq!(&out[5..out.len() - 1], b"SELECT 5, 'O''Brien', NULL, 5");
+    assert_eq!(
+        &out[5..out.len() - 1],
+        b"SELECT true, 'O''Brien', NULL, true"
+    );
     let statement = Statement::compile(&job, 1, "");
     assert_eq!(statement.sql, "SELECT $1, $2, $3, $1");
     // Integers are texts, too: whatever their type, the file may hold what does not fit it.
@@ -210,7 +213,7 @@ fn a_sample_is_a_literal_or_a_parameter_that_stands_once() {
     statement
         .encode(&values, &mut draw, &parameters, &mut out)
         .unwrap();
-    let bound = b"\0\x03\0\0\0\x015\0\0\0\x07O'Brien\xff\xff\xff\xff";
+    let bound = b"\0\x03\0\0\0\x04true\0\0\0\x07O'Brien\xff\xff\xff\xff";
     assert!(
         out.windows(bound.len()).any(|bytes| bytes == bound),
         "{out:?}"
@@ -230,6 +233,6 @@ fn a_sample_of_mysql_is_a_text_or_null_in_each_of_its_places() {
         .unwrap();
     // Statement 7 once, the third parameter is NULL, four VAR_STRINGs, then the texts of the others.
     let expected =
-        b"\x17\x07\0\0\0\0\x01\0\0\0\x04\x01\xfd\0\xfd\0\xfd\0\xfd\0\x015\x07O'Brien\x015";
+        b"\x17\x07\0\0\0\0\x01\0\0\0\x04\x01\xfd\0\xfd\0\xfd\0\xfd\0\x011\x07O'Brien\x011";
     assert_eq!(&out[4..], expected);
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dbdyno.capture import coverage, engines, folder, join
+from dbdyno.capture import coverage, engines, folder, join, mix
 from dbdyno.capture.coverage import Coverage, Uncovered
 from dbdyno.capture.dialect import Dialect
 from dbdyno.capture.folder import Captured, CapturedQuery, Source
@@ -16,6 +16,7 @@ from dbdyno.capture.gather import Gathered, Query, queries_of
 from dbdyno.capture.log import read
 from dbdyno.capture.log.stderr_log import COMMON
 from dbdyno.capture.log.tally import Tally
+from dbdyno.capture.mix import Mix
 from dbdyno.capture.naming import named
 from dbdyno.capture.view import Place, View
 from dbdyno.model.error import DynoError
@@ -286,11 +287,24 @@ def write(
     captured = Captured(
         source=source,
         queries=queries,
+        mix=mixed(gathered, top, queries, source.seconds),
         arrivals=taken.arrivals,
         coverage=coverage.page(said),
     )
     folder.write(wish.out, captured)
     return said
+
+
+def mixed(
+    gathered: Gathered, top: Sequence[Query], captured: Sequence[CapturedQuery], s: float | None
+) -> Mix | None:
+    """The transactions of queries that can run; None without a log that tells them."""
+    names: dict[str, str] = {}
+    for query, own in zip(top, captured, strict=True):
+        if not lacks_values(own):
+            names.setdefault(query.form.key, own.name)
+    seen = gathered.transactions.get(top[0].database)
+    return None if seen is None else mix.of(seen, names, s)
 
 
 def lacks_values(query: CapturedQuery) -> bool:

@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from dbdyno.capture.call import Way
+from dbdyno.capture.mix import Mix
 from dbdyno.model.error import DynoError
 
 WORKLOAD, QUERIES, VALUES = "workload.toml", "queries", "values"
@@ -76,6 +77,7 @@ class Captured:
     queries: Sequence[CapturedQuery]
     arrivals: Mapping[int, int] = field(default_factory=dict)  # second since 1970: calls
     coverage: str = ""
+    mix: Mix | None = None  # None: the sources tell no transactions
 
 
 def refuse(folder: Path) -> None:
@@ -159,6 +161,8 @@ def workload_text(captured: Captured) -> str:
         lines.append(f"settings = {inline(source.settings)}")
     for query in captured.queries:
         lines += ["", *query_lines(query)]
+    if captured.mix is not None:
+        lines += ["", *mix_lines(captured.mix)]
     return "\n".join(lines) + "\n"
 
 
@@ -184,6 +188,26 @@ def query_lines(query: CapturedQuery) -> list[str]:
     return lines
 
 
+def mix_lines(mix: Mix) -> list[str]:
+    """The tables of the transactions and of their mix."""
+    lines = [
+        f"# {100 * mix.covered:.1f} % of the transactions; `dyno race … --steps mix` runs them.",
+        "[mix]",
+        f"per_s = {seconds(mix.per_s)}",
+        f"sessions = {mix.sessions}",
+        "",
+        "[mix.choose]",
+    ]
+    lines += [f"{key_of(name)} = {weight}" for name, weight in mix.weights.items()]
+    for name, statements in mix.transactions.items():
+        lines += [
+            "",
+            f"[transactions.{name}]",
+            f"do = [{', '.join(map(quoted, statements))}]",
+        ]
+    return lines
+
+
 def seconds(value: float) -> str:
     """Seconds as TOML has a float, to the microsecond."""
     return f"{value:.6f}".rstrip("0") + ("0" if f"{value:.6f}".endswith("000000") else "")
@@ -197,7 +221,7 @@ def inline(settings: Mapping[str, str]) -> str:
 
 def key_of(key: str) -> str:
     """A key of TOML, in quotes where it needs them: `auto_explain.x` is a name of two parts."""
-    return key if key.replace("_", "").isalnum() and key.isascii() else quoted(key)
+    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else quoted(key)
 
 
 def quoted(text: str) -> str:

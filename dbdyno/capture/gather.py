@@ -12,6 +12,7 @@ from dbdyno.capture.call import Call, Way
 from dbdyno.capture.coverage import Uncovered
 from dbdyno.capture.dialect import ALL, ROLE, Dialect, Form, Inside, Setting, Statement
 from dbdyno.capture.folder import Sample
+from dbdyno.capture.mix import Transactions
 from dbdyno.capture.reservoir import Reservoir, Values
 
 APPLICATION = "dyno capture"
@@ -104,6 +105,7 @@ class Gathered:
     sessions: dict[str, Session] = field(default_factory=dict)
     texts: dict[str, Statement] = field(default_factory=dict)  # of the last calls
     temporary: set[str] = field(default_factory=set)
+    transactions: dict[str, Transactions] = field(default_factory=dict)  # by database
     first_s: float | None = None
     last_s: float | None = None
 
@@ -150,6 +152,8 @@ class Gathered:
         session = self.sessions.setdefault(call.session, Session())
         if call.session:  # else the log does not tell sessions apart
             self.settle(session, call.text)
+            ends = self.dialect.ends_transaction(call.text)
+            self.of_database(call).control(call, ends=ends)
         inside = self.dialect.inside(call.text)
         if inside is not None:
             self.inner(call, inside, time_s)
@@ -223,6 +227,7 @@ class Gathered:
             return key
         group.calls += 1
         group.ways[call.way] += 1
+        self.of_database(call).query(call, form.key)
         if call.rows is not None:
             group.rows = (group.rows or 0) + call.rows
         group.types = group.types or call.types
@@ -232,6 +237,10 @@ class Gathered:
         arrivals[int(call.end_s - (call.duration_s or 0.0))] += 1
         self.sample(group, call, statement, time_s)
         return key
+
+    def of_database(self, call: Call) -> Transactions:
+        """The transactions of the call's database."""
+        return self.transactions.setdefault(call.database, Transactions())
 
     def sample(self, group: Group, call: Call, statement: Statement, time_s: float) -> None:
         """Keeps the values of a call, and counts literals that stand beside bound ones."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dbdyno.model.error import WorkloadError
@@ -18,12 +18,20 @@ from dbdyno.workload import maker_schema, schema, sql
 
 TOP = 50
 """So many queries run where the plan does not say `top`, those that cost most."""
-PARAMETERS: Mapping[str, int | float] = {"clients": 1, "seconds": 5, "warmup_s": 0.25, "top": TOP}
+PARAMETERS: Mapping[str, int | float] = {
+    "clients": 1,
+    "seconds": 5,
+    "warmup_s": 0.25,
+    "top": TOP,
+    "speed": 1,
+}
 """The parameters of a file that has queries and does not name its own."""
 LIMIT_MEANS, LIMIT_MIN_S, LIMIT_MAX_S = 20, 1, 60
 """The longest that a call may take: in means of the source, and in seconds at least and at most."""
 ALONE = "alone"
 """The set of steps in which each query is timed by itself."""
+MIX = "mix"
+"""The step, and its set, in which an application's transactions run together."""
 ROLE = "query"
 CONSTRAINTS = {"constraints": schema.Statement(any="SET CONSTRAINTS ALL IMMEDIATE")}
 """What checks at once that a commit would check."""
@@ -115,6 +123,7 @@ def with_steps(file: schema.WorkloadFile, asking: Application) -> schema.Workloa
             "steps": [
                 *file.steps,
                 *(_step(query, number) for number, query in enumerate(queries, start=1)),
+                *([] if file.mix is None else [_mixed(file.mix, file, queries)]),
             ],
         }
     )
@@ -177,6 +186,37 @@ def _step(query: OwnQuery, rank: int) -> schema.Step:
                 kind="query",
                 session=session(query),
                 statement_limit_s=time_limit_s(query),
+            )
+        },
+    )
+
+
+def _mixed(mix: schema.Mix, file: schema.WorkloadFile, queries: Sequence[OwnQuery]) -> schema.Step:
+    """The step that runs the application's transactions at their rate, and commits them.
+
+    Its sessions are as those of the costliest query that it runs.
+    """
+    transactions = (file.transactions.get(name) for name in mix.choose)
+    names = {*mix.choose, *(name for form in transactions if form is not None for name in form.do)}
+    own = [query for query in queries if query.name in names]
+    writes = any(query.writes for query in own)
+    like = replace(own[0], writes=writes) if own else None
+    return schema.Step(
+        name=MIX,
+        sets=[MIX],
+        seconds="{seconds}",
+        warmup_s="{warmup_s}",
+        writes=writes,
+        headline=schema.Headline(metric="qps", role=MIX, count="operations"),
+        roles={
+            MIX: schema.Role(
+                per="step",
+                connections=mix.sessions,
+                choose=mix.choose,
+                pace=schema.Pace(per_s=f"{{speed*{mix.per_s}}}", arrivals="poisson"),
+                kind="query",
+                session=None if like is None else session(like),
+                on_error=schema.OnError(otherwise="count"),
             )
         },
     )

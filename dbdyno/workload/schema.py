@@ -380,6 +380,14 @@ class OwnQuery(Form):
     clock: dict[str, str] = Field(default_factory=dict)
 
 
+class Mix(Form):
+    """The transactions of an application together: their weights, their rate, its sessions."""
+
+    per_s: int | float = Field(gt=0)
+    sessions: int = Field(ge=1)
+    choose: dict[str, Number] = Field(min_length=1)
+
+
 class Source(Form):
     """The server from which an application's queries were captured."""
 
@@ -440,6 +448,7 @@ class WorkloadFile(Form):
     choices: dict[str, dict[str, Number]] = Field(default_factory=dict)
     source: Source = Field(default_factory=Source)
     queries: dict[str, OwnQuery] = Field(default_factory=dict)
+    mix: Mix | None = None
     steps: list[Step] = Field(default_factory=list)
 
     @model_validator(mode="after")

@@ -52,7 +52,7 @@ class Asking:
 
     def _query(self, run: Run, query: OwnQuery) -> Iterator[Answer]:
         if query.writes and not writable(run):
-            yield _unasked(query, "it writes, and the server is not the lab's")
+            yield _unasked(query, "it writes, and the arm has no `allow_writes`")
             return
         to_ask = calls(query, traits_of(run), TUPLES)
         if not to_ask:

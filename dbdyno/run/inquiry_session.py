@@ -25,5 +25,5 @@ def traits_of(run: Run) -> Traits:
 
 
 def writable(run: Run) -> bool:
-    """Whether queries that write may be tried, and undone: on servers of the lab's own."""
-    return run.server.made is not None
+    """Whether queries that write may be tried, and undone: the server is the lab's, or lent."""
+    return run.server.made is not None or run.arm.allow_writes

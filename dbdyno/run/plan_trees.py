@@ -79,7 +79,7 @@ class Planning:
 
     def _again(self, run: Run, queries: Sequence[OwnQuery]) -> Iterator[PlanTree]:
         """The plans by another sample; none where the server cannot be given one for the while."""
-        if not queries or not writable(run):
+        if not queries or run.server.made is None:
             return
         try:
             with inquiry(run) as inquirer, inquirer.anew():

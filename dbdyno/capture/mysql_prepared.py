@@ -42,12 +42,12 @@ def bound_values(text: str, pieces: Sequence[str]) -> tuple[str | None, ...] | N
 
 def bound_value(match: re.Match[str]) -> str | None:
     """A bound value as a text; bytes that are no UTF-8 as they were."""
-    if match["null"]:
+    if match.group("null"):
         return None
-    if match["text"]:
-        return plain(match["text"])
-    if match["hex"]:
-        digits = match["hex"][2:].rstrip("'")
+    if match.group("text"):
+        return plain(match.group("text"))
+    if match.group("hex"):
+        digits = match.group("hex")[2:].rstrip("'")
         whole = bytes.fromhex(digits.rjust(len(digits) + len(digits) % 2, "0"))
         return whole.decode("utf-8", "surrogateescape")
-    return match["number"]
+    return match.group("number")

@@ -51,8 +51,8 @@ def settings_of(text: str) -> list[Setting]:
     scope, settings = "", []
     for assignment in map(str.strip, PART.findall(whole)):
         match = VARIABLE.fullmatch(assignment)
-        if match is not None and match["scope"]:
-            scope = match["scope"]
+        if match is not None and match.group("scope"):
+            scope = match.group("scope")
         setting = setting_of(assignment, scope)
         if setting is not None:
             settings.append(setting)
@@ -65,28 +65,28 @@ def setting_of(assignment: str, scope: str) -> Setting | None:
     `scope`: that of the last assignment that named one, which holds for those after it.
     """
     if match := NAMES.fullmatch(assignment):
-        collation = match["collation"]
+        collation = match.group("collation")
         if collation:
             return Setting("collation_connection", unquoted(collation))
-        name = unquoted(match["names"])
-        if match["set"] or name.lower() == "default":
+        name = unquoted(match.group("names"))
+        if match.group("set") or name.lower() == "default":
             return Setting("character_set_connection", None)
         return Setting("character_set_connection", name)
     match = VARIABLE.fullmatch(assignment)
     if match is None:
         return None
     of_session = not assignment.startswith("@@") and scope
-    if (match["at"] or of_session or "").lower() not in SESSIONS:
+    if (match.group("at") or of_session or "").lower() not in SESSIONS:
         return None
-    key = match["key"].lower()
-    value = VALUE.fullmatch(match["value"])
+    key = match.group("key").lower()
+    value = VALUE.fullmatch(match.group("value"))
     if (
         value is None
         or not KEPT.fullmatch(key)
         or (assignment.startswith("@") and "@@" not in assignment)
     ):
         return None
-    written = unquoted(match["value"])
+    written = unquoted(match.group("value"))
     return Setting(key, None if written.lower() == "default" else written)
 
 

@@ -181,11 +181,11 @@ def reason(text: str) -> str:
 def tables_of(tree: exp.Expr) -> Iterator[str]:
     """The tables that a statement names, each once, without names of its own WITH."""
     own = {expression.alias for expression in tree.find_all(exp.CTE)}
-    told = set()
+    named: set[str] = set()
     for table in tree.find_all(exp.Table):
         name = f"{table.db}.{table.name}" if table.db else table.name
-        if table.name and name not in own and name not in told:
-            told.add(name)
+        if table.name and name not in own and name not in named:
+            named.add(name)
             yield name
 
 

@@ -83,7 +83,7 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
         taken = without_foreign(with_view(taken, view, database, dialect), view)
     assert taken is not None, "there is a source"
     if not taken.queries:
-        raise DynoError(empty(wish, database))
+        raise DynoError(empty(wish, database, gathered))
     taken = replace_queries(taken, in_sessions(taken.queries, view, database))
     return write(wish, taken, source_of(wish, taken, view, database, gathered), gathered, dialect)
 
@@ -219,10 +219,11 @@ def replace_queries(taken: Taken, queries: list[Query]) -> Taken:
     return replace(taken, queries=queries)
 
 
-def empty(wish: Wish, database: str) -> str:
+def empty(wish: Wish, database: str, gathered: Gathered) -> str:
     """The line on a source without a query."""
     where = f"database `{database}`" if database else "the log"
-    remedy = "name the one that is used with --database" if database else "name a fuller log"
+    there = ", ".join(sorted({f"`{name}`" for name, *_ in gathered.groups if name}))
+    remedy = f"name another with --database, of {there}" if there else "name a fuller source"
     if wish.seconds is not None:
         remedy = "capture while the application runs, or for longer (--for)"
     return f"{where}: nothing was captured, as no query ran there: {remedy}"

@@ -120,8 +120,8 @@ def detected(lines: Sequence[str], prefixes: Iterable[Prefix]) -> Prefix:
     if best == 0 or best * 2 < len(begun):
         odd = next((line for line in begun if not any(fitting(p, line) for p in choices)), "")
         raise DynoError(
-            f"no known prefix fits the line that begins `{safe_beginning(odd)}`: name it as "
-            "log_line_prefix has it, --prefix '%m [%p] '"
+            f"no known prefix fits {beginning(odd, lines)}: name it as log_line_prefix has it, "
+            "--prefix '%m [%p] '"
         )
     return choices[fits.index(best)]
 
@@ -132,10 +132,15 @@ def fitting(prefix: Prefix, line: str) -> bool:
     return match is not None and ANY_SEVERITY.match(line, match.end()) is not None
 
 
-def safe_beginning(line: str) -> str:
-    """A line's beginning before its message, which can hold values."""
+def beginning(line: str, lines: Sequence[str]) -> str:
+    """A line as a message names it: by what stands before its severity, or by its number.
+
+    What follows the severity can hold values, and so can all of a line that has none.
+    """
     severity = ANY_SEVERITY.search(line)
-    return line[: severity.start() if severity else 20][:SHOWN_MAX].rstrip("\n")
+    if severity is None:
+        return f"line {lines.index(line) + 1}"
+    return f"the line that begins `{line[: severity.start()][:SHOWN_MAX]}`"
 
 
 def records(lines: Iterable[str], prefix: Prefix, tally: Tally) -> Iterator[Record]:

@@ -288,7 +288,7 @@ def write(
     captured = Captured(
         source=source,
         queries=queries,
-        mix=mixed(gathered, top, queries, source.seconds),
+        mix=mixed(gathered, top, queries),
         arrivals=taken.arrivals,
         coverage=coverage.page(said),
     )
@@ -297,7 +297,7 @@ def write(
 
 
 def mixed(
-    gathered: Gathered, top: Sequence[Query], captured: Sequence[CapturedQuery], s: float | None
+    gathered: Gathered, top: Sequence[Query], captured: Sequence[CapturedQuery]
 ) -> Mix | None:
     """The transactions of queries that can run; None without a log that tells them."""
     names: dict[str, str] = {}
@@ -305,7 +305,7 @@ def mixed(
         if not lacks_values(own):
             names.setdefault(query.form.key, own.name)
     seen = gathered.transactions.get(top[0].database)
-    return None if seen is None else mix.of(seen, names, s)
+    return None if seen is None else mix.of(seen, names)
 
 
 def lacks_values(query: CapturedQuery) -> bool:

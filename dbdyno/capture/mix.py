@@ -32,10 +32,13 @@ class Transactions:
     shapes: Counter[Shape] = field(default_factory=Counter)
     lost: int = 0  # that are too long, or of too many shapes
     busy: dict[int, set[str]] = field(default_factory=dict)  # by second: sessions with a query
+    first_s: float | None = None  # when the first began, in seconds since 1970
+    last_s: float = 0.0
     _open: dict[str, list[str]] = field(default_factory=dict)  # by session
 
     def query(self, call: Call, form: str) -> None:
         """Adds a query to the transaction of its session."""
+        self._saw(call)
         if call.session:
             self.busy.setdefault(int(call.end_s), set()).add(call.session)
         current = self._open.get(call.session)
@@ -46,10 +49,16 @@ class Transactions:
 
     def control(self, call: Call, *, ends: bool) -> None:
         """Follows a BEGIN, or what ends a transaction."""
+        self._saw(call)
         if BEGIN.match(call.text):
             self._open[call.session] = []
         elif ends and (forms := self._open.pop(call.session, None)):
             self._ended(("BEGIN", *forms, "ROLLBACK" if UNDONE.match(call.text) else "COMMIT"))
+
+    def _saw(self, call: Call) -> None:
+        start_s = call.end_s - (call.duration_s or 0.0)
+        self.first_s = start_s if self.first_s is None else min(self.first_s, start_s)
+        self.last_s = max(self.last_s, call.end_s)
 
     def _ended(self, shape: Shape) -> None:
         known = shape in self.shapes or len(self.shapes) < SHAPES_MAX
@@ -57,6 +66,11 @@ class Transactions:
             self.shapes[shape] += 1
         else:
             self.lost += 1
+
+    @property
+    def seconds(self) -> float:
+        """How long they went on; 0 where there is none."""
+        return 0.0 if self.first_s is None else self.last_s - self.first_s
 
     @property
     def sessions(self) -> int:
@@ -75,7 +89,7 @@ class Mix:
     covered: float  # the share of all transactions that it stands for
 
 
-def of(transactions: Transactions, names: Mapping[str, str], seconds: float | None) -> Mix | None:
+def of(transactions: Transactions, names: Mapping[str, str]) -> Mix | None:
     """The mix of transactions whose queries all have a name; None where the log tells none.
 
     `names`: of queries by their forms.
@@ -86,7 +100,7 @@ def of(transactions: Transactions, names: Mapping[str, str], seconds: float | No
         for shape, count in transactions.shapes.most_common()
         if (statements := tuple(_named(shape, names))) and len(statements) == len(shape)
     ][:KEPT_MAX]
-    if not named or not seconds:
+    if not named or not transactions.seconds:
         return None
     kept: dict[str, Sequence[str]] = {}
     weights: dict[str, int] = {}
@@ -100,7 +114,7 @@ def of(transactions: Transactions, names: Mapping[str, str], seconds: float | No
     return Mix(
         transactions=kept,
         weights=weights,
-        per_s=covered / seconds,
+        per_s=covered / transactions.seconds,
         sessions=max(1, transactions.sessions),
         covered=covered / total,
     )

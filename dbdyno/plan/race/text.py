@@ -19,6 +19,7 @@ from dbdyno.plan.race.course import DEFAULT, Course, course, steps_of
 from dbdyno.plan.race.sizes import LENGTHS, Sizes, fitting, query_times, run_s, seconds
 from dbdyno.plan.schedule import SAVE
 from dbdyno.workload import mixes
+from dbdyno.workload.queries import MIX
 
 MADE_BY = "# Made by: "
 """The beginning of the first line of a race's plan; the command follows."""
@@ -138,7 +139,8 @@ def of_inserts(rows: int, race: Race) -> dict[str, object]:
 
 def of_queries(race: Race, application: Application) -> dict[str, object]:
     """The queries that fit into the race's minutes, those that cost most, and their seconds."""
-    times = query_times(race.minutes, len(race.arms), len(application.queries))
+    count = len(race.steps) or len(application.queries)
+    times = query_times(race.minutes, len(race.arms), count)
     return {"clients": 1, "warmup_s": QUERY_WARMUP_S, LENGTH: times.seconds, "top": times.top}
 
 
@@ -251,7 +253,7 @@ def of_schedule(race: Race, way: Course, host: Capacity, *, own: bool) -> Iterat
         yield f"blocks = {race.blocks}  # more are added where the search asks for them"
     alone = "  # its steps write and begin from no copy" if way.interleave == "run" else ""
     yield f"interleave = {quoted(way.interleave)}{alone}"
-    if way.interleave == "turn" and own:
+    if way.interleave == "turn" and own and MIX not in race.steps:
         yield f"turn_s = {QUERY_TURN_S}  # short ones, so that each query has several"
     elif way.interleave == "turn" and host.cores < SPARE_CORES:
         yield f"turn_s = {SHORT_TURN_S}  # the quietest turns on few cores (docs/error-rates.md)"

@@ -236,8 +236,11 @@ def test_what_is_left_out_is_said_with_its_share(log: WrittenLog, tmp_path: Path
 def test_capture_s_own_sessions_are_left_out(log: WrittenLog, tmp_path: Path) -> None:
     log.call("SELECT a FROM t")
     log.call("SELECT b FROM t", application="dyno capture")
+    log.call("SELECT c FROM t", application="pg_dump")
     application = captured(log, tmp_path / "app")
     assert application.text(application.only()[0]) == "SELECT a FROM t"
+    page = (tmp_path / "app/coverage.md").read_text()
+    assert "| dumps of the database | 1 | 0.001 s | 50.0 % |" in page
 
 
 def test_statements_of_one_message_are_queries_whose_time_is_not_divided(

@@ -115,6 +115,11 @@ def test_what_is_part_of_the_form_stays(text: str, form: str) -> None:
         ("SELECT * FROM dblink('x', 'y') AS t(a int)", "dblink"),
         ("CREATE TEMP TABLE x AS SELECT 1", "temporary tables"),
         ("SELECT a FROM t", ""),
+        (
+            'SELECT $2 FROM ONLY "public"."t" x WHERE "id" OPERATOR(pg_catalog.=) $1 '
+            "FOR KEY SHARE OF x",
+            "checks of foreign keys, within what they check",
+        ),
     ],
 )
 def test_what_cannot_run_alone_says_why(text: str, reason: str) -> None:

@@ -17,6 +17,8 @@ from dbdyno.capture.reservoir import Reservoir, Values
 
 APPLICATION = "dyno capture"
 """The name of capture's own sessions, which are left out."""
+DUMPS = frozenset({"pg_dump", "pg_dumpall", "pg_restore", "pg_basebackup", "mysqldump"})
+DUMP = "dumps of the database"
 VARIANTS_MAX = 10
 """So many different literals beside bound values are taken for parts of the program's text."""
 TEXTS_MAX = 20_000
@@ -120,6 +122,9 @@ class Gathered:
         start_s = call.end_s - (call.duration_s or 0.0)
         self.first_s = start_s if self.first_s is None else min(self.first_s, start_s)
         self.last_s = call.end_s if self.last_s is None else max(self.last_s, call.end_s)
+        if call.application in DUMPS:
+            self.leave_out(call, DUMP)
+            return
         if call.error:
             self.errors[call.error] += 1
             self.leave_out(call, FAILED)

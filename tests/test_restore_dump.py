@@ -33,6 +33,18 @@ SET row_security = off;
 CREATE EXTENSION IF NOT EXISTS citext WITH SCHEMA public;
 
 --
+-- Name: pg_cron; Type: EXTENSION; Schema: -; Owner: -
+--
+
+CREATE EXTENSION IF NOT EXISTS pg_cron WITH SCHEMA pg_catalog;
+
+--
+-- Name: EXTENSION pg_cron; Type: COMMENT; Schema: -; Owner: -
+--
+
+COMMENT ON EXTENSION pg_cron IS 'jobs';
+
+--
 -- Name: EVENT TRIGGER watch; Type: COMMENT; Schema: -; Owner: app
 --
 
@@ -101,7 +113,9 @@ def lines(text: bytes) -> list[bytes]:
 
 
 def taken(settings: set[str], *, restricts: bool = True) -> bytes:
-    of_server = dump.Taking(settings=frozenset(settings), restricts=restricts)
+    of_server = dump.Taking(
+        settings=frozenset(settings), extensions=frozenset({"citext"}), restricts=restricts
+    )
     return b"".join(dump.taken(lines(PLAIN), of_server))
 
 
@@ -110,6 +124,9 @@ def test_nothing_that_could_reach_others_is_restored_of_a_plain_dump() -> None:
     for gone in (b"hunter2", b"USER MAPPING FOR", b"CREATE SUBSCRIPTION", b"ON EVENT TRIGGER"):
         assert gone not in kept
     assert b"REFRESH" not in kept
+    assert b"pg_cron" not in kept.replace(b"-- Name: pg_cron", b"").replace(
+        b"EXTENSION pg_cron;", b""
+    )
     for stays in (b"\\restrict abc", b"\\unrestrict abc", b"CREATE EXTENSION", b"OWNER TO app"):
         assert stays in kept
     assert b"SET default_table_access_method = heap" in kept, "it stands after what is dropped"
@@ -180,11 +197,30 @@ LISTING = """\
 
 
 def test_entries_of_an_archive_are_left_out_by_their_kind() -> None:
-    kept = "\n".join(dump.kept_entries(LISTING.splitlines()))
+    entries = dump.entries_of(LISTING.splitlines())
+    kept = "\n".join(dump.kept_entries(entries))
     for number in ("3101;", "3102;", "3103;", "3104;", "3105;"):
         assert number not in kept
     assert "220; 1259 16501 MATERIALIZED VIEW public mv" in kept
-    assert dump.needed_by(LISTING.splitlines()) == {"citext": 1}
+    assert dump.needed_by(entries) == {"citext": 1}
+
+
+OPERATION = """\
+2; 3079 16386 EXTENSION - pg_cron 
+3; 0 0 COMMENT - EXTENSION pg_cron 
+;	depends on: 2
+215; 0 16385 TABLE DATA cron job postgres
+;	depends on: 2
+4; 3079 16387 EXTENSION - pg_stat_statements 
+216; 1259 16388 VIEW public slowest app
+;	depends on: 4
+"""
+
+
+def test_extensions_for_operation_are_left_out_unless_an_object_needs_them() -> None:
+    entries = dump.entries_of(OPERATION.splitlines())
+    assert [line.split(";")[0] for line in dump.kept_entries(entries)] == ["4", "216"]
+    assert dump.needed_by(entries) == {"pg_stat_statements": 1}
 
 
 @pytest.mark.parametrize(

@@ -310,10 +310,10 @@ def test_a_dump_that_breaks_off_is_a_failed_step_and_nothing_is_kept(
 def test_an_extension_that_an_arm_lacks_is_named_before_anything_starts(
     source: LabServer, folder: Path
 ) -> None:
-    source.execute("CREATE EXTENSION adminpack")
-    path = dumped(source, folder / "adminpack.dump", "-Fc")
-    source.execute("DROP EXTENSION adminpack")
-    with pytest.raises(PlanError, match="extension `adminpack`"):
+    source.execute("CREATE EXTENSION adminpack", "CREATE EXTENSION old_snapshot")
+    path = dumped(source, folder / "extension.dump", "-Fc")
+    source.execute("DROP EXTENSION adminpack", "DROP EXTENSION old_snapshot")
+    with pytest.raises(PlanError, match="needs: extension `old_snapshot`: install"):
         preflight.prepare(planned(folder, path, *ends_of_arms()))
 
 

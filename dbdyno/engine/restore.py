@@ -31,6 +31,11 @@ RESTORE_S_MAX = 7 * 24 * 3600.0
 VERSION = re.compile(r"\d+(?:\.\d+)*")
 SAID_CHARACTERS_MAX = 400
 CHUNK_BYTES = 1 << 20
+TOC = "toc.dat"
+PACKED = (b"PGDMP", b"\x1f\x8b")
+"""How dumps begin that are packed."""
+GROWTH, GROWTH_PACKED = 2, 8
+"""From a dump's size to that of tables and indexes; gzip packs rows to a fifth or so."""
 ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": "/"}
 """Of client programs: nothing of dyno's own gets in."""
 
@@ -243,6 +248,17 @@ def sha256(path: Path) -> str:
     except OSError as error:
         raise unreadable(path, error) from error
     return digest.hexdigest()
+
+
+def restored_bytes(path: Path) -> int:
+    """A guess of the size of the data on the disk, with indexes; 0 of what cannot be read."""
+    try:
+        with (path / TOC if path.is_dir() else path).open("rb") as stream:
+            packed = stream.read(len(PACKED[0])).startswith(PACKED)
+        size = sum(file.stat().st_size for file in files_of(path))
+    except OSError:
+        return 0
+    return size * (GROWTH_PACKED if packed else GROWTH)
 
 
 def unreadable(path: Path, error: OSError) -> PlanError:

@@ -149,13 +149,9 @@ def _check_together(plan: Plan, source: str) -> None:
 def _check_elsewhere(plan: Plan, uses: _Uses, source: str) -> None:
     """Capabilities that only servers of the lab have, and those that only a `dsn` has."""
     for key, use in uses:
+        if use.restore is not None:
+            _check_restore(plan, f"{key}.restore", source)
         for arm in plan.arms:
-            if arm.dsn is not None and use.restore is not None:
-                sentence = f"the data of arm `{arm.name}`, which has a `dsn`, are there already"
-                raise refusal(source, f"{key}.restore", f"{sentence}; remove it")
-            if use.restore is not None and not can(arm, "restored"):
-                sentence = f'engine "{arm.engine}" takes no dump; remove it'
-                raise refusal(source, f"{key}.restore", sentence)
             if arm.dsn is not None and use.save is not None:
                 sentence = (
                     f"the data of arm `{arm.name}`, which has a `dsn`, cannot be copied by dyno"
@@ -164,6 +160,22 @@ def _check_elsewhere(plan: Plan, uses: _Uses, source: str) -> None:
             if arm.dsn is None and use.fill == workload.KEEP:
                 sentence = f"the server of arm `{arm.name}` begins empty; only a `dsn` keeps tables"
                 raise refusal(source, f"{key}.fill", sentence)
+
+
+def _check_restore(plan: Plan, key: str, source: str) -> None:
+    """Dumps go into servers that the lab makes on this host."""
+    if plan.hosts:
+        sentence = (
+            "a dump is restored on this host alone; remove `hosts`, or name servers that have the "
+            "data by `dsn`"
+        )
+        raise refusal(source, key, sentence)
+    for arm in plan.arms:
+        if arm.dsn is not None:
+            sentence = f"the data of arm `{arm.name}`, which has a `dsn`, are there already"
+            raise refusal(source, key, f"{sentence}; remove it")
+        if not can(arm, "restored"):
+            raise refusal(source, key, f'engine "{arm.engine}" takes no dump; remove it')
 
 
 def _check_fills(plan: Plan, source: str) -> None:

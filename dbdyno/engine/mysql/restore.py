@@ -189,8 +189,8 @@ class MysqlDump:
             )
         if status != 0:
             errors = [line for line in said if "ERROR" in line]
-            told = without_values(errors[0]) if errors else f"the client's status is {status}"
-            raise ServerError(f"`{self.path}` cannot be restored: {told}: dump it again")
+            words_of = without_values(errors[0]) if errors else f"the client's status is {status}"
+            raise ServerError(f"`{self.path}` cannot be restored: {words_of}: dump it again")
         for question in (EVENTS, TABLES):
             rows = connection.execute(address, [question], RESTORE_S_MAX)
             if commands := [str(command) for (command,) in rows]:

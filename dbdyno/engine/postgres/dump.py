@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Literal
 
 import msgspec
 from msgspec import Struct
 
-from dbdyno.engine.restore import KEY, unreadable
+from dbdyno.engine.restore import KEY, TOC, unreadable
 from dbdyno.model.error import PlanError
 
 Form = Literal["custom", "folder", "tar", "plain"]
 MAGIC, GZIP = b"PGDMP", b"\x1f\x8b"
-TOC = "toc.dat"
 HEAD_BYTES = 8192
 SQL_MARK = b"PostgreSQL database dump"
 CLUSTER_MARK = b"PostgreSQL database cluster dump"
@@ -180,7 +179,7 @@ def contents_of(lines: Iterable[str]) -> Contents:
             texts = texts if creates_database else Texts(encoding=match.group("value"))
     return Contents(
         texts=texts,
-        extensions=tuple(name for name in extensions if name != "plpgsql"),
+        extensions=tuple(name for name in extensions if name not in OF_OPERATION | {"plpgsql"}),
         roles=tuple(roles),
         superusers=frozenset(name for name, superuser in roles.items() if superuser),
         settings=tuple(settings),
@@ -239,6 +238,16 @@ ENTRIES_LEFT_OUT = (
     *(f"{name} " for name in LEFT_OUT),
     *(f"{of} - {name} " for of in ("COMMENT", "SECURITY LABEL") for name in OUTWARD),
 )
+OF_OPERATION = frozenset(
+    {"adminpack", "amcheck", "hypopg", "pageinspect", "pg_buffercache", "pg_cron"}
+    | {"pg_freespacemap", "pg_partman", "pg_prewarm", "pg_qualstats", "pg_repack", "pg_squeeze"}
+    | {"pg_stat_kcache", "pg_stat_statements", "pg_store_plans", "pg_visibility"}
+    | {"pg_wait_sampling", "pg_walinspect", "pgaudit", "pgstattuple", "powa", "rds_tools"}
+    | {"set_user", "system_stats"}
+)
+"""Extensions for who runs a server. Queries do without, and many do not start unless preloaded."""
+OF_DATA = ("COMMENT ", "TABLE DATA ", "SEQUENCE SET ", "ACL ")
+"""What an archive has of an extension beside itself: its tables' rows, words, rights."""
 ENTRY = re.compile(r"^(?P<id>\d+); \d+ \d+ (?P<rest>.*)$")
 DEPENDS = re.compile(r"^;\s+depends on:(?P<ids>[\d ]+)$")
 OF_EXTENSION = re.compile(r"^EXTENSION - (?P<name>\S+)")
@@ -251,26 +260,63 @@ OF_NEWER = frozenset(
 """Settings in plain dumps that older servers do not know."""
 
 
-def kept_entries(listing: Iterable[str]) -> list[str]:
-    """The lines of `pg_restore -l` that are restored: without LEFT_OUT."""
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A line of `pg_restore -l -v` with those that it depends on."""
+
+    line: str
+    id: str
+    rest: str  # what it is, where, its name, its owner
+    needs: frozenset[str] = frozenset()  # by their ids
+
+    @property
+    def extension(self) -> str | None:
+        """The name of the extension that it is; None: it is none."""
+        match = OF_EXTENSION.match(self.rest)
+        return None if match is None else match.group("name")
+
+    @property
+    def about(self) -> bool:
+        """Whether it is only data of something, or words about it."""
+        return self.rest.startswith(OF_DATA)
+
+
+def entries_of(listing: Iterable[str]) -> list[Entry]:
+    """The entries of an archive's table of contents."""
+    entries: list[Entry] = []
+    for line in listing:
+        if match := ENTRY.match(line):
+            entries.append(Entry(line=line, id=match.group("id"), rest=match.group("rest")))
+        elif entries and (match := DEPENDS.match(line)):
+            entries[-1] = replace(entries[-1], needs=frozenset(match.group("ids").split()))
+    return entries
+
+
+def without_operation(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries without extensions of OF_OPERATION that no object needs, and their data."""
+    needed = {number for entry in entries if not entry.about for number in entry.needs}
+    gone = {
+        entry.id for entry in entries if entry.extension in OF_OPERATION and entry.id not in needed
+    }
+    return [entry for entry in entries if entry.id not in gone and not entry.needs & gone]
+
+
+def kept_entries(entries: Sequence[Entry]) -> list[str]:
+    """The lines of the entries that are restored: without LEFT_OUT, OF_OPERATION."""
     return [
-        line
-        for line in listing
-        if not ((match := ENTRY.match(line)) and match.group("rest").startswith(ENTRIES_LEFT_OUT))
+        entry.line
+        for entry in without_operation(entries)
+        if not entry.rest.startswith(ENTRIES_LEFT_OUT)
     ]
 
 
-def needed_by(listing: Iterable[str]) -> dict[str, int]:
-    """By extension how many objects need it, of the lines of `pg_restore -l -v`."""
-    names: dict[str, str] = {}
-    needs: dict[str, int] = {}
-    for line in listing:
-        if (match := ENTRY.match(line)) and (extension := OF_EXTENSION.match(match.group("rest"))):
-            names[match.group("id")] = extension.group("name")
-        elif match := DEPENDS.match(line):
-            for number in set(match.group("ids").split()):
-                needs[number] = needs.get(number, 0) + 1
-    return {name: max(needs.get(number, 0) - 1, 0) for number, name in names.items()}
+def needed_by(entries: Sequence[Entry]) -> dict[str, int]:
+    """By extension that is restored how many objects need it."""
+    return {
+        extension: sum(each.id in other.needs and not other.about for other in entries)
+        for each in without_operation(entries)
+        if (extension := each.extension) is not None
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,6 +324,7 @@ class Taking:
     """What of a plain dump a server and a psql take."""
 
     settings: frozenset[str]  # that the server knows
+    extensions: frozenset[str]  # that it could have
     restricts: bool  # whether psql knows \restrict
 
 
@@ -291,7 +338,7 @@ def taken(lines: Iterable[bytes], of: Taking) -> Iterator[bytes]:
         if rows:
             rows = line not in END
         elif match := OBJECT.match(line):
-            dropped = is_left_out(match.group("type").decode(), match.group("name"))
+            dropped = is_left_out(match.group("type").decode(), match.group("name").decode(), of)
         elif match := SET.match(line):  # it stands before the object that it is for
             dropped = False
             if not takes(match, of):
@@ -314,8 +361,16 @@ def takes(match: re.Match[bytes], of: Taking) -> bool:
     return name not in OF_NEWER or name in of.settings
 
 
-def is_left_out(type: str, name: bytes) -> bool:
-    """Whether an object of a plain dump, by its type and name, is one of LEFT_OUT or about one."""
+def is_left_out(type: str, name: str, of: Taking) -> bool:
+    """Whether an object of a plain dump is one of LEFT_OUT, or about one.
+
+    So are extensions of OF_OPERATION that the server does not have.
+    """
     about = type in ("COMMENT", "SECURITY LABEL")
-    outward = tuple(f"{kept} ".encode() for kept in OUTWARD)
-    return type in LEFT_OUT or (about and name.startswith(outward))
+    absent = OF_OPERATION - of.extensions
+    return (
+        type in LEFT_OUT
+        or (type == "EXTENSION" and name in absent)
+        or (about and name.startswith(tuple(f"{kept} " for kept in OUTWARD)))
+        or (about and name.removeprefix("EXTENSION ") in absent)
+    )

@@ -73,8 +73,8 @@ class PostgresRestorer:
                     f"{KEY}: `{path}` makes a database of its own: dump it without --create"
                 )
         else:
-            listing = looked(tool, path, "-l", "-v")
-            needed = dump.needed_by(listing)
+            entries = dump.entries_of(looked(tool, path, "-l", "-v"))
+            listing, needed = dump.kept_entries(entries), dump.needed_by(entries)
             contents = dump.contents_of(looked(tool, path, "-C", "-s", "-f", "-"))
         looked_into = PostgresDump(
             path=path,
@@ -83,7 +83,7 @@ class PostgresRestorer:
             sha256=restores.sha256(path),
             contents=contents,
             needed=needed,
-            listing=tuple(dump.kept_entries(listing)),
+            listing=tuple(listing),
             wish=wish,
         )
         looked_into.refuse_absent_locale()
@@ -157,7 +157,7 @@ class PostgresDump:
         """Raises PlanError for an extension, or a way to sort, that the arm does not have."""
         lacking = {
             name: self.needed.get(name, 0)
-            for name in self.contents.extensions
+            for name in self.needed or self.contents.extensions
             if build.made and not build.has_extension(name, account)
         }
         if lacking:
@@ -214,9 +214,14 @@ class PostgresDump:
         server += ["-d", address.database]
         environment = {**restores.ENVIRONMENT, "PGAPPNAME": "dyno", "PGOPTIONS": QUIET}
         if self.form == "plain":
-            rows = connection.execute(address, ["SELECT name FROM pg_settings"], RESTORE_S_MAX)
+            settings, extensions = (
+                connection.execute(address, [f"SELECT name FROM {view}"], RESTORE_S_MAX)
+                for view in ("pg_settings", "pg_available_extensions")
+            )
             taking = dump.Taking(
-                settings=frozenset(str(name) for (name,) in rows), restricts=restricts(self.tool)
+                settings=frozenset(str(name) for (name,) in settings),
+                extensions=frozenset(str(name) for (name,) in extensions),
+                restricts=restricts(self.tool),
             )
             words: list[str | Path] = [
                 self.tool.path,

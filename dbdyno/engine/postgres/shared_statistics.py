@@ -26,6 +26,8 @@ SLOTS = range(1, 6)
 COLLATIONS_FROM = 12_00_00
 PLAIN_NAMES = ("SET search_path = ''", "SET extra_float_digits = 3")
 """So that names are whole, and numbers exact."""
+FIXED, PARTS = 6, 6
+"""The columns of a row before its slots, and those of a slot."""
 ELEMENT_BYTE = 8
 """Where an array in binary form says of what type its elements are, in four bytes."""
 
@@ -33,7 +35,7 @@ ELEMENT_BYTE = 8
 class Slot(Struct, frozen=True, array_like=True):
     """One of the five parts of a column's statistics."""
 
-    kind: int
+    code: int  # of what the slot holds
     operator: str | None
     collation: str | None
     numbers: str | None
@@ -95,7 +97,10 @@ def exported(address: Address) -> list[Row]:
     """
     rows = connection.execute(address, [*PLAIN_NAMES, question], RESTORE_S_MAX)
     return [
-        Row(*row[:6], tuple(Slot(*row[first : first + 6]) for first in range(6, len(row), 6)))
+        msgspec.convert(
+            (*row[:FIXED], [row[first : first + PARTS] for first in range(FIXED, len(row), PARTS)]),
+            Row,
+        )
         for row in rows
     ]
 
@@ -147,25 +152,21 @@ def _insert(row: Row, *, collations: bool) -> str:
     ]
     for number, slot in zip(SLOTS, row.slots, strict=True):
         names += [f"{name}{number}" for name in ("stakind", "staop", "stanumbers", "stavalues")]
-        values += [str(slot.kind), _oid(slot.operator, "regoperator"), _numbers(slot), _array(slot)]
+        values += [
+            str(slot.code),
+            "0" if slot.operator is None else f"{literal(slot.operator)}::regoperator",
+            "NULL" if slot.numbers is None else f"{literal(slot.numbers)}::real[]",
+            "NULL" if slot.values is None else array(slot.values, str(slot.type)),
+        ]
         if collations:
             names.append(f"stacoll{number}")
             values.append(_collation(slot))
     return f"INSERT INTO pg_statistic ({', '.join(names)}) SELECT {', '.join(values)}"
 
 
-def _oid(name: str | None, kind: str) -> str:
-    return "0" if name is None else f"{literal(name)}::{kind}"
-
-
-def _numbers(slot: Slot) -> str:
-    return "NULL" if slot.numbers is None else f"{literal(slot.numbers)}::real[]"
-
-
-def _array(slot: Slot) -> str:
-    if slot.values is None or slot.type is None:
-        return "NULL"
-    return f"array_in({literal(slot.values)}, {literal(slot.type)}::regtype, -1)"
+def array(values: str, type: str) -> str:
+    """The values of a slot in SQL, of that type."""
+    return f"array_in({literal(values)}, {literal(type)}::regtype, -1)"
 
 
 def _collation(slot: Slot) -> str:

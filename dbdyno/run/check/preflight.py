@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dbdyno import engine, workload
 from dbdyno.builds import compile
-from dbdyno.engine import Build, Server, installed
+from dbdyno.engine import Build, Server, installed, restore
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.preset import arm_config
@@ -394,8 +394,11 @@ def refuse_unknown_plants(plan: Plan, server: Server, prepared: Prepared) -> Non
 def estimate(
     plan: Plan, use: WorkloadUse, steps: Sequence[Step], sizing: Capacity
 ) -> workload.Estimate:
-    """Rows, bytes and seconds of these steps of one run."""
-    return workload.estimate(load(plan, use), parameters(use, sizing), steps)
+    """Rows, bytes and seconds of these steps of one run; of a dump a guess by its size."""
+    guess = workload.estimate(load(plan, use), parameters(use, sizing), steps)
+    dumps = [step.job.restore for step in steps if step.job.restore is not None]
+    restored = sum(restore.restored_bytes(Path(dump.path)) for dump in dumps)
+    return dataclasses.replace(guess, disk_bytes=guess.disk_bytes + restored)
 
 
 def demand(plan: Plan, arm: Arm, prepared: Prepared) -> Demand:

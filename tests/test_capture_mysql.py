@@ -122,9 +122,8 @@ def test_a_general_log_gives_bound_values_and_no_times(name: str, tmp_path: Path
     assert application.values("SELECT p.name") == [(1, [MARKER, n, -7, 10]) for n in (1, 2)]
     assert "rows" not in prepared
     assert "1970" not in application.file["description"]
-    assert application.coverage.notes == [
-        "A general log has no times: queries are weighed by their calls alone"
-    ]
+    note = "A general log has no times: queries are weighed by their calls alone"
+    assert note in application.coverage.notes
 
 
 @pytest.mark.parametrize("name", [SLOW[0], GENERAL[0]])

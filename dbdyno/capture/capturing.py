@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,12 +18,18 @@ from dbdyno.capture.log.stderr_log import COMMON
 from dbdyno.capture.log.tally import Tally
 from dbdyno.capture.mix import Mix
 from dbdyno.capture.naming import named
+from dbdyno.capture.taken import (
+    ELSEWHERE,
+    Taken,
+    of_one_database,
+    without_catalogs,
+    without_foreign,
+)
 from dbdyno.capture.view import Place, View
 from dbdyno.model.error import DynoError
 
 THRESHOLD_S = 0.005
 """A slow log whose shortest call took so long leaves out others."""
-FOREIGN = "tables of other servers"
 BEYOND = "cheaper than the first {top} (--top)"
 LIST = "/*, ... */"
 """What the view of 18 has in place of a list's other members."""
@@ -45,17 +51,6 @@ class Wish:
     seconds: float | None = None  # between two readings of the view
     sampled: float | None = None  # the share of calls that the log has
     seed: int = 1
-
-
-@dataclass(frozen=True)
-class Taken:
-    """Queries of one database, and what of it is left out."""
-
-    queries: list[Query]
-    uncovered: list[Uncovered]
-    seconds: float | None
-    notes: list[str]
-    arrivals: Mapping[int, int] = field(default_factory=dict)  # calls by second of the log
 
 
 def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
@@ -80,8 +75,9 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
     database = wish.database or (view.database if view else busiest(gathered))
     taken = of_log(gathered, database, tally) if wish.logs else None
     if view is not None:
-        taken = without_foreign(with_view(taken, view, database, dialect), view)
+        taken = without_foreign(with_view(taken, view, database, dialect), view.foreign)
     assert taken is not None, "there is a source"
+    taken = of_one_database(without_catalogs(taken))
     if not taken.queries:
         raise DynoError(empty(wish, database, gathered))
     taken = replace_queries(taken, in_sessions(taken.queries, view, database))
@@ -110,7 +106,7 @@ def of_log(gathered: Gathered, database: str, tally: Tally) -> Taken:
     if database and not any(name for name, *_ in gathered.groups):
         notes.append(f"The log does not name databases: all calls are taken for `{database}`'s")
         database = ""
-    other = Uncovered(join.ELSEWHERE)
+    other = Uncovered(ELSEWHERE)
     for (name, _), each in gathered.uncovered.items():
         if name != database:
             other.calls += each.calls
@@ -125,19 +121,6 @@ def of_log(gathered: Gathered, database: str, tally: Tally) -> Taken:
     seconds = last - first if first is not None and last is not None and last > first else None
     arrivals: Mapping[int, int] = gathered.arrivals.get(database, {})
     return Taken(queries, [*uncovered, other], seconds, notes, arrivals)
-
-
-def without_foreign(taken: Taken, view: View) -> Taken:
-    """The same without queries on tables of other servers, which no race may reach."""
-    reason = Uncovered(FOREIGN)
-    queries = []
-    for query in taken.queries:
-        if view.foreign.isdisjoint(table.rpartition(".")[2] for table in query.form.tables):
-            queries.append(query)
-        else:
-            reason.calls += query.calls
-            reason.time_s += query.time_s
-    return replace(taken, queries=queries, uncovered=[*taken.uncovered, reason])
 
 
 def notes_of(tally: Tally) -> list[str]:

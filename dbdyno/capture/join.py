@@ -14,12 +14,12 @@ from dbdyno.capture.coverage import Uncovered
 from dbdyno.capture.dialect import Dialect, Form
 from dbdyno.capture.folder import Sample
 from dbdyno.capture.gather import Query
+from dbdyno.capture.taken import ELSEWHERE
 from dbdyno.capture.view import Counted, View
 
 NESTED = "within functions, counted by what calls them"
 HIDDEN = "other users' statements, whose texts may not be seen"
 LOST = "texts that the server no longer has"
-ELSEWHERE = "another database"
 Name = Literal["form", "fingerprint", "id"]
 NAMES: tuple[Name, ...] = ("form", "fingerprint", "id")
 """By what rows and queries are told to be the same, the surest first. A log has no `query_id` for

@@ -1,0 +1,79 @@
+"""What sources have of one database, and what of it is no query of the application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from dbdyno.capture.coverage import Uncovered
+from dbdyno.capture.gather import Query
+
+ELSEWHERE = "another database"
+FOREIGN = "tables of other servers"
+CATALOGS = "catalogs alone, with values that are not known (drivers, tools, dumps)"
+SCHEMAS = frozenset({"pg_catalog", "information_schema", "mysql", "performance_schema", "sys"})
+"""Of catalogs, in any engine."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Queries of one database, and what of it is left out."""
+
+    queries: list[Query]
+    uncovered: list[Uncovered]
+    seconds: float | None
+    notes: list[str]
+    arrivals: Mapping[int, int] = field(default_factory=dict)  # calls by second of the log
+
+
+def of_one_database(taken: Taken) -> Taken:
+    """The same, with the calls of other databases as a sentence: shares are of this one's time."""
+    others = [each for each in taken.uncovered if each.reason == ELSEWHERE and each.calls]
+    notes = [
+        f"{each.calls} calls of {each.time_s:.3f} s are other databases' and no part of this"
+        for each in others
+    ]
+    uncovered = [each for each in taken.uncovered if each.reason != ELSEWHERE]
+    return replace(taken, uncovered=uncovered, notes=[*taken.notes, *notes])
+
+
+def without_foreign(taken: Taken, foreign: frozenset[str]) -> Taken:
+    """The same without queries on tables of other servers, which no race may reach."""
+    return without(
+        taken,
+        FOREIGN,
+        lambda query: any(table.rpartition(".")[2] in foreign for table in query.form.tables),
+    )
+
+
+def without_catalogs(taken: Taken) -> Taken:
+    """The same without queries on catalogs alone whose values no source has."""
+    return without(
+        taken,
+        CATALOGS,
+        lambda query: (
+            bool(query.form.tables)
+            and not query.samples
+            and bool(query.form.bound or query.form.literals)
+            and all(map(is_catalog, query.form.tables))
+        ),
+    )
+
+
+def is_catalog(table: str) -> bool:
+    """Whether a table, as a statement names it, is the server's own."""
+    schema, _, name = table.rpartition(".")
+    return schema in SCHEMAS or (not schema and name.startswith("pg_"))
+
+
+def without(taken: Taken, reason: str, leaves_out: Callable[[Query], bool]) -> Taken:
+    """The same without some queries, whose calls are counted by the reason."""
+    left = Uncovered(reason)
+    kept = []
+    for query in taken.queries:
+        if leaves_out(query):
+            left.calls += query.calls
+            left.time_s += query.time_s
+        else:
+            kept.append(query)
+    return replace(taken, queries=kept, uncovered=[*taken.uncovered, left])

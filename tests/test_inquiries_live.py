@@ -37,7 +37,7 @@ PLANTED = (
     "ANALYZE f",
 )
 """What the newer server has otherwise."""
-QUERIES = {
+QUERIES: dict[str, tuple[str, list[list[object]]]] = {
     "same": ("SELECT id, t FROM f WHERE id = $1", [[7], [0]]),
     "differs": ("SELECT t FROM f WHERE id = $1", [[7], [5]]),
     "fails": ("SELECT twice(id) FROM f WHERE t = $1", [[MARKER]]),

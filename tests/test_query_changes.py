@@ -179,7 +179,7 @@ def shown() -> str:
 def test_what_fails_stands_on_the_first_screen() -> None:
     text = shown()
     assert "bad fails on pg18 alone: 42601 syntax error" in text
-    assert text.index("fails on pg18") < text.index("another type") < text.index("slower")
+    assert text.index("fails on pg18") < text.index("another type") < text.index("Warnings")
 
 
 def test_a_plan_without_an_effect_is_folded_away() -> None:

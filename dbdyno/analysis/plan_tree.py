@@ -73,19 +73,19 @@ def _smallest(base: PlanNode, other: PlanNode) -> tuple[PlanNode, PlanNode]:
 
 def _by_relations(root: PlanNode) -> dict[tuple[str, ...], PlanNode]:
     """By what they read, the topmost subtrees."""
-    found: dict[tuple[str, ...], PlanNode] = {}
+    topmost: dict[tuple[str, ...], PlanNode] = {}
     for node in root.walk():
-        found.setdefault(node.relations, node)
-    return found
+        topmost.setdefault(node.relations, node)
+    return topmost
 
 
 def _inward(first: PlanNode, second: PlanNode) -> tuple[PlanNode, PlanNode]:
     """The same without nodes at the top that are alike, down to where one input alone differs."""
     while _head(first) == _head(second) and len(first.inputs) == len(second.inputs):
         differing = [
-            (one, other)
-            for one, other in zip(first.inputs, second.inputs, strict=True)
-            if one.form != other.form
+            (below, beside)
+            for below, beside in zip(first.inputs, second.inputs, strict=True)
+            if below.form != beside.form
         ]
         if len(differing) != 1:
             break
@@ -103,7 +103,7 @@ def _described(node: PlanNode, other: PlanNode) -> str:
     many = len(set(node.relations)) > 1
 
     def words(at: PlanNode, depth: int) -> str:
-        below = [] if depth == DEPTH_MAX else [one for one in at.inputs if one.form not in alike]
+        below = [] if depth == DEPTH_MAX else [node for node in at.inputs if node.form not in alike]
         named = name(at, relation=many)
         inner = " and ".join(words(one, depth + 1) for one in below)
         return f"{named} over {inner}" if inner else named
@@ -132,8 +132,8 @@ def _keys(node: PlanNode, other: PlanNode) -> str:
 def _misjudged(root: PlanNode, within: PlanNode) -> str:
     """What was expected where the tree was mistaken most; nothing where it did not run."""
     inside = {id(node) for node in within.walk()}
-    found = [estimate for estimate in estimates(root) if id(estimate.node) in inside]
-    worst = max(found, key=lambda estimate: estimate.misjudged, default=None)
+    misjudged = [estimate for estimate in estimates(root) if id(estimate.node) in inside]
+    worst = max(misjudged, key=lambda estimate: estimate.misjudged, default=None)
     if worst is None or worst.misjudged < MISJUDGED_MIN:
         return ""
     return f"; expected {_count(worst.expected)} rows, read {_count(worst.read)}"
@@ -164,12 +164,12 @@ def _asked(node: PlanNode, below: PlanNode, share: float) -> float:
 
 def other_estimate(base: PlanNode, other: PlanNode) -> str:
     """The node of two trees of one form whose expected rows differ most, if much; else nothing."""
-    found = [
+    misjudged = [
         Estimate(first, first.expected_rows, second.expected_rows)
         for first, second in zip(base.walk(), other.walk(), strict=True)
         if first.expected_rows is not None and second.expected_rows is not None
     ]
-    worst = max(found, key=lambda estimate: estimate.misjudged, default=None)
+    worst = max(misjudged, key=lambda estimate: estimate.misjudged, default=None)
     if worst is None or worst.misjudged < ESTIMATE_MIN:
         return ""
     before, after = _count(worst.expected), _count(worst.read)

@@ -49,7 +49,8 @@ def compared(base: Answer, arm: Answer, ordered: Sequence[int] = ()) -> Compared
     unasked = [answer for answer in (base, arm) if answer.outcome == "not asked"]
     if unasked:
         return Compared("not compared", unasked[0].reason)
-    late = [where for where, answer in _sides(base, arm) if answer.outcome == "timed out"]
+    sides = (("the base", base), ("the arm", arm))
+    late = [where for where, answer in sides if answer.outcome == "timed out"]
     if late:
         return Compared("not compared", f"no answer in time on {' and '.join(late)}")
     failed = [answer.outcome == "failed" for answer in (base, arm)]
@@ -59,10 +60,6 @@ def compared(base: Answer, arm: Answer, ordered: Sequence[int] = ()) -> Compared
     if differs.word != "same" and (base.cut or arm.cut):
         return Compared("not compared", "more rows than are read")
     return differs
-
-
-def _sides(base: Answer, arm: Answer) -> tuple[tuple[str, Answer], tuple[str, Answer]]:
-    return ("the base", base), ("the arm", arm)
 
 
 def failure(answer: Answer) -> str:
@@ -83,8 +80,8 @@ def _rows(base: Answer, arm: Answer, ordered: Sequence[int]) -> Compared:
     if len(base.columns) != len(arm.columns):
         return Compared("different", f"{len(arm.columns)} columns for {len(base.columns)}")
     pairs = list(zip(base.columns, arm.columns, strict=True))
-    found = list(starmap(_column, pairs))
-    worst = min(found, key=lambda compared: WORDS.index(compared.word), default=Compared("same"))
+    columns = list(starmap(_column, pairs))
+    worst = min(columns, key=lambda compared: WORDS.index(compared.word), default=Compared("same"))
     if worst.word == "same" and base.whole != arm.whole:
         return Compared("different", "the same values in other rows")
     if worst.word == "same":

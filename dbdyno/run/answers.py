@@ -42,13 +42,13 @@ class Asking:
     def answers(self, run: Run) -> Answers:
         """The answers of an arm's server to each query."""
         begun_s = time.monotonic()
-        found: list[Answer] = []
+        answers: list[Answer] = []
         for query in self.queries:
             if time.monotonic() - begun_s < ARM_S_MAX:
-                found += self._query(run, query)
+                answers += self._query(run, query)
             else:
-                found.append(_unasked(query, "no time was left"))
-        return Answers(workload=self.workload, answers=tuple(found))
+                answers.append(_unasked(query, "no time was left"))
+        return Answers(workload=self.workload, answers=tuple(answers))
 
     def _query(self, run: Run, query: OwnQuery) -> Iterator[Answer]:
         if query.writes and not writable(run):

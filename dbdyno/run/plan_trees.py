@@ -60,11 +60,12 @@ class Planning:
     def _query(
         self, run: Run, inquirer: Inquirer, query: OwnQuery, *, in_time: bool
     ) -> Iterator[PlanTree]:
+        may_run = query.name not in self.slow and (writable(run) or not query.writes)
         to_plan = calls(query, traits_of(run), TUPLES)
         begun_s = time.monotonic()
         for place, call in enumerate(to_plan, start=1):
             in_time = in_time and time.monotonic() - begun_s < QUERY_S_MAX
-            runs = place <= RUN_TUPLES and in_time and self._may_run(run, query)
+            runs = may_run and in_time and place <= RUN_TUPLES
             explained = inquirer.explain(call, run=runs)
             if runs and explained.root is None:
                 runs, explained = False, inquirer.explain(call)
@@ -72,10 +73,6 @@ class Planning:
         if to_plan and query.protocol == "prepared" and traits_of(run).placeholders:
             tree = _tree(query, 1, inquirer.explain(to_plan[0], generic=True))
             yield structs.replace(tree, generic=True)
-
-    def _may_run(self, run: Run, query: OwnQuery) -> bool:
-        """Whether a plan of the query may be run on the arm's server."""
-        return query.name not in self.slow and (writable(run) or not query.writes)
 
     def _again(self, run: Run, queries: Sequence[OwnQuery]) -> Iterator[PlanTree]:
         """The plans by another sample; none where the server cannot be given one for the while."""

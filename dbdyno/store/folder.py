@@ -197,14 +197,14 @@ class RunFolder:
     def answers(self) -> list[Answers]:
         """answers.json of each workload that is an application; none in later blocks."""
         paths = (folder / ANSWERS for folder in folders(self.path))
-        found = (read_struct_if_there(path, Answers) for path in paths)
-        return [answers for answers in found if answers is not None]
+        files = (read_struct_if_there(path, Answers) for path in paths)
+        return [answers for answers in files if answers is not None]
 
     def plan_trees(self) -> list[PlanTrees]:
         """plan_trees.json of each workload that is an application; none in later blocks."""
         paths = (folder / PLAN_TREES for folder in folders(self.path))
-        found = (read_struct_if_there(path, PlanTrees) for path in paths)
-        return [trees for trees in found if trees is not None]
+        files = (read_struct_if_there(path, PlanTrees) for path in paths)
+        return [trees for trees in files if trees is not None]
 
     def steps(self) -> list[StepFolder]:
         """The steps' folders by workload and ordinal."""

@@ -91,9 +91,9 @@ def read(text: str) -> Bracket:
     """A query as words and brackets: unquoted words and signs in lower case, without comments."""
     open_ones, end = [Bracket()], 0
     for token in STANDARD.finditer(text):
-        if token.start() < end or token["space"]:
+        if token.start() < end or token.lastgroup == "space":
             continue
-        if token["comment"]:
+        if token.lastgroup == "comment":
             end = comment_end(text, token.start())
         elif token[0] == "(":
             before = open_ones[-1].parts[-1] if open_ones[-1].parts else ""
@@ -104,7 +104,7 @@ def read(text: str) -> Bracket:
             open_ones = open_ones[:-1] if len(open_ones) > 1 else open_ones
         else:
             word = token[0]
-            open_ones[-1].parts.append(word if token["quoted"] else word.lower())
+            open_ones[-1].parts.append(word if token.lastgroup == "quoted" else word.lower())
     return open_ones[0]
 
 
@@ -115,11 +115,11 @@ def doubts(
 
     `volatile`: functions that change; `unique`: the columns of each unique index of its tables.
     """
-    found = [*_doubts(whole, volatile)]
+    reasons = [*_doubts(whole, volatile)]
     keys = {key for key in order_keys(whole) if isinstance(key, str)}
     if whole.limited and whole.ordered and not any(index <= keys for index in unique):
-        found.append("LIMIT after an ORDER BY that ends in no unique key")
-    return list(dict.fromkeys(found))
+        reasons.append("LIMIT after an ORDER BY that ends in no unique key")
+    return list(dict.fromkeys(reasons))
 
 
 def _doubts(whole: Bracket, volatile: Collection[str]) -> Iterator[str]:

@@ -69,28 +69,28 @@ def answer_changes(base: Answers, other: Answers, arm: str) -> Iterator[AnswerCh
     by_query: dict[str, list[Compared]] = {}
     for answer in base.answers:
         if (answer.query, answer.place) in own:
-            words = by_query.setdefault(answer.query, [])
-            words.append(_compared(base, answer, own[answer.query, answer.place]))
-    for query, found in by_query.items():
-        worst = min(found, key=lambda one: (WORDS.index(one.word), not one.detail))
+            of_query = by_query.setdefault(answer.query, [])
+            of_query.append(_compared(base, answer, own[answer.query, answer.place]))
+    for query, words in by_query.items():
+        worst = min(words, key=lambda each: (WORDS.index(each.word), not each.detail))
         yield AnswerChange(
             place=QueryPlace(workload=base.workload, query=query, arm=arm),
             word=worst.word,
             detail=worst.detail,
-            tuples=sum(one.word == worst.word for one in found),
-            of=len(found),
+            tuples=sum(each.word == worst.word for each in words),
+            of=len(words),
         )
 
 
 def _compared(answers: Answers, base: Answer, arm: Answer) -> Compared:
     """The word for a tuple; of one that differs only where the answer is determined."""
-    found = compared(base, arm, answers.ordered.get(base.query, ()))
-    if found.word not in DIFFER:
-        return found
+    plain = compared(base, arm, answers.ordered.get(base.query, ()))
+    if plain.word not in DIFFER:
+        return plain
     for doubt in answers.doubts:
         if doubt.query == base.query and doubt.place in (None, base.place):
             return Compared("not determined", doubt.reason)
-    return found
+    return plain
 
 
 # --- Plans ------------------------------------------------------------------------------------

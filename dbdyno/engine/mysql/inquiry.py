@@ -156,7 +156,7 @@ class MysqlInquirer:
                 cursor.execute(statement.format_map(limits))
             if call is not None:
                 for name, value in {**call.settings, **planner}.items():
-                    cursor.execute(f"SET SESSION {_name(name)} = {_setting(value)}")
+                    cursor.execute(f"SET SESSION {name} = {_setting(value)}")
                 cursor.execute("START TRANSACTION" + ("" if call.writes else " READ ONLY"))
             yield connection
             # The connection ends with the block, and with it the transaction.
@@ -202,12 +202,8 @@ def failure(number: int) -> str:
     """The name of an error by its number, in words: `parse error`."""
     from pymysql.constants import ER
 
-    found = (name for name, value in vars(ER).items() if value == number and name.isupper())
-    return next(found, "").replace("_", " ").lower()
-
-
-def _name(name: str) -> str:
-    return name if name.replace("_", "").isalnum() else "`" + name.replace("`", "``") + "`"
+    names = (name for name, value in vars(ER).items() if value == number and name.isupper())
+    return next(names, "").replace("_", " ").lower()
 
 
 def _setting(value: str) -> str:

@@ -10,13 +10,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec import Struct, convert
+
 from dbdyno.engine.inquiry import Explained
 from dbdyno.model.plan_tree import PlanNode
 
 Raw = Mapping[str, Any]
 TABLE, LOOP = "table", "nested_loop"
 FILESORT = "using_filesort"
-EXPECTED = ("rows_examined_per_scan", "rows")
+NAME = "name"
 SORT_KEY = "sort_key"
 LITERAL = re.compile(
     r"""(?P<name>`(?:[^`]|``)*`)
@@ -77,26 +79,38 @@ def _operation(key: str, raw: Raw) -> PlanNode:
     )
 
 
+class Table(Struct, frozen=True):
+    """What is read of a table's access."""
+
+    table_name: str = ""
+    access_type: str = "no access"
+    key: str = ""
+    used_key_parts: tuple[str, ...] = ()
+    using_index: bool = False
+    rows: float | None = None
+    rows_examined_per_scan: float | None = None
+    r_rows: float | None = None
+    r_loops: float = 1.0
+
+
 def _table(raw: Raw) -> PlanNode:
-    parts = raw.get("used_key_parts", ())
-    access = str(raw.get("access_type", "no access"))
-    expected = next((raw[key] for key in EXPECTED if raw.get(key) is not None), None)
-    rows = raw.get("r_rows")
+    table = convert(raw, Table, strict=False)
+    expected = table.rows if table.rows_examined_per_scan is None else table.rows_examined_per_scan
     return PlanNode(
-        node="covering " * bool(raw.get("using_index")) + access,
-        relation=str(raw.get("table_name", "")),
-        index=str(raw.get("key", "")),
-        keys=(f"index {', '.join(map(str, parts))}",) if parts else (),
-        expected_rows=None if expected is None else float(expected),
-        rows=None if rows is None else float(rows),
-        loops=None if rows is None else float(raw.get("r_loops", 1)),
+        node="covering " * table.using_index + table.access_type,
+        relation=table.table_name,
+        index=table.key,
+        keys=(f"index {', '.join(table.used_key_parts)}",) if table.used_key_parts else (),
+        expected_rows=expected,
+        rows=table.r_rows,
+        loops=None if table.r_rows is None else table.r_loops,
         inputs=tuple(_nodes(raw)),
     )
 
 
 def without_values(expression: str) -> str:
     """An expression's columns and operators; `?` stands for each value."""
-    return LITERAL.sub(lambda match: match["name"] or "?", expression)
+    return LITERAL.sub(lambda match: match.group(NAME) or "?", expression)
 
 
 def _words(key: str) -> str:

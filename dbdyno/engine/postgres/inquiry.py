@@ -160,8 +160,8 @@ class PostgresInquirer:
         unknown = {number for _, number in fields} - set(self._types)
         if unknown:
             listed = ",".join(map(str, sorted(unknown)))
-            asked = f"SELECT oid, typname FROM pg_catalog.pg_type WHERE oid IN ({listed})"
-            self._types |= {int(number or 0): name or "" for number, name in self._texts(asked)}
+            query = f"SELECT oid, typname FROM pg_catalog.pg_type WHERE oid IN ({listed})"
+            self._types |= {int(number or 0): name or "" for number, name in self._texts(query)}
         return [
             Column(
                 name=name,
@@ -197,7 +197,7 @@ class PostgresInquirer:
 
     def _prepared(self, call: Call) -> str:
         """Prepares the call's text; the EXECUTE of it with its values."""
-        types = f"({', '.join(kind or 'unknown' for kind in call.types)})" if call.types else ""
+        types = f"({', '.join(name or 'unknown' for name in call.types)})" if call.types else ""
         self._do(f"PREPARE dyno_inquiry{types} AS {call.text}")
         values = ", ".join(
             "NULL" if value is None else quoted(value) for value in call.values or ()
@@ -228,10 +228,11 @@ class PostgresInquirer:
         if not names:
             return set()
         listed = ", ".join(map(quoted, sorted(names)))
-        return self._first(
+        rows = self._texts(
             "SELECT DISTINCT proname FROM pg_catalog.pg_proc "
             f"WHERE provolatile = 'v' AND proname IN ({listed})"
         )
+        return {row[0] or "" for row in rows}
 
     def unique(self, relations: Collection[str]) -> Sequence[frozenset[str]]:
         """The columns of each unique index of tables of these names. Raises ServerError."""
@@ -245,9 +246,6 @@ class PostgresInquirer:
             f"WHERE indisunique AND indpred IS NULL AND c.relname IN ({listed}) GROUP BY indexrelid"
         )
         return [frozenset((row[0] or "").split("\n")) for row in rows]
-
-    def _first(self, text: str) -> set[str]:
-        return {row[0] or "" for row in self._texts(text)}
 
     # --- Statements ---
 

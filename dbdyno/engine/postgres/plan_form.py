@@ -4,32 +4,93 @@ versions write. Pure.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from msgspec import structs
+from msgspec import Raw, Struct, json, structs
 
 from dbdyno.engine.inquiry import Explained
 from dbdyno.model.plan_tree import PlanNode
 
-Raw = Mapping[str, Any]
-"""A node as EXPLAIN writes it."""
-KEYS = {
-    "Sort Key": "sort",
-    "Presorted Key": "presorted",
-    "Group Key": "group",
-    "Hash Key": "group",
-    "Cache Key": "cache",
-    "Hash Cond": "hash",
-    "Merge Cond": "merge",
-    "Index Cond": "index",
-    "Recheck Cond": "recheck",
-    "TID Cond": "tid",
-    "Order By": "order",
-}
-"""The keys of a node whose columns and operators belong to its form; filters do not."""
+Texts = str | tuple[str, ...]
+AS_WRITTEN = {"by": "by", "cte": "CTE", "tid": "TID"}
+"""Words of a key that do not simply begin with a capital."""
+
+
+def key_of(name: str) -> str:
+    """The key of EXPLAIN's JSON that a field is: `rows_removed_by_filter`."""
+    return " ".join(AS_WRITTEN.get(word, word.capitalize()) for word in name.split("_"))
+
+
+class Node(Struct, frozen=True, rename=key_of):
+    """What is read of a node; keys that only some versions write are none of these."""
+
+    node_type: str
+    plans: tuple[Node, ...] = ()
+    partial_mode: str = "Simple"
+    parallel_aware: bool = False
+    strategy: str = ""
+    join_type: str = ""
+    operation: str = ""
+    scan_direction: str = ""
+    relation_name: str = ""
+    function_name: str = ""
+    cte_name: str = ""
+    alias: str = ""
+    index_name: str = ""
+    plan_rows: float | None = None
+    actual_rows: float | None = None
+    actual_loops: float | None = None
+    rows_removed_by_filter: float | None = None
+    rows_removed_by_index_recheck: float | None = None
+    total_cost: float | None = None
+    startup_cost: float | None = None
+    shared_hit_blocks: int | None = None
+    shared_read_blocks: int | None = None
+    sort_key: Texts = ()
+    presorted_key: Texts = ()
+    group_key: Texts = ()
+    hash_key: Texts = ()
+    cache_key: Texts = ()
+    hash_cond: Texts = ()
+    merge_cond: Texts = ()
+    index_cond: Texts = ()
+    recheck_cond: Texts = ()
+    tid_cond: Texts = ()
+    order_by: Texts = ()
+    grouping_sets: tuple[Raw, ...] = ()
+
+    @property
+    def keys(self) -> Iterator[str]:
+        """Columns and operators that belong to its form, without values; filters do not."""
+        of_words = {
+            "sort": self.sort_key,
+            "presorted": self.presorted_key,
+            "group": self.group_key or self.hash_key,
+            "cache": self.cache_key,
+            "hash": self.hash_cond,
+            "merge": self.merge_cond,
+            "index": self.index_cond,
+            "recheck": self.recheck_cond,
+            "tid": self.tid_cond,
+            "order": self.order_by,
+        }
+        for word, texts in of_words.items():
+            listed = (texts,) if isinstance(texts, str) else texts
+            if listed:
+                yield f"{word} {', '.join(map(without_values, listed))}"
+        if self.grouping_sets:
+            yield f"{len(self.grouping_sets)} grouping sets"
+
+
+class Whole(Struct, frozen=True, rename=key_of):
+    """What EXPLAIN (FORMAT JSON) tells of a statement."""
+
+    plan: Node
+    settings: Mapping[str, str] = {}
+
+
+NAME = "name"
 GATHER = ("Gather", "Gather Merge")
 APPEND = ("Append", "Merge Append")
 LITERAL = re.compile(
@@ -51,103 +112,72 @@ CAST = re.compile(
 """A cast of a value, which versions write differently."""
 
 
+STRATEGIES = {"Sorted": "Group", "Hashed": "Hash", "Mixed": "Mixed"}
+"""How a node groups, in the words of EXPLAIN's text; a plain one has none."""
+
+
 def read(text: str) -> Explained:
     """The plan that EXPLAIN (FORMAT JSON) tells, in its normal form."""
-    (whole,) = json.loads(text)
-    plan = whole["Plan"]
-    pages = [plan.get("Shared Hit Blocks"), plan.get("Shared Read Blocks")]
-    settings = whole.get("Settings", {})
+    (whole,) = json.decode(text, type=tuple[Whole, ...])
+    hit, missed = whole.plan.shared_hit_blocks, whole.plan.shared_read_blocks
     return Explained(
-        root=_node(plan, gathered=False),
-        pages=None if None in pages else sum(pages),
-        settings={name: str(value) for name, value in settings.items()},
+        root=_node(whole.plan, gathered=False),
+        pages=None if hit is None or missed is None else hit + missed,
+        settings=whole.settings,
     )
 
 
-def _node(raw: Raw, *, gathered: bool) -> PlanNode:
+def _node(raw: Node, *, gathered: bool) -> PlanNode:
     """A node with those below it; one that only gathers marks them."""
-    below: Sequence[Raw] = raw.get("Plans", ())
-    if raw["Node Type"] in GATHER and len(below) == 1:
-        return _node(below[0], gathered=True)
-    inputs = tuple(_node(node, gathered=gathered) for node in below)
-    if raw["Node Type"] in APPEND:
+    if raw.node_type in GATHER and len(raw.plans) == 1:
+        return _node(raw.plans[0], gathered=True)
+    inputs = tuple(_node(node, gathered=gathered) for node in raw.plans)
+    if raw.node_type in APPEND:
         inputs = folded(inputs)
+    removed = (raw.rows_removed_by_filter, raw.rows_removed_by_index_recheck)
     return PlanNode(
         node=_name(raw),
         relation=_relation(raw),
-        index=str(raw.get("Index Name", "")),
-        keys=tuple(_keys(raw)),
+        index=raw.index_name,
+        keys=tuple(raw.keys),
         gathered=gathered,
-        expected_rows=_number(raw, "Plan Rows"),
-        rows=_number(raw, "Actual Rows"),
-        removed=_removed(raw),
-        loops=_number(raw, "Actual Loops"),
-        cost=_number(raw, "Total Cost"),
-        start_cost=_number(raw, "Startup Cost"),
+        expected_rows=raw.plan_rows,
+        rows=raw.actual_rows,
+        removed=sum(filter(None, removed)) if removed != (None, None) else None,
+        loops=raw.actual_loops,
+        cost=raw.total_cost,
+        start_cost=raw.startup_cost,
         inputs=inputs,
     )
 
 
-def _name(raw: Raw) -> str:
+def _name(raw: Node) -> str:
     """Node, strategy and join type, in the order in which EXPLAIN's text has them."""
-    node = raw["Node Type"]
-    words = []
-    if raw.get("Partial Mode", "Simple") != "Simple":
-        words.append(raw["Partial Mode"])
-    if raw.get("Parallel Aware"):
-        words.append("Parallel")
-    if node in ("Aggregate", "SetOp"):
-        words += {"Sorted": ["Group"], "Hashed": ["Hash"], "Mixed": ["Mixed"]}.get(
-            raw.get("Strategy", ""), []
-        )
-    if "Join Type" in raw:
-        joined = raw["Join Type"]
-        base = node.removesuffix(" Join")
-        words += [node] if joined == "Inner" else [base, joined, "Join"]
-    elif node == "ModifyTable":
-        words.append(raw.get("Operation", node))
+    words = [
+        raw.partial_mode if raw.partial_mode != "Simple" else "",
+        "Parallel" if raw.parallel_aware else "",
+        STRATEGIES.get(raw.strategy, ""),
+    ]
+    if raw.join_type not in ("", "Inner"):
+        words += [raw.node_type.removesuffix(" Join"), raw.join_type, "Join"]
     else:
-        words.append(node)
-    if raw.get("Scan Direction") == "Backward":
-        words.append("Backward")
-    return " ".join(words)
+        words.append(raw.operation if raw.node_type == "ModifyTable" else raw.node_type)
+    words.append("Backward" if raw.scan_direction == "Backward" else "")
+    return " ".join(filter(None, words))
 
 
-def _relation(raw: Raw) -> str:
+def _relation(raw: Node) -> str:
     """The relation that a node reads, with its name in the query where that is another."""
-    name = next(
-        (raw[key] for key in ("Relation Name", "Function Name", "CTE Name") if key in raw), None
-    )
-    alias = raw.get("Alias")
-    if name is None:
-        return f"({alias})" if alias and "Scan" in raw["Node Type"] else ""
-    return name if alias in (None, name) else f"{name} {alias}"
-
-
-def _keys(raw: Raw) -> Iterator[str]:
-    for key, word in KEYS.items():
-        if key in raw:
-            texts = raw[key] if isinstance(raw[key], list) else [raw[key]]
-            yield f"{word} {', '.join(without_values(str(text)) for text in texts)}"
-    for number, of_set in enumerate(raw.get("Grouping Sets", ()), start=1):
-        yield from (f"set {number} {text}" for text in _keys(of_set))
+    name = raw.relation_name or raw.function_name or raw.cte_name
+    if not name:
+        return f"({raw.alias})" if raw.alias and "Scan" in raw.node_type else ""
+    return name if raw.alias in ("", name) else f"{name} {raw.alias}"
 
 
 def without_values(expression: str) -> str:
     """An expression's columns and operators; `?` stands for each value."""
-    text = LITERAL.sub(lambda match: match["name"] or "?", expression)
+    text = LITERAL.sub(lambda match: match.group(NAME) or "?", expression)
     return CAST.sub("?", text)
-
-
-def _number(raw: Raw, key: str) -> float | None:
-    value = raw.get(key)
-    return None if value is None else float(value)
-
-
-def _removed(raw: Raw) -> float | None:
-    keys = ("Rows Removed by Filter", "Rows Removed by Index Recheck")
-    found = [float(raw[key]) for key in keys if key in raw]
-    return sum(found) if found else None
 
 
 def folded(inputs: Sequence[PlanNode]) -> tuple[PlanNode, ...]:

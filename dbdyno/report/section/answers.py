@@ -10,7 +10,7 @@ from dbdyno.model.answer_word import WORDS, AnswerWord
 from dbdyno.model.query_change import AnswerChange
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
-from dbdyno.report.parts import AnyPart, Callout, Finding, Section, Subject, Text
+from dbdyno.report.parts import AnyPart, Callout, Finding, Section, Text
 
 GRAVE: Sequence[AnswerWord] = ("fails", "different", "other order", "other type")
 """Words that stand on the first screen, in this order."""
@@ -94,8 +94,4 @@ def _queries(count: int) -> str:
     return "1 query" if count == 1 else f"{count} queries"
 
 
-def _parts(subject: Subject) -> Iterable[AnyPart]:
-    return parts(subject.comparison)
-
-
-SECTION = Section("page", _parts)
+SECTION = Section("page", lambda subject: parts(subject.comparison))

@@ -65,8 +65,10 @@ def sentence(comparison: Comparison, result: ApplicationResult) -> str:
 def counted(comparison: Comparison, result: ApplicationResult) -> Iterable[str]:
     """1 query fails; 3 are slower (one 4.2 times); no loss beyond 5 % for 40; 5 are open."""
     judged = [cell for _, cell in _own(comparison, result) if cell.verdict is not None]
+    answers = _answers(comparison, result, {"fails"})
+    failed = {*result.failed, *(change.place.query for change in answers)}
     failing = (
-        (result.failed, result.arm),
+        (failed, result.arm),
         (result.base_failed, comparison.base),
         (result.both_failed, "both"),
     )

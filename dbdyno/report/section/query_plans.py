@@ -17,7 +17,6 @@ from dbdyno.report.parts import (
     Group,
     Row,
     Section,
-    Subject,
     Table,
     TableCell,
     Text,
@@ -62,10 +61,10 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
 
 
 def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -> Iterator[AnyPart]:
-    found = with_effect(comparison, changes)
-    others = [change for change in changes if change.word != "same" and change not in found]
-    if found:
-        yield _table(comparison, found, f"query-plans-{place}-effect", "with an effect")
+    effective = with_effect(comparison, changes)
+    others = [change for change in changes if change.word != "same" and change not in effective]
+    if effective:
+        yield _table(comparison, effective, f"query-plans-{place}-effect", "with an effect")
     if others:
         table = _table(comparison, others, f"query-plans-{place}-rest", "without an effect")
         yield Group(
@@ -77,7 +76,7 @@ def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -
             click=(words := f"{_queries(len(others))} without an effect"),
             fold=words,
         )
-    trees = [tree for change in found[:TREES_MAX] for tree in _trees(comparison, change)]
+    trees = [tree for change in effective[:TREES_MAX] for tree in _trees(comparison, change)]
     if trees:
         yield Group(
             name=f"query-plans-{place}-trees",
@@ -92,19 +91,15 @@ def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -
 
 def with_effect(comparison: Comparison, changes: Sequence[PlanChange]) -> list[PlanChange]:
     """The changed plans of queries whose time or work changed, the largest change first."""
-    found = [
-        (cell, change)
+    pairs = [
+        (0.0 if cell.ratio is None else cell.ratio.value, change)
         for change in changes
         if change.word in CHANGED
         and (cell := cell_of(comparison, change)) is not None
         and cell.verdict is not None
         and cell.verdict.word in EFFECTS
     ]
-    return [change for _, change in sorted(found, key=lambda pair: _speed(pair[0]))]
-
-
-def _speed(cell: Cell) -> float:
-    return 0.0 if cell.ratio is None else cell.ratio.value
+    return [change for _, change in sorted(pairs, key=lambda pair: pair[0])]
 
 
 def cell_of(comparison: Comparison, change: PlanChange) -> Cell | None:
@@ -196,8 +191,4 @@ def _queries(count: int) -> str:
     return "1 query" if count == 1 else f"{count} queries"
 
 
-def _parts(subject: Subject) -> Iterable[AnyPart]:
-    return parts(subject.comparison)
-
-
-SECTION = Section("page", _parts)
+SECTION = Section("page", lambda subject: parts(subject.comparison))

@@ -329,3 +329,20 @@ def test_a_log_of_another_family_than_the_server_is_refused_in_a_line() -> None:
         family("postgres", "slow")
     with pytest.raises(DynoError, match="capture reads no server of fake"):
         family("fake", None)
+
+
+def test_a_text_of_thousands_of_rows_is_not_parsed_and_no_worse() -> None:
+    dialect = MysqlSql()
+    rows = ",".join(f"({number},'a{number}',NOW(6))" for number in range(20_000))
+    statement = dialect.read(f"INSERT INTO shop.t (a, b, c) VALUES {rows}")
+    form = statement.form
+    assert (form.verb, form.tables, form.writes, form.refused) == (
+        "insert",
+        ("shop.t",),
+        True,
+        False,
+    )
+    assert (form.literals, len(form.slots)) == (40_000, 60_000)
+    assert statement.literals[-2:] == ("19999", '"a19999"')
+    short = dialect.read("INSERT INTO shop.t (a, b, c) VALUES (1,'a',NOW(6))").form
+    assert short.fingerprint == form.fingerprint

@@ -9,6 +9,7 @@ speed of the expression. `mysql_statement.py` asks the parser.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -23,9 +24,8 @@ from dbdyno.capture.mysql_statement import (
     STRING_MARKER,
     Traits,
     parsed,
-    reason,
+    unparsed,
     utility,
-    writes,
 )
 from dbdyno.capture.mysql_token import (
     OUTSIDE,
@@ -39,6 +39,10 @@ from dbdyno.capture.mysql_token import (
     without_comments,
 )
 
+TOKENS_MAX = 2_000
+"""Literals of a text that is parsed; longer ones are lists of rows, whose verb tells enough."""
+SKELETON_LENGTH_MAX = 100_000
+"""Characters of a skeleton that is kept."""
 SKELETONS_MAX = 50_000
 """Skeletons that are kept; a log with more begins again, which costs time and nothing else."""
 CLOCK = re.compile(
@@ -59,8 +63,8 @@ NO_VALUE = re.compile(r"\b(?:IS|IS\s+NOT|DEFAULT)\s*\Z", re.IGNORECASE)
 LOOKED_BACK = 20
 """Characters before a literal that tell what it is."""
 WORD = re.compile(r"[\s(]*([A-Za-z]*)")
-EMPTY_IN = re.compile(r"(\$\d+)(?:\s*,\s*\$\d+)+")
-ROWS = re.compile(r"(\([^()]*\))(?:\s*,\s*\1)+")
+LIST = re.compile(r"(\$\d+)(?:\s*,\s*\$\d+)+")
+ROWS = re.compile(r"(\((?:[^()]|\([^()]*\))*+\))(?:\s*,\s*\1)+")
 FINGERPRINT_DIGITS = 16
 END = re.compile(r"\s*(?:COMMIT|ROLLBACK(?!\s+(?:WORK\s+)?TO))\b", re.IGNORECASE)
 
@@ -111,8 +115,9 @@ class MysqlSql:
             for number, token in enumerate(places)
             if number not in taken and not token.is_bound and not is_utility(shape)
         )
-        known = self.skeletons.setdefault(skeleton, Skeleton(fixed))
-        if known.fixed == fixed:
+        if len(skeleton) <= SKELETON_LENGTH_MAX:
+            known = self.skeletons.setdefault(skeleton, Skeleton(fixed))
+        if known is not None and known.fixed == fixed:
             known.shapes[tuple([tokens[number] for number in fixed])] = shape
         return Statement(shape.form, values(shape, tokens))
 
@@ -182,15 +187,12 @@ def shape_of(text: str, tokens: Sequence[Token]) -> Shape:
     traits = utility(word, bare)
     if traits is not None:
         return Shape(form_of((traits.verb,), (), traits), ())
-    known = parsed(marked(text, tokens), word)
+    long = len(tokens) > TOKENS_MAX
+    known = None if long else parsed(marked(text, tokens), word)
     if known is None:
-        traits = Traits(
-            verb=word or "text",
-            writes=word not in ("select", "with") or writes(bare),
-            left_out=reason(marked(text, tokens)),
-        )
         taken = {place for place, token in enumerate(tokens) if not token.is_bound}
-        return with_slots(text, tokens, traits, taken, refused=True)
+        traits = unparsed(marked(text, tokens), word)
+        return with_slots(text, tokens, traits, taken, refused=not long)
     return with_slots(text, tokens, known.traits, set(known.values) | words(text, tokens))
 
 
@@ -260,7 +262,7 @@ def form_of(
 ) -> Form:
     """The form of these pieces and slots."""
     key = key_of(pieces, slots)
-    shared = ROWS.sub(r"\1", EMPTY_IN.sub("$1", re.sub(r"\$\d+", "$1", key)))
+    shared = ROWS.sub(r"\1", LIST.sub("$1", re.sub(r"\$\d+", "$1", key)))
     return Form(
         key=key,
         pieces=pieces,
@@ -278,17 +280,14 @@ def form_of(
 
 def clock_places(text: str, tokens: Sequence[Token]) -> list[tuple[int, int]]:
     """Where a text asks for the time, outside of its literals and comments."""
-    hidden = [match.span() for match in OUTSIDE.finditer(text) if match[1] is None]
-    return [
-        match.span()
-        for match in CLOCK.finditer(text)
-        if not any(first <= match.start() < end for first, end in hidden)
-    ]
+    bare = OUTSIDE.sub(lambda match: match[0] if match[1] else " " * len(match[0]), text)
+    return [match.span() for match in CLOCK.finditer(bare)]
 
 
 def within(token: Token, places: Sequence[tuple[int, int]]) -> bool:
-    """Whether a token stands in one of these places."""
-    return any(first <= token.first < end for first, end in places)
+    """Whether a token stands in one of these places, which are in order."""
+    number = bisect_right(places, (token.first, len(token.text)))
+    return number > 0 and token.first < places[number - 1][1]
 
 
 def pieces_between(text: str, cuts: Sequence[tuple[int, int, Slot, str]]) -> tuple[str, ...]:

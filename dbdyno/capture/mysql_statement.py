@@ -81,6 +81,9 @@ TEMPORARY = re.compile(
     r"(?:IF\s+(?:NOT\s+)?EXISTS\s+)?((?:`[^`]+`|[\w$]+)(?:\.(?:`[^`]+`|[\w$]+))?)",
     re.IGNORECASE,
 )
+FIRST_TABLE = re.compile(
+    r"\b(?:FROM|INTO|UPDATE)\s+((?:`[^`]+`|[\w$]+)(?:\.(?:`[^`]+`|[\w$]+))?)", re.IGNORECASE
+)
 INTO = re.compile(r"\bINTO\s+(?:OUTFILE\b|DUMPFILE\b|@)", re.IGNORECASE)
 SESSION_VARIABLE = re.compile(r"(?<![\w$@`])@([\w$]+)(\s*:=)?")
 SEQUENCE = re.compile(r"(?<![\w$.`])(?:nextval|setval)\s*\(|\bNEXT\s+VALUE\s+FOR\b", re.IGNORECASE)
@@ -140,6 +143,17 @@ def parsed(text: str, word: str) -> Parsed | None:
         left_out=reason(text),
     )
     return Parsed(traits, frozenset(values_in(tree)))
+
+
+def unparsed(text: str, word: str) -> Traits:
+    """What is known of a text that is not parsed."""
+    table = FIRST_TABLE.search(text)
+    return Traits(
+        verb=word or "text",
+        tables=(table[1].replace("`", ""),) if table else (),
+        writes=word not in ("select", "with") or writes(text),
+        left_out=reason(text),
+    )
 
 
 def quietly(text: str) -> exp.Expr | None:

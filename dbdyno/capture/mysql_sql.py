@@ -171,9 +171,14 @@ def divided(text: str) -> Iterator[str]:
 
 def values(shape: Shape, tokens: Sequence[str]) -> tuple[str, ...]:
     """The values of a text of that shape, as JSON."""
-    return tuple(
-        [json_of(tokens[number], negative=negative) for number, negative in shape.literals]
-    )
+    said = []
+    for place, negative in shape.literals:
+        literal = tokens[place]
+        if literal.isdecimal() and (literal[0] != "0" or len(literal) == 1):
+            said.append(f"-{literal}" if negative else literal)
+        else:
+            said.append(json_of(literal, negative=negative))
+    return tuple(said)
 
 
 # --- By the parser, once for each skeleton ----------------------------------------------------

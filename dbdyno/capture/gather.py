@@ -238,14 +238,19 @@ class Gathered:
         group.types = group.types or call.types
         if call.query_id:
             group.query_ids.add(call.query_id)
-        arrivals = self.arrivals.setdefault(call.database, Counter())
+        arrivals = self.arrivals.get(call.database)
+        if arrivals is None:
+            arrivals = self.arrivals[call.database] = Counter()
         arrivals[int(call.end_s - (call.duration_s or 0.0))] += 1
         self.sample(group, call, statement, time_s)
         return key
 
     def of_database(self, call: Call) -> Transactions:
         """The transactions of the call's database."""
-        return self.transactions.setdefault(call.database, Transactions())
+        transactions = self.transactions.get(call.database)
+        if transactions is None:
+            transactions = self.transactions[call.database] = Transactions()
+        return transactions
 
     def sample(self, group: Group, call: Call, statement: Statement, time_s: float) -> None:
         """Keeps the values of a call, and counts literals that stand beside bound ones."""

@@ -189,6 +189,9 @@ def test_what_the_server_says_of_a_value_is_left_out(server: LabServer, tmp_path
         assert "invalid input syntax" in last["reason"]
         assert not any(part in last["reason"] for part in ("Brien", "temp", "zw"))
         assert "22P02" in last["reason"]
+    log = server.log_path.read_text()
+    assert log
+    assert "Brien" not in log and "22P02" not in log and "invalid input" not in log
 
 
 def test_what_mysql_says_of_a_value_is_left_out(maria: LabServer, tmp_path: Path) -> None:

@@ -78,6 +78,9 @@ pub(super) fn open_one(
         AnySession::connect(targets.of_role(purpose.role), timeout).map_err(in_role)?;
     session.set_nonblocking().map_err(in_role)?;
     session.limit(Some(deadline));
+    if code.private {
+        quiet(&mut session).map_err(in_role)?;
+    }
     for sql in purpose
         .role
         .map_or(&[][..], |role| &code.roles[role].session)
@@ -110,6 +113,25 @@ pub(super) fn open_one(
             parameters: parameters.into(),
         },
     ))
+}
+
+/// What keeps a session's statements, and errors that quote values, out of the server's log: results keep that of the
+/// lab's own servers.
+const QUIET: &str = "SET log_min_messages = fatal; SET log_min_error_statement = panic; \
+     SET log_min_duration_statement = -1; SET log_statement = none; SET auto_explain.log_min_duration = -1";
+
+/// The state of what a user may not do.
+const DENIED: &[u8; 5] = b"42501";
+
+/// Keeps the session's values out of PostgreSQL's log, as far as its user may: one who may not has a server elsewhere.
+fn quiet(session: &mut AnySession) -> Result<(), SessionError> {
+    let AnySession::Postgres(session) = session else {
+        return Ok(());
+    };
+    match session.query(QUIET) {
+        Err(SessionError::Server(error)) if error.code == *DENIED => Ok(()),
+        outcome => outcome.map(|_| ()),
+    }
 }
 
 fn named(statement: &Statement, error: &dyn fmt::Display) -> String {

@@ -216,9 +216,9 @@ pub(crate) const CASES: &[Case] = &[
     (
         "tables",
         "/statements/1/types",
-        r#"["numeric"]"#,
+        r#"["mood"]"#,
         "statements[1].types[0]",
-        "no type `numeric`; give one of `smallint`, `int`",
+        "no type `mood`; give one of `smallint`, `int`",
     ),
     (
         "qp100",

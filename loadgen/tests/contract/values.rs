@@ -329,6 +329,7 @@ fn the_examples_show_every_maker() {
         "clock",
         "constant",
         "row",
+        "sample",
     ];
     let all = makers.iter().chain(&["name", "per", "format"]);
     assert_eq!(shown, all.map(|key| (*key).to_owned()).collect());

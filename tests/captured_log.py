@@ -1,11 +1,26 @@
-"""Writes a server's log as csvlog has it, for tests of capture that need no server."""
+"""Writes a server's log in its three formats, for tests of capture that need no server."""
 
 from __future__ import annotations
 
 import csv
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+STDERR_PREFIX = "%m [%c] %e %q%u@%d/%a "
+JSON = {
+    "timestamp": 0,
+    "user": 1,
+    "dbname": 2,
+    "session_id": 5,
+    "error_severity": 11,
+    "state_code": 12,
+    "message": 13,
+    "detail": 14,
+    "statement": 19,
+    "application_name": 22,
+}
+"""Keys of jsonlog, and the columns of csvlog that hold the same."""
 COLUMNS = {12: 23, 13: 24, 14: 26}
 
 
@@ -61,3 +76,25 @@ class WrittenLog:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerows(row[: COLUMNS[self.major]] for row in self.rows)
         return self.path
+
+    def write_json(self) -> Path:
+        """Writes the same records as jsonlog; returns the path."""
+        path = self.path.with_suffix(".json")
+        with path.open("w") as file:
+            for row in self.rows:
+                record = {key: row[place] for key, place in JSON.items() if row[place] != ""}
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+        return path
+
+    def write_stderr(self) -> Path:
+        """Writes the same records as stderr has them, after STDERR_PREFIX; returns the path."""
+        path = self.path.with_suffix(".log")
+        with path.open("w", newline="") as file:
+            for row in self.rows:
+                prefix = f"{row[0]} [{row[5]}] {row[12]} {row[1]}@{row[2]}/{row[22]} "
+                parts = [(row[11], row[13]), ("DETAIL", row[14]), ("STATEMENT", row[19])]
+                for severity, text in parts:
+                    if text:
+                        lines = str(text).replace("\n", "\n\t")
+                        file.write(f"{prefix}{severity}:  {lines}\n")
+        return path

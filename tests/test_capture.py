@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from captured_log import WrittenLog
+from captured_log import STDERR_PREFIX, WrittenLog
 from dbdyno.capture.capturing import Wish, capture
 from dbdyno.capture.coverage import Coverage
+from dbdyno.capture.log.stderr_log import COMMON
 from dbdyno.model.error import DynoError
 
 
@@ -314,16 +317,50 @@ def test_logs_that_cannot_be_used_are_refused_in_a_line_that_says_what_to_do(
     assert not (tmp_path / "app").exists()
 
 
-@pytest.mark.parametrize("major", [12, 13, 14])
-def test_a_log_cut_off_anywhere_ends_in_a_folder_or_one_line(major: int, tmp_path: Path) -> None:
+def formats(log: WrittenLog) -> dict[str, Path]:
+    """The log in each of its formats."""
+    return {"csv": log.write(), "json": log.write_json(), "stderr": log.write_stderr()}
+
+
+def mixed(log: WrittenLog) -> None:
+    """Calls of each sort, with what could mislead a reader."""
+    log.call("SELECT a FROM t WHERE b = 'x\n\ty: LOG:  z, \"q\" ''w'' \\ ä'")
+    log.bound("SELECT a FROM t\nWHERE a = $1 AND b = $2", "$1 = '4', $2 = 'it''s\n$3 = ''x'''")
+    log.call("SET search_path TO shop")
+    log.call("EXECUTE p(7)", detail="prepare: PREPARE p(int) AS SELECT c FROM t WHERE a = $1")
+    log.add("no such table", severity="ERROR", statement="SELECT 1\nFROM x", state="42P01")
+    log.call("SELECT b FROM t", session="2.2")
+
+
+def test_three_formats_of_a_log_are_one_folder(log: WrittenLog, tmp_path: Path) -> None:
+    mixed(log)
+    contents = []
+    for name, path in formats(log).items():
+        folder = tmp_path / name
+        wish = Wish(logs=[path], server=None, engine="postgres", out=folder, prefix=STDERR_PREFIX)
+        capture(wish, lambda line: None)
+        files = (path for path in folder.rglob("*") if path.is_file())
+        contents.append({str(path.relative_to(folder)): path.read_text() for path in files})
+    assert contents[0] == contents[1] == contents[2]
+    assert sum(name.startswith("queries/") for name in contents[0]) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "major"), [("csv", 12), ("csv", 13), ("csv", 14), ("json", 14), ("stderr", 14)]
+)
+def test_a_log_cut_off_anywhere_ends_in_a_folder_or_one_line(
+    name: str, major: int, tmp_path: Path
+) -> None:
     log = WrittenLog(tmp_path / "postgresql.csv", major=major)
-    log.call("SELECT a FROM t WHERE b = 'x\ny'")
-    log.bound("SELECT a FROM t WHERE a = $1", "$1 = '4'")
-    whole = log.write().read_bytes()
-    for end in range(0, len(whole), 7):
-        log.path.write_bytes(whole[:end])
+    mixed(log)
+    path = formats(log)[name]
+    whole = path.read_bytes()
+    for other in set(formats(log).values()) - {path}:
+        other.unlink()
+    for end in range(0, len(whole), 11):
+        path.write_bytes(whole[:end])
         folder = tmp_path / f"app{end}"
-        wish = Wish(logs=[log.path], server=None, engine="postgres", out=folder)
+        wish = Wish(logs=[path], server=None, engine="postgres", out=folder, prefix=STDERR_PREFIX)
         try:
             capture(wish, lambda line: None)
         except DynoError as error:
@@ -331,6 +368,39 @@ def test_a_log_cut_off_anywhere_ends_in_a_folder_or_one_line(major: int, tmp_pat
             assert not folder.exists()
         else:
             assert (folder / "workload.toml").is_file()
+            shutil.rmtree(folder)
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("written", COMMON)
+def test_each_common_prefix_is_told_by_the_lines_themselves(written: str, tmp_path: Path) -> None:
+    said = {
+        "m": "2026-11-26 10:00:00.123 UTC",
+        "t": "2026-11-26 10:00:00 UTC",
+        "p": "7",
+        "c": "6b0a062e.2061",
+        "u": "app",
+        "d": "shop",
+        "a": "web x",
+        "h": "10.0.0.1",
+        "q": "",
+        "r": "10.0.0.1(5432)",
+        "l": "3",
+        "e": "00000",
+        "s": "2026-11-26 10:00:00 UTC",
+        "v": "4/7",
+        "x": "0",
+    }
+    begin = re.sub("%([a-z])", lambda match: said[match[1]], written)
+    text = "duration: 1.500 ms  statement: SELECT a FROM t WHERE b = 'x'\n"
+    path = tmp_path / "postgresql.log"
+    path.write_text(f"{begin}LOG:  {text}" * 3)
+    lines: list[str] = []
+    capture(Wish(logs=[path], server=None, engine="postgres", out=tmp_path / "app"), lines.append)
+    application = tomllib.loads((tmp_path / "app/workload.toml").read_text())
+    (query,) = application["queries"].values()
+    assert (query["calls"], query["time_s"]) == (3, 0.0045)
+    assert lines == [f"the log's lines begin as `{written}` writes it"]
 
 
 def test_a_log_without_databases_is_taken_for_that_of_the_one_that_is_named(

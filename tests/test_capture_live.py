@@ -98,7 +98,7 @@ def connection(place: Address) -> psycopg.Connection[tuple[object, ...]]:
         port=place.port,
         user=place.user,
         dbname="shop",
-        application_name="web",
+        application_name="web 1",
         autocommit=True,
     )
 

@@ -27,9 +27,8 @@ COMMON = (
     "%t [%p]: [%l-1] user=%u,db=%d ",
     "%m:%r:%u@%d:[%p]:%l:%e:%s:%v:%x:%c:%q%a:",
     "%m [%p]: [%l-1] db=%d,user=%u,app=%a,client=%h ",
-    "%m [%c] %q%u@%d/%a ",
     "%m [%c] ",
-    "%m [%p] %u@%d ",
+    "%m [%c] %q%u@%d/%a ",
     "%t [%p] ",
     "%t-%c-",
 )
@@ -103,6 +102,7 @@ def prefix_of(written: str) -> Prefix:
         pieces.append(rf"\s*{pattern}\s*" if padded else pattern)
     pieces.append(re.escape(written[place:]))
     pieces.append(")?" if optional else "")
+    pieces.append(f"(?={ANY_SEVERITY.pattern})")  # names have spaces: they end where it begins
     if not names & {"time", "epoch"} or not names & {"session", "pid"}:
         raise DynoError(
             f"--prefix: `{written}` has no time (%m) or no session (%c or %p): without them a log "
@@ -128,8 +128,7 @@ def detected(lines: Sequence[str], prefixes: Iterable[Prefix]) -> Prefix:
 
 def fitting(prefix: Prefix, line: str) -> bool:
     """Whether the line begins with the prefix and then a severity, in whatever language."""
-    match = prefix.pattern.match(line)
-    return match is not None and ANY_SEVERITY.match(line, match.end()) is not None
+    return prefix.pattern.match(line) is not None
 
 
 def beginning(line: str, lines: Sequence[str]) -> str:
@@ -154,7 +153,7 @@ def records(lines: Iterable[str], prefix: Prefix, tally: Tally) -> Iterator[Reco
         match = prefix.pattern.match(line)
         head = SEVERITY.match(line, match.end()) if match is not None else None
         if match is None or head is None:
-            if match is not None and ANY_SEVERITY.match(line, match.end()):
+            if match is not None:
                 tally.translated += 1
             else:
                 tally.strange += bool(line.strip())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -191,3 +192,39 @@ def test_the_plans_of_mysql_and_mariadb_become_trees() -> None:
     root = mysql_form.read(json.dumps(maria)).root
     assert root is not None
     assert root.keys == ("sort f.a + ?",)
+
+
+EXPLAINED = json.loads((Path(__file__).parent / "explained.json").read_text())
+"""By query and version, what PostgreSQL told of the same plan of the same data."""
+
+
+@pytest.mark.parametrize("query", EXPLAINED)
+def test_versions_that_plan_alike_have_one_form(query: str) -> None:
+    roots = {
+        version: plan_form.read(json.dumps(explained)).root
+        for version, explained in EXPLAINED[query].items()
+    }
+    assert set(roots) == {"12", "15", "17", "18"}
+    first = roots["12"]
+    assert first is not None
+    assert {root and root.form for root in roots.values()} == {first.form}
+
+
+def test_no_value_of_a_query_is_in_the_form_of_any_version() -> None:
+    for query, by_version in EXPLAINED.items():
+        for version, explained in by_version.items():
+            text = json.dumps(explained)
+            assert "4711" in text or "Geheim" in text or query == "update"
+            form = repr(plan_form.read(text))
+            assert "4711" not in form, (query, version)
+            assert "Geheim" not in form, (query, version)
+
+
+def test_what_a_run_has_read_is_known_in_each_version() -> None:
+    for explained in EXPLAINED["partitions"].values():
+        whole = plan_form.read(json.dumps(explained))
+        assert whole.root is not None
+        (scan_of_parts,) = whole.root.inputs[0].inputs
+        assert scan_of_parts.partitions == 3
+        assert (scan_of_parts.rows or 0) > 20_000
+        assert (whole.pages or 0) > 100

@@ -105,7 +105,7 @@ def _described(node: PlanNode, other: PlanNode) -> str:
     def words(at: PlanNode, depth: int) -> str:
         below = [] if depth == DEPTH_MAX else [node for node in at.inputs if node.form not in alike]
         named = name(at, relation=many)
-        inner = " and ".join(words(one, depth + 1) for one in below)
+        inner = " and ".join(words(node, depth + 1) for node in below)
         return f"{named} over {inner}" if inner else named
 
     return words(node, 1)

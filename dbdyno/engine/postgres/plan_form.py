@@ -133,7 +133,7 @@ def _node(raw: Node, *, gathered: bool) -> PlanNode:
         return _node(raw.plans[0], gathered=True)
     inputs = tuple(_node(node, gathered=gathered) for node in raw.plans)
     if raw.node_type in APPEND:
-        inputs = folded(inputs)
+        inputs = folded(tuple(map(without_number, inputs)))
     removed = (raw.rows_removed_by_filter, raw.rows_removed_by_index_recheck)
     return PlanNode(
         node=_name(raw),
@@ -178,6 +178,20 @@ def without_values(expression: str) -> str:
     """An expression's columns and operators; `?` stands for each value."""
     text = LITERAL.sub(lambda match: match.group(NAME) or "?", expression)
     return CAST.sub("?", text)
+
+
+NUMBERED = re.compile(r" \S+_\d+$")
+"""The name that versions from 13 on give to a partition in a query, behind its own."""
+
+
+def without_number(node: PlanNode) -> PlanNode:
+    """The tree of a partition by its own name alone."""
+    return structs.replace(
+        node,
+        relation=NUMBERED.sub("", node.relation),
+        keys=tuple(map(_unqualified, node.keys)),
+        inputs=tuple(map(without_number, node.inputs)),
+    )
 
 
 def folded(inputs: Sequence[PlanNode]) -> tuple[PlanNode, ...]:

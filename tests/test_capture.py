@@ -425,3 +425,33 @@ def test_a_statement_whose_bytes_are_no_utf8_is_left_out(log: WrittenLog, tmp_pa
     assert {query["calls"] for query in application.queries.values()} == {1}
     assert "| bytes that are no UTF-8 | 1 |" in (folder / "coverage.md").read_text()
     assert len(list((folder / "values").iterdir())) == 1
+
+
+PLAN_TEXT = """Query Text: SELECT a
+FROM t WHERE a = $1
+Query Parameters: $1 = 'x'
+Seq Scan on t  (cost=0.00..1.00 rows=1 width=4)"""
+PLAN_JSON = """{
+  "Query Text": "SELECT a\\nFROM t WHERE a = $1",
+  "Query Parameters": "$1 = 'x'",
+  "Plan": {"Node Type": "Seq Scan"}
+}"""
+
+
+@pytest.mark.parametrize("plan", [PLAN_TEXT, PLAN_JSON], ids=["text", "json"])
+def test_plans_of_auto_explain_are_calls_where_a_log_has_nothing_else(
+    plan: str, log: WrittenLog, tmp_path: Path
+) -> None:
+    log.add("checkpoint starting: time")
+    log.add(f"duration: 2.500 ms  plan:\n{plan}")
+    application = captured(log, tmp_path / "app")
+    name, query = application.only()
+    assert application.text(name) == "SELECT a\nFROM t WHERE a = $1"
+    assert (query["calls"], query["time_s"], query["protocol"]) == (1, 0.0025, "extended")
+    assert application.values(name) == [(1, ["x"])]
+
+
+def test_plans_beside_statements_are_no_further_calls(log: WrittenLog, tmp_path: Path) -> None:
+    log.add(f"duration: 2.500 ms  plan:\n{PLAN_JSON}")
+    log.call("SELECT a FROM t", 3.0)
+    assert captured(log, tmp_path / "app").only()[1]["time_s"] == 0.003

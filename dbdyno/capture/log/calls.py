@@ -14,6 +14,7 @@ from msgspec import structs
 
 from dbdyno.capture.call import Call, Way
 from dbdyno.capture.dialect import Dialect
+from dbdyno.capture.log.plans import plan_of
 from dbdyno.capture.log.record import Record
 from dbdyno.capture.log.tally import Tally
 
@@ -42,6 +43,7 @@ class Reader:
 
     dialect: Dialect
     tally: Tally
+    plans: bool = False  # whether plans of auto_explain are all that the log has of calls
     sessions: dict[str, Session] = field(default_factory=dict)
 
     def calls(self, records: Iterable[Record]) -> Iterator[Call]:
@@ -86,9 +88,19 @@ class Reader:
             return structs.replace(call, further=True) if call is not None and further else call
         if duration_s is not None and what.startswith(("parse ", "bind ")):
             self.session(record).before_s += duration_s
-        elif message.startswith("plan:"):
+        elif duration_s is not None and message.startswith("plan:"):
             self.tally.plans += 1
+            return self.planned(record, duration_s, message) if self.plans else None
         return None
+
+    def planned(self, record: Record, duration_s: float, message: str) -> Call | None:
+        """The call of a plan of auto_explain, whose time is that of its execution."""
+        plan = plan_of(message)
+        if plan is None:
+            return None
+        bound = structs.replace(record, detail=PARAMETERS[0] + plan.values if plan.values else "")
+        way: Way = "extended" if plan.values or "$1" in plan.text else "simple"
+        return self.text(bound, duration_s, plan.text, way)
 
     def session(self, record: Record) -> Session:
         """The session of a record."""

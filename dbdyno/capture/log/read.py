@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from dbdyno.capture.call import Call
@@ -12,6 +12,7 @@ from dbdyno.capture.log import csv_log, json_log, stderr_log
 from dbdyno.capture.log.calls import Reader
 from dbdyno.capture.log.files import Format, files_in, in_order, opened
 from dbdyno.capture.log.general_log import GeneralLog
+from dbdyno.capture.log.plans import TRIED_MAX, only_plans
 from dbdyno.capture.log.record import Record
 from dbdyno.capture.log.slow_log import SlowLog
 from dbdyno.capture.log.tally import Tally
@@ -53,7 +54,10 @@ def calls(
                 yield from reader.calls(stream)
         refuse_empty(str(path), tally)
         return
-    yield from Reader(dialect, tally).calls(records(files, prefixes, tally))
+    lines_of_log = records(files, prefixes, tally)
+    head = list(islice(lines_of_log, TRIED_MAX))
+    reading = Reader(dialect, tally, plans=only_plans(head))
+    yield from reading.calls(chain(head, lines_of_log))
     refuse_useless(str(path), tally)
 
 

@@ -1,0 +1,51 @@
+"""Reads the plans of auto_explain: of a log that has no other times, they are the calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import islice
+
+import msgspec
+from msgspec import Struct
+
+from dbdyno.capture.log.record import Record
+
+TRIED_MAX = 2000
+"""Records by which a log is told to have times of statements, or of plans alone."""
+PLAN = re.compile(r"duration: \d+\.\d+ ms  plan:\s*")
+CALL = re.compile(r"(?:duration: \d+\.\d+ ms  )?(?:statement|execute [^:]*): ")
+TEXT_FORM = re.compile(
+    r"Query Text: (?P<text>.*?)\n(?:Query Parameters: (?P<values>.*?)\n)?[^\n]*\(cost=", re.DOTALL
+)
+
+
+class Plan(Struct, rename={"text": "Query Text", "values": "Query Parameters"}):
+    """What a plan says of its statement."""
+
+    text: str = ""
+    values: str = ""  # as a log's line of parameters has them, from 16 on
+
+
+def only_plans(records: Iterable[Record]) -> bool:
+    """Whether a log's first records have plans, and no statements with them."""
+    plans = False
+    for record in islice(records, TRIED_MAX):
+        if CALL.match(record.message):
+            return False
+        plans = plans or PLAN.match(record.message) is not None
+    return plans
+
+
+def plan_of(message: str) -> Plan | None:
+    """The statement of a plan, from JSON or from text; None: it has none that can be read."""
+    head = PLAN.match(message)
+    rest = message[head.end() :] if head is not None else message.removeprefix("plan:").lstrip()
+    if rest.startswith("{"):
+        try:
+            plan = msgspec.json.decode(rest.encode("utf-8", "surrogateescape"), type=Plan)
+        except msgspec.DecodeError:
+            return None
+        return plan if plan.text else None
+    match = TEXT_FORM.match(rest)
+    return None if match is None else Plan(match.group("text"), match.group("values") or "")

@@ -100,6 +100,9 @@ def test_digests_give_queries_with_a_sample_of_values(server: LabServer, tmp_pat
     (update,) = [q for text, q in file["texts"].items() if text.startswith("UPDATE products")]
     assert (update["calls"], update["writes"], update["rows"]) == (2, True, 3)
     assert file["source"]["settings"]["innodb_buffer_pool_size"] == "67108864"
+    at_large = replace(place, address=replace(place.address, database=""))
+    again = captured(tmp_path / "again", server=at_large, engine=server.engine)
+    assert again["texts"].keys() == file["texts"].keys()
     (values,) = [
         (tmp_path / "app" / q["values"]).read_text()
         for text, q in file["texts"].items()

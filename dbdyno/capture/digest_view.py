@@ -6,10 +6,12 @@ MariaDB counts, too, but keeps no text that could be run: there a log is needed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.capture.gather import APPLICATION
+from dbdyno.capture.taken import SCHEMAS
 from dbdyno.capture.view import Counted, Place, View, difference
 from dbdyno.engine.mysql.connection import connect, said, told
 from dbdyno.engine.mysql.flavour import of, since
@@ -43,6 +45,7 @@ SETTINGS = (
 """Settings that decide plans and answers, and sizes of memory."""
 CUT = "..."
 """How a text ends that `performance_schema_max_sql_text_length` cut."""
+
 DENIED = (1044, 1142, 1143, 1227)
 
 
@@ -106,8 +109,18 @@ def counted(connection: pymysql.Connection[Any], place: Place) -> View:
         encoding=encoding,
         locale=collation,
         settings={name.lower(): value for name, value in settings.items() if value},
-        database=database or "",
+        database=database or busiest(statements),
         notes=notes_of(rows),
+    )
+
+
+def busiest(statements: Sequence[Counted]) -> str:
+    """The database that most of the time went to, where the DSN names none."""
+    times: dict[str, float] = defaultdict(float)
+    for row in statements:
+        times[row.database] += row.time_s
+    return max(
+        (name for name in times if name and name not in SCHEMAS), key=times.__getitem__, default=""
     )
 
 

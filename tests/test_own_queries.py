@@ -10,8 +10,8 @@ import pytest
 from dbdyno import workload
 from dbdyno.model import Step
 from dbdyno.model.error import WorkloadError
+from dbdyno.workload.own_text import at_parameters, masked
 from dbdyno.workload.queries import TOP, with_clock
-from dbdyno.workload.sql import at_parameters, masked
 
 BOOKS = "SELECT title FROM books WHERE id = $1 AND tags @> '{a:b}' AND j -> 'x' IS NOT NULL"
 

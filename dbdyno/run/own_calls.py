@@ -15,8 +15,8 @@ from dbdyno.engine.inquiry import CALL_S_MAX, CALL_S_MIN, Call
 from dbdyno.model.engine import Traits
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.own_query import OwnQuery
+from dbdyno.workload.own_text import at_parameters
 from dbdyno.workload.queries import time_limit_s
-from dbdyno.workload.sql import at_parameters
 
 
 @dataclass(frozen=True)

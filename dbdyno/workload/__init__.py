@@ -21,8 +21,8 @@ from dbdyno.workload.file import (
     used,
 )
 from dbdyno.workload.grid import of_loads
+from dbdyno.workload.own_text import masked
 from dbdyno.workload.parameter import host
-from dbdyno.workload.sql import masked
 from dbdyno.workload.step_selection import FILL
 
 __all__ = [

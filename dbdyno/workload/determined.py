@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from dbdyno.workload.own_text import comment_end
 from dbdyno.workload.script.sql import STANDARD
-from dbdyno.workload.sql import comment_end
 
 LISTING = frozenset(
     {

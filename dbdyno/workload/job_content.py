@@ -16,7 +16,7 @@ from dbdyno.model.document import suggestion
 from dbdyno.model.job import statements, values
 from dbdyno.model.job.programs import Instruction, Program
 from dbdyno.model.job.statements import Piece
-from dbdyno.workload import distribution, explain_literals, sending, sql, transaction
+from dbdyno.workload import distribution, explain_literals, own_text, sending, sql, transaction
 from dbdyno.workload.maker_schema import Maker, Sample
 from dbdyno.workload.samples import Samples
 from dbdyno.workload.schema import Cursor, Statement, Transaction, WorkloadFile
@@ -162,7 +162,7 @@ class Content:
             text = scope.statement(form)
             return self._add_cut(name, text, sql.cut(text, scope), form, scope)
         text = scope.verbatim(form)
-        return self._add_cut(name, text, sql.placed(text, form.values, scope), form, scope)
+        return self._add_cut(name, text, own_text.placed(text, form.values, scope), form, scope)
 
     def _add_cut(
         self, name: str, text: str, pieces: tuple[sql.Piece, ...], form: Statement, scope: Scope

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.own_query import Application, OwnQuery, Source
-from dbdyno.workload import maker_schema, schema, sql
+from dbdyno.workload import maker_schema, own_text, schema
 
 TOP = 50
 """So many queries run where the plan does not say `top`, those that cost most."""
@@ -100,7 +100,7 @@ def with_clock(text: str, clock: Mapping[str, str]) -> str:
     """The text with what stands for the clock in the place of its parameters, by their numbers."""
     return "".join(
         clock.get(piece[1:], piece) if number % 2 else piece
-        for number, piece in enumerate(sql.at_parameters(text))
+        for number, piece in enumerate(own_text.at_parameters(text))
     )
 
 
@@ -140,7 +140,7 @@ def _values(query: OwnQuery, form: schema.OwnQuery) -> Iterator[tuple[str, maker
 
 def parameters_of(text: str) -> int:
     """How many parameters a text has: the greatest of their numbers."""
-    return max((int(piece[1:]) for piece in sql.at_parameters(text)[1::2]), default=0)
+    return max((int(piece[1:]) for piece in own_text.at_parameters(text)[1::2]), default=0)
 
 
 def value_name(query: OwnQuery, number: int) -> str:

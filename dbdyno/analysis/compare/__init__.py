@@ -6,7 +6,7 @@ its target is a result: it stays, with its words, and never falls out in favour 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -76,8 +76,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     runs = pairing.placed(_complete(blocks, steps, copies, plan), orders)
     servers = _servers(blocks or work.repeats(results), arms.planned, derived, lost)
     about_blocks = _about_blocks(results, blocks, derived, base, lost)
-    host, hosts = _host(results, blocks, lost), lost.usable(results.hosts) or {}
-    about_hosts = host_changes.of_result(results, blocks, {"": host or HostFacts()} | hosts, lost)
+    host, hosts, about_hosts = _hosts(results, blocks, lost)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     counted = fills.of_result(results, arms.base, runs, copies, load)
     rows = step_cells.rows(plan, arms, runs, counted.units)
@@ -100,7 +99,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         blocks=len(blocks),
         unverified=unverified(blocks),
         void_blocks=void_blocks.void_blocks(results, arms, ended.steps),
-        host=host or HostFacts(),
+        host=host,
         generator=lost.usable(results.generator),
         hosts=hosts,
         generators=_generators(results, hosts, lost),
@@ -176,6 +175,15 @@ def _host(results: Results, blocks: Sequence[BlockFolder], lost: Damage) -> Host
     if facts is None and blocks and not any(line.startswith("host.json") for line in lost.lines):
         lost.say("host.json: is missing; restore it from a copy")
     return facts
+
+
+def _hosts(
+    results: Results, blocks: Sequence[BlockFolder], lost: Damage
+) -> tuple[HostFacts, Mapping[str, HostFacts], tuple[str, ...]]:
+    """The facts of this host and of those that have names, and what changed on them."""
+    host = _host(results, blocks, lost) or HostFacts()
+    hosts = lost.usable(results.hosts) or {}
+    return host, hosts, tuple(host_changes.of_result(results, blocks, {"": host} | hosts, lost))
 
 
 def _sights(

@@ -16,6 +16,8 @@ from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.plan_record import ApplicationRecord, PlanRecord
 from dbdyno.stats.interval import ratio_interval
 
+RATE = "qps"
+"""The metric by which a query's step is judged."""
 Cost = Callable[[StepRun], float | None]
 """A cost of one operation of a run, in any unit; None: the run does not tell it."""
 
@@ -47,12 +49,8 @@ def without_common_failures(rows: Sequence[Row], plan: PlanRecord) -> tuple[Row,
         row
         for row in rows
         if (row.step.workload, row.step.step) not in queries
-        or not all(map(_always_fails, row.step.cells))
+        or any(run.ending.status == "ok" for cell in row.step.cells for run in cell.runs)
     )
-
-
-def _always_fails(cell: Cell) -> bool:
-    return bool(cell.runs) and all(run.ending.status != "ok" for run in cell.runs)
 
 
 def _of_workload(
@@ -96,7 +94,7 @@ def _of_arm(
         covered=min(1.0, covered_s / whole_s) if whole_s else None,
         queries=len(ran),
         cpu=_ratio(ran, lambda run: run.metrics.get(cpu)),
-        time=_ratio(ran, _time),
+        time=_ratio(ran, lambda run: 1 / rate if (rate := run.metrics.get(RATE)) else None),
         failed=_names(pairs, own=True, base=False),
         base_failed=_names(pairs, own=False, base=True),
         both_failed=_names(pairs, own=True, base=True),
@@ -112,12 +110,6 @@ def _names(pairs: Sequence[_Pair], *, own: bool, base: bool) -> tuple[str, ...]:
 
 def _fails(cell: Cell) -> bool:
     return any(run.ending.status != "ok" for run in cell.runs)
-
-
-def _time(run: StepRun) -> float | None:
-    """The time of one call."""
-    rate = run.metrics.get("qps")
-    return 1 / rate if rate else None
 
 
 def _ratio(pairs: Sequence[_Pair], cost: Cost) -> Ratio | None:

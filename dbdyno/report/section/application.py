@@ -109,8 +109,8 @@ def _queries(count: int) -> str:
     return f"{count} {_plural(count, 'query', 'queries')}"
 
 
-def _plural(count: int, one: str, many: str) -> str:
-    return one if count == 1 else many
+def _plural(count: int, singular: str, plural: str) -> str:
+    return singular if count == 1 else plural
 
 
 def _own(comparison: Comparison, result: ApplicationResult) -> list[tuple[StepComparison, Cell]]:
@@ -127,8 +127,8 @@ def _own(comparison: Comparison, result: ApplicationResult) -> list[tuple[StepCo
 
 def record(comparison: Comparison, workload: str) -> ApplicationRecord:
     """The application that a workload is."""
-    found = (use.application for use in comparison.plan.workloads if use.folder == workload)
-    return next(application for application in found if application is not None)
+    uses = (use for use in comparison.plan.workloads if use.folder == workload)
+    return next(use.application for use in uses if use.application is not None)
 
 
 def _table(comparison: Comparison, result: ApplicationResult, place: int) -> Table:

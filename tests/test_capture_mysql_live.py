@@ -103,6 +103,11 @@ def test_digests_give_queries_with_a_sample_of_values(server: LabServer, tmp_pat
     at_large = replace(place, address=replace(place.address, database=""))
     again = captured(tmp_path / "again", server=at_large, engine=server.engine)
     assert again["texts"].keys() == file["texts"].keys()
+    log = log_of(server, "slow.log", tmp_path)
+    both = captured(tmp_path / "both", logs=[log], **sources)
+    (joined,) = [q for text, q in both["texts"].items() if text.startswith("UPDATE products")]
+    assert (joined["calls"], joined["rows"], joined["time_s"]) == (2, 3, update["time_s"])
+    assert len((tmp_path / "both" / joined["values"]).read_text().splitlines()) == 2
     (values,) = [
         (tmp_path / "app" / q["values"]).read_text()
         for text, q in file["texts"].items()

@@ -45,7 +45,6 @@ SETTINGS = (
 """Settings that decide plans and answers, and sizes of memory."""
 CUT = "..."
 """How a text ends that `performance_schema_max_sql_text_length` cut."""
-
 DENIED = (1044, 1142, 1143, 1227)
 
 

@@ -221,3 +221,22 @@ def test_a_database_without_the_view_is_told_how_to_make_it(
     with pytest.raises(DynoError, match="has no pg_stat_statements: shared_preload_libraries"):
         captured(tmp_path / "app", [], at)
     assert not (tmp_path / "app").exists()
+
+
+def test_what_the_server_reads_by_goes_with_its_queries(server: LabServer, tmp_path: Path) -> None:
+    place = address(server)
+    with connection(place) as session:
+        session.execute("ALTER SYSTEM SET DateStyle = 'German, DMY'")
+        session.execute("ALTER DATABASE shop SET work_mem = '7MB'")
+        session.execute("SELECT pg_reload_conf()")
+    try:
+        captured(tmp_path / "app", [], Place("source `x`", place))
+    finally:
+        with connection(place) as session:
+            session.execute("ALTER SYSTEM RESET DateStyle")
+            session.execute("ALTER DATABASE shop RESET work_mem")
+            session.execute("SELECT pg_reload_conf()")
+    file = tomllib.loads((tmp_path / "app/workload.toml").read_text())
+    for query in file["queries"].values():
+        assert query["settings"]["datestyle"] == "German, DMY"
+        assert query["settings"]["work_mem"] == "7MB"

@@ -40,6 +40,11 @@ WHERE e.extname = 'pg_stat_statements'"""
 SETTINGS = f"""/* {MARK} */
 SELECT name, current_setting(name) FROM pg_settings
 WHERE (category LIKE '{PLANNER}%%' OR name = ANY (%s)) AND setting IS DISTINCT FROM boot_val"""
+READ_BY = ("DateStyle", "IntervalStyle", "TimeZone", "default_text_search_config")
+"""Settings by which sessions read values and names; the server's own may differ from an arm's."""
+DEFAULTS = f"""/* {MARK} */
+SELECT lower(name), reset_val FROM pg_settings
+WHERE name = ANY (%s) AND reset_val IS DISTINCT FROM boot_val"""
 SESSIONS = f"""/* {MARK} */
 SELECT coalesce(d.datname, ''), coalesce(r.rolname, ''), s.setconfig FROM pg_db_role_setting s
 LEFT JOIN pg_database d ON d.oid = s.setdatabase LEFT JOIN pg_roles r ON r.oid = s.setrole"""
@@ -91,7 +96,10 @@ def counted(connection: psycopg.Connection[Any], place: Place) -> View:
         encoding=encoding,
         locale=locale,
         settings=dict(settings),
-        of_sessions=of_sessions(connection.execute(SESSIONS).fetchall()),
+        of_sessions=of_sessions(
+            connection.execute(DEFAULTS, (list(READ_BY),)).fetchall(),
+            connection.execute(SESSIONS).fetchall(),
+        ),
         line_prefix=prefix,
         foreign=frozenset(name for (name,) in connection.execute(FOREIGN)),
         sampled=sampling(threshold, [rate for rate in rates if rate is not None]),
@@ -194,9 +202,11 @@ def sampling(threshold: str, rates: list[str]) -> str:
     return ""
 
 
-def of_sessions(rows: list[tuple[str, str, list[str]]]) -> Mapping[tuple[str, str], dict[str, str]]:
-    """Settings of databases and roles for their sessions that queries depend on."""
-    settings: dict[tuple[str, str], dict[str, str]] = {}
+def of_sessions(
+    defaults: list[tuple[str, str]], rows: list[tuple[str, str, list[str]]]
+) -> Mapping[tuple[str, str], dict[str, str]]:
+    """Settings of the server, databases and roles for their sessions that queries depend on."""
+    settings: dict[tuple[str, str], dict[str, str]] = {("", ""): dict(defaults)}
     for database, role, pairs in rows:
         for pair in pairs or []:
             name, _, value = pair.partition("=")

@@ -455,3 +455,17 @@ def test_plans_beside_statements_are_no_further_calls(log: WrittenLog, tmp_path:
     log.add(f"duration: 2.500 ms  plan:\n{PLAN_JSON}")
     log.call("SELECT a FROM t", 3.0)
     assert captured(log, tmp_path / "app").only()[1]["time_s"] == 0.003
+
+
+def test_counts_of_a_sampled_log_are_scaled(log: WrittenLog, tmp_path: Path) -> None:
+    for _ in range(3):
+        log.call("SELECT a FROM t WHERE a = 5", 2.0)
+    log.call("VACUUM t", 1.0)
+    application = captured(log, tmp_path / "app", sampled=0.01)
+    name, query = application.only()
+    assert (query["calls"], query["time_s"]) == (300, pytest.approx(0.6))
+    assert application.values(name) == [(3, [5])]
+    assert (
+        "| VACUUM or ANALYZE | 100 | 0.100 s | 14.3 % |"
+        in (tmp_path / "app/coverage.md").read_text()
+    )

@@ -22,6 +22,7 @@ from dbdyno.capture.taken import (
     ELSEWHERE,
     Taken,
     of_one_database,
+    scaled,
     without_catalogs,
     without_foreign,
 )
@@ -74,6 +75,8 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
             say(f"the log's lines begin as `{tally.prefix}` writes it")
     database = wish.database or (view.database if view else busiest(gathered))
     taken = of_log(gathered, database, tally) if wish.logs else None
+    if taken is not None and wish.sampled is not None:
+        taken = scaled(taken, wish.sampled)
     if view is not None:
         taken = without_foreign(with_view(taken, view, database, dialect), view.foreign)
     assert taken is not None, "there is a source"
@@ -255,7 +258,7 @@ def write(
     queries = named(top, dialect)
     notes = list(taken.notes)
     if wish.sampled is not None:
-        notes.append(f"The log has a sample of {wish.sampled:g} of all calls")
+        notes.append(f"The log has a sample of {wish.sampled:g} of all calls; counts are scaled")
     said = Coverage(
         calls=source.calls,
         time_s=source.time_s,
@@ -268,10 +271,11 @@ def write(
         errors=gathered.errors,
         notes=notes,
     )
+    made = mixed(gathered, top, queries)
     captured = Captured(
         source=source,
         queries=queries,
-        mix=mixed(gathered, top, queries),
+        mix=made if made is None else replace(made, per_s=made.per_s / (wish.sampled or 1.0)),
         arrivals=taken.arrivals,
         coverage=coverage.page(said),
     )
@@ -287,7 +291,7 @@ def mixed(
     for query, own in zip(top, captured, strict=True):
         if not lacks_values(own):
             names.setdefault(query.form.key, own.name)
-    seen = gathered.transactions.get(top[0].database)
+    seen = gathered.transactions.get(top[0].database, gathered.transactions.get(""))
     return None if seen is None else mix.of(seen, names)
 
 

@@ -77,3 +77,19 @@ def without(taken: Taken, reason: str, leaves_out: Callable[[Query], bool]) -> T
         else:
             kept.append(query)
     return replace(taken, queries=kept, uncovered=[*taken.uncovered, left])
+
+
+def scaled(taken: Taken, share: float) -> Taken:
+    """The same as if all calls had been logged, of which a log has a share."""
+    return replace(
+        taken,
+        queries=[
+            replace(query, calls=round(query.calls / share), time_s=query.time_s / share)
+            for query in taken.queries
+        ],
+        uncovered=[
+            Uncovered(each.reason, round(each.calls / share), each.time_s / share)
+            for each in taken.uncovered
+        ],
+        arrivals={second: round(calls / share) for second, calls in taken.arrivals.items()},
+    )

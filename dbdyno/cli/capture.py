@@ -49,7 +49,7 @@ def capture(
     ] = None,
     sampled: Annotated[
         float | None,
-        typer.Option("--sampled", min=0.0, max=1.0, help="The share of calls that the log has."),
+        typer.Option("--sampled", min=1e-6, max=1.0, help="The share of calls that the log has."),
     ] = None,
 ) -> None:
     """Capture an application's queries from a server's log, its statistics, or both; read only.

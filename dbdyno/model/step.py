@@ -113,6 +113,7 @@ class Step:
     sweep: str | None = None  # the name that all steps of its sweep begin with; None: it is in none
     p99_below_us: float | None = None  # after it the highest rate is searched that keeps this
     probed: Probed | None = None  # a window of such a search; None: a step
+    turn_s: float = 0.0  # the least length of its turns, where arms take turns
     private: bool = False  # whether it has values of the user's, which no result may hold
 
     @property

@@ -85,12 +85,13 @@ def by_turn(runs: Sequence[Run], step: Step) -> None:
     """The arms take the step in turns of some seconds; an arm that cannot is told so at once."""
     first, plan = runs[0], runs[0].lab.plan
     order = partial(schedule.of_turn, plan, first.block.number, step)
-    how = Turns(order=order(1), turn_s=plan.schedule.turn_s)
+    turn_s = max(plan.schedule.turn_s, step.turn_s)
+    how = Turns(order=order(1), turn_s=turn_s)
     watch, leg = first.lab.watch, turns_leg(plan, first.use, step)
     watch.begin(f"{first.of_block} {leg.step}", leg)
     ended = {run.arm.name: run.run_step(step_of(run, step)) for run in runs if not run.able}
     players = {run.arm.name: player(run, step_of(run, step), how) for run in runs if run.able}
-    turns.play(list(players.values()), turn_s=plan.schedule.turn_s, order=order)
+    turns.play(list(players.values()), turn_s=turn_s, order=order)
     for run in runs:
         if run.arm.name in players:
             ending = players[run.arm.name].found
@@ -137,7 +138,7 @@ def rest_leg(use: WorkloadUse) -> Leg:
 
 def turns_leg(plan: Plan, use: WorkloadUse, step: Step) -> Leg:
     """A step that all arms take in turns: their times, and what settles after each resumption."""
-    turn_s = plan.schedule.turn_s
+    turn_s = max(plan.schedule.turn_s, step.turn_s)
     lost_share = settling_s(turn_s) / turn_s
     expected_s = None if step.expected_s is None else step.expected_s * (1 + lost_share)
     return Leg(use.title, step.name, expected_s and expected_s * len(plan.arms))

@@ -185,6 +185,7 @@ def _step(draft: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         metrics=tuple(asked.metrics(written, made, tables, scope.at("metrics"))),
         rights=tuple(asked.rights(written, tables, scope.at("rights"))),
         requires=tuple(asked.requirements(file, scope)),
+        turn_s=float(scope.at("turn_s").number(written.turn_s, low=0)),
         private=private,
     ), made.uses
 

@@ -28,6 +28,8 @@ PARAMETERS: Mapping[str, int | float] = {
 """The parameters of a file that has queries and does not name its own."""
 LIMIT_MEANS, LIMIT_MIN_S, LIMIT_MAX_S = 20, 1, 60
 """The longest that a call may take: in means of the source, and in seconds at least and at most."""
+TURN_MEANS, TURNS_MIN = 3, 4
+"""A turn has room for so many calls of the source's mean, and a step for so many turns."""
 ALONE = "alone"
 """The set of steps in which each query is timed by itself."""
 MIX = "mix"
@@ -171,11 +173,14 @@ def _transaction(query: OwnQuery) -> schema.Transaction:
 def _step(query: OwnQuery, rank: int) -> schema.Step:
     """The step that times a query; those beyond the plan's `top` are left out."""
     run = _rolled_back(query) if query.writes else query.name
+    # An operation counts if it begins in a turn after the one with which the turn begins.
+    turn_s = round(TURN_MEANS * mean_s(query), 2)
     return schema.Step(
         name=query.name,
         sets=[ALONE],
         when=f"{{top >= {rank}}}",
-        seconds="{seconds}",
+        seconds=f"{{max(seconds, {TURNS_MIN * turn_s:g})}}",
+        turn_s=turn_s,
         warmup_s="{warmup_s}",
         writes=False,
         on_failure="go_on",
@@ -246,8 +251,12 @@ def session(query: OwnQuery) -> schema.PerEngine:
 
 def time_limit_s(query: OwnQuery) -> int:
     """The seconds after which a server ends a call: so many times its mean on the source."""
-    mean_s = query.time_s / query.calls if query.calls else 0.0
-    return max(LIMIT_MIN_S, min(LIMIT_MAX_S, math.ceil(LIMIT_MEANS * mean_s)))
+    return max(LIMIT_MIN_S, min(LIMIT_MAX_S, math.ceil(LIMIT_MEANS * mean_s(query))))
+
+
+def mean_s(query: OwnQuery) -> float:
+    """The mean time of a call on the source; 0: not known."""
+    return query.time_s / query.calls if query.calls else 0.0
 
 
 def quoted(text: str) -> str:

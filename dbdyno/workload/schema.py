@@ -356,6 +356,7 @@ class Step(Form):
     metrics: dict[str, Told] = Field(default_factory=dict)
     sla: Sla | None = None
     pad_to_s: Number | None = None
+    turn_s: Number = 0
     expected_s: Number | None = None
     invariants: Sql | None = None
     capture: list[Literal["rows", "notices"]] = Field(default_factory=list)

@@ -84,7 +84,7 @@ def _of_arm(
     pairs = [
         _Pair(step, queries[step.step].calls, step.cells[place], step.cells[0]) for step in steps
     ]
-    ran = [pair for pair in pairs if pair.both_ran]
+    ran = _told([pair for pair in pairs if pair.both_ran], time_of)
     whole_s = application.whole_s
     covered_s = sum(queries[pair.step.step].time_s for pair in ran)
     cpu = cpu_of([run for pair in ran for cell in (pair.own, pair.base) for run in cell.runs])
@@ -94,11 +94,17 @@ def _of_arm(
         covered=min(1.0, covered_s / whole_s) if whole_s else None,
         queries=len(ran),
         cpu=_ratio(ran, lambda run: run.metrics.get(cpu)),
-        time=_ratio(ran, lambda run: 1 / rate if (rate := run.metrics.get(RATE)) else None),
+        time=_ratio(ran, time_of),
         failed=_names(pairs, own=True, base=False),
         base_failed=_names(pairs, own=False, base=True),
         both_failed=_names(pairs, own=True, base=True),
     )
+
+
+def time_of(run: StepRun) -> float | None:
+    """The time of a call; None: the run does not tell a rate."""
+    rate = run.metrics.get(RATE)
+    return 1 / rate if rate else None
 
 
 def _names(pairs: Sequence[_Pair], *, own: bool, base: bool) -> tuple[str, ...]:
@@ -112,8 +118,21 @@ def _fails(cell: Cell) -> bool:
     return any(run.ending.status != "ok" for run in cell.runs)
 
 
+def _told(pairs: Sequence[_Pair], cost: Cost) -> list[_Pair]:
+    """The queries whose cost both sides tell in each block."""
+    blocks = {run.block for pair in pairs for run in pair.own.runs}
+    return [
+        pair
+        for pair in pairs
+        if all(
+            {run.block for run in cell.runs if cost(run) is not None} == blocks
+            for cell in (pair.own, pair.base)
+        )
+    ]
+
+
 def _ratio(pairs: Sequence[_Pair], cost: Cost) -> Ratio | None:
-    """The application's cost by the base's, over the blocks in which each query tells it."""
+    """The application's cost by the base's, over the blocks."""
     own = _by_block([(pair.calls, pair.own) for pair in pairs], cost)
     base = _by_block([(pair.calls, pair.base) for pair in pairs], cost)
     blocks = sorted(own.keys() & base.keys())

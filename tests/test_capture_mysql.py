@@ -18,6 +18,7 @@ from dbdyno.capture.engines import family
 from dbdyno.capture.mysql_sql import MysqlSql
 from dbdyno.model.error import DynoError
 
+PREPARED_LIMIT = "SELECT a FROM t WHERE b = ? LIMIT ?"
 SLOW = sorted(path.name for path in LOGS.glob("*.slow.log"))
 GENERAL = sorted(path.name for path in LOGS.glob("*.general.log"))
 
@@ -118,7 +119,7 @@ def test_a_general_log_gives_bound_values_and_no_times(name: str, tmp_path: Path
     prepared = application.only("SELECT id, price")
     assert (prepared["protocol"], prepared["calls"]) == ("prepared", 2)
     assert application.text("SELECT id, price") == PREPARED.replace("?", "$1", 1).replace("?", "$2")
-    assert application.values("SELECT id, price") == [(1, ["1", MARKER]), (1, ["2", MARKER])]
+    assert application.values("SELECT id, price") == [(1, [1, MARKER]), (1, [2, MARKER])]
     assert application.values("SELECT p.name") == [(1, [MARKER, n, -7, 10]) for n in (1, 2)]
     assert "rows" not in prepared
     assert "1970" not in application.file["description"]
@@ -346,3 +347,30 @@ def test_a_text_of_thousands_of_rows_is_not_parsed_and_no_worse() -> None:
     assert statement.literals[-2:] == ("19999", '"a19999"')
     short = dialect.read("INSERT INTO shop.t (a, b, c) VALUES (1,'a',NOW(6))").form
     assert short.fingerprint == form.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("5", "5"),
+        ("-1.50", "-1.50"),
+        (".5", "0.5"),
+        ("'5'", '"5"'),
+        ("NULL", "null"),
+        ("TIMESTAMP'2026-01-02 03:04:05'", '"2026-01-02 03:04:05"'),
+        ("'a\\'b''c'", "\"a'b'c\""),
+        ("x'C3BC'", '"ü"'),
+    ],
+)
+def test_a_bound_number_stays_a_number_and_a_text_a_text(written: str, value: str) -> None:
+    dialect = MysqlSql()
+    ran = dialect.executed(f"SELECT a FROM t WHERE b = {written} LIMIT 3", PREPARED_LIMIT)
+    assert ran is not None
+    assert ran.values is not None
+    assert [dialect.bound(each) for each in ran.values] == [value, "3"]
+
+
+def test_an_execute_of_another_text_gives_no_values() -> None:
+    dialect = MysqlSql()
+    assert dialect.executed("SELECT a FROM u WHERE b = 5 LIMIT 3", PREPARED_LIMIT) is None
+    assert dialect.executed("SELECT a FROM t WHERE b = x'FF' LIMIT 3", PREPARED_LIMIT) is None

@@ -20,7 +20,9 @@ class Call(Struct, frozen=True, kw_only=True):
     user: str = ""
     application: str = ""
     text: str
-    values: tuple[str | None, ...] | None = None  # the bound ones; None: none, or not known
+    values: tuple[str | None, ...] | None = (
+        None  # as `Dialect.bound` reads them; None: none, or not known
+    )
     types: tuple[str, ...] = ()  # of $1 …, where the statement's PREPARE names them
     way: Way = "simple"
     rows: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dbdyno.capture.mysql_token import IN_DOUBLE, IN_QUOTES, plain, tokens_of
+from dbdyno.capture.mysql_token import IN_DOUBLE, IN_QUOTES, as_text, number, plain, tokens_of
 
 VALUE = re.compile(
     rf"(?P<null>NULL\b)|(?P<hex>[xX]'[\da-fA-F]*'|0x[\da-fA-F]+)"
@@ -25,7 +25,10 @@ def pieces_of(prepared: str) -> tuple[str, ...]:
 
 
 def bound_values(text: str, pieces: Sequence[str]) -> tuple[str | None, ...] | None:
-    """The values in a text that has these pieces around them; None: it is another statement."""
+    """The values in a text that has these pieces around them, as they stand there.
+
+    None: it is another statement, or a value is no text of UTF-8.
+    """
     values: list[str | None] = []
     at = 0
     for piece in pieces[:-1]:
@@ -33,21 +36,30 @@ def bound_values(text: str, pieces: Sequence[str]) -> tuple[str | None, ...] | N
             return None
         at += len(piece)
         match = VALUE.match(text, at)
-        if match is None:
+        if match is None or (match.group("hex") and said_by(match.group("hex")) is None):
             return None
-        values.append(bound_value(match))
+        values.append(None if match.group("null") else match[0])
         at = match.end()
     return tuple(values) if text[at:] == pieces[-1] else None
 
 
-def bound_value(match: re.Match[str]) -> str | None:
-    """A bound value as a text; bytes that are no UTF-8 as they were."""
-    if match.group("null"):
-        return None
+def bound_json(value: str) -> str:
+    """A bound value as JSON: a number as it stood bare, anything else as a text."""
+    match = VALUE.fullmatch(value)
+    if match is None:
+        return as_text(value)
     if match.group("text"):
-        return plain(match.group("text"))
+        return as_text(plain(match.group("text")))
     if match.group("hex"):
-        digits = match.group("hex")[2:].rstrip("'")
-        whole = bytes.fromhex(digits.rjust(len(digits) + len(digits) % 2, "0"))
-        return whole.decode("utf-8", "surrogateescape")
-    return match.group("number")
+        return as_text(said_by(value) or "")
+    sign = "-" if value.startswith("-") else ""
+    return sign + number(value.lstrip("+-"))
+
+
+def said_by(literal: str) -> str | None:
+    """What the bytes of a hexadecimal literal say; None: they are no UTF-8."""
+    digits = literal[2:].rstrip("'")
+    try:
+        return bytes.fromhex(digits.rjust(len(digits) + len(digits) % 2, "0")).decode()
+    except UnicodeDecodeError:
+        return None

@@ -17,7 +17,7 @@ from hashlib import blake2b
 import msgspec
 
 from dbdyno.capture.dialect import Form, Inside, Setting, Slot, Statement
-from dbdyno.capture.mysql_prepared import bound_values, pieces_of
+from dbdyno.capture.mysql_prepared import bound_json, bound_values, pieces_of
 from dbdyno.capture.mysql_session import settings_of
 from dbdyno.capture.mysql_statement import (
     FIRST_MARKER,
@@ -30,7 +30,6 @@ from dbdyno.capture.mysql_statement import (
 from dbdyno.capture.mysql_token import (
     OUTSIDE,
     Token,
-    as_text,
     is_bytes,
     is_value,
     json_of,
@@ -144,7 +143,7 @@ class MysqlSql:
 
     def bound(self, value: str | None) -> str:
         """A bound value as JSON."""
-        return "null" if value is None else as_text(value)
+        return "null" if value is None else bound_json(value)
 
     def quoted(self, value: str) -> str:
         """A value, as JSON, as a literal."""

@@ -118,10 +118,12 @@ def joined(queries: Sequence[Query], sums: Sums, database: str) -> list[Query]:
     rest, unmatched = list(sums.sums), list(queries)
     done: list[Query] = []
     for name in NAMES:
+        matched: set[int] = set()
         for pair in pairs(rest, unmatched, name):
             done += shared(pair)
-            rest = [total for total in rest if total not in pair.sums]
-            unmatched = [query for query in unmatched if query not in pair.queries]
+            matched.update(map(id, (*pair.sums, *pair.queries)))
+        rest = [total for total in rest if id(total) not in matched]
+        unmatched = [query for query in unmatched if id(query) not in matched]
     return [*done, *unmatched, *(of_sum(total, database) for total in rest)]
 
 

@@ -115,6 +115,12 @@ def test_what_is_part_of_the_form_stays(text: str, form: str) -> None:
         ("SELECT * FROM dblink('x', 'y') AS t(a int)", "dblink"),
         ("CREATE TEMP TABLE x AS SELECT 1", "temporary tables"),
         ("SELECT a FROM t", ""),
+        ("SELECT lower(lo_x), sleeper() FROM t", ""),
+        ("SELECT pg_catalog.lo_get(5)", "large objects"),
+        ("SELECT pg_terminate_backend(pid) FROM t", "administration of the server"),
+        ("SELECT pg_stat_statements_reset()", "administration of the server"),
+        ("SELECT cron.schedule('a', 'b')", "scheduled jobs"),
+        ("SELECT schedule('a', 'b')", ""),
         (
             'SELECT $2 FROM ONLY "public"."t" x WHERE "id" OPERATOR(pg_catalog.=) $1 '
             "FOR KEY SHARE OF x",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -43,21 +44,23 @@ UTILITIES = {
     "CreateStmt": "CREATE TABLE",
 }
 NOT_ALONE = {
-    "pg_notify": "NOTIFY",
-    "pg_sleep": "pg_sleep",
-    "pg_sleep_for": "pg_sleep",
-    "pg_sleep_until": "pg_sleep",
-    "dblink": "dblink",
-    "dblink_exec": "dblink",
-    "dblink_connect": "dblink",
-    "lo_import": "large objects",
-    "lo_export": "large objects",
-    "lo_create": "large objects",
-    "lo_open": "large objects",
-    "loread": "large objects",
-    "lowrite": "large objects",
+    "NOTIFY": r"pg_notify",
+    "pg_sleep": r"pg_sleep\w*",
+    "dblink": r"dblink\w*",
+    "large objects": r"lo_\w+|loread|lowrite",
+    "scheduled jobs": r"cron\.\w+",
+    "administration of the server": (
+        r"pg_stat\w*_reset\w*|pg_reload_conf|pg_rotate_logfile\w*|pg_(?:terminate|cancel)_backend"
+        r"|pg_switch_(?:wal|xlog)|pg_create_restore_point|pg_promote|pg_(?:start|stop)_backup"
+        r"|pg_backup_\w+|pg_wal_replay_\w+|pg_\w*replication_(?:slot|origin)\w*|pg_logical_\w+"
+        r"|pg_export_snapshot|pg_read_(?:binary_)?file|pg_ls_\w+|pg_file_\w+|pg_log_\w+"
+    ),
 }
-"""Functions that reach beyond the database or measure nothing, as coverage calls them."""
+"""Functions that reach beyond the database or measure nothing, by what coverage calls them."""
+NO_FUNCTION_ALONE = {
+    reason: re.compile(rf"(?:{names})" if "\\." in names else rf"(?:\w+\.)?(?:{names})")
+    for reason, names in NOT_ALONE.items()
+}
 TIME_WORDS = ("SVFOP_CURRENT_DATE", "SVFOP_CURRENT_TIME", "SVFOP_LOCALTIME")
 """How the parser's names begin of words that ask for the time; others ask for a role."""
 TEMPORARY = "temporary tables"
@@ -96,8 +99,8 @@ def traits_of(statement: Message) -> Traits:
     made = [node for node in nodes if getattr(node, "relpersistence", "") == "t"]
     if made:
         left_out = TEMPORARY
-    for name, _ in functions:
-        left_out = left_out or NOT_ALONE.get(name, "")
+    for _, node in functions:
+        left_out = left_out or not_alone(node)
     return Traits(
         verb=verb or utility(what).lower().replace(" ", "-"),
         tables=tables_of(made or nodes),
@@ -135,6 +138,12 @@ def tables_of(nodes: list[Message]) -> tuple[str, ...]:
             if schema or name not in own:
                 tables[f"{schema}.{name}" if schema else name] = None
     return tuple(tables)
+
+
+def not_alone(function: Any) -> str:
+    """Why no query that calls this function can run in a race; empty: it can."""
+    name = ".".join(part.string.sval for part in function.funcname)
+    return next((why for why, names in NO_FUNCTION_ALONE.items() if names.fullmatch(name)), "")
 
 
 def name_of(function: Any) -> str:

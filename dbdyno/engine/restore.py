@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import threading
@@ -144,7 +145,7 @@ class Session:
                 with self._lock:
                     self._running = None
                 if process.poll() is None:
-                    process.kill()
+                    os.killpg(process.pid, signal.SIGKILL)  # with its workers
                     process.wait()
             said.seek(0)
             return status, said.read().decode(errors="replace").splitlines()
@@ -154,7 +155,7 @@ class Session:
         with self._lock:
             self.ended = True
             if self._running is not None:
-                self._running.terminate()
+                os.killpg(self._running.pid, signal.SIGTERM)
 
 
 def feed(process: subprocess.Popen[bytes], lines: Iterable[bytes] | None) -> None:

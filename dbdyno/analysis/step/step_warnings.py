@@ -42,6 +42,7 @@ def warnings(
         *_beyond_histograms(evidence),
         *_clients(evidence),
         *_short_sessions(evidence),
+        *_lacking(evidence),
         *_untold(evidence, window),
         *_generator(evidence, metrics),
         *_nothing(evidence),
@@ -100,10 +101,18 @@ def _short_sessions(evidence: Evidence) -> Iterable[str]:
         )
 
 
+def _lacking(evidence: Evidence) -> Iterable[str]:
+    """What restored data lack, as the restore says."""
+    done = evidence.load.done
+    if evidence.job.restore is not None and done is not None and done.report is not None:
+        for lacks in done.report.values():
+            yield from lacks
+
+
 def _untold(evidence: Evidence, window: Window) -> Iterable[str]:
     """The values that a program as the load does not report."""
     job, ticks = evidence.job, evidence.load.ticks
-    if job.driver == "loadgen":
+    if job.driver == "loadgen" or job.restore is not None:
         return
     name = f"`{job.program}`"
     parts = [part for tick in ticks for part in tick.operations.values()]

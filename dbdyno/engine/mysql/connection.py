@@ -9,6 +9,7 @@ import re
 import socket
 import ssl
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -221,7 +222,12 @@ def silence(address: Address) -> str | None:
         with connected(address, CONNECT_S_MAX) as connection, connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except pymysql.MySQLError as error:
-        return said(error)
+        why = said(error)
+        # PyMySQL's error and its frames hold each other, and a socket: a server that takes long to
+        # start would use up the files that a process may open.
+        for held in (error, error.__context__):
+            traceback.clear_frames(None if held is None else held.__traceback__)
+        return why
     return None
 
 

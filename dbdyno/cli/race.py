@@ -137,7 +137,7 @@ def configurations(plan: Plan) -> dict[str, str | None]:
     from dbdyno.run.check import source_settings
 
     return {
-        arm.name: source_settings.WORDS if source_settings.written_for(plan, arm) else arm.config
+        arm.name: configuration.OF_SOURCE if source_settings.written_for(plan, arm) else arm.config
         for arm in plan.arms
         if arm.dsn is None and arm.same_as is None
     }

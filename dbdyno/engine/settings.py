@@ -54,6 +54,7 @@ class Settled:
     departures: tuple[str, ...]  # from the published table
     initdb: Initdb = field(default_factory=Initdb)
     transport: Transport = "socket"
+    inherited: Mapping[str, str] = field(default_factory=dict)  # those that are the source's
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from pathlib import PurePath
 
 OWN = "the server's own defaults"
 """Where no preset and no file is named."""
+OF_SOURCE = "the source's settings"
+"""Where an arm takes those of the server from which queries were captured."""
 
 
 def described(configs: Mapping[str, str | None]) -> str:

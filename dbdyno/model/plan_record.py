@@ -39,6 +39,7 @@ class ArmRecord(Struct, frozen=True, kw_only=True):
     memory_max: str | None = None
     settings: Mapping[str, str] = {}
     environment: Mapping[str, str] = {}
+    inherits: Mapping[str, str] = {}  # settings of the server from which queries were captured
     initdb: Mapping[str, str | bool | int] = {}  # what is not the lab's own way
     transport: str | None = None
     standby: int = 0

@@ -85,7 +85,7 @@ def sentence(comparison: Comparison, arm: str) -> str:
     """
     words = counted(cells_of(comparison, arm))
     configs = {
-        planned.name: planned.config
+        planned.name: configuration.OF_SOURCE if planned.inherits else planned.config
         for planned in comparison.plan.arms
         if planned.name in (comparison.base, arm)
         and planned.dsn is None

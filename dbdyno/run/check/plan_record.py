@@ -161,6 +161,8 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
 def in_force(settled: Settled | None) -> Json:
     """`initdb` and `transport` as the arm's server has them, by its own keys or its preset's.
 
+    And `inherits`, the settings of the source that it takes.
+
     What is as it was before there was a choice is not said, so folders of before go on.
     """
     if settled is None:
@@ -169,6 +171,8 @@ def in_force(settled: Settled | None) -> Json:
     written: Json = {"initdb": initdb} if initdb else {}
     if settled.transport != Settled.transport:
         written["transport"] = settled.transport
+    if settled.inherited:
+        written["inherits"] = dict(settled.inherited)
     return written
 
 

@@ -128,7 +128,7 @@ def settle(plan: Plan, prepared: Prepared) -> dict[str, Settled]:
         taking = dataclasses.replace(arm, settings={**source.values, **arm.settings})
         own = engine.of(arm.engine).settle(taking, build, host, demand(plan, arm, prepared))
         departures = (*untried(build), *source.said, *own.departures)
-        settled[arm.name] = dataclasses.replace(own, departures=departures)
+        settled[arm.name] = dataclasses.replace(own, departures=departures, inherited=source.values)
     return settled
 
 

@@ -13,9 +13,6 @@ from dbdyno.model import Arm, Plan, can
 from dbdyno.model.size import Capacity
 from dbdyno.run.prepared import Prepared
 
-WORDS = "the source's settings"
-"""How the configuration of such an arm is called."""
-
 
 def of(plan: Plan, arm: Arm, build: Build, host: Capacity) -> Inherited:
     """The settings that an arm takes of the source; none where it has a configuration of its own.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,13 @@ def test_a_place_that_cannot_be_the_folder_is_refused_before_anything_is_read(
     done = dyno("capture", log.path, "--out", tmp_path / place)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert not list(tmp_path.glob(".*"))
+
+
+def test_a_log_may_come_by_standard_input(log: WrittenLog, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dbdyno", "capture", "-", "--out", str(tmp_path / "app")],
+        input=log.path.read_bytes(),
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "app/workload.toml").is_file()

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -69,20 +74,35 @@ def capture(
     if seconds is not None and not servers:
         raise DynoError("--for: reads a server's statistics twice: name its DSN, or leave it out")
     engine, server = server_of(servers[0]) if servers else ("", None)
-    wish = Wish(
-        logs=[Path(source) for source in sources if "://" not in source],
-        server=server,
-        engine=engine,
-        out=out,
-        keeps_values=values is Values.LOG,
-        top=top,
-        prefix=prefix,
-        database=database,
-        seconds=seconds,
-        sampled=sampled,
-    )
-    said = captured(wish, say)
+    with logs_of([source for source in sources if "://" not in source]) as logs:
+        wish = Wish(
+            logs=logs,
+            server=server,
+            engine=engine,
+            out=out,
+            keeps_values=values is Values.LOG,
+            top=top,
+            prefix=prefix,
+            database=database,
+            seconds=seconds,
+            sampled=sampled,
+        )
+        said = captured(wish, say)
     say(f"{out}: {coverage.summary(said)}; coverage.md has the rest")
+
+
+@contextmanager
+def logs_of(sources: list[str]) -> Iterator[list[Path]]:
+    """The places of logs; standard input (`-`) as a file that nobody else reads, gone afterwards.
+
+    Logs are read more than once, to tell their format, which a pipe does not allow.
+    """
+    with tempfile.TemporaryDirectory(prefix="dyno-capture-") as folder:
+        piped = Path(folder, "standard input")
+        if "-" in sources:
+            with piped.open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+        yield [piped if source == "-" else Path(source) for source in sources]
 
 
 def server_of(text: str) -> tuple[str, Place]:

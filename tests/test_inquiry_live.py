@@ -107,6 +107,9 @@ def test_errors_keep_their_code_and_class_alone(server: LabServer) -> None:
     assert MARKER not in repr(failed)
     unknown = plan(server, call(f"SELECT * FROM nothing WHERE a = '{MARKER}'"))
     assert unknown.unavailable == "42P01 undefined table"
+    log = server.log_path.read_text()
+    assert "statement" not in log.lower()
+    assert MARKER not in log
 
 
 def test_what_a_query_writes_is_undone_and_its_constraints_are_checked(server: LabServer) -> None:

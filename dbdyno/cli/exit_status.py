@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ NOT_YET = 3
 INTERRUPTED = 130
 MEANINGS = {
     DONE: "done",
-    FAILED: "finished, but steps failed; for `compare --fail-on`: a verdict was found; for "
+    FAILED: "finished, but steps failed; with `--fail-on`: a verdict was found; for "
     "`verify`: files are damaged; with `--tolerate` and for `gate`: a larger loss was shown",
     BAD_INPUT: "bad input: one line names the file, the key and the remedy",
     NOT_YET: "with `--tolerate` and for `gate`: no larger loss was shown, but not all are excluded "
@@ -45,6 +46,30 @@ def of_comparison(comparison: Comparison, *, as_json: bool) -> int:
     if answer is not None and as_json:
         say(tolerate.line(comparison))
     return FAILED if comparison.failed else of_answer(answer or "yes")
+
+
+def words(fail: str | None) -> tuple[str, ...]:
+    """The words of `--fail-on`; says what became of old ones. Raises DynoError: one is none."""
+    from dbdyno.report import fail_on
+
+    parsed, hints = fail_on.parse(fail) if fail is not None else ((), ())
+    for hint in hints:
+        say(hint)
+    return parsed
+
+
+def of_words(comparison: Comparison, of: Sequence[str], fail: str | None) -> int:
+    """FAILED where an arm has one of the words of `--fail-on`, written so, which is said; or DONE.
+
+    Raises ResultError where no step of an arm is judged.
+    """
+    from dbdyno.report import fail_on
+
+    named = fail_on.found(comparison, of) if of else None
+    if named is None:
+        return DONE
+    say(f"--fail-on {fail}: {named}")
+    return FAILED
 
 
 def of_answer(answer: Answer) -> int:

@@ -10,7 +10,7 @@ import typer
 
 from dbdyno.cli import exit_status
 from dbdyno.cli.exit_status import FAILED, say
-from dbdyno.cli.options import AsJson, AsList, Base, Colors, ResultDir, Tolerate
+from dbdyno.cli.options import AsJson, AsList, Base, Colors, FailOn, ResultDir, Tolerate
 from dbdyno.host.terminal import VisibleConsole
 
 
@@ -18,15 +18,7 @@ def compare(
     folder: ResultDir,
     base: Base = None,
     as_json: AsJson = False,
-    fail: Annotated[
-        str | None,
-        typer.Option(
-            "--fail-on",
-            metavar="WORD,…",
-            help="Exit with status 1 if an arm has one of these verdicts in a step, such as "
-            "`slower,failed`; `slower` does not mean `slower, within the margin`.",
-        ),
-    ] = None,
+    fail: FailOn = None,
     tolerate: Tolerate = None,
     colors: Colors = None,
     full: Annotated[
@@ -36,14 +28,12 @@ def compare(
     """Show the results of a folder, each arm relative to the base."""
     from dbdyno.analysis import compare as analysis
     from dbdyno.report import colors as schemes
-    from dbdyno.report import fail_on, json_document, page
+    from dbdyno.report import json_document, page
     from dbdyno.report import tolerate as tolerances
     from dbdyno.report.render import terminal
 
     chosen = schemes.parse(colors) if colors is not None else "words"
-    words, hints = fail_on.parse(fail) if fail is not None else ((), ())
-    for hint in hints:
-        say(hint)
+    words = exit_status.words(fail)
     share = tolerances.parse(tolerate) if tolerate is not None else None
     comparison = analysis.load(folder, base=base, tolerate=share)
     if as_json:
@@ -51,12 +41,10 @@ def compare(
     else:
         show = terminal.print_page if full else terminal.print_answer
         show(page.make(comparison, chosen), VisibleConsole())
-    found = fail_on.found(comparison, words) if words else None
-    if found is not None:
-        say(f"--fail-on {fail}: {found}")
-    status = exit_status.of_comparison(comparison, as_json=as_json)
-    if found is not None or status:
-        raise typer.Exit(status if found is None else FAILED)
+    failed = exit_status.of_words(comparison, words, fail)
+    status = failed or exit_status.of_comparison(comparison, as_json=as_json)
+    if status:
+        raise typer.Exit(status)
 
 
 def report(

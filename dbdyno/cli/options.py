@@ -44,6 +44,16 @@ Jobs = Annotated[int | None, typer.Option("--jobs", min=1, help="Number of paral
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The plan's `server.data_dir`, if it has one.")
 ]
+FailOn = Annotated[
+    str | None,
+    typer.Option(
+        "--fail-on",
+        metavar="WORD,…",
+        help="Exit with status 1 if an arm has one of these verdicts in a step, such as "
+        "`slower,failed`; `slower` does not mean `slower, within the margin`. Of your own queries "
+        "also `fails` and `differs`.",
+    ),
+]
 Tolerate = Annotated[
     str | None,
     typer.Option(

@@ -15,7 +15,7 @@ import typer
 
 from dbdyno.cli import exit_status
 from dbdyno.cli.exit_status import say
-from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, Quiet, Tolerate, Wait
+from dbdyno.cli.options import RESULTS, AsJson, DryRun, FailOn, Out, Quiet, Tolerate, Wait
 from dbdyno.cli.race_options import (
     AllowWrites,
     Arms,
@@ -70,6 +70,7 @@ def race(
     quiet: Quiet = False,
     as_json: AsJson = False,
     tolerate: Tolerate = None,
+    fail: FailOn = None,
 ) -> None:
     """Race versions, builds or settings against each other, without a plan file.
 
@@ -81,6 +82,7 @@ def race(
     from dbdyno.host.lock import HostLock
     from dbdyno.run.way import Here
 
+    words = exit_status.words(fail)
     here = look_around(builds_sources=not dry_run)
     asked = Asked(
         arms=[*(arms or []), *(dsn or [])],
@@ -108,7 +110,7 @@ def race(
         way = Here(held=True)  # else another lab could measure between its trial and its blocks
         outcome = measuring.measure(plan, out, wait, quiet=quiet, way=way)
     comparison = show(outcome.folder, as_json=as_json)
-    failed = exit_status.of_result(outcome.folder)
+    failed = exit_status.of_result(outcome.folder) or exit_status.of_words(comparison, words, fail)
     raise typer.Exit(failed or exit_status.of_comparison(comparison, as_json=as_json))
 
 

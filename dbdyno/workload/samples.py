@@ -99,6 +99,8 @@ def _sample(line: bytes, decoder: msgspec.json.Decoder[Sample], place: str) -> S
         sample = decoder.decode(line)
     except (UnicodeDecodeError, msgspec.DecodeError):
         raise WorkloadError(f"{place}: is no tuple; write {FORM}") from None
+    if not sample.values:
+        raise WorkloadError(f"{place}: has no values; write {FORM}")
     for number, value in enumerate(sample.values, start=1):
         if problem := _problem(bytes(value)):
             raise WorkloadError(f"{place}: value {number} {problem}")

@@ -335,7 +335,7 @@ impl Draw {
             Source::Sample(source) => {
                 let random = mix_in(self.operation, source.part);
                 let first = values.samples.file(source.file).draw(random);
-                (first + source.column) as i64
+                ((first + source.column) as u64).cast_signed()
             }
         };
     }

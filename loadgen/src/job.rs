@@ -42,6 +42,10 @@ pub const PROTOCOL: u32 = 1;
 /// Everything that one step needs; a job that was parsed by [`Job::read`] is valid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a key of the job by itself"
+)]
 pub struct Job {
     /// The version of the contract: [`PROTOCOL`].
     pub protocol: u32,

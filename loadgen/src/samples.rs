@@ -160,6 +160,9 @@ impl Tuples {
             if below.is_empty() {
                 columns = line.values.len();
             }
+            if columns == 0 {
+                return Err(wrong("has no values".to_owned()));
+            }
             if line.values.len() != columns {
                 return Err(wrong(format!(
                     "has {} values where the lines before have {columns}",
@@ -399,6 +402,7 @@ mod tests {
             ("{\"values\": \"secret\"}", "line 1: is no tuple"),
             ("{\"values\": [1], \"secret\": 1}", "line 1: is no tuple"),
             ("{\"weight\": 1}", "line 1: is no tuple"),
+            ("{\"values\": []}", "line 1: has no values"),
             (
                 "{\"weight\": 0, \"values\": [1]}",
                 "line 1: give a `weight`",

@@ -113,3 +113,15 @@ def test_a_folder_that_cannot_run_says_why(tmp_path: Path, queries: str, said: s
     with pytest.raises(WorkloadError, match=r"workload\.toml") as refused:
         workload.load(str(app))
     assert said in str(refused.value)
+
+
+def test_queries_without_values_are_left_out_and_named(tmp_path: Path) -> None:
+    texts = {"a": "SELECT 1", "b": "SELECT $1", "c": "SELECT 2"}
+    app = folder_of(tmp_path, entry("a") + entry("b") + entry("c"), texts)
+    assert [step.name for step in steps_of(app)] == ["a", "c"]
+
+
+def test_an_application_without_any_values_is_refused_in_a_line(tmp_path: Path) -> None:
+    app = folder_of(tmp_path, entry("b"), {"b": "SELECT $1"})
+    with pytest.raises(WorkloadError, match="no query has values for its parameters: capture a"):
+        steps_of(app)

@@ -40,7 +40,7 @@ SETTINGS = (
     *("innodb_buffer_pool_size", "optimizer_switch", "sql_mode", "join_buffer_size"),
     *("sort_buffer_size", "tmp_table_size", "max_heap_table_size", "read_rnd_buffer_size"),
     *("optimizer_search_depth", "optimizer_prune_level", "eq_range_index_dive_limit"),
-    *("group_concat_max_len", "time_zone", "collation_server", "internal_tmp_mem_storage_engine"),
+    *("group_concat_max_len", "collation_server", "internal_tmp_mem_storage_engine"),
 )
 """Settings that decide plans and answers, and sizes of memory."""
 CUT = "..."

@@ -46,6 +46,7 @@ class Application:
 
     source: Source
     queries: tuple[OwnQuery, ...]  # the costliest first
+    without_values: tuple[str, ...] = ()  # names of those that do not run for want of values
 
     @property
     def covered(self) -> float | None:

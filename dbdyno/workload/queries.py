@@ -52,8 +52,22 @@ class Place:
 
 
 def application(file: schema.WorkloadFile, place: Place) -> Application:
-    """The application that a file's queries are. Raises WorkloadError: a text cannot be read."""
+    """The application that a file's queries are.
+
+    Raises WorkloadError: a text cannot be read, or no query has the values that it needs.
+    """
     of_source = file.source
+    queries = sorted(
+        (_query(name, form, place) for name, form in file.queries.items()),
+        key=lambda query: (-query.time_s, -query.calls, query.name),
+    )
+    lacking = [
+        query.name for query in queries if query.values is None and parameters_of(query.text)
+    ]
+    if queries and len(lacking) == len(queries):
+        raise WorkloadError(
+            f"{place.source}: no query has values for its parameters: capture a log, which has them"
+        )
     return Application(
         source=Source(
             engine=of_source.engine,
@@ -65,12 +79,8 @@ def application(file: schema.WorkloadFile, place: Place) -> Application:
             calls=of_source.calls,
             settings=of_source.settings,
         ),
-        queries=tuple(
-            sorted(
-                (_query(name, form, place) for name, form in file.queries.items()),
-                key=lambda query: (-query.time_s, -query.calls, query.name),
-            )
-        ),
+        queries=tuple(query for query in queries if query.name not in lacking),
+        without_values=tuple(lacking),
     )
 
 
@@ -108,7 +118,8 @@ def with_clock(text: str, clock: Mapping[str, str]) -> str:
 
 def with_steps(file: schema.WorkloadFile, asking: Application) -> schema.WorkloadFile:
     """The file with a step for each of its application's queries, the costliest first."""
-    queries = asking.queries
+    queries, lacking = asking.queries, frozenset(asking.without_values)
+    mix = file.mix if file.mix is not None and not lacking & _names(file.mix, file) else None
     return file.model_copy(
         update={
             "set": file.set or ALONE,
@@ -120,12 +131,16 @@ def with_steps(file: schema.WorkloadFile, asking: Application) -> schema.Workloa
             "statements": file.statements
             | CONSTRAINTS
             | {query.name: _statement(query) for query in queries},
-            "transactions": file.transactions
+            "transactions": {
+                name: form
+                for name, form in file.transactions.items()
+                if not lacking.intersection(each for each in form.do if isinstance(each, str))
+            }
             | {_rolled_back(query): _transaction(query) for query in queries if query.writes},
             "steps": [
                 *file.steps,
                 *(_step(query, number) for number, query in enumerate(queries, start=1)),
-                *([] if file.mix is None else [_mixed(file.mix, file, queries)]),
+                *([] if mix is None else [_mixed(mix, file, queries)]),
             ],
         }
     )
@@ -201,8 +216,7 @@ def _mixed(mix: schema.Mix, file: schema.WorkloadFile, queries: Sequence[OwnQuer
 
     Its sessions are as those of the costliest query that it runs.
     """
-    transactions = (file.transactions.get(name) for name in mix.choose)
-    names = {*mix.choose, *(name for form in transactions if form is not None for name in form.do)}
+    names = _names(mix, file)
     own = [query for query in queries if query.name in names]
     writes = any(query.writes for query in own)
     like = replace(own[0], writes=writes) if own else None
@@ -225,6 +239,13 @@ def _mixed(mix: schema.Mix, file: schema.WorkloadFile, queries: Sequence[OwnQuer
             )
         },
     )
+
+
+def _names(mix: schema.Mix, file: schema.WorkloadFile) -> frozenset[str]:
+    """The transactions and the statements that a mix runs."""
+    transactions = (file.transactions.get(name) for name in mix.choose)
+    done = (each for form in transactions if form is not None for each in form.do)
+    return frozenset((*mix.choose, *(each for each in done if isinstance(each, str))))
 
 
 def session(query: OwnQuery) -> schema.PerEngine:

@@ -18,8 +18,21 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
     yield from counting.notices(plan, prepared)
     yield from source_settings.notices(plan, prepared)
     yield from unwritten(plan)
+    yield from without_values(plan)
     for arm in plan.arms:
         yield from dsn.passed_over(arm)
+
+
+def without_values(plan: Plan) -> Iterator[str]:
+    """The captured queries that do not run, as nothing is known of their values."""
+    for use in plan.workloads:
+        application = workload.used(use, plan.path).application
+        if application is not None and application.without_values:
+            count = len(application.without_values)
+            yield (
+                f"{count:,} of {count + len(application.queries):,} queries of {use.title} have "
+                "parameters whose values are not known, and are left out: capture a log, too"
+            )
 
 
 def unwritten(plan: Plan) -> Iterator[str]:

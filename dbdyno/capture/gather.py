@@ -115,7 +115,8 @@ class Gathered:
         """Adds calls in the order in which they ended."""
         for call in calls:
             if call.application != APPLICATION:
-                self.add(call)
+                readable = call.database.isascii() and call.user.isascii() and call.error.isascii()
+                self.add(call if readable else with_readable_names(call))
 
     def add(self, call: Call) -> None:
         """Adds a call."""
@@ -283,6 +284,13 @@ class Gathered:
 def structs_replace(call: Call, text: str) -> Call:
     """The call with another text."""
     return structs.replace(call, text=text)
+
+
+def with_readable_names(call: Call) -> Call:
+    """The call, with what of its names is no UTF-8 replaced."""
+    names = (call.database, call.user, call.error)
+    database, user, error = (name.encode("utf-8", "replace").decode() for name in names)
+    return structs.replace(call, database=database, user=user, error=error)
 
 
 def is_utf8(text: str) -> bool:

@@ -23,6 +23,9 @@ VALUE = re.compile(r"(?:, |: )?\$(\d+) = (?:(NULL)|'((?:[^']|'')*)')", re.DOTALL
 PARAMETERS = ("parameters: ", "Parameters: ")
 """How the line of values begins: to 16, and from 17 on."""
 PREPARED = "prepare: "
+STATE = re.compile(r"[0-9A-Z]{5}")
+DURATION_S_MAX = 1e8
+"""Years: a longer call is a damaged record."""
 UNNAMED = "<unnamed>"
 CUT = "..."
 """How a value ends that `log_parameter_max_length` cut."""
@@ -70,6 +73,8 @@ class Reader:
             try:
                 duration_s = float(message[10:end]) / 1000
             except ValueError:
+                return None
+            if not 0 <= duration_s <= DURATION_S_MAX:
                 return None
             message = message[end + 5 :]
             if not message:
@@ -169,7 +174,12 @@ class Reader:
         session = self.session(record)
         session.waiting, session.before_s = None, 0.0
         call = self.call(record, record.statement, "simple")
-        return structs.replace(call, values=None, error=record.sqlstate or record.severity)
+        return structs.replace(call, values=None, error=state_of(record))
+
+
+def state_of(record: Record) -> str:
+    """The SQLSTATE of an error; its severity where the log has none."""
+    return record.sqlstate if STATE.fullmatch(record.sqlstate) else record.severity
 
 
 def values_of(detail: str) -> tuple[str | None, ...] | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Iterator
 
 from dbdyno.capture.log.record import Clock, Record
 from dbdyno.capture.log.tally import Tally
 
 COLUMNS = (23, 24, 26)
+NUMBER = re.compile(r"(?:-?[0-9]{1,20})?")
 FIELD_MAX = 1 << 30
 """Characters of a field: statements can be long."""
 
@@ -30,7 +32,8 @@ def records(lines: Iterable[str], tally: Tally) -> Iterator[Record]:
             tally.torn += bool(row)
             continue
         end_s = clock.read(row[0])
-        if end_s is None:
+        query_id = row[25] if len(row) > 25 else ""
+        if end_s is None or not NUMBER.fullmatch(query_id):
             tally.strange += 1
             continue
         yield Record(
@@ -44,5 +47,5 @@ def records(lines: Iterable[str], tally: Tally) -> Iterator[Record]:
             detail=row[14],
             statement=row[19],
             application=row[22],
-            query_id=int(row[25] or 0) if len(row) > 25 else 0,
+            query_id=int(query_id or 0),
         )

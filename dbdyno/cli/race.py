@@ -110,7 +110,8 @@ def race(
         way = Here(held=True)  # else another lab could measure between its trial and its blocks
         outcome = measuring.measure(plan, out, wait, quiet=quiet, way=way)
     comparison = show(outcome.folder, as_json=as_json)
-    failed = exit_status.of_result(outcome.folder) or exit_status.of_words(comparison, words, fail)
+    named = exit_status.of_words(comparison, words, fail)
+    failed = named or exit_status.of_result(outcome.folder)
     raise typer.Exit(failed or exit_status.of_comparison(comparison, as_json=as_json))
 
 

@@ -20,7 +20,7 @@ from dbdyno.engine import LabServer
 from dbdyno.engine.mysql.flavour import of
 from dbdyno.model.error import DynoError
 from mysql_place import ENGINES, an_arm
-from server_place import a_place, address, started
+from server_place import a_place, address, started, within
 
 pytestmark = pytest.mark.live
 
@@ -56,10 +56,12 @@ def captured(out: Path, **sources: Any) -> dict[str, Any]:
     return file | {"texts": {(out / q["text"]).read_text(): q for q in file["queries"].values()}}
 
 
-def log_of(server: LabServer, name: str, folder: Path) -> Path:
-    """A copy of the server's log."""
+def log_of(server: LabServer, name: str, folder: Path, last: str) -> Path:
+    """A copy of the server's log, once it has its last statement: an answer comes before."""
     assert server.data_dir is not None
-    return Path(shutil.copy(server.data_dir / name, folder / name))
+    log = server.data_dir / name
+    assert within(10, lambda: last.encode() in log.read_bytes())
+    return Path(shutil.copy(log, folder / name))
 
 
 @pytest.mark.parametrize("log", ["slow.log", "general.log"])
@@ -73,8 +75,10 @@ def test_any_value_comes_back_as_it_was(server: LabServer, log: str, tmp_path: P
             said = connection.escape(value)
             cursor.execute(f"SELECT '{mark}' AS mark, name FROM products WHERE name = {said}")
             cursor.fetchall()
+        cursor.execute(f"SELECT 'the end of {mark}'")
     connection.close()
-    file = captured(tmp_path / "app", logs=[log_of(server, log, tmp_path)], database=DATABASE)
+    copy = log_of(server, log, tmp_path, f"the end of {mark}")
+    file = captured(tmp_path / "app", logs=[copy], database=DATABASE)
     text = "SELECT $1 AS mark, name FROM products WHERE name = $2\n"
     if text not in file["texts"]:
         text = f"SELECT '{mark}' AS mark, name FROM products WHERE name = $1\n"
@@ -103,7 +107,7 @@ def test_digests_give_queries_with_a_sample_of_values(server: LabServer, tmp_pat
     at_large = replace(place, address=replace(place.address, database=""))
     again = captured(tmp_path / "again", server=at_large, engine=server.engine)
     assert again["texts"].keys() == file["texts"].keys()
-    log = log_of(server, "slow.log", tmp_path)
+    log = log_of(server, "slow.log", tmp_path, "FROM nowhere")
     both = captured(tmp_path / "both", logs=[log], **sources)
     (joined,) = [q for text, q in both["texts"].items() if text.startswith("UPDATE products")]
     assert (joined["calls"], joined["rows"], joined["time_s"]) == (2, 3, update["time_s"])

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pymysql
 
 from dbdyno.engine import LabServer
 from mysql_place import SETTINGS
-from server_place import a_place, address, started
+from server_place import address
 
 LOGS = Path(__file__).parent / "logs"
 MARKER = '0\'Brien\\; -- no $1 comment\n# Time: and\ttab ? "x" ü'
@@ -32,14 +31,6 @@ MADE = (
 """Makes the database; `USE x;…` is for the database x."""
 CODE = "00112233445566778899AABBCCDDEE"
 PREPARED = "SELECT id, price FROM products WHERE id = ? AND name <> ? AND stock > -1"
-
-
-@dataclass(frozen=True)
-class Wrote:
-    """What a server wrote of the application."""
-
-    slow: str
-    general: str
 
 
 def run(connection: pymysql.Connection[Any]) -> None:
@@ -80,12 +71,6 @@ def run(connection: pymysql.Connection[Any]) -> None:
             raise AssertionError(f"the server takes {wrong}")
 
 
-def wrote(arm: Any) -> Wrote:
-    """What a server of the arm writes of the application."""
-    with a_place(arm.engine) as place, started(arm, place) as server:
-        return logged(server)
-
-
 def settings(**more: str) -> dict[str, str]:
     """Settings of a server that logs everything."""
     logs = {
@@ -96,16 +81,6 @@ def settings(**more: str) -> dict[str, str]:
         "general_log_file": "general.log",
     }
     return SETTINGS | logs | more
-
-
-def logged(server: LabServer) -> Wrote:
-    """Runs the application on the server, and returns what the server wrote, also of others."""
-    connect(server, *MADE)
-    connection = opened(server, DATABASE)
-    run(connection)
-    connection.close()
-    assert server.data_dir is not None
-    return Wrote(*(read(server.data_dir / name) for name in ("slow.log", "general.log")))
 
 
 def connect(server: LabServer, *statements: str) -> None:
@@ -129,8 +104,3 @@ def opened(server: LabServer, database: str | None) -> pymysql.Connection[Any]:
     return pymysql.connect(
         **where, user=place.user, database=database, charset="utf8mb4", autocommit=True
     )
-
-
-def read(path: Path) -> str:
-    """A log, newlines as they are."""
-    return path.read_bytes().decode("utf-8", "surrogateescape")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,7 +104,7 @@ def test_a_slow_log_gives_each_query_with_its_values(name: str, tmp_path: Path) 
         "WHERE p.name = $1 AND p.id IN ($2, $3) GROUP BY 1 ORDER BY 2 DESC LIMIT $4"
     )
     insert = application.only("INSERT INTO products")
-    assert insert["clock"] == {"6": "NOW()"}
+    assert re.fullmatch(r"timestamp '2026-11-2\d \d\d:\d\d:\d\d'", insert["clock"]["6"])
     assert application.text("INSERT INTO products").endswith("($1, $2, $3, $4, $6, unhex($5))")
     if any("sessions apart" in note for note in application.coverage.notes):
         assert name == "mysql-5.5.slow.log"

@@ -52,6 +52,7 @@ class Wish:
     seconds: float | None = None  # between two readings of the view
     sampled: float | None = None  # the share of calls that the log has
     seed: int = 1
+    real_clock: bool = False  # whether now() and its like stay as they are
 
 
 def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
@@ -255,7 +256,7 @@ def write(
         beyond.calls = sum(query.calls for query in rest)
         beyond.time_s = sum(query.time_s for query in rest)
         uncovered.append(beyond)
-    queries = named(top, dialect)
+    queries = named(top, dialect, None if wish.real_clock else gathered.last_s or time.time())
     notes = list(taken.notes)
     if wish.sampled is not None:
         notes.append(f"The log has a sample of {wish.sampled:g} of all calls; counts are scaled")

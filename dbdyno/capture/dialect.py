@@ -73,6 +73,11 @@ class Inside:
 class Dialect(Protocol):
     """A parser of one dialect of SQL."""
 
+    @property
+    def moment(self) -> str:
+        """The type of `now()`, by which a moment is written as a literal."""
+        ...
+
     def split(self, text: str) -> Sequence[str]:
         """The statements of a message; the text itself where it cannot be parsed."""
         ...

@@ -90,6 +90,11 @@ class MysqlSql:
 
     skeletons: dict[str, Skeleton] = field(default_factory=dict)
 
+    @property
+    def moment(self) -> str:
+        """The type of `now()`."""
+        return "timestamp"
+
     def split(self, text: str) -> Sequence[str]:
         """The statements of a message."""
         if ";" not in text:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from dbdyno.capture.call import Way
+from dbdyno.capture.clock import stopped
 from dbdyno.capture.dialect import Dialect
 from dbdyno.capture.folder import CapturedQuery
 from dbdyno.capture.gather import Query
@@ -24,8 +25,11 @@ class Text:
     clock: dict[int, str]
 
 
-def named(queries: Sequence[Query], dialect: Dialect) -> list[CapturedQuery]:
-    """The queries as the folder has them, in their order, under names that no two share."""
+def named(queries: Sequence[Query], dialect: Dialect, at_s: float | None) -> list[CapturedQuery]:
+    """The queries as the folder has them, in their order, under names that no two share.
+
+    `at_s`: when the clock stands still for them, in seconds since 1970; None: nowhere.
+    """
     names: set[str] = set()
     captured = []
     for query in queries:
@@ -34,7 +38,7 @@ def named(queries: Sequence[Query], dialect: Dialect) -> list[CapturedQuery]:
             rest = (sorted(query.settings.items()), query.role, query.literals, query.way)
             name = name_of(query, f"{query.form.key}\0{rest}")
         names.add(name)
-        text = text_of(query, dialect)
+        text = text_of(query, dialect, at_s)
         way: Way = query.way
         captured.append(
             CapturedQuery(
@@ -68,7 +72,7 @@ def plain(word: str) -> str:
     return re.sub(r"[^a-z0-9_]+", "-", word.lower()).strip("-")
 
 
-def text_of(query: Query, dialect: Dialect) -> Text:
+def text_of(query: Query, dialect: Dialect, at_s: float | None = None) -> Text:
     """The text with its parameters; literals that are its own stand in it."""
     form = query.form
     kept = query.literals
@@ -77,7 +81,7 @@ def text_of(query: Query, dialect: Dialect) -> Text:
         number = slot.number
         if slot.part == "clock":
             number -= form.literals if kept is not None else 0
-            clock[number] = slot.source
+            clock[number] = stopped(slot.source, at_s, dialect.moment)
         place = f"${number}"
         if slot.part == "literal" and kept is not None:
             place = dialect.quoted(kept[number - form.bound - 1])

@@ -89,6 +89,11 @@ class PostgresSql:
 
     skeletons: dict[str, Skeleton] = field(default_factory=dict)
 
+    @property
+    def moment(self) -> str:
+        """The type of `now()`."""
+        return "timestamptz"
+
     def split(self, text: str) -> Sequence[str]:
         """The statements of a message; the text itself where it cannot be parsed."""
         if ";" not in text:

@@ -56,6 +56,9 @@ def capture(
         float | None,
         typer.Option("--sampled", min=1e-6, max=1.0, help="The share of calls that the log has."),
     ] = None,
+    real_clock: Annotated[
+        bool, typer.Option("--real-clock", help="Leave now() and its like as they are.")
+    ] = False,
 ) -> None:
     """Capture an application's queries from a server's log, its statistics, or both; read only.
 
@@ -86,6 +89,7 @@ def capture(
             database=database,
             seconds=seconds,
             sampled=sampled,
+            real_clock=real_clock,
         )
         said = captured(wish, say)
     say(f"{out}: {coverage.summary(said)}; coverage.md has the rest")

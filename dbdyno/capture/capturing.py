@@ -31,6 +31,8 @@ from dbdyno.model.error import DynoError
 
 THRESHOLD_S = 0.005
 """A slow log whose shortest call took so long leaves out others."""
+UNNAMED = ""
+"""The database of calls in a log that names none."""
 BEYOND = "cheaper than the first {top} (--top)"
 LIST = "/*, ... */"
 """What the view of 18 has in place of a list's other members."""
@@ -292,7 +294,8 @@ def mixed(
     for query, own in zip(top, captured, strict=True):
         if not lacks_values(own):
             names.setdefault(query.form.key, own.name)
-    seen = gathered.transactions.get(top[0].database, gathered.transactions.get(""))
+    of_any = gathered.transactions.get(UNNAMED)
+    seen = gathered.transactions.get(top[0].database, of_any)
     return None if seen is None else mix.of(seen, names)
 
 

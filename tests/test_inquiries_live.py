@@ -45,7 +45,6 @@ QUERIES: dict[str, tuple[str, list[list[object]]]] = {
     "both": ("SELECT $1::int FROM f", [[MARKER]]),
     "open": ("SELECT a FROM f WHERE id > $1 LIMIT 5", [[3]]),
     "bound": ("SELECT t FROM f WHERE t = $1 AND id < $2", [[MARKER, "9"]]),
-    "unknown": ("SELECT t FROM f WHERE id = $1", []),
 }
 PLAN = """
 [arms.old]
@@ -121,7 +120,6 @@ def test_each_query_has_its_word(compared: Comparison) -> None:
         "both": ("fails on both", "22P02 invalid text representation"),
         "open": ("not determined", "LIMIT without ORDER BY"),
         "bound": ("same", ""),
-        "unknown": ("not compared", "no values of its parameters are known"),
     }
 
 

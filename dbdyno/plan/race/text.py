@@ -141,7 +141,8 @@ def of_queries(race: Race, application: Application) -> dict[str, object]:
     """The queries that fit into the race's minutes, those that cost most, and their seconds."""
     count = len(race.steps) or len(application.queries)
     times = query_times(race.minutes, len(race.arms), count)
-    return {"clients": 1, "warmup_s": QUERY_WARMUP_S, LENGTH: times.seconds, "top": times.top}
+    top = len(application.queries) if race.steps else times.top  # steps may be any of them
+    return {"clients": 1, "warmup_s": QUERY_WARMUP_S, LENGTH: times.seconds, "top": top}
 
 
 def lasting(race: Race, way: Course) -> int:

@@ -90,6 +90,10 @@ def parse(words: list[str]) -> None:
         pass
 
 
+QUERY = '[queries.select]\ntext = "query.sql"\ncalls = 1\n'
+"""A captured application of one query."""
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_command_of_a_page_is_one_of_the_program(name: str) -> None:
     for words in commands(name):
@@ -126,6 +130,9 @@ def test_a_command_that_is_none_is_found() -> None:
 def test_a_plan_of_a_page_is_valid(name: str, tmp_path: Path) -> None:
     """What is only a part of a plan is made whole by an arm and a workload."""
     shutil.copytree(ROOT / "plans" / "scripts", tmp_path / "scripts")
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "query.sql").write_text("SELECT 1")
+    (tmp_path / "app" / "workload.toml").write_text(QUERY)
     for script in SCRIPT.finditer((ROOT / name).read_text()):
         (tmp_path / script["name"]).write_text(script["text"])
     for text in blocks(name, "toml"):

@@ -263,7 +263,7 @@ def test_a_race_of_two_sides_ends_with_five_lines(tmp_path: Path) -> None:
     done = subprocess.run(
         own_lab.command(
             "race", str(build), "--set", "jit=off", "--steps", "point-query",
-            "--minutes", "1", "--out", tmp_path,
+            "--minutes", "2", "--out", tmp_path,
         ),
         capture_output=True, text=True, check=True,
     )  # fmt: skip

@@ -29,10 +29,19 @@ MEANINGS = {
 
 
 def of_result(folder: Path) -> int:
-    """FAILED where a step of the result failed, whichever command ran it; else DONE."""
+    """FAILED where a step of the result failed, whichever command ran it; else DONE.
+
+    An application's query that fails on all arms says nothing of any, so that it is none.
+    """
+    from dbdyno.analysis import compare
     from dbdyno.store import Results
 
-    return FAILED if Results.open(folder).failed_steps() else DONE
+    results = Results.open(folder)
+    if not results.failed_steps():
+        return DONE
+    if any(use.application is not None for use in results.plan.workloads):
+        return FAILED if compare.load(results).failed else DONE
+    return FAILED
 
 
 def of_comparison(comparison: Comparison, *, as_json: bool) -> int:

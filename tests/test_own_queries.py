@@ -90,6 +90,19 @@ def test_parameters_are_found_outside_of_quotes_comments_and_names() -> None:
     assert "".join(at_parameters(text)) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("WHERE id=$1OR id=$2", ["WHERE id=", "$1", "OR id=", "$2", ""]),
+        ("SELECT $1 !", ["SELECT ", "$1", " !"]),
+        ("SELECT /* it's $1 */ 'a' , $2", ["SELECT /* it's $1 */ 'a' , ", "$2", ""]),
+        ("SELECT $1||$2", ["SELECT ", "$1", "||", "$2", ""]),
+    ],
+)
+def test_nothing_of_a_text_is_lost_around_its_parameters(text: str, pieces: list[str]) -> None:
+    assert at_parameters(text) == pieces
+
+
 def test_a_clock_stands_where_its_parameter_stood() -> None:
     text = "SELECT * FROM books WHERE at > $2 AND id = $1"
     assert with_clock(text, {"2": "now()"}) == "SELECT * FROM books WHERE at > now() AND id = $1"

@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from dbdyno.workload.own_text import comment_end
-from dbdyno.workload.script.sql import STANDARD
+from dbdyno.workload.own_text import tokens
 
 LISTING = frozenset(
     {
@@ -89,22 +88,20 @@ class Bracket:
 
 def read(text: str) -> Bracket:
     """A query as words and brackets: unquoted words and signs in lower case, without comments."""
-    open_ones, end = [Bracket()], 0
-    for token in STANDARD.finditer(text):
-        if token.start() < end or token.lastgroup == "space":
+    open_ones = [Bracket()]
+    for token in tokens(text):
+        if token.group in ("space", "comment"):
             continue
-        if token.lastgroup == "comment":
-            end = comment_end(text, token.start())
-        elif token[0] == "(":
+        if token.text == "(":
             before = open_ones[-1].parts[-1] if open_ones[-1].parts else ""
             inner = Bracket(before if isinstance(before, str) else "")
             open_ones[-1].parts.append(inner)
             open_ones.append(inner)
-        elif token[0] == ")":
+        elif token.text == ")":
             open_ones = open_ones[:-1] if len(open_ones) > 1 else open_ones
         else:
-            word = token[0]
-            open_ones[-1].parts.append(word if token.lastgroup == "quoted" else word.lower())
+            word = token.text
+            open_ones[-1].parts.append(word if token.group == "quoted" else word.lower())
     return open_ones[0]
 
 

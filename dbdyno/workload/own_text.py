@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from dbdyno.workload.scope import Scope
 from dbdyno.workload.script.sql import BRACKET, STANDARD
@@ -30,20 +31,12 @@ def at_parameters(text: str) -> list[str]:
 
     In quotes, comments and names nothing is a parameter.
     """
-    pieces, end = [""], 0
-    for token in STANDARD.finditer(text):
-        if token.start() < end:
-            continue
-        if token.lastgroup == "comment":
-            end = comment_end(text, token.start())
-            pieces[-1] += text[token.start() : end]
-            continue
-        parameter = PARAMETER.match(text, token.start())
-        if parameter is None:
-            pieces[-1] += token[0]
-            continue
-        pieces += [parameter[0], ""]
-        end = parameter.end()
+    pieces = [""]
+    for token in tokens(text):
+        if token.group == "parameter":
+            pieces += [token.text, ""]
+        else:
+            pieces[-1] += token.text
     return pieces
 
 
@@ -52,27 +45,35 @@ def masked(text: str) -> str:
 
     Parameters and quoted names stay; white space is one blank.
     """
-    words = []
-    for number, piece in enumerate(at_parameters(text)):
-        words += [piece] if number % 2 else list(_masked(piece))
-    return " ".join("".join(words).split())
+    return " ".join("".join(map(_masked, tokens(text))).split())
 
 
-def _masked(text: str) -> Iterator[str]:
-    """The tokens of SQL without what it holds of data."""
-    end = 0
-    for token in STANDARD.finditer(text):
-        if token.start() < end:
-            continue
-        if token.lastgroup == "comment":
-            end = comment_end(text, token.start())
-        elif token.lastgroup == "space":
-            yield " "
-        elif token.lastgroup in ("number", "open", "quoted"):
-            is_name = token[0].startswith(('"', 'U&"', 'u&"'))
-            yield token[0] if is_name else "?"
-        else:
-            yield token[0]
+def _masked(token: Token) -> str:
+    """A token of SQL without what it holds of data."""
+    if token.group in ("comment", "space"):
+        return " "
+    is_name = token.text.startswith(('"', 'U&"', 'u&"'))
+    return "?" if token.group in ("number", "open", "quoted") and not is_name else token.text
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token of SQL, and what it is: `parameter`, `comment`, or a group of STANDARD."""
+
+    group: str
+    text: str
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The tokens of a text, which together are the text; a comment with those within is one."""
+    place = 0
+    while place < len(text):
+        match = PARAMETER.match(text, place) or STANDARD.match(text, place)
+        assert match is not None, "each character is a token"
+        group = match.lastgroup or "parameter"
+        end = comment_end(text, place) if group == "comment" else match.end()
+        yield Token(group, text[place:end])
+        place = end
 
 
 def comment_end(text: str, start: int) -> int:

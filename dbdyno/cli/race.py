@@ -327,8 +327,13 @@ def usual_config(asked: Asked) -> Sequence[str]:
 
 
 def is_file(workload: str | None) -> bool:
-    """Whether a workload is named by its file, and not a shipped one."""
-    return workload is not None and ("/" in workload or workload.endswith(".toml"))
+    """Whether a workload is named by its file or folder, and not a shipped one."""
+    from dbdyno.workload.file import FOLDER_FILE
+
+    if workload is None:
+        return False
+    captured = (Path(workload) / FOLDER_FILE).is_file()
+    return captured or "/" in workload or workload.endswith(".toml")
 
 
 def absolute_script(text: str) -> str:

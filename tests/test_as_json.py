@@ -16,6 +16,7 @@ from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.model import Across, Comparison, Json, Link, Network, Ratio, StepRun, ToldMetric
 from dbdyno.model.attribution import Attribution, Design, Effect, Factor
+from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.host_facts import CountScatter
 from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.tolerance import StepTolerance
@@ -55,7 +56,10 @@ FORM = {
     "": "format dyno title label plan base arms ghost blocks unverified nodes aims tolerate "
     "looks design "
     "calibration "
-    "overall steps across work sweeps warnings void_blocks incomplete",
+    "overall steps applications queries across work sweeps warnings void_blocks incomplete",
+    "applications": "workload arm covered queries cpu time failed base_failed both_failed",
+    "applications.cpu": "blocks ratio low high",
+    "queries": "answers plans",
     "nodes": "node blocks",
     "aims": "margin effect power level judge tolerate",
     "tolerate": "tolerate answer arms",
@@ -149,6 +153,17 @@ def keys(value: Any, path: str = "", *, named: bool = False) -> Iterator[tuple[s
 
 
 FIGURE = Ratio(value=0.9, low=0.8, high=1.0, blocks=3)
+APPLICATION = ApplicationResult(
+    workload="w",
+    arm="pg18",
+    covered=0.9,
+    queries=2,
+    cpu=FIGURE,
+    time=None,
+    failed=("a",),
+    base_failed=(),
+    both_failed=(),
+)
 SWEEP = Sweep(
     workload="w",
     title="a",
@@ -255,6 +270,7 @@ def whole(made: Comparison) -> Comparison:
         across=(across,),
         sweeps=(SWEEP,),
         work=WORK,
+        applications=(APPLICATION,),
     )
 
 

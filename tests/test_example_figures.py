@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 
 import example_figures
 from dbdyno import plan, workload
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import at_once
 from dbdyno.engine.preset import Capacity
+from dbdyno.host.observe import facts
 from dbdyno.model import Json
 from dbdyno.model.error import PlanError, ResultError
 from dbdyno.model.figures import FIGURES
@@ -133,6 +135,7 @@ def test_a_plan_that_an_earlier_version_began_goes_on_as_begun(tmp_path: Path) -
     with pytest.raises(ResultError, match="operations count where they begin"):
         blocks.run(plan.load(file), tmp_path / "out", wait=True)
     say_figures(before)
+    say_machine(before)
     first = files(before, 1)
     outcome = blocks.run(plan.load(file), tmp_path / "out", wait=True)
     assert outcome.failed == 0
@@ -150,6 +153,13 @@ def say_figures(results: Results) -> None:
     plan_json = results.plan_json()
     as_today(plan_json)
     (results.folder / "plan.json").write_text(json.dumps(plan_json))
+
+
+def say_machine(results: Results) -> None:
+    """Says that the result was begun on this machine, with the kernel of today."""
+    now = to_builtins(facts.collect(results.folder, measure=False).machine)
+    path = results.folder / "host.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | now))
 
 
 def files(results: Results, number: int) -> dict[str, bytes]:

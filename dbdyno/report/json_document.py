@@ -18,6 +18,7 @@ from msgspec import to_builtins
 from dbdyno import __version__
 from dbdyno.model import Across, Cell, Comparison, Json, Network, Ratio, StepComparison
 from dbdyno.model.attribution import Attribution, Effect
+from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.profile import ProfileComparison
@@ -58,6 +59,7 @@ def form(comparison: Comparison) -> Json:
         "overall": [_overall(one) for one in comparison.overall],
         "steps": [_step(step) for step in comparison.steps],
         "work": of_work(comparison.work) if comparison.work else None,
+        "applications": [_application(result) for result in comparison.applications],
         "queries": to_builtins(comparison.queries),
         "across": [_across(one) for one in comparison.across],
         "sweeps": [_sweep(sweep) for sweep in comparison.sweeps],
@@ -334,6 +336,13 @@ def _ratio(ratio: Ratio | None) -> Json:
 def _overall(one: Overall) -> Json:
     where = {"arm": one.arm, "workload": one.workload, "steps": one.steps}
     return {**where, "metric": one.judgement.metric, **_judged(one.judgement)}
+
+
+def _application(result: ApplicationResult) -> Json:
+    costs = {"cpu": result.cpu, "time": result.time}
+    return asdict(result) | {
+        name: None if ratio is None else _ratio(ratio) for name, ratio in costs.items()
+    }
 
 
 def _across(pair: Across) -> Json:

@@ -95,14 +95,21 @@ def test_a_step_that_is_no_query_stays_where_it_fails_on_all_arms() -> None:
     assert [row.step.step for row in kept] == ["a", "restore"]
 
 
-def test_a_query_without_a_figure_in_one_block_is_in_no_sum() -> None:
+def test_a_query_that_rests_counts_by_the_blocks_that_it_has() -> None:
     record = plan({"a": 1, "b": 1})
-    slow = query("b", 2, 100, 900)
-    lost = [run for run in slow if not (run.arm == "arm" and run.block == 2)]
+    rested = [run for run in query("b", 2, 100, 300) if run.block < BLOCKS]
+    said = result([*query("a", 1, 100, 100), *rested], record)
+    assert said.cpu is not None and said.cpu.value == pytest.approx(2)
+    assert said.cpu.blocks == BLOCKS - 1
+    assert (said.queries, said.covered) == (2, 1)
+
+
+def test_a_query_without_any_figure_is_in_no_sum() -> None:
+    record = plan({"a": 1, "b": 1})
+    lost = [run for run in query("b", 2, 100, 300) if run.arm == "base"]
     said = result([*query("a", 1, 100, 100), *lost], record)
     assert said.cpu is not None and said.cpu.value == pytest.approx(1)
-    assert said.cpu.blocks == BLOCKS
-    assert said.queries == 1
+    assert (said.queries, said.covered) == (1, 0.5)
 
 
 def test_a_workload_without_queries_is_no_application() -> None:

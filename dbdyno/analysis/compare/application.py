@@ -119,15 +119,15 @@ def _fails(cell: Cell) -> bool:
 
 
 def _told(pairs: Sequence[_Pair], cost: Cost) -> list[_Pair]:
-    """The queries whose cost both sides tell in each block."""
-    blocks = {run.block for pair in pairs for run in pair.own.runs}
+    """The queries whose cost both sides tell in some block.
+
+    A query that is decided rests in later blocks, so that sums are of the blocks with all queries.
+    """
     return [
         pair
         for pair in pairs
-        if all(
-            {run.block for run in cell.runs if cost(run) is not None} == blocks
-            for cell in (pair.own, pair.base)
-        )
+        if {run.block for run in pair.own.runs if cost(run) is not None}
+        & {run.block for run in pair.base.runs if cost(run) is not None}
     ]
 
 

@@ -182,15 +182,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         workload.expand(workload.load(str(tmp_path / "w.toml")), {}, "postgres")
 
 
-def test_a_literal_stands_as_it_did_in_the_statement(tmp_path: Path) -> None:
-    path = tmp_path / "samples.jsonl"
-    path.write_text('{"values": [1.50, -3e2, null, true, "5", "O\'Brien", "a\\\\b"]}')
-    (sample,) = samples.read(path).samples
-    literals = [sample.literal(n, backslash_escapes=False) for n in range(7)]
-    assert literals == ["1.50", "-3e2", "NULL", "true", "'5'", "'O''Brien'", "E'a\\\\b'"]
-    assert sample.literal(6, backslash_escapes=True) == "'a\\\\b'"
-
-
 def test_a_time_out_keeps_its_limit_and_code_without_values() -> None:
     reason = "get: timed out: the server ended it at its limit of 2.5 s (SQLSTATE 57014)"
     assert without_values(reason) == reason

@@ -29,3 +29,8 @@ class Call(Struct, frozen=True, kw_only=True):
     further: bool = False  # one more fetch of the call before: adds time, is no call
     error: str = ""  # SQLSTATE, or a word where the log has none
     query_id: int = 0
+
+    @property
+    def start_s(self) -> float:
+        """When it began, in seconds since 1970; without a duration when it ended."""
+        return self.end_s - (self.duration_s or 0.0)

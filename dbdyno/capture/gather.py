@@ -120,7 +120,7 @@ class Gathered:
 
     def add(self, call: Call) -> None:
         """Adds a call."""
-        start_s = call.end_s - (call.duration_s or 0.0)
+        start_s = call.start_s
         self.first_s = start_s if self.first_s is None else min(self.first_s, start_s)
         self.last_s = call.end_s if self.last_s is None else max(self.last_s, call.end_s)
         if call.application in DUMPS:
@@ -242,7 +242,7 @@ class Gathered:
         arrivals = self.arrivals.get(call.database)
         if arrivals is None:
             arrivals = self.arrivals[call.database] = Counter()
-        arrivals[int(call.end_s - (call.duration_s or 0.0))] += 1
+        arrivals[int(call.start_s)] += 1
         self.sample(group, call, statement, time_s)
         return key
 

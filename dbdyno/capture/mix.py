@@ -56,7 +56,7 @@ class Transactions:
             self._ended(("BEGIN", *forms, "ROLLBACK" if UNDONE.match(call.text) else "COMMIT"))
 
     def _saw(self, call: Call) -> None:
-        start_s = call.end_s - (call.duration_s or 0.0)
+        start_s = call.start_s
         self.first_s = start_s if self.first_s is None else min(self.first_s, start_s)
         self.last_s = max(self.last_s, call.end_s)
 

@@ -220,6 +220,11 @@ def of_turn(plan: Plan, number: int, step: Step, turn: int) -> tuple[str, ...]:
     return _linked(plan, number + turn - 1, "slice", step.workload, step.name)
 
 
+def turn_s(plan: Plan, step: Step) -> float:
+    """How long the turns of a step are: the plan's, or longer where its operations are slow."""
+    return max(plan.schedule.turn_s, step.turn_s)
+
+
 def _mirrored(order: tuple[OneOrdered, ...], number: int) -> tuple[OneOrdered, ...]:
     """The order, for an even number from its end to its begin."""
     return order if number % 2 else order[::-1]

@@ -138,6 +138,11 @@ def blocks(count: int) -> str:
     return f"{count} block{'s' if count != 1 else ''}"
 
 
+def queries(count: int) -> str:
+    """1 query, 4 queries."""
+    return "1 query" if count == 1 else f"{count} queries"
+
+
 def minutes(value: float) -> str:
     """A length of time in minutes, in words that fit: 40 min, 3 h 20 min, 2.1 days."""
     whole = max(1, round(value))

@@ -85,7 +85,7 @@ def by_turn(runs: Sequence[Run], step: Step) -> None:
     """The arms take the step in turns of some seconds; an arm that cannot is told so at once."""
     first, plan = runs[0], runs[0].lab.plan
     order = partial(schedule.of_turn, plan, first.block.number, step)
-    turn_s = max(plan.schedule.turn_s, step.turn_s)
+    turn_s = schedule.turn_s(plan, step)
     how = Turns(order=order(1), turn_s=turn_s)
     watch, leg = first.lab.watch, turns_leg(plan, first.use, step)
     watch.begin(f"{first.of_block} {leg.step}", leg)
@@ -138,7 +138,7 @@ def rest_leg(use: WorkloadUse) -> Leg:
 
 def turns_leg(plan: Plan, use: WorkloadUse, step: Step) -> Leg:
     """A step that all arms take in turns: their times, and what settles after each resumption."""
-    turn_s = max(plan.schedule.turn_s, step.turn_s)
+    turn_s = schedule.turn_s(plan, step)
     lost_share = settling_s(turn_s) / turn_s
     expected_s = None if step.expected_s is None else step.expected_s * (1 + lost_share)
     return Leg(use.title, step.name, expected_s and expected_s * len(plan.arms))

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from msgspec import MsgspecError, Raw, Struct, json
+from msgspec import Raw, json
 
 from dbdyno.engine.inquiry import CALL_S_MAX, CALL_S_MIN, Call
 from dbdyno.model.engine import Traits
-from dbdyno.model.error import WorkloadError
 from dbdyno.model.own_query import OwnQuery
+from dbdyno.workload import samples
 from dbdyno.workload.own_text import at_parameters
 from dbdyno.workload.queries import time_limit_s
 
@@ -31,13 +31,6 @@ QUOTE = b'"'
 NULL, TRUE, FALSE = b"null", b"true", b"false"
 
 
-class Line(Struct, frozen=True):
-    """A line of a file of values."""
-
-    values: tuple[Raw, ...]
-    weight: float = 1.0
-
-
 def calls(query: OwnQuery, traits: Traits, most: int) -> tuple[Call, ...]:
     """The calls of a query with its heaviest tuples, at most so many.
 
@@ -52,18 +45,9 @@ def calls(query: OwnQuery, traits: Traits, most: int) -> tuple[Call, ...]:
 
 
 def heaviest(path: Path, most: int) -> list[tuple[Value, ...]]:
-    """The values of the heaviest lines of a file, at most so many. Raises WorkloadError."""
-    try:
-        texts = path.read_bytes().splitlines()
-        lines = [json.decode(text, type=Line) for text in texts if text.strip()]
-    except OSError as reason:
-        raise WorkloadError(f"{path}: {reason.strerror}") from None
-    except (MsgspecError, UnicodeDecodeError):  # whose text may have a value
-        raise WorkloadError(
-            f'{path}: a line is not {{"weight": 1, "values": […]}}; mend it, or capture anew'
-        ) from None
-    kept = sorted(lines, key=lambda line: -line.weight)[:most]
-    return [tuple(map(_value, line.values)) for line in kept]
+    """The values of the heaviest tuples of a file, at most so many. Raises WorkloadError."""
+    kept = sorted(samples.read(path).samples, key=lambda sample: -sample.weight)[:most]
+    return [tuple(map(_value, sample.values)) for sample in kept]
 
 
 def _value(raw: Raw) -> Value:

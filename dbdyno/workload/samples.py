@@ -31,20 +31,6 @@ class Sample(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     weight: Annotated[int, Meta(ge=1, le=WEIGHTS_MAX)] = 1
     values: tuple[msgspec.Raw, ...]
 
-    def literal(self, column: int, *, backslash_escapes: bool) -> str:
-        """A value as SQL writes it; columns count from 0.
-
-        `backslash_escapes`: whether `\\` has a meaning in the engine's plain literals.
-        """
-        raw = bytes(self.values[column]).decode()
-        if not raw.startswith('"'):
-            return "NULL" if raw == "null" else raw
-        text = str(msgspec.json.decode(raw)).replace("'", "''")
-        if "\\" not in text:
-            return f"'{text}'"
-        escaped = text.replace("\\", "\\\\")
-        return f"'{escaped}'" if backslash_escapes else f"E'{escaped}'"
-
 
 @dataclass(frozen=True, kw_only=True)
 class SampleFile:

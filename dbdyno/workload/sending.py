@@ -40,7 +40,7 @@ def protocol(form: schema.Statement, file: schema.WorkloadFile, scope: Scope) ->
     where = scope.root("protocol") if form.protocol is None else scope.at("protocol")
     written = file.protocol if form.protocol is None else form.protocol
     protocol = _checked(where.text(written), where)
-    if form.types is not None and form.values is None and protocol == written != "execute":
+    if form.types is not None and protocol == written != "execute":
         raise scope.at("types").error('only protocol = "execute" has types')
     return protocol
 

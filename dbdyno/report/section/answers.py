@@ -57,7 +57,7 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
 def _brief(comparison: Comparison, grave: Sequence[AnswerChange]) -> Iterator[str]:
     """The gravest, and how many more there are."""
     yield from (sentence(comparison, change) for change in grave[:NAMED_MAX])
-    yield f"and {_queries(len(grave) - NAMED_MAX)} more"
+    yield f"and {number.queries(len(grave) - NAMED_MAX)} more"
 
 
 def _rest(comparison: Comparison, changes: Sequence[AnswerChange]) -> Iterator[Finding]:
@@ -73,8 +73,8 @@ def summary(changes: Sequence[AnswerChange]) -> str:
     counted = Counter(change.word for change in changes)
     words = ", ".join(f"{counted[word]} {word}" for word in WORDS if counted[word])
     return (
-        f"Of {_queries(len(changes))}: {words}. Each was asked on both before anything was timed; "
-        "answers are compared by hashes, and none is kept."
+        f"Of {number.queries(len(changes))}: {words}. Each was asked on both before anything was "
+        "timed; answers are compared by hashes, and none is kept."
     )
 
 
@@ -88,10 +88,6 @@ def sentence(comparison: Comparison, change: AnswerChange) -> str:
     often = f" (in {change.tuples} of {change.of} calls)" if change.tuples < change.of else ""
     detail = f": {change.detail}" if change.detail else ""
     return f"{number.unbroken(change.place.query)} {said}{detail}{often}"
-
-
-def _queries(count: int) -> str:
-    return "1 query" if count == 1 else f"{count} queries"
 
 
 SECTION = Section("page", lambda subject: parts(subject.comparison))

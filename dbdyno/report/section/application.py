@@ -57,7 +57,7 @@ def sentence(comparison: Comparison, result: ApplicationResult) -> str:
         if ratio is not None
     ]
     covered = "" if result.covered is None else f" over {number.number(100 * result.covered, 1)} %"
-    over = f"{covered} of its time" if covered else f" over {_queries(result.queries)}"
+    over = f"{covered} of its time" if covered else f" over {number.queries(result.queries)}"
     begin = f"Your application on {result.arm}: {', '.join(figures) or 'no figure'}{over}"
     return "; ".join([begin, *counted(comparison, result)])
 
@@ -74,10 +74,10 @@ def counted(comparison: Comparison, result: ApplicationResult) -> Iterable[str]:
     )
     for names, where in failing:
         if names:
-            yield f"{_queries(len(names))} {_plural(len(names), 'fails', 'fail')} on {where}"
+            yield f"{number.queries(len(names))} {_plural(len(names), 'fails', 'fail')} on {where}"
     differing = len(_answers(comparison, result, DIFFER))
     if differing:
-        yield f"{_queries(differing)} {_plural(differing, 'answers', 'answer')} differently"
+        yield f"{number.queries(differing)} {_plural(differing, 'answers', 'answer')} differently"
     for word in ("slower", "faster", "same", "open"):
         alike = [cell for cell in judged if cell.verdict and cell.verdict.word == word]
         if alike:
@@ -103,10 +103,6 @@ def _worst(word: str, cells: Sequence[Cell]) -> str:
     if word != "slower" or not ratios:
         return ""
     return f" (at most {number.ratio(1 / min(ratios))} times)" if min(ratios) < 1 else ""
-
-
-def _queries(count: int) -> str:
-    return f"{count} {_plural(count, 'query', 'queries')}"
 
 
 def _plural(count: int, singular: str, plural: str) -> str:

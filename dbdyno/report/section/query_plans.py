@@ -73,7 +73,7 @@ def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -
             parts=(table,),
             depth="detail",
             entry="",
-            click=(words := f"{_queries(len(others))} without an effect"),
+            click=(words := f"{number.queries(len(others))} without an effect"),
             fold=words,
         )
     trees = [tree for change in effective[:TREES_MAX] for tree in _trees(comparison, change)]
@@ -118,12 +118,12 @@ def summary(comparison: Comparison, changes: Sequence[PlanChange]) -> str:
     """`of 40 queries 3 have another plan, 1 of them with an effect`."""
     changed = sum(change.word in CHANGED for change in changes)
     if not changed:
-        return f"None of {_queries(len(changes))} has another plan."
+        return f"None of {number.queries(len(changes))} has another plan."
     effects = len(with_effect(comparison, changes))
     have = "has" if changed == 1 else "have"
     return (
-        f"Of {_queries(len(changes))} {changed} {have} another plan, {effects or 'none'} of them "
-        "with an effect on time or work."
+        f"Of {number.queries(len(changes))} {changed} {have} another plan, {effects or 'none'} of "
+        "them with an effect on time or work."
     )
 
 
@@ -185,10 +185,6 @@ def _trees(comparison: Comparison, change: PlanChange) -> Iterator[Text]:
             form="code",
             depth="detail",
         )
-
-
-def _queries(count: int) -> str:
-    return "1 query" if count == 1 else f"{count} queries"
 
 
 SECTION = Section("page", lambda subject: parts(subject.comparison))

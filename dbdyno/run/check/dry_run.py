@@ -276,7 +276,7 @@ def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[st
         timed = "" if plan.counts_only and step.measured else f" about {guess}"
         fills = f", {plan.schedule.fills} fills" if plan.schedule.fills > 1 else ""
         kept = f" (kept{fills})" if at is not None and at.step.ordinal == step.ordinal else ""
-        turn = f" {how_interleaved(plan)}" if step in turns else ""
+        turn = f" {how_interleaved(plan, step)}" if step in turns else ""
         load = " (the load, which `steps` needs)" if step.name in brought else ""
         search = "" if step.p99_below_us is None else ", with the search of the highest rate"
         yield f"  {step.ordinal:02d} {step.name:<{width}}{timed}{search}{turn}{kept}{load}".rstrip()
@@ -288,10 +288,11 @@ def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[st
         yield f"  not vacuumed: {at.step.name} leaves rows to vacuum, and all runs begin with them"
 
 
-def how_interleaved(plan: Plan) -> str:
+def how_interleaved(plan: Plan, step: Step) -> str:
     """How arms share a step among them."""
-    in_turns = plan.schedule.interleave == "turn"
-    return f"each, in turns of {plan.schedule.turn_s:g} s" if in_turns else "each, arms in turn"
+    if plan.schedule.interleave != "turn":
+        return "each, arms in turn"
+    return f"each, in turns of {schedule.turn_s(plan, step):g} s"
 
 
 def of_blocks(plan: Plan, prepared: Prepared) -> Iterator[str]:

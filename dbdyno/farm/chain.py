@@ -1,0 +1,80 @@
+"""The chain of paired ratios: what a farm has measured of a branch's heads, one after the other.
+
+A head is measured in the same blocks as the head before it and as the pinned release. Its two log
+ratios are all that decisions rest on (`farm.alarm`). Pure.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from dbdyno.model.step import StepName
+
+Instrument = Literal["work", "time"]
+"""How a head was measured: by the instructions that an operation executes, or by time."""
+
+
+class LogRatio(Struct, frozen=True, kw_only=True):
+    """ln(head / other) of a metric; its standard error by blocks or repeats of this plan alone."""
+
+    value: float
+    standard_error: float
+    degrees: float  # of freedom of the standard error
+
+
+class Series(Struct, frozen=True, kw_only=True, order=True):
+    """What is followed from head to head: a metric of a step of a branch."""
+
+    branch: str
+    step: StepName  # workload and step
+    instrument: Instrument
+    metric: str  # "instructions", or a primary metric: "qps", "cpu_per_op" …
+
+
+class Reading(Struct, frozen=True, kw_only=True):
+    """One metric of one step of a head, as one plan has measured it.
+
+    Readings of a branch stand in the order of its heads. A repetition follows the head's first
+    reading, before any reading of a later head; both of its builds have another layout.
+    """
+
+    series: Series
+    head: str  # commit
+    previous: str | None = None  # the head that was measured before; None: there is none
+    taken_s: float  # Unix time at which the plan began
+    against_previous: LogRatio | None = None
+    against_pinned: LogRatio | None = None
+    repetition: int = 0  # 0: the first reading of this head
+
+
+class Budget(Struct, frozen=True, kw_only=True):
+    """What a farm may spend on errors, over all its steps, metrics, branches and nights."""
+
+    false_reports_a_quarter: float = 1.0  # expected, at most
+    heads_a_quarter: float = 91.3  # of each branch: that are measured; a night each
+    suspects_a_quarter: float = 26.0  # that are repeated although nothing changed, at most
+
+
+class Alarm(Struct, frozen=True, kw_only=True):
+    """A change of a series, and how strong the evidence is.
+
+    A *suspect* asks for a repetition; a *sure* alarm is within the budget of false reports, and
+    asks for the commit and a report.
+    """
+
+    series: Series
+    head: str  # at which the alarm rose: the last that was measured
+    first: str  # the first head that is changed, as far as it can be told
+    good: str  # the last head before it
+    seen_against: Literal["previous", "pinned"]
+    change: LogRatio  # of the heads since `first` to those before
+    evidence: float  # e-value, or the sum of e-values by where the change began
+    limit: float  # from which on an alarm is sure
+    sure: bool
+
+    @property
+    def commits_since(self) -> tuple[str, str]:
+        """Between which commits the change lies: after the first one, up to the second."""
+        return self.good, self.first

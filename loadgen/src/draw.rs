@@ -7,7 +7,7 @@ use crate::expression::{Expression, Outcome, Registers};
 use crate::job::{
     Bound, ClientNumber, Format, Job, Maker, Per, Role, SampleColumn, Sequence, Value,
 };
-use crate::samples::{Sampled, Samples};
+use crate::samples::{Backslash, Sampled, Samples};
 use crate::text::{write_hundredths, write_integer, write_quoted, write_timestamp};
 use crate::value::{Permutation, Skewed, mix, mix_in, name_part, uniform, write_pattern};
 
@@ -32,8 +32,6 @@ pub struct Values {
     sources: Box<[Source]>,
     /// Whether what is written can have a character in it that has a meaning in literals, which has to be doubled then.
     quotes: Box<[bool]>,
-    /// The characters that have one.
-    special: &'static [u8],
     is_mysql: bool,
     samples: Samples,
     utc_offset_s: i64,
@@ -123,7 +121,6 @@ impl Values {
         let sources = job.values.iter();
         let special: &[u8] = if job.engine.is_mysql() { b"'\\" } else { b"'" };
         Self {
-            special,
             is_mysql: job.engine.is_mysql(),
             samples,
             list: job.values.clone(),
@@ -165,13 +162,33 @@ impl Values {
         Some(self.samples.file(source.file).sampled(number))
     }
 
+    /// What a backslash is in literals of a session, which may take it as it is.
+    #[inline]
+    #[must_use]
+    pub fn backslash(&self, as_it_is: bool) -> Backslash {
+        match (self.is_mysql, as_it_is) {
+            (false, _) => Backslash::ByForm,
+            (true, false) => Backslash::Doubled,
+            (true, true) => Backslash::AsItIs,
+        }
+    }
+
     /// Appends what a value was drawn as last, in quotes; that of a file as the literal that it was.
     #[inline]
-    pub fn write_quoted(&self, out: &mut Vec<u8>, index: usize, draw: &Draw) {
+    pub fn write_quoted(
+        &self,
+        out: &mut Vec<u8>,
+        (index, backslash): (usize, Backslash),
+        draw: &Draw,
+    ) {
         if let Some(sampled) = self.sampled(index, draw) {
-            sampled.write_literal(out, self.is_mysql);
+            sampled.write_literal(out, backslash);
         } else if self.quotes[index] {
-            write_quoted(out, self.special, |out| self.write(out, index, draw));
+            let special: &[u8] = match backslash {
+                Backslash::Doubled => b"'\\",
+                Backslash::ByForm | Backslash::AsItIs => b"'",
+            };
+            write_quoted(out, special, |out| self.write(out, index, draw));
         } else {
             out.push(b'\'');
             self.write(out, index, draw);
@@ -183,7 +200,6 @@ impl Values {
     #[must_use]
     pub fn has_backslash(&self) -> bool {
         self.list.iter().any(|value| can_hold(&value.maker, b"\\"))
-            || (self.is_mysql && self.samples.has_backslash())
     }
 
     /// Appends what a value was drawn as last, without quotes.
@@ -198,8 +214,7 @@ impl Values {
             Maker::Pattern(pattern) => write_pattern(out, pattern.as_bytes(), random),
             Maker::Sample(_) => {
                 let sampled = self.sampled(index, draw);
-                let bytes = sampled.and_then(|sampled| sampled.parameter(self.is_mysql));
-                out.extend_from_slice(bytes.unwrap_or_default());
+                out.extend_from_slice(sampled.and_then(Sampled::bytes).unwrap_or_default());
             }
             _ => write_number(out, value.format, drawn),
         }

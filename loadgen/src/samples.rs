@@ -3,9 +3,12 @@
 //! A line of such a file is `{"weight": 3, "values": [5, null, "O'Brien", true]}`. The values of an operation come from
 //! one tuple, so that what belongs together in production stays together. No message quotes a value.
 
+mod sampled;
+
 use crate::job::{CharacterSet, Job, Maker};
-use crate::text::write_quoted;
 use crate::value::uniform;
+use sampled::Form;
+pub use sampled::{Backslash, Parameter, Sampled};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -35,12 +38,6 @@ impl Samples {
     #[must_use]
     pub fn of(files: Vec<Tuples>) -> Self {
         Self(files.into())
-    }
-
-    /// Whether a value has a backslash in it.
-    #[must_use]
-    pub fn has_backslash(&self) -> bool {
-        self.0.iter().any(Tuples::has_backslash)
     }
 
     /// The tuples of a file, by its place in the job.
@@ -113,20 +110,6 @@ struct Cell {
     start: usize,
     length: u32,
     form: Form,
-}
-
-/// How a value stood in the statement that it comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Null,
-    /// A number, true or false: without quotes.
-    Bare,
-    /// A text in which nothing has a meaning in a literal.
-    Plain,
-    /// A text with a quote in it.
-    Quoted,
-    /// A text with a backslash in it.
-    Escaped,
 }
 
 #[derive(Deserialize)]
@@ -215,10 +198,6 @@ impl Tuples {
         let bytes = &self.bytes[start..start + length as usize];
         Sampled { bytes, form }
     }
-
-    fn has_backslash(&self) -> bool {
-        self.cells.iter().any(|cell| cell.form == Form::Escaped)
-    }
 }
 
 /// What is wrong with a line that is no tuple, without a word of what stands in it.
@@ -272,76 +251,20 @@ fn form(text: &[u8]) -> Result<Form, String> {
     }
 }
 
-/// A value that was drawn.
-#[derive(Debug, Clone, Copy)]
-pub struct Sampled<'a> {
-    bytes: &'a [u8],
-    form: Form,
-}
-
-impl<'a> Sampled<'a> {
-    /// Its bytes; none where it is NULL.
-    #[inline]
-    #[must_use]
-    pub fn bytes(self) -> Option<&'a [u8]> {
-        (self.form != Form::Null).then_some(self.bytes)
-    }
-
-    /// Its bytes as a parameter in text form has them; none where it is NULL. MySQL has numbers for true and false.
-    #[inline]
-    #[must_use]
-    pub fn parameter(self, is_mysql: bool) -> Option<&'a [u8]> {
-        match (self.form, self.bytes) {
-            (Form::Null, _) => None,
-            (Form::Bare, b"true") if is_mysql => Some(b"1"),
-            (Form::Bare, b"false") if is_mysql => Some(b"0"),
-            (_, bytes) => Some(bytes),
-        }
-    }
-
-    /// Appends it as a literal.
-    ///
-    /// A text with a backslash is in PostgreSQL the form that means the same whatever `standard_conforming_strings` is. A
-    /// space in front keeps that form apart from a word before it, and a number's sign from another one: `--` is a comment.
-    #[inline]
-    pub fn write_literal(self, out: &mut Vec<u8>, is_mysql: bool) {
-        let text = |out: &mut Vec<u8>, special| {
-            write_quoted(out, special, |out| out.extend_from_slice(self.bytes));
-        };
-        match self.form {
-            Form::Null => out.extend_from_slice(b"NULL"),
-            Form::Bare => {
-                if self.bytes.first() == Some(&b'-') {
-                    out.push(b' ');
-                }
-                out.extend_from_slice(self.bytes);
-            }
-            Form::Plain => text(out, b""),
-            Form::Quoted => text(out, b"'"),
-            Form::Escaped => {
-                if !is_mysql {
-                    out.extend_from_slice(b" E");
-                }
-                text(out, b"'\\");
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::value::mix;
     use proptest::prelude::*;
 
-    fn literal(line: &str, is_mysql: bool) -> String {
+    fn literal(line: &str, backslash: Backslash) -> String {
         let tuples = Tuples::parse(line.as_bytes()).unwrap();
         let mut out = Vec::new();
         for number in 0..tuples.columns {
             if number > 0 {
                 out.push(b',');
             }
-            tuples.sampled(number).write_literal(&mut out, is_mysql);
+            tuples.sampled(number).write_literal(&mut out, backslash);
         }
         String::from_utf8(out).unwrap()
     }
@@ -350,12 +273,45 @@ mod tests {
     fn a_literal_stands_as_it_did_in_the_statement() {
         let line = r#"{"values": [5, 1.50, -3e2, null, true, "x", "5", "O'Brien", "a\\'b", ""]}"#;
         assert_eq!(
-            literal(line, false),
+            literal(line, Backslash::ByForm),
             r"5,1.50, -3e2,NULL,true,'x','5','O''Brien', E'a\\''b',''"
         );
         assert_eq!(
-            literal(line, true),
+            literal(line, Backslash::Doubled),
             r"5,1.50, -3e2,NULL,true,'x','5','O''Brien','a\\''b',''"
+        );
+        assert_eq!(
+            literal(line, Backslash::AsItIs),
+            r"5,1.50, -3e2,NULL,true,'x','5','O''Brien','a\''b',''"
+        );
+    }
+
+    #[test]
+    fn a_parameter_of_mysql_has_the_type_of_how_it_stood() {
+        let line = r#"{"values": [42, -42, "42", 18446744073709551615, 18446744073709551616, 1.50, -0.1, 1.5e3, true,
+            false, null, "", -9223372036854775808]}"#
+            .replace('\n', " ");
+        let tuples = Tuples::parse(line.as_bytes()).unwrap();
+        let parameters: Vec<_> = (0..tuples.columns)
+            .map(|number| tuples.sampled(number).parameter())
+            .collect();
+        assert_eq!(
+            parameters,
+            [
+                Parameter::Integer(42),
+                Parameter::Integer(-42),
+                Parameter::Text(b"42"),
+                Parameter::Unsigned(u64::MAX),
+                Parameter::Decimal(b"18446744073709551616"),
+                Parameter::Decimal(b"1.50"),
+                Parameter::Decimal(b"-0.1"),
+                Parameter::Double(1500.0),
+                Parameter::Integer(1),
+                Parameter::Integer(0),
+                Parameter::Null,
+                Parameter::Text(b""),
+                Parameter::Integer(i64::MIN),
+            ]
         );
     }
 
@@ -446,7 +402,7 @@ mod tests {
             let tuples = Tuples::parse(line.as_bytes()).unwrap();
             prop_assert_eq!(tuples.sampled(0).bytes(), Some(text.as_bytes()));
             let mut out = Vec::new();
-            tuples.sampled(0).write_literal(&mut out, true);
+            tuples.sampled(0).write_literal(&mut out, Backslash::Doubled);
             let inner = String::from_utf8(out).unwrap();
             let inner = inner.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')).unwrap();
             prop_assert_eq!(inner.replace("''", "'").replace("\\\\", "\\"), text);

@@ -9,7 +9,8 @@ mod tests;
 
 use crate::draw::{Draw, Values};
 use crate::expression::{Registers, Scalar};
-use crate::job::{Format, Job, Protocol, ResultForm};
+use crate::job::{Format, Job, Maker, Protocol, ResultForm};
+use crate::samples::{Backslash, Parameter};
 use crate::text::{date_time, write_integer};
 use crate::wire::mysql::{self, ParameterType};
 use crate::wire::{self, Wire};
@@ -79,9 +80,9 @@ impl Form {
             (true, Protocol::Prepared) => Self::MySqlExecute(
                 sources
                     .iter()
-                    .flat_map(|source| [parameter_type(job, *source) as u8, 0])
+                    .flat_map(|source| parameter_type(job, *source).bytes())
                     .collect(),
-                sources.contains(&Source::Variable),
+                sources.iter().any(|source| varies(job, *source)),
             ),
             (true, _) => Self::MySqlText,
             (false, Protocol::Simple | Protocol::Execute) => Self::Text,
@@ -91,7 +92,16 @@ impl Form {
     }
 }
 
-/// Returns the type that a parameter of MySQL has; that of a variable is written when it is known.
+/// Tells whether the type of a parameter of MySQL is known only when it is written: a variable's, that of a file's value.
+fn varies(job: &Job, source: Source) -> bool {
+    match source {
+        Source::Cursor => false,
+        Source::Variable => true,
+        Source::Value(index) => matches!(job.values[index].maker, Maker::Sample(_)),
+    }
+}
+
+/// Returns the type that a parameter of MySQL has; one that varies is written when it is known.
 fn parameter_type(job: &Job, source: Source) -> ParameterType {
     match source {
         Source::Cursor => ParameterType::BigInt,
@@ -200,13 +210,15 @@ impl Statement {
         match &self.form {
             Form::Text => {
                 let mark = wire::postgres::simple_begin(out);
-                write(&self.parts, values, draw, out, &mut Literals { values });
+                let mut sink = Literals::new(values, parameters);
+                write(&self.parts, values, draw, out, &mut sink);
                 wire::postgres::simple_end(out, mark);
                 Ok(())
             }
             Form::MySqlText => {
                 let mark = mysql::query_begin(out);
-                write(&self.parts, values, draw, out, &mut Literals { values });
+                let mut sink = Literals::new(values, parameters);
+                write(&self.parts, values, draw, out, &mut sink);
                 mysql::end(out, mark);
                 Ok(())
             }
@@ -334,6 +346,15 @@ fn write(
 /// Writes a text with literals.
 struct Literals<'a> {
     values: &'a Values,
+    backslash: Backslash,
+}
+
+impl<'a> Literals<'a> {
+    #[inline]
+    fn new(values: &'a Values, parameters: &Parameters) -> Self {
+        let backslash = values.backslash(parameters.plain_backslashes);
+        Self { values, backslash }
+    }
 }
 
 impl Sink for Literals<'_> {
@@ -352,7 +373,9 @@ impl Sink for Literals<'_> {
             Format::Integer | Format::Decimal2 | Format::Hundredths => {
                 self.values.write(out, index, draw);
             }
-            Format::Text | Format::Timestamp => self.values.write_quoted(out, index, draw),
+            Format::Text | Format::Timestamp => {
+                self.values.write_quoted(out, (index, self.backslash), draw);
+            }
         }
     }
 
@@ -377,14 +400,49 @@ struct MySqlParameters<'a> {
     written: usize,
 }
 
+impl MySqlParameters<'_> {
+    /// Declares the type of the next parameter.
+    #[inline]
+    fn declare(&mut self, out: &mut [u8], type_: ParameterType) {
+        mysql::declare(out, self.mark, (self.written, self.count), type_);
+        self.written += 1;
+    }
+
+    /// Takes a value of a file, by the type of how it stood there.
+    #[inline]
+    fn sample(&mut self, out: &mut Vec<u8>, parameter: Parameter) {
+        self.declare(
+            out,
+            match parameter {
+                Parameter::Null => ParameterType::Null,
+                Parameter::Integer(_) => ParameterType::BigInt,
+                Parameter::Unsigned(_) => ParameterType::UnsignedBigInt,
+                Parameter::Double(_) => ParameterType::Double,
+                Parameter::Decimal(_) => ParameterType::Decimal,
+                Parameter::Text(_) => ParameterType::VarString,
+            },
+        );
+        match parameter {
+            Parameter::Null => {}
+            Parameter::Integer(number) => mysql::integer(out, number),
+            Parameter::Unsigned(number) => mysql::unsigned(out, number),
+            Parameter::Double(number) => mysql::double(out, number),
+            Parameter::Decimal(bytes) | Parameter::Text(bytes) => {
+                mysql::text(out, |out| out.extend_from_slice(bytes));
+            }
+        }
+    }
+}
+
 impl Sink for MySqlParameters<'_> {
     #[inline]
     fn value(&mut self, out: &mut Vec<u8>, index: usize, draw: &Draw) {
+        if let Some(sampled) = self.values.sampled(index, draw) {
+            self.sample(out, sampled.parameter());
+            return;
+        }
         self.written += 1;
         match self.values.list[index].format {
-            Format::Text if self.values.is_null(index, draw) => {
-                mysql::null(out, self.mark, self.written - 1);
-            }
             Format::Integer => mysql::integer(out, draw.drawn(index)),
             Format::Timestamp => mysql::date_time(out, date_time(draw.drawn(index))),
             Format::Decimal2 | Format::Hundredths | Format::Text => {
@@ -406,8 +464,7 @@ impl Sink for MySqlParameters<'_> {
             Some(Scalar::Double(_)) => ParameterType::Double,
             None => ParameterType::VarString,
         };
-        mysql::declare(out, self.mark, (self.written, self.count), type_);
-        self.written += 1;
+        self.declare(out, type_);
         match variables.given(index) {
             Some(Scalar::Null) => {}
             Some(Scalar::Integer(number)) => mysql::integer(out, number),

@@ -144,13 +144,9 @@ fn prepare_mysql(
     session: &mut MySqlSession,
     purpose: &Purpose,
 ) -> Result<Vec<Parameters>, String> {
-    if session.takes_backslashes_as_they_are() && code.values.has_backslash() {
-        return Err(
-            "the server's `sql_mode` has NO_BACKSLASH_ESCAPES, and a value has a backslash: take one of them away"
-                .to_owned(),
-        );
-    }
-    let mut parameters = vec![Parameters::default(); code.statements.len()];
+    let plain = session.takes_backslashes_as_they_are();
+    let none = Parameters::default().with_backslashes(plain);
+    let mut parameters = vec![none; code.statements.len()];
     let mut prepared = 0;
     let of_role = purpose.role.map(|role| &code.roles[role].statements);
     for index in of_role.into_iter().flatten() {
@@ -173,7 +169,7 @@ fn prepare_mysql(
             }
             numbers.push(known.id);
         }
-        parameters[*index] = Parameters::numbered(numbers, prepared);
+        parameters[*index] = Parameters::numbered(numbers, prepared).with_backslashes(plain);
         prepared += parameters[*index].prepared();
     }
     Ok(parameters)

@@ -41,6 +41,8 @@ pub struct Parameters {
     late: bool,
     /// Which of a connection's flags, that tell what has been executed, is the statement's first.
     first_flag: usize,
+    /// Whether a backslash stands for itself in the literals of MySQL's session.
+    pub(super) plain_backslashes: bool,
 }
 
 /// A prepared statement of MySQL on one connection.
@@ -90,6 +92,15 @@ impl Parameters {
             numbers: numbers.into_boxed_slice(),
             first_flag,
             ..Self::default()
+        }
+    }
+
+    /// Says what a backslash is in the literals of MySQL's session: whether it stands for itself.
+    #[must_use]
+    pub fn with_backslashes(self, plain: bool) -> Self {
+        Self {
+            plain_backslashes: plain,
+            ..self
         }
     }
 

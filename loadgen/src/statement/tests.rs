@@ -170,6 +170,10 @@ const SAMPLES: &[u8] = br#"{"values": [true, "O'Brien", null]}"#;
 
 /// A job of statements on values of a file, and the values with that file.
 fn sampled(engine: &str, protocols: [&str; 2]) -> (Job, Values, Draw) {
+    sampled_of(SAMPLES, engine, protocols)
+}
+
+fn sampled_of(samples: &[u8], engine: &str, protocols: [&str; 2]) -> (Job, Values, Draw) {
     let pieces =
         r#"["SELECT ", {"value": 0}, ", ", {"value": 1}, ", ", {"value": 2}, ", ", {"value": 0}]"#;
     let job = format!(
@@ -188,7 +192,7 @@ fn sampled(engine: &str, protocols: [&str; 2]) -> (Job, Values, Draw) {
         protocols[0], protocols[1]
     );
     let job = Job::parse(&job).unwrap();
-    let values = Values::with(&job, Samples::of(vec![Tuples::parse(SAMPLES).unwrap()]));
+    let values = Values::with(&job, Samples::of(vec![Tuples::parse(samples).unwrap()]));
     let mut draw = Draw::new(&job, &job.roles[0], 0);
     draw.begin(0);
     (job, values, draw)
@@ -221,7 +225,7 @@ fn a_sample_is_a_literal_or_a_parameter_that_stands_once() {
 }
 
 #[test]
-fn a_sample_of_mysql_is_a_text_or_null_in_each_of_its_places() {
+fn a_sample_of_mysql_has_its_type_in_each_of_its_places() {
     let (job, values, mut draw) = sampled("mysql", ["prepared", "simple"]);
     let statement = Statement::compile(&job, 0, "");
     assert_eq!(statement.sql, "SELECT ?, ?, ?, ?");
@@ -231,8 +235,35 @@ fn a_sample_of_mysql_is_a_text_or_null_in_each_of_its_places() {
     statement
         .encode(&values, &mut draw, bound, &mut out)
         .unwrap();
-    // Statement 7 once, the third parameter is NULL, four VAR_STRINGs, then the texts of the others.
-    let expected =
-        b"\x17\x07\0\0\0\0\x01\0\0\0\x04\x01\xfd\0\xfd\0\xfd\0\xfd\0\x011\x07O'Brien\x011";
+    // Statement 7 once, the third parameter is NULL: BIGINT, VAR_STRING, NULL, BIGINT, then what these are.
+    let expected = b"\x17\x07\0\0\0\0\x01\0\0\0\x04\x01\x08\0\xfd\0\x06\0\x08\0\x01\0\0\0\0\0\0\0\x07O'Brien\x01\0\0\0\0\0\0\0";
     assert_eq!(&out[4..], expected);
+    let bound = parameters.bound(0, &mut [true]);
+    let mut again = Vec::new();
+    statement
+        .encode(&values, &mut draw, bound, &mut again)
+        .unwrap();
+    assert_eq!(
+        out, again,
+        "types are declared each time, as another tuple may have others"
+    );
+}
+
+#[test]
+fn a_backslash_stands_in_mysqls_literals_as_the_session_takes_it() {
+    let (job, values, mut draw) = sampled_of(
+        br#"{"values": ["a\\'b", 1, 2]}"#,
+        "mysql",
+        ["simple", "simple"],
+    );
+    let statement = Statement::compile(&job, 0, "");
+    for (plain, literal) in [(false, r"'a\\''b'"), (true, r"'a\''b'")] {
+        let parameters = Parameters::default().with_backslashes(plain);
+        let mut out = Vec::new();
+        statement
+            .encode(&values, &mut draw, &parameters, &mut out)
+            .unwrap();
+        let text = String::from_utf8(out[5..].to_vec()).unwrap();
+        assert!(text.starts_with(&format!("SELECT {literal}, ")), "{text}");
+    }
 }

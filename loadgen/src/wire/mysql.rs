@@ -17,7 +17,7 @@ const COM_STMT_EXECUTE: u8 = 0x17;
 
 /// The type of a parameter, as an execution declares it (MySQL's `enum_field_types`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
+#[repr(u16)]
 pub enum ParameterType {
     /// A double of eight bytes.
     Double = 5,
@@ -25,12 +25,23 @@ pub enum ParameterType {
     Null = 6,
     /// Eight bytes, signed.
     BigInt = 8,
+    /// Eight bytes without a sign: the bit above the type says so.
+    UnsignedBigInt = 0x8008,
     /// Year to second.
     DateTime = 12,
     /// A decimal number as text.
     Decimal = 246,
     /// A text.
     VarString = 253,
+}
+
+impl ParameterType {
+    /// Returns its two bytes in an execution.
+    #[inline]
+    #[must_use]
+    pub fn bytes(self) -> [u8; 2] {
+        (self as u16).to_le_bytes()
+    }
 }
 
 /// Begins a statement as a text; the SQL is appended by the caller. The mark is for [`end`].
@@ -89,6 +100,12 @@ pub fn integer(out: &mut Vec<u8>, number: i64) {
     out.extend_from_slice(&number.to_le_bytes());
 }
 
+/// Appends an integer of eight bytes that has no sign.
+#[inline]
+pub fn unsigned(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(&number.to_le_bytes());
+}
+
 /// Appends a double.
 pub fn double(out: &mut Vec<u8>, number: f64) {
     out.extend_from_slice(&number.to_le_bytes());
@@ -101,14 +118,14 @@ const NULLS: usize = HEADER_BYTES + 1 + 4 + 1 + 4;
 /// types, and takes note of one that is NULL.
 pub fn declare(out: &mut [u8], mark: usize, (place, count): (usize, usize), type_: ParameterType) {
     let nulls = mark + NULLS;
-    out[nulls + count.div_ceil(8) + 1 + 2 * place] = type_ as u8;
+    out[nulls + count.div_ceil(8) + 1 + 2 * place..][..2].copy_from_slice(&type_.bytes());
     if type_ == ParameterType::Null {
         null(out, mark, place);
     }
 }
 
 /// Takes note of a parameter that is NULL, by its place, in an execution that begins at the mark.
-pub fn null(out: &mut [u8], mark: usize, place: usize) {
+fn null(out: &mut [u8], mark: usize, place: usize) {
     out[mark + NULLS + place / 8] |= 1 << (place % 8);
 }
 

@@ -37,6 +37,7 @@ from dbdyno.capture.mysql_token import (
     tokens_of,
     without_comments,
 )
+from dbdyno.engine.mysql import quoting
 
 TOKENS_MAX = 2_000
 """Literals of a text that is parsed; longer ones are lists of rows, whose verb tells enough."""
@@ -155,7 +156,7 @@ class MysqlSql:
         if not value.startswith('"'):
             return "NULL" if value == "null" else value
         said = msgspec.json.decode(value, type=str)
-        return "'" + said.replace("\\", "\\\\").replace("'", "''") + "'"
+        return quoting.literal(said)
 
 
 def is_utility(shape: Shape) -> bool:

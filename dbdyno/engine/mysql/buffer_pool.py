@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 
 from dbdyno.engine.interface import WARM_S_MAX, Execute
+from dbdyno.engine.mysql.quoting import named
 from dbdyno.model.error import ServerError
 from dbdyno.model.step_files import Warmed
 
@@ -49,7 +50,7 @@ def warm(execute: Execute) -> Warmed:
     heaps = [str(table) for (table,) in execute(WITHOUT_INDEX, limit_s=WARM_S_MAX)]
     indexes = execute(INDEXES, limit_s=WARM_S_MAX)
     for table in heaps:
-        execute(f"SELECT COUNT(*) FROM {quoted(table)}", limit_s=WARM_S_MAX)
+        execute(f"SELECT COUNT(*) FROM {named(table)}", limit_s=WARM_S_MAX)
     for table, index, kind in indexes:
         if kind != READABLE:
             left_out.append(f"{table}.{index}")
@@ -71,14 +72,9 @@ def scan(table: str, index: str) -> str:
     A bare COUNT(*) would be answered by several threads at once from the primary key in MySQL 8.
     """
     return (
-        f"SELECT COUNT(*) FROM (SELECT 1 FROM {quoted(table)} FORCE INDEX ({quoted(index)}) "
+        f"SELECT COUNT(*) FROM (SELECT 1 FROM {named(table)} FORCE INDEX ({named(index)}) "
         "LIMIT 18446744073709551615) AS ordered"
     )
-
-
-def quoted(name: str) -> str:
-    """A name as an identifier."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 # --- Its dirty pages -------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from dbdyno.engine.connection import cut_off
 from dbdyno.engine.inquiry import CALL_S_MAX, Answered, Call, Explained
 from dbdyno.engine.mysql import plan_form
 from dbdyno.engine.mysql.connection import Wire, connect, told
+from dbdyno.engine.mysql.quoting import setting
 from dbdyno.model import Address
 from dbdyno.model.answer import ROWS_MAX
 from dbdyno.model.error import ServerError
@@ -156,7 +157,7 @@ class MysqlInquirer:
                 cursor.execute(statement.format_map(limits))
             if call is not None:
                 for name, value in {**call.settings, **planner}.items():
-                    cursor.execute(f"SET SESSION {name} = {_setting(value)}")
+                    cursor.execute(f"SET SESSION {name} = {setting(value)}")
                 cursor.execute("START TRANSACTION" + ("" if call.writes else " READ ONLY"))
             yield connection
             # The connection ends with the block, and with it the transaction.
@@ -204,9 +205,3 @@ def failure(number: int) -> str:
 
     names = (name for name, value in vars(ER).items() if value == number and name.isupper())
     return next(names, "").replace("_", " ").lower()
-
-
-def _setting(value: str) -> str:
-    if value.lstrip("-").replace(".", "", 1).isdigit():
-        return value
-    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

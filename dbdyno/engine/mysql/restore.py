@@ -19,6 +19,7 @@ from typing import IO
 from dbdyno.builds import Build
 from dbdyno.engine import restore as restores
 from dbdyno.engine.mysql import connection
+from dbdyno.engine.mysql.quoting import literal, named
 from dbdyno.engine.restore import KEY, RESTORE_S_MAX, Session, Tool, without_values
 from dbdyno.host.account import Account
 from dbdyno.model import Address
@@ -226,16 +227,6 @@ def readable(lines: Iterator[bytes], path: Path) -> Iterator[bytes]:
 def home(address: Address) -> Address:
     """The same server, with the database that each has."""
     return Address(host=address.host, port=address.port, user=address.user, database="mysql")
-
-
-def named(name: str) -> str:
-    """A name as SQL takes it."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def literal(text: str) -> str:
-    """A text in SQL."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def as_text(value: object) -> str:

@@ -20,6 +20,7 @@ from dbdyno.engine.mysql import access, connection, facts, initialize, layout, l
 from dbdyno.engine.mysql import thread_kind as threads
 from dbdyno.engine.mysql.client import MysqlClient
 from dbdyno.engine.mysql.layout import Layout
+from dbdyno.engine.mysql.quoting import named
 from dbdyno.engine.settings import Settled
 from dbdyno.host import process
 from dbdyno.host.place import Place
@@ -191,10 +192,9 @@ class MysqlServer(LocalServer):
 
     def create_database(self, name: str) -> None:
         """Makes the database anew, in the server's character set, and uses it from now on."""
-        quoted = "`" + name.replace("`", "``") + "`"
         self.execute(
-            f"DROP DATABASE IF EXISTS {quoted}",
-            f"CREATE DATABASE {quoted}",
+            f"DROP DATABASE IF EXISTS {named(name)}",
+            f"CREATE DATABASE {named(name)}",
             database=self.own_database,
         )
         self._database = name

@@ -1,0 +1,24 @@
+"""How names and texts stand in SQL of MySQL and MariaDB. Pure."""
+
+from __future__ import annotations
+
+import re
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+NO_BACKSLASH_ESCAPES = "NO_BACKSLASH_ESCAPES"
+"""The word of sql_mode by which a backslash in a text stands for itself."""
+
+
+def named(name: str) -> str:
+    """A name as SQL takes it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def literal(text: str) -> str:
+    """A text in SQL, for sessions in which a backslash escapes, as dyno's own are."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def setting(value: str) -> str:
+    """What SET takes as the value of a variable: numbers bare, all else as a text."""
+    return value if NUMBER.fullmatch(value) else literal(value)

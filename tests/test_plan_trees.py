@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from dbdyno.analysis import plan_tree
-from dbdyno.engine.mysql import plan_form as mysql_form
 from dbdyno.engine.postgres import plan_form
 from dbdyno.model.plan_tree import PlanNode
 
@@ -170,28 +169,6 @@ def test_expectations_far_apart_are_told() -> None:
         "Seq Scan of f: 5 rows expected, 5,000 on the arm"
     )
     assert plan_tree.other_estimate(first, read(scan(**{"Plan Rows": 40}))) == ""
-
-
-def test_the_plans_of_mysql_and_mariadb_become_trees() -> None:
-    table: Raw = {
-        "table_name": "f",
-        "access_type": "ref",
-        "key": "f_x",
-        "used_key_parts": ["x"],
-        "rows_examined_per_scan": 12,
-        "attached_condition": "(`d`.`f`.`y` = 'secret')",
-    }
-    sorting: Raw = {"using_filesort": True, "nested_loop": [{"table": table}, {"table": table}]}
-    text = json.dumps({"query_block": {"select_id": 1, "ordering_operation": sorting}})
-    root = mysql_form.read(text).root
-    assert root is not None
-    assert root.node == "ordering operation by a sort"
-    assert [node.node for node in root.walk()][1:] == ["nested loop", "ref", "ref"]
-    assert "secret" not in repr(root)
-    maria = {"query_block": {"filesort": {"sort_key": "f.a + 'secret'", "table": table}}}
-    root = mysql_form.read(json.dumps(maria)).root
-    assert root is not None
-    assert root.keys == ("sort f.a + ?",)
 
 
 EXPLAINED = json.loads((Path(__file__).parent / "explained.json").read_text())

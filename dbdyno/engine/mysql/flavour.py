@@ -37,6 +37,10 @@ class Flavour:
     caching_from: int | None = None  # it has caching_sha2_password
     native_until: int | None = None  # it has mysql_native_password without being asked for it
     samples_from: int | None = None  # its digests keep a text of each statement, with values
+    explains_from: int  # EXPLAIN has FORMAT=JSON
+    form_from: int | None = None  # explain_json_format_version chooses among its forms
+    analyzes: bool = False  # ANALYZE runs any statement and adds its rows to that
+    runs_from: int | None = None  # EXPLAIN ANALYZE runs a SELECT, and writes a tree of its own
     waits_from: int  # performance_schema tells of each session what the lab asks
     instrumented: bool  # performance_schema is on by default
     threads: str  # asks for all threads, as the process list has those of connections
@@ -96,6 +100,9 @@ _MYSQL = Flavour(
     caching_from=80000,
     native_until=80400,
     samples_from=80000,
+    explains_from=50605,
+    form_from=80300,
+    runs_from=80021,
     waits_from=80000,
     instrumented=True,
     threads="SELECT THREAD_ID, NAME, PROCESSLIST_ID AS connection, PROCESSLIST_COMMAND AS command, "
@@ -128,6 +135,8 @@ _MARIADB = Flavour(
     changed="SELECT VARIABLE_NAME FROM information_schema.SYSTEM_VARIABLES "
     "WHERE GLOBAL_VALUE_ORIGIN NOT IN ('COMPILE-TIME', 'AUTO', 'SQL') "
     "AND NOT (GLOBAL_VALUE <=> DEFAULT_VALUE)",
+    explains_from=100100,
+    analyzes=True,
     waits_from=100600,
     instrumented=False,
     # performance_schema has no text of what is prepared.

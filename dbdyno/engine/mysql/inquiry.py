@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.engine.answer_hash import Column, Rows
 from dbdyno.engine.connection import cut_off
 from dbdyno.engine.inquiry import CALL_S_MAX, Answered, Call, Explained
-from dbdyno.engine.mysql import plan_form
+from dbdyno.engine.mysql import flavour, plan_form
 from dbdyno.engine.mysql.connection import Wire, connect, told
 from dbdyno.engine.mysql.quoting import setting
 from dbdyno.model import Address
@@ -22,6 +22,7 @@ from dbdyno.model.error import ServerError
 
 if TYPE_CHECKING:
     import pymysql
+    from pymysql.cursors import Cursor
 
 SESSION = (
     "SET SESSION sql_mode = @@GLOBAL.sql_mode",  # as those have it who send the queries
@@ -42,8 +43,6 @@ INEXACT = frozenset({4, 5})
 NUMBERS = frozenset({0, 1, 2, 3, 4, 5, 8, 9, 13, 246})
 """The protocol's numbers of types; 4 and 5 are FLOAT and DOUBLE, 0 and 246 DECIMAL."""
 VOLATILE = frozenset({"rand", "uuid", "uuid_short", "sleep", "random_bytes", "connection_id"})
-FORMAT_1_VERSION_NUM = 80300
-"""explain_json_format_version, by which all versions write the same, came with MySQL 8.3."""
 
 
 @contextmanager
@@ -90,24 +89,17 @@ class MysqlInquirer:
         )
 
     def explain(self, call: Call, *, run: bool = False, generic: bool = False) -> Explained:
-        """The plan of a call; with a run's rows on MariaDB alone."""
+        """The plan of a call; `run`: with a run's rows, of MySQL those of a SELECT alone."""
         import pymysql
 
         if generic:
             return Explained(unavailable="each execution is planned for its values")
         try:
             with self.session(call, {}) as connection, connection.cursor() as cursor:
-                engine, number = _version(connection)
-                if engine == "mysql" and number >= FORMAT_1_VERSION_NUM:
-                    cursor.execute("SET SESSION explain_json_format_version = 1")
-                analyze = run and engine != "mysql"
-                command = "ANALYZE" if analyze else "EXPLAIN"
-                cursor.execute(f"{command} FORMAT=JSON {call.text}")
-                row = cursor.fetchone()
+                return _explained(cursor, _version(connection), call, run=run)
         except pymysql.MySQLError as error:
             failed = _failed(error)
             return Explained(unavailable=f"{failed.code} {failed.reason}")
-        return plan_form.read(str(row[0])) if row else Explained(unavailable="no plan came")
 
     def volatile(self, names: Collection[str]) -> set[str]:
         """Those names that functions have whose results change by themselves."""
@@ -167,6 +159,33 @@ def _version(connection: pymysql.Connection[Any]) -> tuple[str, int]:
     version = told(str(connection.get_server_info()))  # type: ignore[no-untyped-call]
     assert version is not None, "a server that let us in has a version"
     return version
+
+
+def _explained(cursor: Cursor, version: tuple[str, int], call: Call, *, run: bool) -> Explained:
+    """The plan of a call in a session of its own. Raises pymysql.MySQLError.
+
+    MariaDB explains and runs at once; MySQL runs a SELECT alone, and tells its rows in another form.
+    """
+    engine, number = version
+    able = flavour.of(engine)
+    if number < able.explains_from:
+        return Explained(unavailable="the version tells no plan as JSON")
+    if flavour.since(able.form_from, number):
+        cursor.execute("SET SESSION explain_json_format_version = 1")
+    command = "ANALYZE" if run and able.analyzes else "EXPLAIN"
+    explained = plan_form.read(_told(cursor, f"{command} FORMAT=JSON {call.text}"))
+    runs = run and flavour.since(able.runs_from, number) and not call.writes
+    if explained.root is None or not runs:
+        return explained
+    tree = _told(cursor, f"EXPLAIN ANALYZE FORMAT=TREE {call.text}")
+    return replace(explained, root=plan_form.with_rows(explained.root, tree))
+
+
+def _told(cursor: Cursor, statement: str) -> str:
+    """The one text that a statement gives."""
+    cursor.execute(statement)
+    row = cursor.fetchone()
+    return "null" if row is None else str(row[0])
 
 
 def _described(field: Any, call: Call) -> Column:

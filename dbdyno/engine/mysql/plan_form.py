@@ -1,25 +1,51 @@
 """The normal form of plans of MySQL and MariaDB: FORMAT=JSON without values. Pure.
 
-Both write a tree of blocks and operations, each under a key of its name, whose leaves are tables.
+Both write a tree of blocks and operations, each under a key of its name, whose leaves are tables;
+their words differ, and those of one product with its versions. What is kept is what decides how the
+work is done: each table's access and index, the order of a join, sorts and temporary tables.
+
+MariaDB before 10.9 writes the tables of a join under one key, again and again, so that objects are
+read as pairs.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from msgspec import Struct, convert
+from msgspec import Struct, convert, structs
 
 from dbdyno.engine.inquiry import Explained
 from dbdyno.model.plan_tree import PlanNode
 
-Raw = Mapping[str, Any]
-TABLE, LOOP = "table", "nested_loop"
-FILESORT = "using_filesort"
-NAME = "name"
-SORT_KEY = "sort_key"
+TABLE, BLOCK, UNION = "table", "query_block", "union_result"
+PARTS_OF_UNION = "query_specifications"
+BUFFERED = "block-nl-join"
+SUBQUERIES = re.compile(r"subqueries$")
+MERGING = "index_merge"
+FILESORT, TEMPORARY, LOOP = "filesort", "temporary table", "nested loop"
+PURPOSES = {
+    "ordering_operation": "for order",
+    "grouping_operation": "for groups",
+    "duplicates_removal": "for distinct rows",
+    "duplicate_removal": "for distinct rows",
+    "windowing": "for windows",
+    "buffer_result": "for the result",
+}
+"""Operations of MySQL that do nothing of their own: a sort or a temporary table does them."""
+OPERATIONS = {
+    "filesort": FILESORT,
+    "temporary_table": TEMPORARY,
+    "windowing": "window",
+    "window_functions_computation": "window",
+    "materialized_from_subquery": "materialized",
+    UNION: "union",
+}
+TRANSPARENT = frozenset({BLOCK, "nested_loop", "read_sorted_file", "materialization"})
+"""What is nothing beside what is below it."""
 LITERAL = re.compile(
     r"""(?P<name>`(?:[^`]|``)*`)
     |[bBxXnN]?'(?:[^'\\]|\\.|'')*'
@@ -27,85 +53,250 @@ LITERAL = re.compile(
     |(?<![\w$.])\d[\w.]*""",
     re.VERBOSE | re.DOTALL,
 )
+NAME = "name"
+
+
+@dataclass(frozen=True)
+class Raw:
+    """An object of JSON whose keys may come several times."""
+
+    pairs: Sequence[tuple[str, Any]]
+
+    def get(self, key: str) -> Any:
+        """The value of the first such key; None: there is none."""
+        return next((value for name, value in self.pairs if name == key), None)
+
+    @property
+    def plain(self) -> Mapping[str, Any]:
+        """Its values that are no objects."""
+        return {key: value for key, value in self.pairs if not isinstance(value, Raw)}
 
 
 def read(text: str) -> Explained:
     """The plan that FORMAT=JSON tells, in its normal form."""
-    whole = json.loads(text)
-    inputs = tuple(_nodes(whole))
-    root = inputs[0] if len(inputs) == 1 else PlanNode(node="plan", inputs=inputs)
-    return Explained(root=root if inputs else None, unavailable="" if inputs else "it reads none")
+    whole = json.loads(text, object_pairs_hook=Raw)
+    if not isinstance(whole, Raw):
+        return Explained(unavailable="the server's plan has another form")
+    root = _joined(_inputs(whole))
+    if root is None:
+        return Explained(unavailable="it reads none")
+    cost = _cost(whole.get(BLOCK))
+    return Explained(root=root if cost is None else structs.replace(root, cost=cost))
 
 
-def _nodes(raw: Raw) -> Iterator[PlanNode]:
-    """The nodes under the keys of an object, in its order."""
-    for key, value in raw.items():
-        if key == TABLE and isinstance(value, dict):
-            yield _table(value)
-        elif key == LOOP and isinstance(value, list):
-            yield PlanNode(node="nested loop", inputs=tuple(_of_list(value)))
-        elif isinstance(value, dict) and _reads(value):
-            yield _operation(key, value)
-        elif isinstance(value, list) and any(map(_reads, value)):
-            yield PlanNode(node=_words(key), inputs=tuple(_of_list(value)))
+def _cost(block: object) -> float | None:
+    """The cost of a whole query, where the version tells it."""
+    if not isinstance(block, Raw):
+        return None
+    info = block.get("cost_info")
+    written = info.get("query_cost") if isinstance(info, Raw) else block.get("cost")
+    return None if written is None else float(written)
 
 
-def _of_list(values: list[Any]) -> Iterator[PlanNode]:
-    for value in values:
-        if isinstance(value, dict):
-            yield from _nodes(value)
+# --- Blocks and operations ----------------------------------------------------------------------
 
 
-def _reads(value: object) -> bool:
-    """Whether a table is anywhere in it."""
-    if isinstance(value, dict):
-        return TABLE in value or any(map(_reads, value.values()))
-    return isinstance(value, list) and any(map(_reads, value))
+def _inputs(raw: Raw) -> tuple[PlanNode, ...]:
+    """The nodes under the keys of an object: those that are joined as one, then its subqueries."""
+    joined: list[PlanNode] = []
+    beside: list[PlanNode] = []
+    for key, value in raw.pairs:
+        if SUBQUERIES.search(key) and isinstance(value, list):
+            beside += [PlanNode(node="subquery", inputs=_inputs(each)) for each in _objects(value)]
+        elif isinstance(value, Raw):
+            joined += _under(key, value)
+        elif isinstance(value, list) and key != PARTS_OF_UNION:
+            node = _operated(key, Raw([pair for each in _objects(value) for pair in each.pairs]))
+            joined += [] if node is None else [node]
+    message = raw.get("message")
+    if isinstance(message, str) and not joined:
+        joined.append(PlanNode(node=f"no access: {without_values(message).lower()}"))
+    first = _joined(joined)
+    return (*(() if first is None else (first,)), *beside)
 
 
-def _operation(key: str, raw: Raw) -> PlanNode:
-    """A block, a sort, a temporary table …; one that does nothing is what is below it."""
-    inputs = tuple(_nodes(raw))
-    words = _words(key)
-    if FILESORT in raw:
-        words += " by a sort" if raw[FILESORT] else " by an index"
-    if words == "query block" and len(inputs) == 1:
-        return inputs[0]
-    sort = raw.get(SORT_KEY)
-    return PlanNode(
-        node=words,
-        keys=(f"sort {without_values(sort)}",) if isinstance(sort, str) else (),
-        inputs=inputs,
-    )
+def _objects(values: Sequence[object]) -> list[Raw]:
+    return [value for value in values if isinstance(value, Raw)]
+
+
+def _under(key: str, value: Raw) -> list[PlanNode]:
+    """The nodes of an object under its key."""
+    if key == TABLE:
+        return [_table(value)]
+    if key == BUFFERED:
+        return [_buffered(value)]
+    node = _operated(key, value)
+    return [] if node is None else [node]
+
+
+def _joined(nodes: Sequence[PlanNode]) -> PlanNode | None:
+    """Several nodes as the loop that joins them, whose order is a part of its form."""
+    if len(nodes) < 2:
+        return nodes[0] if nodes else None
+    order = " then ".join(node.relations[0] for node in nodes if node.relations)
+    return PlanNode(node=LOOP, keys=(order,) if order else (), inputs=tuple(nodes))
+
+
+def _operated(key: str, raw: Raw) -> PlanNode | None:
+    """A block, a sort, a temporary table …; None: it reads nothing."""
+    if key == UNION:
+        return _union(raw)
+    inputs = _inputs(raw)
+    if not inputs:
+        return None
+    if key in TRANSPARENT:
+        return _single(inputs)
+    needed = _needed(PURPOSES[key], raw, inputs) if key in PURPOSES else None
+    if key in PURPOSES and key not in OPERATIONS:
+        return needed or _single(inputs)
+    words = OPERATIONS.get(key, key.replace("_", " ").replace("-", " "))
+    inputs = (needed,) if needed else inputs
+    return PlanNode(node=words, keys=tuple(_sort_keys(raw)), inputs=inputs)
+
+
+def _single(inputs: tuple[PlanNode, ...]) -> PlanNode:
+    return inputs[0] if len(inputs) == 1 else PlanNode(node="query block", inputs=inputs)
+
+
+def _needed(purpose: str, raw: Raw, inputs: tuple[PlanNode, ...]) -> PlanNode | None:
+    """The sort, over the temporary table, that an operation of MySQL needs; None: neither."""
+    node = None
+    windows = _objects(raw.get("windows") or [])
+    if _any("using_temporary_table", raw, windows):
+        node = PlanNode(node=TEMPORARY, keys=(purpose,), inputs=inputs)
+    if _any("using_filesort", raw, windows):
+        node = PlanNode(node=FILESORT, keys=(purpose,), inputs=(node,) if node else inputs)
+    return node
+
+
+def _any(key: str, raw: Raw, more: Sequence[Raw]) -> bool:
+    return any(bool(each.get(key)) for each in (raw, *more))
+
+
+def _sort_keys(raw: Raw) -> Iterator[str]:
+    """By what an operation sorts: of a sort itself, and of each of a window's."""
+    key = raw.get("sort_key")
+    if isinstance(key, str):
+        yield f"sort {without_values(key)}"
+    for each in _objects(raw.get("sorts") or []):
+        inner = each.get("filesort")
+        if isinstance(inner, Raw):
+            yield from _sort_keys(inner)
+    for window in _objects(raw.get("windows") or []):
+        listed = window.get("filesort_key")
+        if isinstance(listed, list):
+            yield f"sort {without_values(', '.join(map(str, listed)))}"
+
+
+def _union(raw: Raw) -> PlanNode:
+    parts = _objects(raw.get(PARTS_OF_UNION) or [])
+    inputs = tuple(node for part in parts for node in _inputs(part))
+    # MariaDB tells of its table that rows pass by, and MySQL whether there is one.
+    through = bool(raw.get("using_temporary_table")) or raw.get("access_type") is not None
+    return PlanNode(node="union by a temporary table" if through else "union", inputs=inputs)
+
+
+# --- Tables -------------------------------------------------------------------------------------
 
 
 class Table(Struct, frozen=True):
     """What is read of a table's access."""
 
     table_name: str = ""
-    access_type: str = "no access"
+    access_type: str = ""
     key: str = ""
     used_key_parts: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
     using_index: bool = False
+    using_index_for_group_by: bool | str = False
+    using_index_for_skip_scan: bool = False
+    backward_index_scan: bool = False
+    using_join_buffer: str = ""
+    using_MRR: bool = False
+    mrr_type: str = ""
+    first_match: str = ""
+    loosescan: bool = False
+    message: str = ""
+    insert: bool = False
+    replace: bool = False
+    update: bool = False
+    delete: bool = False
     rows: float | None = None
     rows_examined_per_scan: float | None = None
     r_rows: float | None = None
-    r_loops: float = 1.0
+    r_loops: float | None = None
 
 
 def _table(raw: Raw) -> PlanNode:
-    table = convert(raw, Table, strict=False)
+    """A table with how it is read; its access is called as EXPLAIN calls it."""
+    table = convert(raw.plain, Table, strict=False)
     expected = table.rows if table.rows_examined_per_scan is None else table.rows_examined_per_scan
+    filtered = raw.get("rowid_filter")
+    chosen = filtered.get("range") if isinstance(filtered, Raw) else None
+    parts = (f"index {', '.join(table.used_key_parts)}",) if table.used_key_parts else ()
+    filters = (f"rowid filter {chosen.get('key')}",) if isinstance(chosen, Raw) else ()
+    below = [pair for pair in raw.pairs if pair[0] not in (MERGING, "rowid_filter")]
     return PlanNode(
-        node="covering " * table.using_index + table.access_type,
+        node=_access(table),
         relation=table.table_name,
-        index=table.key,
-        keys=(f"index {', '.join(table.used_key_parts)}",) if table.used_key_parts else (),
+        index=table.key or _merged(raw),
+        keys=(*parts, *filters, *_ways(table)),
+        partitions=len(table.partitions) if len(table.partitions) > 1 else 0,
         expected_rows=expected,
-        rows=table.r_rows,
-        loops=None if table.r_rows is None else table.r_loops,
-        inputs=tuple(_nodes(raw)),
+        rows=table.r_rows if table.r_rows is not None else 0.0 if table.r_loops == 0 else None,
+        loops=table.r_loops,
+        inputs=_inputs(Raw([pair for pair in below if pair[0] != "message"])),
     )
+
+
+CHANGES = ("insert", "replace", "update", "delete")
+
+
+def _access(table: Table) -> str:
+    """In words how a table is accessed, and what is done to it: `update by range`."""
+    does = next((word for word in CHANGES if getattr(table, word)), "")
+    if does in ("insert", "replace"):
+        return does  # EXPLAIN says ALL then, though nothing is read
+    words = [
+        "covering" if table.using_index else "",
+        table.access_type or f"no access: {without_values(table.message).lower()}".rstrip(": "),
+        "backward" if table.backward_index_scan else "",
+    ]
+    access = " ".join(filter(None, words))
+    access += f" by {table.using_join_buffer.lower()}" if table.using_join_buffer else ""
+    return f"{does} by {access}" if does else access
+
+
+def _merged(raw: Raw) -> str:
+    """The indexes that MariaDB brings together, as MySQL names them: `union(f_a,f_b)`."""
+    merge = raw.get(MERGING)
+    for way, parts in merge.pairs if isinstance(merge, Raw) else ():
+        ranges = [part.get("range") for part in _objects(parts if isinstance(parts, list) else [])]
+        names = [str(each.get("key")) for each in ranges if isinstance(each, Raw)]
+        return f"{way}({','.join(names)})"
+    return ""
+
+
+def _ways(table: Table) -> Iterator[str]:
+    """What else decides how many rows are read, or in which order."""
+    if table.using_index_for_group_by:
+        yield "a row for each group"
+    if table.using_index_for_skip_scan:
+        yield "skip scan"
+    if table.using_MRR or table.mrr_type:
+        yield "multi-range read"
+    if table.first_match:
+        yield "first match"
+    if table.loosescan:
+        yield "loose scan"
+
+
+def _buffered(raw: Raw) -> PlanNode:
+    """A table of MariaDB that is joined by a buffer of rows: `ALL by bnl`."""
+    inner = raw.get(TABLE)
+    node = _table(inner) if isinstance(inner, Raw) else PlanNode(node="no access")
+    by = str(raw.get("join_type") or "bnl").lower()
+    return structs.replace(node, node=f"{node.node} by {by}")
 
 
 def without_values(expression: str) -> str:
@@ -113,5 +304,59 @@ def without_values(expression: str) -> str:
     return LITERAL.sub(lambda match: match.group(NAME) or "?", expression)
 
 
-def _words(key: str) -> str:
-    return key.replace("_", " ").replace("-", " ")
+# --- What a run of MySQL has read ---------------------------------------------------------------
+
+ACCESS = re.compile(
+    r"^ *-> (?:[A-Z][a-z]+(?:[ -][a-z]+)*) on (?P<table>\S+)"
+    r"(?: using (?P<index>\S+))?.*?\((?:never executed|actual time=\S+ rows=(?P<rows>[\d.e+-]+)"
+    r" loops=(?P<loops>[\d.e+-]+))\)\s*$"
+)
+"""A line of EXPLAIN ANALYZE that reads a table: `-> Index lookup on f using f_x (x=7) …`."""
+
+
+@dataclass(frozen=True)
+class Accessed:
+    """What one access of a run has read: rows each time, and how often."""
+
+    table: str
+    index: str
+    rows: float
+    loops: float
+
+
+def accessed(tree: str) -> Iterator[Accessed]:
+    """What the lines of EXPLAIN ANALYZE say of tables, in their order."""
+    for line in tree.splitlines():
+        match = ACCESS.match(line)
+        if match is not None:
+            yield Accessed(
+                table=match["table"].strip("`"),
+                index=(match["index"] or "").strip("`"),
+                rows=float(match["rows"] or 0.0),
+                loops=float(match["loops"] or 0.0),
+            )
+
+
+def with_rows(root: PlanNode, tree: str) -> PlanNode:
+    """The plan with the rows of a run, as EXPLAIN ANALYZE's tree tells them for each access.
+
+    Accesses are found by table and index, in their order; one that is not there stays without.
+    """
+    left = list(accessed(tree))
+
+    def taken(node: PlanNode) -> PlanNode:
+        fits = (
+            number
+            for number, each in enumerate(left)
+            if (each.table, each.index) == (node.relation, node.index)
+        )
+        place = next(fits, None) if node.relation and node.node != MERGING else None
+        ran = None if place is None else left.pop(place)
+        return structs.replace(
+            node,
+            rows=node.rows if ran is None else ran.rows,
+            loops=node.loops if ran is None else ran.loops,
+            inputs=tuple(map(taken, node.inputs)),
+        )
+
+    return taken(root)

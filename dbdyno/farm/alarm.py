@@ -1,17 +1,186 @@
-"""When a farm raises an alarm: one error budget over all steps, metrics, branches and nights. Pure."""
+"""When a farm raises an alarm: one error budget over all its steps, metrics, branches and nights.
+
+Per head and series two tests are made (`farm.evidence`), each of which has an expected evidence of
+at most 1 where nothing changed; the level's grows by 1 with each head. An alarm is raised from a
+limit on, and the series begins anew. So N heads of S series raise 2 · N · S / limit false alarms at
+most, whatever the series have in common (Shin, Ramdas and Rinaldo, E-detectors, New England Journal
+of Statistics in Data Science 2, 2024). Pure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
-from dbdyno.farm.chain import Alarm, Budget, Reading
+import numpy as np
+
+from dbdyno.farm.chain import Alarm, Budget, Instrument, LogRatio, Reading, Series
+from dbdyno.farm.evidence import Against, Change, Detector, Evidence, Flags, Ratios
+
+REPETITIONS_MAX = 3
+"""A suspect of one head is measured again so often at most; a later head may raise it again."""
+SUSPECT_MIN = 30.0
+"""Less evidence is no suspect, however few series share the budget."""
+TESTS = 2
+"""Of a series at each head."""
+LAYOUT: Mapping[Instrument, float] = {"work": 0.0003, "time": 0.007}
+"""By how much builds of equal code are expected to differ, before heads have shown it: in time by
+their layout (docs/bisect.md), in counts by what a commit moves by the way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """From which evidence on an alarm is raised, as logarithms."""
+
+    suspect: float
+    sure: float
+
+
+def limits(series: int, budget: Budget) -> Limits:
+    """The limits by which so many series keep to the budget."""
+    tests = max(1.0, TESTS * series * budget.heads_a_quarter)
+    return Limits(
+        suspect=math.log(max(SUSPECT_MIN, tests / budget.suspects_a_quarter)),
+        sure=math.log(max(1.0, tests / budget.false_reports_a_quarter)),
+    )
+
+
+def detector(series: Sequence[Series], heads_max: int, limit: Limits) -> Detector:
+    """A detector of these series."""
+    layouts = np.array([LAYOUT[of.instrument] for of in series])
+    return Detector(layouts, heads_max, tail=math.exp(-limit.sure) / 2)
+
+
+def above(evidence: Evidence, limit: float) -> Flags:
+    """Which series have an alarm."""
+    found: Flags = np.maximum(evidence.step, evidence.level) >= limit
+    return found
 
 
 def judge(readings: Sequence[Reading], budget: Budget) -> list[Alarm]:
-    """All alarms that these readings have raised, in the order of the readings.
+    """The sure alarms of all heads, and the suspects of each branch's last head.
 
-    `readings`: all of the farm, from its first night on. A series begins anew after a sure alarm.
-    An alarm of a head's first reading that its repetitions did not bear out is not in the list; so
-    what the list has of the last head, and `sure` of it, says what is to be done now.
+    `readings`: all of the farm, each branch's in the order of its heads, from the first night on. A
+    series begins anew after a sure alarm. A suspect that its repetitions do not bear out is none
+    any more; measure it again up to REPETITIONS_MAX times while it is one.
     """
-    raise NotImplementedError(f"{len(readings)} readings, {budget}")
+    limit = limits(len({reading.series for reading in readings}), budget)
+    ordered = sorted(readings, key=_branch)
+    by_branch = groupby(ordered, key=_branch)
+    return [alarm for _, own in by_branch for alarm in _judged(tuple(own), limit)]
+
+
+def _branch(reading: Reading) -> str:
+    return reading.series.branch
+
+
+def _judged(readings: Sequence[Reading], limit: Limits) -> Iterator[Alarm]:
+    """The alarms of one branch, the strongest of a head first."""
+    series = sorted({reading.series for reading in readings})
+    heads = [tuple(own) for _, own in groupby(readings, key=lambda reading: reading.head)]
+    followed = detector(series, len(heads), limit)
+    reported: list[_Raised] = []
+    for place, own in enumerate(heads):
+        evidence, sure = _followed(followed, own, series, limit)
+        shown = sure
+        if place == len(heads) - 1:
+            shown = sure | above(evidence, limit.suspect)
+        strength = np.maximum(evidence.step, evidence.level)
+        for row in sorted(np.flatnonzero(shown).tolist(), key=lambda row: -strength[row]):
+            raised = _raised(followed, evidence, limit, series[row], row)
+            known = any(raised.is_known_by(earlier) for earlier in reported)
+            yield raised.alarm(heads, limit, sure=bool(sure[row]), known=known)
+            if sure[row]:
+                reported.append(raised)
+        followed.begin_anew(sure)
+
+
+def _followed(
+    followed: Detector, own: Sequence[Reading], series: Sequence[Series], limit: Limits
+) -> tuple[Evidence, Flags]:
+    """The evidence after all readings of a head, and whether any of them made a series sure."""
+    first, *again = sorted({reading.repetition for reading in own})
+    plans = {number: [one for one in own if one.repetition == number] for number in (first, *again)}
+    evidence = followed.head(*_sides(plans[first], series))
+    sure = above(evidence, limit.sure)
+    for number in again:
+        evidence = followed.repetition(*_sides(plans[number], series))
+        sure = sure | above(evidence, limit.sure)
+    return evidence, sure
+
+
+def _sides(plan: Sequence[Reading], series: Sequence[Series]) -> tuple[Ratios, Ratios]:
+    """The readings of one plan, a row for each series: beside the previous head, and the pinned."""
+    known = {reading.series: reading for reading in plan}
+    readings = [known.get(of) for of in series]
+    return (
+        _ratios([None if one is None else one.against_previous for one in readings]),
+        _ratios([None if one is None else one.against_pinned for one in readings]),
+    )
+
+
+def _ratios(ratios: Sequence[LogRatio | None]) -> Ratios:
+    missing = LogRatio(value=math.nan, standard_error=0.0, degrees=1.0)
+    told = [missing if ratio is None else ratio for ratio in ratios]
+    return Ratios(
+        values=np.array([ratio.value for ratio in told]),
+        standard_errors=np.array([ratio.standard_error for ratio in told]),
+        degrees=np.array([ratio.degrees for ratio in told]),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Raised:
+    """A series whose evidence is beyond a limit, and what shows its change most."""
+
+    series: Series
+    against: Against
+    change: Change
+    evidence: float
+
+    def is_known_by(self, earlier: _Raised) -> bool:
+        """Whether an earlier one tells of the same step that it changed at the same heads."""
+        return (
+            self.series.step == earlier.series.step
+            and self.change.earliest <= earlier.change.latest
+            and earlier.change.earliest <= self.change.latest
+        )
+
+    def alarm(
+        self, heads: Sequence[Sequence[Reading]], limit: Limits, *, sure: bool, known: bool
+    ) -> Alarm:
+        """What is said of it; `heads`: the readings of each."""
+        change = self.change
+        good = heads[change.earliest][0]
+        return Alarm(
+            series=self.series,
+            head=heads[change.seen][0].head,
+            first=heads[change.latest][0].head,
+            good=good.previous or good.head,
+            seen_against=self.against,
+            change=LogRatio(
+                value=change.value,
+                standard_error=math.sqrt(change.variance),
+                degrees=change.degrees,
+            ),
+            log_evidence=self.evidence,
+            log_limit=limit.sure,
+            sure=sure,
+            known=known,
+        )
+
+
+def _raised(
+    followed: Detector, evidence: Evidence, limit: Limits, series: Series, row: int
+) -> _Raised:
+    """A change that is sure by the previous head alone is told by it: it began at this head."""
+    step, level = (float(of[row]) for of in (evidence.step, evidence.level))
+    against: Against = "previous" if step >= min(level, limit.sure) else "pinned"
+    return _Raised(
+        series=series,
+        against=against,
+        change=followed.change(row, against),
+        evidence=max(step, level),
+    )

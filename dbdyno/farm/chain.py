@@ -54,7 +54,7 @@ class Budget(Struct, frozen=True, kw_only=True):
 
     false_reports_a_quarter: float = 1.0  # expected, at most
     heads_a_quarter: float = 91.3  # of each branch: that are measured; a night each
-    suspects_a_quarter: float = 26.0  # that are repeated although nothing changed, at most
+    suspects_a_quarter: float = 200.0  # measured again although nothing changed, expected, at most
 
 
 class Alarm(Struct, frozen=True, kw_only=True):
@@ -66,15 +66,11 @@ class Alarm(Struct, frozen=True, kw_only=True):
 
     series: Series
     head: str  # at which the alarm rose: the last that was measured
-    first: str  # the first head that is changed, as far as it can be told
-    good: str  # the last head before it
+    first: str  # the head by which it had changed, with 95 % probability
+    good: str  # the last head before the change: a search begins after it and ends with `first`
     seen_against: Literal["previous", "pinned"]
     change: LogRatio  # of the heads since `first` to those before
-    evidence: float  # e-value, or the sum of e-values by where the change began
-    limit: float  # from which on an alarm is sure
+    log_evidence: float  # ln of an e-value, or of the sum of those by where the change began
+    log_limit: float  # from which on an alarm is sure
     sure: bool
-
-    @property
-    def commits_since(self) -> tuple[str, str]:
-        """Between which commits the change lies: after the first one, up to the second."""
-        return self.good, self.first
+    known: bool = False  # an earlier sure alarm, or a stronger one, tells the same of this step

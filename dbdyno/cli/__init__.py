@@ -21,6 +21,7 @@ from dbdyno.cli import (
     race,
     serve,
     server,
+    watch,
 )
 from dbdyno.cli.exit_status import BAD_INPUT, DONE, MEANINGS, say
 from dbdyno.host import terminal
@@ -41,6 +42,7 @@ for command in (
     capture.capture,
     bisect.bisect,
     gate.gate,
+    watch.watch,
     measuring.demo,
     measuring.run,
     measuring.calibrate,

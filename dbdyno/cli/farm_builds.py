@@ -1,0 +1,209 @@
+"""Where a farm's branches come from: repositories that are followed, or a command that builds."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dbdyno.farm.hands import Sight
+from dbdyno.farm.journal import Head
+from dbdyno.farm.readings import HEAD, PINNED, PREVIOUS
+from dbdyno.model.error import HostError, PlanError, ServerError
+from dbdyno.store import safe_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dbdyno.builds.followed import Followed
+    from dbdyno.farm.file import Branch, Farm
+    from dbdyno.farm.hands import Pair
+
+REPOSITORIES, BUILDS = "repositories", "builds"
+SHORT_DIGITS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """A branch's repository, or its command."""
+
+    farm: Farm
+    branch: Branch
+    say: Callable[[str], None]
+
+    @property
+    def repository(self) -> Followed:
+        """The clone of a branch that has a repository."""
+        from dbdyno.builds.followed import Followed
+
+        assert self.branch.source is not None, "it has a command"
+        source = self.branch.source
+        here = self.farm.path.parent / Path(source).expanduser()
+        return Followed(
+            origin=str(here) if here.exists() else source,
+            folder=self.farm.folder / REPOSITORIES / self.branch.name,
+        )
+
+    # --- Looks
+
+    def look(self, known: str | None) -> Sight:
+        """What the branch has come to. Raises DynoError: not reached, or it has no `since`."""
+        if self.branch.command is not None:
+            return self.made(known)
+        repository = self.repository
+        repository.update()
+        tip = repository.tip(self.branch.branch)
+        odd = self.pinned_words(repository)
+        if known is None:
+            return Sight(tip=tip, heads=(self.head(tip),), why=odd)
+        commit = repository.commit(known)
+        first = known == self.branch.since
+        if commit is None or (first and not repository.is_on(commit, tip)):
+            raise PlanError(
+                f"{self.farm.path}: key `since`: `{self.branch.branch}` has no commit `{known}`: "
+                "name a tag or a commit that is on the branch"
+            )
+        since = commit if first else ""
+        if repository.is_on(commit, tip):
+            return Sight(tip=tip, since=since, heads=self.heads(commit, tip), why=odd)
+        parted = repository.parting(commit, tip)
+        why = (
+            f"`{self.branch.branch}` was rewritten: {commit[:SHORT_DIGITS]} is no longer on it; "
+            f"goes on with {tip[:SHORT_DIGITS]}"
+        )
+        heads = (self.head(tip),) if parted is None else self.heads(parted, tip)
+        return Sight(tip=tip, heads=heads, rewritten=True, why=why)
+
+    def heads(self, after: str, tip: str) -> tuple[Head, ...]:
+        """The heads to measure after a commit: all, or the night's last."""
+        if after == tip:
+            return ()
+        if self.branch.every == "night":
+            return (self.head(tip),)
+        commits = self.repository.between(after, tip)
+        return tuple(Head(commit=each.sha, subject=each.subject) for each in commits)
+
+    def head(self, commit: str) -> Head:
+        """A commit as the journal has it."""
+        return Head(commit=commit, subject=self.repository.alone(commit).subject)
+
+    # --- The pinned release
+
+    def pinned_commit(self) -> str | None:
+        """The commit that is pinned, for good; None: a version, or a build of a command's.
+
+        Raises PlanError: the repository has none of that name.
+        """
+        from dbdyno.plan.schema import VERSION
+
+        written = self.branch.pinned
+        if self.branch.command is not None or VERSION.fullmatch(written):
+            return None
+        repository, name = self.repository, f"pinned/{safe_name(written)}"
+        kept = repository.kept(name)
+        if kept is not None:
+            return kept
+        commit = repository.commit(written)
+        if commit is None:
+            raise PlanError(
+                f"{self.farm.path}: key `pinned`: `{written}` is neither a version nor a tag, "
+                f"branch or commit of `{repository.origin}`"
+            )
+        repository.keep(name, commit)
+        return commit
+
+    def pinned_words(self, repository: Followed) -> str:
+        """What has become of the pinned ref, where that is odd."""
+        commit = self.pinned_commit()
+        if commit is None or repository.commit(self.branch.pinned) == commit:
+            return ""
+        return (
+            f"pinned `{self.branch.pinned}` has moved or gone: goes on with commit "
+            f"{commit[:SHORT_DIGITS]}, as it was"
+        )
+
+    # --- Builds
+
+    def arms(self, pair: Pair, *, relaid: bool = False) -> dict[str, str]:
+        """The arms of a head as a race has them, built where they are not there yet.
+
+        Raises ServerError where the head cannot be built, HostError where another cannot.
+        """
+        head = self.built(pair.head, relaid=relaid)
+        arms = {}
+        try:
+            arms[PINNED] = self.pinned(relaid=relaid)
+            if pair.previous is not None:
+                arms[PREVIOUS] = self.built(pair.previous, relaid=relaid)
+        except ServerError as error:
+            raise HostError(
+                f"what {pair.head[:SHORT_DIGITS]} is measured beside: {error}"
+            ) from None
+        return arms | {HEAD: head}
+
+    def pinned(self, *, relaid: bool = False) -> str:
+        """The pinned release as a race has it."""
+        commit = self.pinned_commit()
+        if commit is not None:
+            return self.built(commit, relaid=relaid)
+        folder = self.farm.folder / BUILDS / self.branch.name / safe_name(self.branch.pinned)
+        return str(folder) if folder.exists() else self.branch.pinned
+
+    def built(self, commit: str, *, relaid: bool = False) -> str:
+        """The build of a commit as a race has it. Raises ServerError: it does not build."""
+        from dbdyno.cli import source_arm
+        from dbdyno.host.lock import HostLock
+
+        if self.branch.command is not None:
+            return str(self.farm.folder / BUILDS / self.branch.name / safe_name(commit))
+        source = source_arm.find(self.repository.folder)
+        if source is None:
+            raise HostError(f"`{self.repository.origin}` is no source of a server")
+        builds = source_arm.CommitBuilds(
+            recipe=self.branch.build, cflags=self.branch.cflags,
+            configure=self.branch.configure, relaid=relaid,
+        )  # fmt: skip
+        worktree = builds.worktree(self.repository.folder, source.engine)
+        if not worktree.is_there(commit):
+            with HostLock(plan=source_arm.BUILD_LOCK, wait=True):
+                worktree.build(commit, self.say)
+        return worktree.wish(commit).name
+
+    # --- A command in place of a repository
+
+    def made(self, known: str | None) -> Sight:
+        """The build that the command makes, if it is a new one. Raises HostError: it fails."""
+        from dbdyno.builds.log import BuildLog
+
+        assert self.branch.command is not None, "it has a repository"
+        place = self.farm.folder / BUILDS / self.branch.name
+        new = place / ".new"
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+        with BuildLog(place / "command.log") as log:
+            try:
+                why = log.run(["sh", "-c", self.branch.command, "sh", str(new)], place)
+            except ServerError as error:
+                raise HostError(str(error)) from None
+            said = log.path.read_text(errors="replace").splitlines()[1:]
+        lines = [line.strip() for line in said if line.strip()]
+        if why is not None or not lines:
+            last = lines[-1] if lines else "it said nothing"
+            raise HostError(f"command: {last}; see `{log.path}`")
+        version = lines[-1]
+        folder = place / safe_name(version)
+        if folder.exists():
+            shutil.rmtree(new, ignore_errors=True)
+        else:
+            new.rename(folder)
+        if version == known:
+            return Sight(tip=version)
+        return Sight(tip=version, heads=(Head(commit=version, subject=version),))
+
+
+def timed(clock: Callable[[], float] = time.monotonic) -> Callable[[], float]:
+    """Tells the seconds since it was made."""
+    begun = clock()
+    return lambda: clock() - begun

@@ -1,0 +1,107 @@
+"""The plans of a head: its arms, and the races and counts that measure it, as text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dbdyno.farm.readings import HEAD
+
+if TYPE_CHECKING:
+    from dbdyno.farm.file import Branch, Farm
+
+COUNT_MINUTES = 1.0
+"""The minutes that tables are sized for where work is counted: it needs no large ones."""
+BLOCKS = 6
+"""Of a race of a head, whose steps are as long as so many blocks let them be."""
+BLOCKS_MAX = 60
+RUN_S, STEP_S, STEP_S_MAX = 12.0, 4.0, 60.0
+"""The seconds of a server's start, around a step, and of the longest step (plan/race/sizes.py)."""
+REPEATS = 2
+"""Counts of each arm: the second tests the first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A plan that measures a head."""
+
+    arms: Mapping[str, str]  # by the arm's name, as a race has it: a build, a version, a folder
+    steps: tuple[str, ...]
+    count: bool  # whether work is counted, and no time is measured
+    minutes: float
+    seed: int = 1
+
+
+def text_of(farm: Farm, branch: Branch, wanted: Wanted, path: Path) -> str:
+    """The plan as TOML. `path`: the file that it is for. Raises DynoError."""
+    from dbdyno.cli import race
+
+    minutes = COUNT_MINUTES if wanted.count else max(COUNT_MINUTES, wanted.minutes)
+    words = race.Asked(
+        arms=list(wanted.arms.values()), workload=workload_of(farm, branch),
+        steps=list(wanted.steps), config=list(branch.config), settings=[], pgbench=[],
+        count=wanted.count, minutes=minutes,
+    )  # fmt: skip
+    race_of = race.race_of(words, race.look_around(builds_sources=False))
+    arms = tuple(
+        replace(arm, name=name) for arm, name in zip(race_of.arms, wanted.arms, strict=True)
+    )
+    blocks = None if wanted.count else blocks_of(wanted)
+    text = race.text_of(replace(race_of, arms=arms, counted=True, blocks=blocks), path)
+    text = text.replace("seed = 1 ", f"seed = {wanted.seed} ", 1)
+    if wanted.count:
+        return f"{text}repeats = {REPEATS}\n"
+    return text + "".join(of_hosts(farm))
+
+
+def blocks_of(wanted: Wanted) -> int:
+    """The blocks of a race: more than BLOCKS where steps are as long as they get."""
+    of_run = RUN_S + len(wanted.steps) * (STEP_S + STEP_S_MAX)
+    fit = math.floor(60 * wanted.minutes / (of_run * len(wanted.arms)))
+    return min(BLOCKS_MAX, max(BLOCKS, fit - fit % 2))
+
+
+def of_hosts(farm: Farm) -> Iterator[str]:
+    """The tables of a plan that say where its servers run."""
+    from dbdyno.plan.race.text import key, value_of
+
+    for name, host in farm.hosts.items():
+        yield f"\n[hosts.{key(name)}]\n"
+        yield from (f"{key(word)} = {value_of(value)}\n" for word, value in host.items())
+    if farm.server:
+        yield "\n[server]\n"
+        yield from (f"{key(word)} = {value_of(value)}\n" for word, value in farm.server.items())
+
+
+def workload_of(farm: Farm, branch: Branch) -> str:
+    """The workload; a file's path lies beside the farm's file."""
+    from dbdyno.cli import race
+
+    if race.is_file(branch.workload):
+        return str(farm.path.parent / Path(branch.workload).expanduser())
+    return branch.workload
+
+
+def repeat_command(
+    farm: Farm, branch: Branch, sides: Sequence[str], steps: Sequence[str], *, count: bool
+) -> str:
+    """The command that measures two builds beside each other again."""
+    import shlex
+
+    words = ["dyno", "race", *sides, "--workload", workload_of(farm, branch)]
+    words += ["--steps", ",".join(steps)]
+    words += ["--config", ",".join(branch.config)] if branch.config else []
+    words += ["--count"] if count else ["--minutes", f"{farm.minutes:g}"]
+    return shlex.join(words)
+
+
+def arms_apart(arms: Mapping[str, str]) -> dict[str, str]:
+    """The arms without those that are one build with another; the head's stays."""
+    kept: dict[str, str] = {}
+    for name, build in arms.items():
+        if build not in kept.values() and (name == HEAD or build != arms[HEAD]):
+            kept[name] = build
+    return kept

@@ -1,0 +1,402 @@
+"""What a farm does next, by its state alone, and what each doing adds to its journal.
+
+Reports come first, then findings, repetitions, heads, and looks at branches: what was begun is
+brought to its end. Whatever breaks off is decided again, from the same state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dbdyno.farm import resolution
+from dbdyno.farm.alarm import judge
+from dbdyno.farm.chain import Alarm, Budget, Series
+from dbdyno.farm.file import Branch, Farm
+from dbdyno.farm.hands import Hands, Pair, Sight
+from dbdyno.farm.journal import (
+    Delivered,
+    Event,
+    Held,
+    Looked,
+    Measured,
+    Opened,
+    Repeated,
+    Reported,
+    Resolved,
+    Searched,
+    Skipped,
+    Undelivered,
+)
+from dbdyno.farm.state import Finding, State, Waiting
+from dbdyno.model.error import DiskError, DynoError, ServerError
+
+HOLD_S = 900.0
+"""So long a branch waits that cannot be measured, by no fault of its heads."""
+TRY_S, TRY_S_MAX = 60.0, 3600.0
+"""Between two tries of the report command: the first time, twice as long each, and at most."""
+REPEATS_MAX = 3
+"""Of a suspect; one that is not sure then waits for the next head."""
+NIGHTS_A_QUARTER = 91.3
+COMMITS_A_QUARTER = 700.0
+"""Commits of a busy branch, such as PostgreSQL's master in 2025."""
+DAY_S = 86_400.0
+NAME_DIGITS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """A branch is to be looked at."""
+
+    branch: Branch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """A head is to be measured."""
+
+    branch: Branch
+    waiting: Waiting
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeat:
+    """Suspects of a head are to be measured again."""
+
+    branch: Branch
+    of: Measured
+    series: tuple[Series, ...]
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Open:
+    """Sure alarms that begin at one head become a finding."""
+
+    finding: str
+    branch: str
+    alarms: tuple[Alarm, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """The commit of a finding is to be looked for."""
+
+    branch: Branch
+    finding: Finding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolve:
+    """A finding is taken back by a later one."""
+
+    finding: Finding
+    by: Finding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """A report is to be written."""
+
+    finding: Finding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deliver:
+    """A report is to be given to the report command."""
+
+    finding: Finding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wait:
+    """Nothing is to be done before a time."""
+
+    until_s: float
+
+
+Action = Look | Measure | Repeat | Open | Search | Resolve | Report | Deliver | Wait
+
+
+# --- Decides ----------------------------------------------------------------------------------
+
+
+def next_action(state: State, farm: Farm, now_s: float) -> Action:
+    """What is to be done at a Unix time."""
+    ready = (
+        reports(state, farm, now_s),
+        resolves(state),
+        searches(state, farm, now_s),
+        suspects(state, farm, now_s),
+        heads(state, farm, now_s),
+        looks(state, farm, now_s),
+    )
+    for actions in ready:
+        for action in actions:
+            return action
+    return Wait(until_s=min(times(state, farm), default=now_s + 60 * farm.poll_minutes))
+
+
+def reports(state: State, farm: Farm, now_s: float) -> Iterator[Report | Deliver]:
+    """Reports that are to be written, then those that the command is to get."""
+    for finding in state.findings.values():
+        if finding.reported < finding.revision:
+            yield Report(finding=finding)
+    if farm.report_command is not None:
+        for finding in state.findings.values():
+            if finding.delivered < finding.reported and next_try_s(finding) <= now_s:
+                yield Deliver(finding=finding)
+
+
+def next_try_s(finding: Finding) -> float:
+    """The Unix time from which the command may be tried for a finding."""
+    if not finding.tries:
+        return 0.0
+    return finding.tried_s + min(TRY_S_MAX, TRY_S * (1 << min(finding.tries - 1, 10)))
+
+
+def resolves(state: State) -> Iterator[Resolve]:
+    """Findings that a later one has taken back."""
+    for finding in state.findings.values():
+        by = resolution.by(finding, state.findings.values())
+        if by is not None:
+            yield Resolve(finding=finding, by=by)
+
+
+def searches(state: State, farm: Farm, now_s: float) -> Iterator[Search]:
+    """Findings whose commit is not told yet."""
+    for branch in farm.branches:
+        if not is_held(state, branch, now_s):
+            for finding in state.findings.values():
+                if finding.branch == branch.name and finding.culprit is None:
+                    yield Search(branch=branch, finding=finding)
+
+
+def suspects(state: State, farm: Farm, now_s: float) -> Iterator[Repeat | Open]:
+    """Alarms that ask for something: repetitions first, so that a finding has all its series."""
+    alarms = judge(state.readings, budget_of(farm))
+    for branch in farm.branches:
+        if not is_held(state, branch, now_s):
+            yield from repeats(state, branch, alarms)
+    known = {
+        (alarm.series, alarm.head)
+        for finding in state.findings.values()
+        for alarm in finding.alarms
+    }
+    for alarm in alarms:
+        if alarm.sure and (alarm.series, alarm.head) not in known:
+            name = f"{alarm.series.branch}-{alarm.first[:NAME_DIGITS]}"
+            alike = tuple(
+                other
+                for other in alarms
+                if other.sure
+                and (other.series, other.head) not in known
+                and (other.series.branch, other.first) == (alarm.series.branch, alarm.first)
+            )
+            yield Open(finding=name, branch=alarm.series.branch, alarms=alike)
+
+
+def repeats(state: State, branch: Branch, alarms: Sequence[Alarm]) -> Iterator[Repeat]:
+    """The repetition that suspects of a branch's last head ask for."""
+    of = state.branch(branch.name)
+    last = of.last
+    if last is None or last.previous is None:
+        return
+    done = sum(1 for repetition in of.repeated if repetition.head == last.head)
+    series = {
+        alarm.series
+        for alarm in alarms
+        if not alarm.sure and alarm.series.branch == branch.name and alarm.head == last.head
+    }
+    if series and done < REPEATS_MAX:
+        yield Repeat(branch=branch, of=last, series=tuple(sorted(series)), number=done + 1)
+
+
+def heads(state: State, farm: Farm, now_s: float) -> Iterator[Measure]:
+    """Heads that wait, the oldest of each branch first."""
+    for branch in farm.branches:
+        waiting = state.branch(branch.name).waiting
+        if waiting and not is_held(state, branch, now_s):
+            yield Measure(branch=branch, waiting=waiting[0])
+
+
+def looks(state: State, farm: Farm, now_s: float) -> Iterator[Look]:
+    """Branches that it is time to look at."""
+    for branch in farm.branches:
+        if next_look_s(state, farm, branch) <= now_s:
+            yield Look(branch=branch)
+
+
+def next_look_s(state: State, farm: Farm, branch: Branch) -> float:
+    """The Unix time of the next look: after some minutes, or with the next day (UTC)."""
+    of = state.branch(branch.name)
+    if of.looked_s is None:
+        return 0.0
+    if branch.every == "night" and of.reached:
+        return (of.looked_s // DAY_S + 1) * DAY_S
+    return of.looked_s + 60 * farm.poll_minutes
+
+
+def is_held(state: State, branch: Branch, now_s: float) -> bool:
+    """Whether a branch waits, as something was in its way."""
+    held_s = state.branch(branch.name).held_s
+    return held_s is not None and now_s < held_s + HOLD_S
+
+
+def times(state: State, farm: Farm) -> Iterator[float]:
+    """The Unix times at which something may be due."""
+    for branch in farm.branches:
+        yield next_look_s(state, farm, branch)
+        held_s = state.branch(branch.name).held_s
+        if held_s is not None:
+            yield held_s + HOLD_S
+    if farm.report_command is not None:
+        for finding in state.findings.values():
+            if finding.delivered < finding.reported:
+                yield next_try_s(finding)
+
+
+def budget_of(farm: Farm) -> Budget:
+    """What the farm may spend on errors."""
+    commits = any(branch.every == "commit" for branch in farm.branches)
+    return Budget(
+        false_reports_a_quarter=farm.false_reports_a_quarter,
+        heads_a_quarter=COMMITS_A_QUARTER if commits else NIGHTS_A_QUARTER,
+    )
+
+
+# --- Does -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doing:
+    """What actions are done with. `write_report` may write the same report again."""
+
+    farm: Farm
+    hands: Hands
+    now: Callable[[], float]  # Unix time
+    write_report: Callable[[State, Finding], tuple[str, bytes]]  # its name, and its JSON
+
+    def event(self, state: State, action: Action) -> Event:
+        """Does it; what the journal says of it. Raises DiskError; other DynoErrors are events."""
+        match action:
+            case (
+                Look(branch=branch)
+                | Measure(branch=branch)
+                | Repeat(branch=branch)
+                | Search(branch=branch)
+            ):
+                try:
+                    return self.of_branch(state, action)
+                except DiskError:
+                    raise
+                except DynoError as error:
+                    why = str(error)
+                if isinstance(action, Look):
+                    return Looked(at_s=self.now(), branch=branch.name, why=why)
+                return Held(at_s=self.now(), branch=branch.name, why=why)
+            case Open():
+                return Opened(
+                    at_s=self.now(),
+                    finding=action.finding,
+                    branch=action.branch,
+                    alarms=action.alarms,
+                )
+            case Resolve(finding=finding, by=by):
+                return resolved(self.now(), finding, by)
+            case Report(finding=finding):
+                self.write_report(state, finding)
+                return Reported(at_s=self.now(), finding=finding.name, revision=finding.revision)
+            case Deliver(finding=finding):
+                return self.delivered(state, finding)
+        raise AssertionError("waiting is not done here")
+
+    def of_branch(self, state: State, action: Look | Measure | Repeat | Search) -> Event:
+        """What the hands did for a branch."""
+        match action:
+            case Look(branch=branch):
+                sight = self.hands.look(branch, known_of(state, branch))
+                return looked(self.now(), state, branch, sight)
+            case Measure():
+                return self.measured(state, action)
+            case Repeat():
+                return self.repeated(action)
+            case Search(finding=finding, branch=branch):
+                begun_s = self.now()
+                culprit = self.hands.search(finding, branch)
+                now_s = self.now()
+                return Searched(
+                    at_s=now_s, finding=finding.name, culprit=culprit, seconds=now_s - begun_s
+                )
+
+    def measured(self, state: State, action: Measure) -> Measured | Skipped:
+        """A head was measured, or cannot be."""
+        branch, head = action.branch, action.waiting.head.commit
+        previous = state.branch(branch.name).previous
+        pair = Pair(branch=branch, head=head, previous=previous, seen_s=action.waiting.seen_s)
+        try:
+            measurement = self.hands.measure(pair)
+        except ServerError as error:
+            return Skipped(at_s=self.now(), branch=branch.name, head=head, why=str(error))
+        return Measured(
+            at_s=self.now(), branch=branch.name, head=head, previous=previous,
+            pinned=measurement.pinned, readings=measurement.readings,
+            folders=measurement.folders, seconds=measurement.seconds,
+            build_s=measurement.build_s, why=measurement.why,
+        )  # fmt: skip
+
+    def repeated(self, action: Repeat) -> Repeated:
+        """Suspects were measured again, or cannot be."""
+        of, name = action.of, action.branch.name
+        pair = Pair(branch=action.branch, head=of.head, previous=of.previous, seen_s=of.at_s)
+        try:
+            measurement = self.hands.repeat(pair, action.series, action.number)
+        except ServerError as error:
+            return Repeated(
+                at_s=self.now(), branch=name, head=of.head, number=action.number, readings=(),
+                why=str(error),
+            )  # fmt: skip
+        return Repeated(
+            at_s=self.now(), branch=name, head=of.head, number=action.number,
+            readings=measurement.readings, folders=measurement.folders,
+            seconds=measurement.seconds, build_s=measurement.build_s, why=measurement.why,
+        )  # fmt: skip
+
+    def delivered(self, state: State, finding: Finding) -> Delivered | Undelivered:
+        """The report command got a report."""
+        name, report = self.write_report(state, finding)
+        delivery = self.hands.deliver(name, report)
+        if delivery.why:
+            return Undelivered(
+                at_s=self.now(), finding=finding.name, revision=finding.reported, why=delivery.why
+            )
+        return Delivered(at_s=self.now(), finding=finding.name, revision=finding.reported)
+
+
+def known_of(state: State, branch: Branch) -> str | None:
+    """The last commit that was seen of a branch."""
+    return state.branch(branch.name).tip or branch.since
+
+
+def looked(now_s: float, state: State, branch: Branch, sight: Sight) -> Looked:
+    """What a look comes to: heads that were measured or skipped before are none."""
+    of = state.branch(branch.name)
+    known = {done.head for done in of.measured} | {done.head for done in of.skipped}
+    known |= set() if sight.rewritten else {each.head.commit for each in of.waiting}
+    heads = tuple(head for head in sight.heads if head.commit not in known)
+    return Looked(
+        at_s=now_s, branch=branch.name, heads=heads, tip=sight.tip,
+        since=sight.since, rewritten=sight.rewritten, why=sight.why,
+    )  # fmt: skip
+
+
+def resolved(now_s: float, finding: Finding, by: Finding) -> Resolved:
+    """A finding that a later one takes back."""
+    assert by.culprit is not None and finding.culprit is not None, "both were searched"
+    return Resolved(
+        at_s=now_s,
+        finding=finding.name,
+        by=by.name,
+        commit=by.culprit.commit,
+        reverted=finding.culprit.commit in by.culprit.reverts,
+    )

@@ -1,0 +1,170 @@
+"""Results of a head as a farm's decisions take them: log ratios to the other two arms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.analysis import compare
+from dbdyno.farm.chain import LogRatio, Reading, Series
+from dbdyno.farm.journal import FunctionCost
+from dbdyno.model import Comparison
+from dbdyno.model.error import HostError, ServerError
+from dbdyno.model.step import StepName
+from dbdyno.model.work import WorkChange
+from dbdyno.stats.work import FREEDOM_LEAST
+
+PINNED, PREVIOUS, HEAD = "pinned", "previous", "head"
+"""The arms of a head's plans."""
+WORK = "instructions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """What all readings of a plan share."""
+
+    branch: str
+    head: str
+    previous: str | None
+    taken_s: float
+    repetition: int = 0
+
+
+def of_work(folder: Path, taken: Taken, arms: Sequence[str]) -> tuple[Reading, ...]:
+    """The readings of a plan that counted. `arms`: those that it has, PINNED or PREVIOUS first.
+
+    Raises ServerError where the head was not counted; HostError where another arm was not, which
+    is not the head's fault.
+    """
+    against = {
+        base: dict(work_ratios(compare.load(folder, base=base), folder))
+        for base in (PINNED, PREVIOUS)
+        if base in arms
+    }
+    return readings(taken, "work", against)
+
+
+def of_time(folder: Path, taken: Taken, arms: Sequence[str]) -> tuple[Reading, ...]:
+    """The readings of a plan that measured time. Raises as `of_work` does."""
+    against = {
+        base: dict(time_ratios(compare.load(folder, base=base)))
+        for base in (PINNED, PREVIOUS)
+        if base in arms
+    }
+    return readings(taken, "time", against)
+
+
+Ratios = Mapping[tuple[StepName, str], LogRatio]
+"""By step and metric."""
+
+
+def readings(taken: Taken, instrument: str, against: Mapping[str, Ratios]) -> tuple[Reading, ...]:
+    """A reading of each step and metric that has a ratio to either arm."""
+    keys = sorted({key for ratios in against.values() for key in ratios})
+    return tuple(
+        Reading(
+            series=Series(
+                branch=taken.branch,
+                step=step,
+                instrument="work" if instrument == "work" else "time",
+                metric=metric,
+            ),
+            head=taken.head,
+            previous=taken.previous,
+            taken_s=taken.taken_s,
+            against_previous=against.get(PREVIOUS, {}).get((step, metric)),
+            against_pinned=against.get(PINNED, {}).get((step, metric)),
+            repetition=taken.repetition,
+        )
+        for step, metric in keys
+    )
+
+
+def work_ratios(
+    comparison: Comparison, folder: Path
+) -> Iterator[tuple[tuple[StepName, str], LogRatio]]:
+    """The head's instructions by those of the base. Raises ServerError, HostError."""
+    work = comparison.work
+    if work is None:
+        raise HostError(f"nothing was counted; see `{folder}`")
+    for change in work.changes:
+        if change.arm != HEAD:
+            continue
+        if change.ratio is None:
+            refuse(change.step[1], change.reason, folder)
+            continue
+        # The interval's half width by the quantile that made it.
+        repeats = change.ratio.blocks
+        scatter = work.scatter_of_writes if writes(change) else work.scatter
+        yield (
+            (change.step, WORK),
+            LogRatio(
+                value=math.log(change.ratio.value),
+                standard_error=scatter / math.sqrt(max(1, repeats)),
+                degrees=FREEDOM_LEAST,
+            ),
+        )
+
+
+def writes(change: WorkChange) -> bool:
+    """Whether a step writes, so that its counts scatter more: its margin says so."""
+    return change.work is not None and bool(change.work.storage.log_bytes)
+
+
+def refuse(step: str, reason: str, folder: Path) -> None:
+    """Raises ServerError where the head is at fault, HostError where another arm is."""
+    said = f"step `{step}`: {reason or 'it failed'}; see `{folder}`"
+    if reason.startswith(f"{HEAD}: "):
+        raise ServerError(said)
+    raise HostError(said)
+
+
+def time_ratios(comparison: Comparison) -> Iterator[tuple[tuple[StepName, str], LogRatio]]:
+    """The head's primary metrics by those of the base. Raises ServerError: the head has failed."""
+    for compared in comparison.steps:
+        for cell in compared.cells:
+            if cell.arm != HEAD:
+                continue
+            failure = next(
+                (run.ending.reason for run in cell.runs if run.ending.status == "failed"), None
+            )
+            if failure is not None:
+                raise ServerError(f"step `{compared.step}`: {failure}")
+            judgements = cell.verdict.judgements if cell.verdict is not None else ()
+            for judgement in judgements:
+                counted = judgement.fills or judgement.blocks
+                if judgement.sd is None or counted < 2 or not 0 < judgement.ratio < math.inf:
+                    continue
+                yield (
+                    ((compared.workload, compared.step), judgement.metric),
+                    LogRatio(
+                        value=math.log(judgement.ratio),
+                        standard_error=judgement.sd / math.sqrt(counted),
+                        degrees=counted - 1.0,
+                    ),
+                )
+
+
+def functions(folder: Path, base: str, steps: Sequence[str]) -> tuple[FunctionCost, ...]:
+    """The functions that the head changed, by counts of a folder; the largest change first."""
+    work = compare.load(folder, base=base).work
+    changes = () if work is None else work.changes
+    return costs([change for change in changes if change.arm == HEAD], steps)
+
+
+def costs(changes: Sequence[WorkChange], steps: Sequence[str]) -> tuple[FunctionCost, ...]:
+    """The functions that changed in some steps, the largest change first."""
+    every = [
+        FunctionCost(
+            function=function.function,
+            step=change.step[1],
+            before=function.base,
+            after=function.arm,
+        )
+        for change in changes
+        if change.step[1] in steps
+        for function in change.changed
+    ]
+    return tuple(sorted(every, key=lambda cost: -abs(cost.change)))

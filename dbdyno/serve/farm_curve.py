@@ -1,0 +1,178 @@
+"""The curve of a series as lines and dots of an SVG, which needs no script. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dbdyno.farm.chain import Series
+from dbdyno.farm.overview import Commit, Followed, interval
+from dbdyno.report import number
+
+WIDTH, HEIGHT = 960, 280
+LEFT, RIGHT, TOP, BOTTOM = 64, 12, 14, 34
+ROOM = 0.08
+"""Of the reach of all figures, above and below."""
+REACH_MIN = 0.004
+"""Of the axis, as a share: noise of less fills no curve."""
+TICKS_MIN = 4
+NAMES_MAX = 8
+SHORT_DIGITS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dot:
+    """A commit's ratio to the pinned release."""
+
+    x: float
+    y: float
+    low: float  # of its interval, as places
+    high: float
+    words: str
+    link: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A place on an axis, or where a finding begins, with its words."""
+
+    at: float
+    words: str
+    link: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """All that is drawn."""
+
+    width: int
+    height: int
+    left: int
+    right: float
+    top: int
+    bottom: float
+    dots: tuple[Dot, ...]
+    ticks: tuple[Mark, ...]
+    names: tuple[Mark, ...]
+    missing: tuple[Mark, ...]  # commits without a reading
+    findings: tuple[Mark, ...]
+    said: str  # for those who do not see it
+
+
+def curve(
+    branch: Followed, series: Series, links: Sequence[str], findings: Sequence[tuple[str, str]]
+) -> Curve | None:
+    """The curve of a series; None where no commit has a reading.
+
+    `links`: of each commit's report. `findings`: of those of this series, the words and the link
+    of each, in the order of `branch.findings`.
+    """
+    ratios = [_ratio(commit, series) for commit in branch.commits]
+    told = [(place, *reach) for place, reach in enumerate(ratios) if reach is not None]
+    if not told:
+        return None
+    scale = _Scale.of([end for _, *ends in told for end in ends], len(ratios))
+    own = [found for found in branch.findings if series in found.series]
+    places = {commit.commit: place for place, commit in enumerate(branch.commits)}
+    return Curve(
+        width=WIDTH,
+        height=HEIGHT,
+        left=LEFT,
+        right=WIDTH - RIGHT,
+        top=TOP,
+        bottom=HEIGHT - BOTTOM,
+        dots=tuple(
+            Dot(
+                x=scale.x(place),
+                y=scale.y(value),
+                low=scale.y(low),
+                high=scale.y(high),
+                words=f"{short(branch.commits[place].commit)} {percents(value, low, high)}",
+                link=links[place],
+            )
+            for place, value, low, high in told
+        ),
+        ticks=tuple(scale.ticks()),
+        names=tuple(_names(branch.commits, scale)),
+        missing=tuple(
+            Mark(at=scale.x(place), words=f"{short(commit.commit)}: {commit.why or 'no reading'}")
+            for place, commit in enumerate(branch.commits)
+            if ratios[place] is None
+        ),
+        findings=tuple(
+            Mark(at=scale.x(places[found.first] - 0.5), words=words, link=link)
+            for found, (words, link) in zip(own, findings, strict=True)
+            if found.first in places
+        ),
+        said=f"{len(told)} of {len(ratios)} commits, from {percents(told[0][1])} to "
+        f"{percents(told[-1][1])} against the pinned release; findings: {len(own)}",
+    )
+
+
+def short(commit: str) -> str:
+    """A commit's first digits."""
+    return commit[:SHORT_DIGITS]
+
+
+def percents(value: float, *ends: float) -> str:
+    """A ratio as a change in percent, with two digits, and its interval: +0.70 % [+0.68, +0.72]."""
+    said = [points(end) for end in (value, *ends)]
+    return f"{said[0]} % [{', '.join(said[1:])}]" if ends else f"{said[0]} %"
+
+
+def points(value: float, digits: int = 2) -> str:
+    """A ratio as a change in percent, without the sign of it: +0.70."""
+    text = number.number(100 * (value - 1), digits)
+    return text if text.startswith(number.MINUS) else f"+{text}"
+
+
+def _ratio(commit: Commit, series: Series) -> tuple[float, float, float] | None:
+    cell = commit.cells.get(series)
+    if cell is None or cell.against_pinned is None:
+        return None
+    low, high = interval(cell.against_pinned)
+    return math.exp(cell.against_pinned.value), low, high
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Scale:
+    low: float
+    high: float
+    commits: int
+
+    @classmethod
+    def of(cls, ends: Sequence[float], commits: int) -> _Scale:
+        low, high = min(*ends, 1.0), max(*ends, 1.0)
+        missing = max(0.0, REACH_MIN - (high - low)) / 2
+        room = ROOM * (high - low) + missing
+        return cls(low=low - room, high=high + room, commits=commits)
+
+    def x(self, place: float) -> float:
+        share = (place + 0.5) / self.commits
+        return round(LEFT + share * (WIDTH - LEFT - RIGHT), 1)
+
+    def y(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
+
+    def ticks(self) -> Iterator[Mark]:
+        """Round changes, no change among them."""
+        size = 10.0 ** math.ceil(math.log10((self.high - self.low) / TICKS_MIN))
+        step = next(
+            size / part
+            for part in (1, 2, 5, 10)
+            if (self.high - self.low) * part / size >= TICKS_MIN or part == 10
+        )
+        digits = max(0, -2 - math.floor(math.log10(step) + 1e-9))
+        first = math.ceil((self.low - 1) / step)
+        for place in range(first, math.floor((self.high - 1) / step) + 1):
+            words = f"{points(1 + place * step, digits)} %"
+            yield Mark(at=self.y(1 + place * step), words=words if place else "0")
+
+
+def _names(commits: Sequence[Commit], scale: _Scale) -> Iterator[Mark]:
+    """The names of some commits, evenly spaced."""
+    every = max(1, math.ceil(len(commits) / NAMES_MAX))
+    for place in range(0, len(commits), every):
+        yield Mark(at=scale.x(place), words=short(commits[place].commit))

@@ -1,0 +1,279 @@
+"""The pages of a farm: a grid of steps and commits, and the curve of a step. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Protocol
+
+from dbdyno.farm.chain import LogRatio, Series
+from dbdyno.farm.evidence import MARGIN
+from dbdyno.farm.overview import Cell, Commit, Followed, Found, Overview, interval, steps
+from dbdyno.model.metric import less_is_better
+from dbdyno.report.colors import Tone
+from dbdyno.report.number import MISSING
+from dbdyno.report.parts import Callout, Column, Finding, Row, Table, TableCell, Text
+from dbdyno.serve.charted import View, Way, Ways, day
+from dbdyno.serve.farm_curve import percents, points, short
+
+SURE = 3.0
+"""A cell has a colour where it is beyond the margin by so many standard errors."""
+NS = 1e9
+SUBJECT_MAX = 60
+FOUND = "◆"
+AT = "farm"
+
+
+class Places(Protocol):
+    """Where the pages of a farm lie: addresses of a server, or files beside each other."""
+
+    def grid(self, branch: str, instrument: str, metric: str) -> str:
+        """Of a branch by a metric."""
+
+    def curve(self, series: Series) -> str:
+        """Of a series."""
+
+    def finding(self, name: str) -> str:
+        """Of a finding."""
+
+    def report(self, folder: str) -> str:
+        """Of a result, below the farm's folder; empty: it has none."""
+
+
+def shown(branch: Followed, instrument: str | None, metric: str | None) -> tuple[str, str] | None:
+    """What of a branch is shown: what was asked for, or the first there is; None: nothing is."""
+    grids = steps(branch.series)
+    if instrument is not None and metric is not None and (instrument, metric) in grids:
+        return instrument, metric
+    order = sorted(grids, key=lambda of: (of[0] != "work", of[1] != "qps", of))
+    return next(iter(order), None)
+
+
+def grid(farm: Overview, branch: Followed, of: tuple[str, str] | None, places: Places) -> View:
+    """A row for each commit, the newest first, and a column for each step."""
+    parts = [*_odd(branch), *([_grid(branch, of, places)] if of else [_nothing()])]
+    parts += [_findings(branch, places)] if branch.findings else []
+    return View(
+        title=branch.name,
+        label=f"Against {branch.pinned or 'the pinned release'}, measured in the same blocks",
+        at=AT,
+        ways=tuple(_ways(farm, branch, of, places)),
+        parts=tuple(parts),
+    )
+
+
+def readings(branch: Followed, series: Series, places: Places) -> View:
+    """The readings of a series, the newest first, which stand below its curve."""
+    others = tuple(
+        Way(words=other.step[1], link=places.curve(other), here=other == series)
+        for other in branch.series
+        if (other.instrument, other.metric) == (series.instrument, series.metric)
+    )
+    measures = tuple(
+        Way(words=words(other), link=places.curve(other), here=other == series)
+        for other in branch.series
+        if other.step == series.step
+    )
+    back = places.grid(branch.name, series.instrument, series.metric)
+    return View(
+        title=f"{series.step[1]}: {words(series)}",
+        label=f"{series.step[0]} on {branch.name}, against {branch.pinned or 'the pinned release'}",
+        at=AT,
+        ways=(
+            Ways(name="Branch", ways=(Way(words=branch.name, link=back),)),
+            Ways(name="Step", ways=others),
+            Ways(name="Figure", ways=measures),
+        ),
+        parts=(_readings(branch, series, places),),
+    )
+
+
+def words(series: Series) -> str:
+    """What is measured, in words."""
+    return measure(series.instrument, series.metric)
+
+
+def measure(instrument: str, metric: str) -> str:
+    """An instrument and its metric, in words."""
+    return "instructions" if instrument == "work" else f"time, {metric}"
+
+
+# --- Parts --------------------------------------------------------------------------------------
+
+
+def _odd(branch: Followed) -> list[Callout]:
+    if not branch.odd:
+        return []
+    return [Callout(name="odd", title="At the last look", items=(Finding(text=branch.odd),))]
+
+
+def _nothing() -> Text:
+    return Text(
+        name="nothing",
+        title="No reading yet",
+        form="paragraphs",
+        items=(Finding(text="The first head that is measured stands here."),),
+    )
+
+
+def _ways(
+    farm: Overview, branch: Followed, of: tuple[str, str] | None, places: Places
+) -> Iterator[Ways]:
+    if len(farm.branches) > 1:
+        ways = []
+        for other in farm.branches:
+            there = shown(other, *(of or (None, None))) or ("", "")
+            link = places.grid(other.name, *there)
+            ways.append(Way(words=other.name, link=link, here=other == branch))
+        yield Ways(name="Branch", ways=tuple(ways))
+    grids = steps(branch.series)
+    if len(grids) > 1:
+        yield Ways(
+            name="Figure",
+            ways=tuple(
+                Way(words=measure(*other), link=places.grid(branch.name, *other), here=other == of)
+                for other in sorted(grids, key=lambda other: (other[0] != "work", other))
+            ),
+        )
+
+
+def _grid(branch: Followed, of: tuple[str, str], places: Places) -> Table:
+    columns = steps(branch.series)[of]
+    several = len({series.step[0] for series in columns}) > 1
+    rows = tuple(
+        Row(cells=tuple(_row(branch, commit, columns, places)))
+        for commit in reversed(branch.commits)
+    )
+    return Table(
+        name="grid",
+        title=f"Commits and steps: {measure(*of)}",
+        columns=(
+            Column(text="commit", left=True),
+            Column(text="measured (UTC)", left=True),
+            *(
+                Column(text=series.step[1], group=series.step[0] if several else "")
+                for series in columns
+            ),
+            Column(text="", left=True),
+        ),
+        rows=(Row(cells=_curves(columns, places)), *rows),
+        note=f"Change against the pinned release in percent; a cell leads to its report. {FOUND}: "
+        "a finding begins here.",
+        colors="Coloured: better or worse than the pinned release by more than "
+        f"{100 * MARGIN:.1f} %, by {SURE:.0f} standard errors.",
+    )
+
+
+def _curves(columns: list[Series], places: Places) -> tuple[TableCell, ...]:
+    """The row that leads to the curves."""
+    cells = [TableCell(text="all"), TableCell(text="")]
+    cells += [TableCell(text="curve", link=places.curve(series)) for series in columns]
+    return (*cells, TableCell(text=""))
+
+
+def _row(
+    branch: Followed, commit: Commit, columns: list[Series], places: Places
+) -> Iterator[TableCell]:
+    begun = [found for found in branch.findings if found.first == commit.commit]
+    yield TableCell(text=short(commit.commit), title=commit.subject[:SUBJECT_MAX])
+    yield TableCell(text=day(commit.at_s * NS))
+    for series in columns:
+        is_begun = any(series in found.series for found in begun)
+        yield _cell(series, commit, places, mark=FOUND if is_begun else "")
+    names = ", ".join(found.title for found in begun)
+    link = places.finding(begun[0].name) if begun else ""
+    yield TableCell(text=names or commit.why, link=link, tone="" if begun else "quiet")
+
+
+def _cell(series: Series, commit: Commit, places: Places, mark: str) -> TableCell:
+    cell = commit.cells.get(series)
+    if cell is None or cell.against_pinned is None:
+        return TableCell(text=MISSING, tone="quiet", title=commit.why or "no reading", mark=mark)
+    ratio = cell.against_pinned
+    return TableCell(
+        text=points(math.exp(ratio.value), 2 if series.instrument == "work" else 1),
+        tone=tone(series, ratio),
+        title=percents(math.exp(ratio.value), *interval(ratio)),
+        link=places.report(cell.folder) if cell.folder else "",
+        mark=mark,
+    )
+
+
+def tone(series: Series, ratio: LogRatio) -> Tone:
+    """The colour of a change that is plain."""
+    if abs(ratio.value) - SURE * ratio.standard_error <= MARGIN:
+        return ""
+    less = series.instrument == "work" or less_is_better(series.metric)
+    return "slower" if (ratio.value > 0) == less else "faster"
+
+
+def _findings(branch: Followed, places: Places) -> Table:
+    rows = tuple(
+        Row(
+            cells=(
+                TableCell(text=found.title, link=places.finding(found.name)),
+                TableCell(text=short(found.first)),
+                TableCell(text=found.standing),
+                TableCell(text=", ".join(_named(found))),
+            )
+        )
+        for found in reversed(branch.findings)
+    )
+    return Table(
+        name="findings",
+        title="Findings",
+        look="words",
+        columns=tuple(
+            Column(text=text, left=True) for text in ("finding", "since", "standing", "seen in")
+        ),
+        rows=rows,
+    )
+
+
+def _named(found: Found) -> list[str]:
+    return [f"{series.step[1]} ({words(series)})" for series in found.series]
+
+
+def _readings(branch: Followed, series: Series, places: Places) -> Table:
+    rows = tuple(
+        Row(cells=tuple(_reading(branch, commit, series, places)))
+        for commit in reversed(branch.commits)
+    )
+    return Table(
+        name="readings",
+        title="Readings",
+        columns=(
+            Column(text="commit", left=True),
+            Column(text="measured (UTC)", left=True),
+            Column(text="against the pinned release"),
+            Column(text="against the commit before"),
+            Column(text="", left=True),
+        ),
+        rows=rows,
+        note="Changes in percent with their 95 % intervals. A head and the other two are measured "
+        "in the same blocks.",
+    )
+
+
+def _reading(
+    branch: Followed, commit: Commit, series: Series, places: Places
+) -> Iterator[TableCell]:
+    cell = commit.cells.get(series, Cell(against_pinned=None, against_previous=None, folder=""))
+    link = places.report(cell.folder) if cell.folder else ""
+    begun = [
+        found
+        for found in branch.findings
+        if found.first == commit.commit and series in found.series
+    ]
+    yield TableCell(text=short(commit.commit), link=link, title=commit.subject[:SUBJECT_MAX])
+    yield TableCell(text=day(commit.at_s * NS))
+    for ratio in (cell.against_pinned, cell.against_previous):
+        yield TableCell(
+            text=MISSING if ratio is None else percents(math.exp(ratio.value), *interval(ratio)),
+            tone="" if ratio is None else tone(series, ratio),
+        )
+    yield TableCell(
+        text=begun[0].title if begun else commit.why,
+        link=places.finding(begun[0].name) if begun else "",
+        tone="" if begun else "quiet",
+    )

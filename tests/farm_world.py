@@ -187,7 +187,7 @@ def judge(readings: Sequence[Reading], budget: Budget) -> list[Alarm]:
             Alarm(
                 series=reading.series, head=reading.head, first=reading.head,
                 good=reading.previous, seen_against="previous", change=change,
-                evidence=100.0, limit=50.0, sure=bool(again),
+                log_evidence=5.0, log_limit=4.0, sure=bool(again),
             )
         )  # fmt: skip
     return alarms

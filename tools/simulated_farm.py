@@ -23,6 +23,7 @@ import marked_page
 from dbdyno.farm import alarm
 from dbdyno.farm.chain import Budget, Instrument, Series
 from dbdyno.farm.evidence import Numbers, Ratios
+from dbdyno.farm.loop import REPEATS_MAX
 from table_text import SEED, header, intro, percent, row
 
 TOOL = "tools/simulated_farm.py"
@@ -154,7 +155,7 @@ def followed(host: Host, levels: Numbers, random: np.random.Generator) -> Year:
         level = np.repeat(levels[:, night], host.metrics)
         evidence = farm.head(*hands.measured(before, level, again=False))
         sure = alarm.above(evidence, limit.sure)
-        for _ in range(alarm.REPETITIONS_MAX):
+        for _ in range(REPEATS_MAX):
             suspect = by_step(alarm.above(evidence, limit.suspect) & ~sure, host)
             suspect = suspect & ~by_step(sure, host)
             if not suspect.any():

@@ -19,8 +19,6 @@ import numpy as np
 from dbdyno.farm.chain import Alarm, Budget, Instrument, LogRatio, Reading, Series
 from dbdyno.farm.evidence import Against, Change, Detector, Evidence, Flags, Ratios
 
-REPETITIONS_MAX = 3
-"""A suspect of one head is measured again so often at most; a later head may raise it again."""
 SUSPECT_MIN = 30.0
 """Less evidence is no suspect, however few series share the budget."""
 TESTS = 2
@@ -64,7 +62,7 @@ def judge(readings: Sequence[Reading], budget: Budget) -> list[Alarm]:
 
     `readings`: all of the farm, each branch's in the order of its heads, from the first night on. A
     series begins anew after a sure alarm. A suspect that its repetitions do not bear out is none
-    any more; measure it again up to REPETITIONS_MAX times while it is one.
+    any more.
     """
     limit = limits(len({reading.series for reading in readings}), budget)
     ordered = sorted(readings, key=_branch)

@@ -184,7 +184,7 @@ def suspects(state: State, farm: Farm, now_s: float) -> Iterator[Repeat | Open]:
         for alarm in finding.alarms
     }
     for alarm in alarms:
-        if alarm.sure and (alarm.series, alarm.head) not in known:
+        if alarm.sure and not alarm.known and (alarm.series, alarm.head) not in known:
             name = f"{alarm.series.branch}-{alarm.first[:NAME_DIGITS]}"
             alike = tuple(
                 other

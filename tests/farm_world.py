@@ -16,14 +16,16 @@ from msgspec import structs
 from dbdyno.farm import outlet
 from dbdyno.farm.chain import Alarm, Budget, LogRatio, Reading, Series
 from dbdyno.farm.file import Branch, Farm
+from dbdyno.farm.findings import FindingReport
 from dbdyno.farm.hands import Delivery, Measurement, Pair, Sight
 from dbdyno.farm.journal import Culprit, FunctionCost, Head
 from dbdyno.farm.state import Finding
 from dbdyno.model.error import HostError, ServerError
+from dbdyno.model.json import decoder
 from dbdyno.store import disk
 from dbdyno.store.file import made
 
-__all__ = ["HostError", "Measurement", "Pair", "structs"]
+__all__ = ["FindingReport", "HostError", "Measurement", "Pair", "decoder", "structs"]
 
 SERIES = Series(
     branch="master",
@@ -187,7 +189,7 @@ def judge(readings: Sequence[Reading], budget: Budget) -> list[Alarm]:
             Alarm(
                 series=reading.series, head=reading.head, first=reading.head,
                 good=reading.previous, seen_against="previous", change=change,
-                log_evidence=5.0, log_limit=4.0, sure=bool(again),
+                log_evidence=10.0, log_limit=9.0, sure=bool(again), known=False,
             )
         )  # fmt: skip
     return alarms

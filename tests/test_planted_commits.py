@@ -10,7 +10,7 @@ import pytest
 import fake_source
 import planted_commits
 from fake_source import git
-from planted_commits import FILES, GUILTY_FILE, Wish
+from planted_commits import FILES, GUILTY_FILE, LoopChange, Wish
 
 SCAN = f"""\
 /* another function before it */
@@ -30,6 +30,10 @@ def tarball(tmp_path: Path) -> Path:
         path = tree / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(SCAN if name == GUILTY_FILE else f"/* {name} */\n")
+    descent = planted_commits.PLACES["_bt_first"]
+    path = tree / descent.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"bool{descent.head}\n\tint\ti;\n{descent.before}}}\n")
     return fake_source.tarball(tree)
 
 
@@ -50,6 +54,25 @@ def test_one_commit_burns_cpu_and_all_others_change_a_file_beside_it(
     scan = (folder / GUILTY_FILE).read_text()
     assert scan.count("turn < 600;") == 1
     assert scan.index("*estate;") < scan.index("turn < 600;") < scan.index("estate =")
+
+
+def test_loops_of_several_functions_come_shrink_and_are_reverted(
+    tarball: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "planted"
+    texts = ("0:_bt_first:200", "2:IndexNext:136", "4:_bt_first:19", "5:IndexNext:0")
+    changes = tuple(map(LoopChange.read, texts))
+    made = planted_commits.make(tarball, folder, Wish(commits=6, changes=changes))
+    descent = planted_commits.PLACES["_bt_first"].file
+    assert [changed(folder, made[at]) for at in (2, 4, 5)] == [
+        [GUILTY_FILE], [descent], [GUILTY_FILE],
+    ]  # fmt: skip
+    assert (folder / GUILTY_FILE).read_text() == SCAN
+    turns = [git(folder, "show", f"{made[at]}:{descent}").count("turn < 200;") for at in (0, 3)]
+    assert turns == [1, 1]
+    assert "turn < 19;" in (folder / descent).read_text()
+    said = git(folder, "log", "-1", "--format=%B", made[5])
+    assert said == (f'Revert "Mix the address of an index scan"\n\nThis reverts commit {made[2]}.')
 
 
 def test_without_a_guilty_commit_none_touches_the_executor_s_scan(

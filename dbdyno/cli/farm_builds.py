@@ -183,12 +183,13 @@ class Origin:
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(parents=True)
         with BuildLog(place / "command.log") as log:
+            words = ["sh", "-c", self.branch.command, "sh", str(new)]
             try:
-                why = log.run(["sh", "-c", self.branch.command, "sh", str(new)], place)
+                why = log.run(words, place)
             except ServerError as error:
                 raise HostError(str(error)) from None
-            said = log.path.read_text(errors="replace").splitlines()[1:]
-        lines = [line.strip() for line in said if line.strip()]
+            said = log.path.read_text(errors="replace").removeprefix(f"$ {' '.join(words)}\n")
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
         if why is not None or not lines:
             last = lines[-1] if lines else "it said nothing"
             raise HostError(f"command: {last}; see `{log.path}`")

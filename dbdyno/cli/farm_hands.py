@@ -132,7 +132,8 @@ class FarmHands:
         """The minutes of a race of a head, or of its repetition, which is a part of a search's."""
         if not repetition:
             return self.farm.minutes
-        return max(1.0, min(2 * self.farm.minutes, self.farm.search_minutes / (2 * REPEATS_MAX)))
+        share = self.farm.search_minutes / (2 * REPEATS_MAX)
+        return max(1.0, min(2 * self.farm.minutes, share))
 
     def folder(self, pair: Pair) -> Path:
         """The folder of a head's results, the same after a break."""

@@ -53,9 +53,9 @@ class FarmForm(Form):
     minutes: float | int = Field(default=MINUTES, ge=1, le=DAY_MINUTES)
     search_minutes: float | int = Field(default=SEARCH_MINUTES, ge=1, le=7 * DAY_MINUTES)
     poll_minutes: float | int = Field(default=POLL_MINUTES, ge=0.1, le=DAY_MINUTES)
-    hosts: Mapping[str, Mapping[str, str]] = Field(default_factory=dict)
-    server: Mapping[str, str | int | bool] = Field(default_factory=dict)
-    branches: Sequence[BranchForm] = Field(min_length=1, description="a branch to follow")
+    hosts: dict[str, dict[str, str]] = Field(default_factory=dict)
+    server: dict[str, str | int | bool] = Field(default_factory=dict)
+    branches: list[BranchForm] = Field(min_length=1, description="a branch to follow")
 
 
 @dataclass(frozen=True, kw_only=True)

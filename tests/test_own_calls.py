@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,17 @@ def test_literals_stand_as_the_application_wrote_them(tmp_path: Path) -> None:
     assert call.values is None
     (call,) = own_calls.calls(own, MYSQL, 5)
     assert r"'O''Brien \\'" in call.text
+
+
+def test_a_backslash_stands_as_the_session_reads_it(tmp_path: Path) -> None:
+    own = query(tmp_path, "SELECT $1", r'{"values": ["a\\b"]}')
+    mode = {"sql_mode": "ANSI_QUOTES,no_backslash_escapes"}
+    texts = [
+        call.text
+        for settings in ({}, mode)
+        for call in own_calls.calls(replace(own, settings=settings), MYSQL, 5)
+    ]
+    assert texts == [r"SELECT 'a\\b'", r"SELECT 'a\b'"]
 
 
 def test_bound_values_are_texts_with_their_types(tmp_path: Path) -> None:

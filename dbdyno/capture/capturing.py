@@ -34,6 +34,9 @@ THRESHOLD_S = 0.005
 UNNAMED = ""
 """The database of calls in a log that names none."""
 BEYOND = "cheaper than the first {top} (--top)"
+OF_LOG = "Calls and times are of the log: the server counts no statement with a text"
+ANY = ("", "")
+"""What all sessions of a server begin with: of any database, of any role."""
 LIST = "/*, ... */"
 """What the view of 18 has in place of a list's other members."""
 
@@ -66,6 +69,9 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
     view = None
     if wish.server is not None:
         view = family.view(wish.server, wish.seconds, time.sleep)
+        if view.uncounted and not wish.logs:
+            raise DynoError(f"{wish.server.name}: {view.uncounted}")
+        dialect = dialect.within(view.of_sessions.get(ANY, {}))
         if not wish.keeps_values:
             view = replace(view, rows=[replace(row, sample=False) for row in view.rows])
     tally = Tally()
@@ -80,7 +86,9 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
     taken = of_log(gathered, database, tally) if wish.logs else None
     if taken is not None and wish.sampled is not None:
         taken = scaled(taken, wish.sampled)
-    if view is not None:
+    if view is not None and view.uncounted and taken is not None:
+        taken = replace(taken, notes=[*taken.notes, OF_LOG])
+    elif view is not None:
         taken = without_foreign(with_view(taken, view, database, dialect), view.foreign)
     assert taken is not None, "there is a source"
     taken = of_one_database(without_catalogs(taken))
@@ -182,7 +190,7 @@ def in_sessions(queries: Sequence[Query], view: View | None, database: str) -> l
         replace(
             query,
             settings={
-                **made.get(("", ""), {}),
+                **made.get(ANY, {}),
                 **made.get((database, ""), {}),
                 **made.get(("", query.role), {}),
                 **made.get((database, query.role), {}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -76,6 +76,10 @@ class Dialect(Protocol):
     @property
     def moment(self) -> str:
         """The type of `now()`, by which a moment is written as a literal."""
+        ...
+
+    def within(self, settings: Mapping[str, str]) -> Dialect:
+        """The reader of a session's texts, whose settings may have them read otherwise."""
         ...
 
     def split(self, text: str) -> Sequence[str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.capture.gather import APPLICATION
+from dbdyno.capture.mysql_mode import SQL_MODE, USUAL, reading_of
 from dbdyno.capture.taken import SCHEMAS
 from dbdyno.capture.view import Counted, Place, View, difference
 from dbdyno.engine.mysql.connection import connect, said, told
@@ -27,15 +28,13 @@ PICOSECONDS = 1e12
 DIGITS = re.compile(r"\d+\.\d+(?:\.\d+)?")
 TABLE = "performance_schema.events_statements_summary_by_digest"
 FACTS = f"""/* {MARK} */ SELECT version(), database(), @@global.performance_schema,
-    @@global.character_set_server, @@global.collation_server"""
+    @@global.character_set_server, @@global.collation_server,
+    @@global.sql_mode, @@global.time_zone"""
 SLOW_LOG = "name its slow log, with long_query_time = 0 for the time of the capture"
 DIGESTS = f"""/* {MARK} */ SELECT schema_name, query_sample_text, digest, count_star,
     sum_timer_wait, sum_rows_sent, sum_rows_affected,
     timestampdiff(MICROSECOND, first_seen, utc_timestamp(6)) / 1e6
 FROM {TABLE}"""
-VARIABLES = f"""/* {MARK} */ SELECT variable_name, variable_value
-FROM performance_schema.global_variables JOIN performance_schema.variables_info
-USING (variable_name) WHERE variable_source <> 'COMPILED' AND variable_name IN (%s)"""
 SETTINGS = (
     *("innodb_buffer_pool_size", "optimizer_switch", "sql_mode", "join_buffer_size"),
     *("sort_buffer_size", "tmp_table_size", "max_heap_table_size", "read_rnd_buffer_size"),
@@ -82,22 +81,13 @@ def counted(connection: pymysql.Connection[Any], place: Place) -> View:
     """One reading. Raises ServerError: nothing is counted; pymysql.MySQLError."""
     with connection.cursor() as cursor:
         cursor.execute(FACTS)
-        version, database, is_on, encoding, collation = fetched(cursor)[0]
-        told_version = told(version)
-        if told_version is None or not since(of(told_version[0]).samples_from, told_version[1]):
-            raise ServerError(
-                f"{place.name}: {version} counts its statements without a text that could be run "
-                f"(MySQL keeps one from 8.0 on): {SLOW_LOG}"
-            )
-        if not is_on:
-            raise ServerError(
-                f"{place.name}: performance_schema is off, so that no statement is counted: "
-                f"set performance_schema = ON in my.cnf and restart it, or {SLOW_LOG}"
-            )
-        cursor.execute(DIGESTS)
-        rows = fetched(cursor)
-        cursor.execute(VARIABLES % ", ".join(["%s"] * len(SETTINGS)), SETTINGS)
-        settings = dict(fetched(cursor))
+        version, database, is_on, encoding, collation, mode, zone = fetched(cursor)[0]
+        uncounted = why_uncounted(version, is_on=bool(is_on))
+        rows = []
+        if not uncounted:
+            cursor.execute(DIGESTS)
+            rows = fetched(cursor)
+        settings = settings_of(cursor, version)
     digits = DIGITS.match(version)
     statements = [counted_of(row) for row in rows if MARK not in (row[1] or "")]
     seen = [float(row[7]) for row in rows if row[7] is not None]
@@ -108,9 +98,46 @@ def counted(connection: pymysql.Connection[Any], place: Place) -> View:
         encoding=encoding,
         locale=collation,
         settings={name.lower(): value for name, value in settings.items() if value},
+        of_sessions={("", ""): meaning(mode, zone)},
         database=database or busiest(statements),
-        notes=notes_of(rows),
+        notes=notes_of(rows) if rows else (),
+        uncounted=uncounted,
     )
+
+
+def why_uncounted(version: str, *, is_on: bool) -> str:
+    """Why a server has no counts that queries can be made of, and what does; empty: it has."""
+    known = told(version)
+    if known is None or not since(of(known[0]).samples_from, known[1]):
+        return (
+            f"{version} counts its statements without a text that could be run "
+            f"(MySQL keeps one from 8.0 on): {SLOW_LOG}"
+        )
+    if not is_on:
+        return (
+            "performance_schema is off, so that no statement is counted: "
+            f"set performance_schema = ON in my.cnf and restart it, or {SLOW_LOG}"
+        )
+    return ""
+
+
+def settings_of(cursor: Any, version: str) -> dict[str, str]:
+    """The settings that are not the default; none of a version that cannot tell these."""
+    known = told(version)
+    if known is None or not since(of(known[0]).tells_changed_from, known[1]):
+        return {}
+    names = ", ".join(["%s"] * len(SETTINGS))
+    cursor.execute(f"/* {MARK} */ {of(known[0]).globals_of} ({names})", SETTINGS)
+    return dict(fetched(cursor))
+
+
+def meaning(mode: str, zone: str) -> dict[str, str]:
+    """What a server's sessions begin with that decides what their texts mean.
+
+    The rest of `sql_mode` goes to the arms with the other settings of the source.
+    """
+    kept = {} if reading_of(mode) == USUAL else {SQL_MODE: mode}
+    return kept if zone == "SYSTEM" else {**kept, "time_zone": zone}
 
 
 def busiest(statements: Sequence[Counted]) -> str:

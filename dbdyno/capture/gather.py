@@ -81,12 +81,13 @@ class Session:
     settings: dict[str, str] = field(default_factory=dict)
     local: dict[str, str] = field(default_factory=dict)
     cursors: dict[str, Key] = field(default_factory=dict)
+    now: Mapping[str, str] = field(default_factory=dict)  # both, as they hold now
     key: Settings = ()
 
     def renew(self) -> None:
         """Makes the key of the settings that hold now."""
-        now = self.settings | self.local
-        self.key = tuple(sorted((name, value) for name, value in now.items() if name != ROLE))
+        self.now = self.settings | self.local
+        self.key = tuple(sorted((name, value) for name, value in self.now.items() if name != ROLE))
 
     def role(self, user: str) -> str:
         """The role that runs its statements."""
@@ -140,7 +141,7 @@ class Gathered:
 
     def several(self, call: Call) -> bool:
         """Adds the statements of a message that has more than one; whether it has."""
-        parts = self.dialect.split(call.text)
+        parts = self.dialect_of(call).split(call.text)
         if len(parts) < 2:
             return False
         self.leave_out(call, SEVERAL, calls=0)
@@ -189,12 +190,20 @@ class Gathered:
 
     def read(self, call: Call) -> Statement:
         """The call's text, taken apart; the texts of the last calls are kept, as many repeat."""
+        dialect = self.dialect_of(call)
+        if dialect is not self.dialect:
+            return dialect.read(call.text)
         statement = self.texts.get(call.text)
         if statement is None:
             if len(self.texts) >= TEXTS_MAX:
                 self.texts.clear()
             statement = self.texts[call.text] = self.dialect.read(call.text)
         return statement
+
+    def dialect_of(self, call: Call) -> Dialect:
+        """What reads the texts of the call's session."""
+        session = self.sessions.get(call.session)
+        return self.dialect if session is None else self.dialect.within(session.now)
 
     def settle(self, session: Session, text: str) -> None:
         """Follows what a statement does to its session's settings."""

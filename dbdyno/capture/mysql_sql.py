@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 import msgspec
 
 from dbdyno.capture.dialect import Form, Inside, Setting, Slot, Statement
+from dbdyno.capture.mysql_mode import SQL_MODE, USUAL, Reading, reading_of
 from dbdyno.capture.mysql_prepared import bound_json, bound_values, pieces_of
 from dbdyno.capture.mysql_session import settings_of
 from dbdyno.capture.mysql_statement import (
@@ -89,21 +90,39 @@ class Skeleton:
 class MysqlSql:
     """The reader of MySQL's SQL, which keeps the skeletons that it has seen."""
 
+    reading: Reading = USUAL
     skeletons: dict[str, Skeleton] = field(default_factory=dict)
+    others: dict[Reading, MysqlSql] = field(default_factory=dict)
 
     @property
     def moment(self) -> str:
         """The type of `now()`."""
         return "timestamp"
 
+    def within(self, settings: Mapping[str, str]) -> MysqlSql:
+        """The reader of texts of a session with these settings."""
+        reading = reading_of(settings[SQL_MODE]) if SQL_MODE in settings else self.reading
+        if reading == self.reading:
+            return self
+        return self.others.setdefault(reading, MysqlSql(reading=reading))
+
     def split(self, text: str) -> Sequence[str]:
         """The statements of a message."""
         if ";" not in text:
             return (text,)
-        return [part.strip() for part in divided(text) if part.strip()]
+        parts = map(self.reading.own, divided(self.reading.usual(text)))
+        return [part.strip() for part in parts if part.strip()]
 
     def read(self, text: str) -> Statement:
         """The text, taken apart; a form of its own where the parser does not take it."""
+        if self.reading == USUAL:
+            return self.usual(text)
+        statement = self.usual(self.reading.usual(text))
+        pieces = tuple(map(self.reading.own, statement.form.pieces))
+        return replace(statement, form=replace(statement.form, pieces=pieces))
+
+    def usual(self, text: str) -> Statement:
+        """A text of the usual mode, taken apart."""
         skeleton, tokens = taken_out(text)
         known = self.skeletons.get(skeleton)
         if known is not None:
@@ -156,7 +175,7 @@ class MysqlSql:
         if not value.startswith('"'):
             return "NULL" if value == "null" else value
         said = msgspec.json.decode(value, type=str)
-        return quoting.literal(said)
+        return self.reading.own(quoting.literal(said))
 
 
 def is_utility(shape: Shape) -> bool:

@@ -84,6 +84,7 @@ def text_of(query: Query, dialect: Dialect, at_s: float | None = None) -> Text:
             clock[number] = stopped(slot.source, at_s, dialect.moment)
         place = f"${number}"
         if slot.part == "literal" and kept is not None:
-            place = dialect.quoted(kept[number - form.bound - 1])
+            own = dialect.within(query.settings)
+            place = own.quoted(kept[number - form.bound - 1])
         written += [slot.before, place, piece]
     return Text("".join(written), clock)

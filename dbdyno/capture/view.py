@@ -48,6 +48,7 @@ class View:
     sampled: str = ""  # what the log leaves out, in words; empty: nothing
     notes: Sequence[str] = ()  # sentences for coverage.md
     database: str = ""  # that capture connected to
+    uncounted: str = ""  # why it has no rows, and what does instead; empty: it has them
     foreign: frozenset[str] = frozenset()  # names of tables that lie on other servers
 
 

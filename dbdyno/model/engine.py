@@ -5,7 +5,7 @@ An engine is a row of TRAITS, a folder under `dbdyno/engine/`, and its SQL in wo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -61,6 +61,8 @@ class Traits:
     prepares_begin_from: tuple[int, ...] = ()  # that series; older servers refuse it
     commits_end: bool = False  # END alone ends no transaction there: a script's is sent as COMMIT
     backslash_escapes: bool = False  # in strings of its SQL; `#` begins a comment, ` quotes a name
+    # The variable of a session, and the word in it, by which a backslash stands for itself.
+    plain_backslashes: tuple[str, str] | None = None
     character_set: Literal["latin1", "utf8mb4"] = "latin1"  # of jobs with texts of any language
     names_compiler: bool = False  # it says by what it was compiled; else for which machine
     sysbench: str | None = None  # what sysbench calls it, where that speaks to it
@@ -71,6 +73,13 @@ class Traits:
     def protocol(self) -> str:
         """The generator's protocol: how the family is called of the engine that a job names."""
         return of(self.job).family
+
+    def escapes(self, settings: Mapping[str, str]) -> bool:
+        """Whether a backslash escapes in texts of a session with these settings."""
+        if not self.backslash_escapes or self.plain_backslashes is None:
+            return self.backslash_escapes
+        variable, word = self.plain_backslashes
+        return word not in settings.get(variable, "").upper().split(",")
 
 
 _ALL_PROTOCOLS = frozenset[Protocol]({"simple", "extended", "prepared", "execute"})
@@ -107,6 +116,7 @@ _MYSQL = Traits(
     prepares_begin=False,
     commits_end=True,
     backslash_escapes=True,
+    plain_backslashes=("sql_mode", "NO_BACKSLASH_ESCAPES"),
     character_set="utf8mb4",
     can=frozenset(
         {

@@ -62,7 +62,7 @@ def _value(raw: Raw) -> Value:
 def _call(query: OwnQuery, values: Sequence[Value], traits: Traits) -> Call:
     bound = query.protocol != "simple" and traits.placeholders
     return Call(
-        text=query.text if bound else with_literals(query.text, values, traits),
+        text=query.text if bound else with_literals(query, values, traits),
         own_text=query.text,
         values=tuple(map(_bound, values)) if bound and values else None,
         types=query.types if bound else (),
@@ -73,17 +73,18 @@ def _call(query: OwnQuery, values: Sequence[Value], traits: Traits) -> Call:
     )
 
 
-def with_literals(text: str, values: Sequence[Value], traits: Traits) -> str:
-    """A text with its values as literals, as the application wrote them."""
+def with_literals(query: OwnQuery, values: Sequence[Value], traits: Traits) -> str:
+    """A query's text with its values as literals, as the application wrote them."""
+    escapes = traits.escapes(query.settings)
     return "".join(
-        literal(values[int(piece[1:]) - 1], traits)
+        literal(values[int(piece[1:]) - 1], escapes=escapes)
         if number % 2 and int(piece[1:]) <= len(values)
         else piece
-        for number, piece in enumerate(at_parameters(text))
+        for number, piece in enumerate(at_parameters(query.text))
     )
 
 
-def literal(value: Value, traits: Traits) -> str:
+def literal(value: Value, *, escapes: bool) -> str:
     """A value as a literal; a negative number does not run into a minus before it."""
     match value:
         case None:
@@ -92,7 +93,7 @@ def literal(value: Value, traits: Traits) -> str:
             return "true" if value else "false"
         case Number():
             return f" {value.text}" if value.text.startswith("-") else value.text
-    text = value.replace("\\", "\\\\") if traits.backslash_escapes else value
+    text = value.replace("\\", "\\\\") if escapes else value
     return "'" + text.replace("'", "''") + "'"
 
 

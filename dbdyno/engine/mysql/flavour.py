@@ -27,6 +27,7 @@ class Flavour:
     scripts: tuple[str, ...]  # that make a data directory where mysqld itself does not
     script_options: tuple[str, ...] = ()  # as far as the script knows them
     changed: str  # asks which variables a file of options or the command line set
+    globals_of: str  # asks for the values that are not the default, of the variables named in IN
     tells_changed_from: int = 0
     initializes_from: int | None = None  # mysqld makes its data directory itself
     validates_from: int | None = None  # mysqld checks options and does nothing else
@@ -90,6 +91,9 @@ _MYSQL = Flavour(
     script_options=("--force", "--keep-my-cnf"),
     changed="SELECT VARIABLE_NAME FROM performance_schema.variables_info "
     "WHERE VARIABLE_SOURCE NOT IN ('COMPILED', 'DYNAMIC')",
+    globals_of="SELECT variable_name, variable_value "
+    "FROM performance_schema.global_variables JOIN performance_schema.variables_info "
+    "USING (variable_name) WHERE variable_source <> 'COMPILED' AND variable_name IN",
     tells_changed_from=80000,
     initializes_from=50706,
     validates_from=80016,
@@ -137,6 +141,9 @@ _MARIADB = Flavour(
     "AND NOT (GLOBAL_VALUE <=> DEFAULT_VALUE)",
     explains_from=100100,
     analyzes=True,
+    globals_of="SELECT variable_name, global_value FROM information_schema.system_variables "
+    "WHERE global_value_origin NOT IN ('COMPILE-TIME', 'AUTO') "
+    "AND NOT (global_value <=> default_value) AND variable_name IN",
     waits_from=100600,
     instrumented=False,
     # performance_schema has no text of what is prepared.

@@ -164,7 +164,7 @@ def _version(connection: pymysql.Connection[Any]) -> tuple[str, int]:
 def _explained(cursor: Cursor, version: tuple[str, int], call: Call, *, run: bool) -> Explained:
     """The plan of a call in a session of its own. Raises pymysql.MySQLError.
 
-    MariaDB explains and runs at once; MySQL runs a SELECT alone, and tells its rows in another form.
+    MariaDB explains and runs at once; MySQL runs a SELECT alone and tells rows in another form.
     """
     engine, number = version
     able = flavour.of(engine)

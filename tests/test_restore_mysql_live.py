@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import mydumper_folder
 from dbdyno.engine import LabServer
 from dbdyno.engine.mysql.restore import MysqlDump, MysqlRestorer, definers_of, taken
 from dbdyno.engine.restore import Session
@@ -104,6 +105,18 @@ def test_a_dump_becomes_the_data_and_nothing_acts_by_itself(dumped: Path, arm: L
     assert arm.execute(
         "SELECT status FROM information_schema.events WHERE event_schema = DATABASE()"
     ) == [("DISABLED",)]
+
+
+@pytest.mark.live
+def test_a_folder_by_mydumper_becomes_the_data(arm: LabServer, tmp_path: Path) -> None:
+    folder = mydumper_folder.write(tmp_path / "dump", packed=True)
+    assert looked_into(folder).carry_out(address(arm), Session()) == []
+    rows = mydumper_folder.ROWS
+    assert arm.execute("SELECT count(*), count(DISTINCT who) FROM orders") == [(rows, 7)]
+    assert arm.execute("SELECT note FROM orders WHERE id = 0") == [("ü; \n--",)]
+    assert arm.execute("SELECT sum(n) FROM c") == [(rows,)]
+    arm.execute("INSERT INTO orders (id) VALUES (100000)")
+    assert arm.execute("SELECT note, who FROM orders WHERE id = 100000") == [("noted", "x")]
 
 
 @pytest.mark.live

@@ -254,9 +254,11 @@ def sha256(path: Path) -> str:
 def restored_bytes(path: Path) -> int:
     """A guess of the size of the data on the disk, with indexes; 0 of what cannot be read."""
     try:
-        with (path / TOC if path.is_dir() else path).open("rb") as stream:
+        files = files_of(path)
+        largest = max(files, key=lambda file: file.stat().st_size, default=path)
+        with (path / TOC if path / TOC in files else largest).open("rb") as stream:
             packed = stream.read(len(PACKED[0])).startswith(PACKED)
-        size = sum(file.stat().st_size for file in files_of(path))
+        size = sum(file.stat().st_size for file in files)
     except OSError:
         return 0
     return size * (GROWTH_PACKED if packed else GROWTH)

@@ -1,4 +1,4 @@
-"""Restores a dump of mysqldump or mariadb-dump by the client of either.
+"""Restores a dump of mysqldump, mariadb-dump or mydumper by the client of either server.
 
 Nothing of it reaches others: replication does not begin, events do not fire, and a table that lies
 on another server is refused.
@@ -18,7 +18,7 @@ from typing import IO
 
 from dbdyno.builds import Build
 from dbdyno.engine import restore as restores
-from dbdyno.engine.mysql import connection
+from dbdyno.engine.mysql import connection, mydumper
 from dbdyno.engine.mysql.quoting import literal, named
 from dbdyno.engine.restore import KEY, RESTORE_S_MAX, Session, Tool, without_values
 from dbdyno.host.account import Account
@@ -70,8 +70,10 @@ class MysqlRestorer:
     def read(self, wish: Restore, paths: Iterable[Path]) -> MysqlDump:
         """Looks into a dump. Raises PlanError."""
         path = Path(wish.path)
-        if path.is_dir():
-            raise PlanError(f"{KEY}: `{path}` is a folder: name a file by mysqldump")
+        if path.is_dir() and not mydumper.is_one(path):
+            raise PlanError(
+                f"{KEY}: `{path}` is no folder by mydumper: name one, or a file by mysqldump"
+            )
         tools = restores.tools(CLIENTS, paths, VARIABLE)
         if not tools:
             raise PlanError(
@@ -79,11 +81,12 @@ class MysqlRestorer:
                 f"name its folder in {VARIABLE}"
             )
         try:
-            with opened(path) as stream:
-                if MARK.search(stream.read(HEAD_BYTES)) is None:
-                    raise PlanError(f"{KEY}: `{path}` is no dump by mysqldump or mariadb-dump")
-            with opened(path) as stream:
-                definers = definers_of(stream, path)
+            if path.is_dir():
+                mydumper.refuse(path)
+                definers = definers_of(mydumper.definitions(path), path)
+            else:
+                refuse_unmarked(path)
+                definers = definers_of(lines_of(path), path)
         except (OSError, EOFError) as error:
             cause = error if isinstance(error, OSError) else OSError(*error.args)
             raise restores.unreadable(path, cause) from error
@@ -94,6 +97,19 @@ class MysqlRestorer:
             definers=definers,
             wish=wish,
         )
+
+
+def refuse_unmarked(path: Path) -> None:
+    """Raises PlanError where a file is no dump of either program."""
+    with opened(path) as stream:
+        if MARK.search(stream.read(HEAD_BYTES)) is None:
+            raise PlanError(f"{KEY}: `{path}` is no dump by mysqldump or mariadb-dump")
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The lines of a dump in one file. Raises OSError, EOFError."""
+    with opened(path) as stream:
+        yield from stream
 
 
 def opened(path: Path) -> IO[bytes]:
@@ -181,13 +197,13 @@ class MysqlDump:
         words: list[str | Path] = [self.tool.path, "--no-defaults", "--batch"]
         words += [f"--socket={address.host}", f"--user={address.user}", "--binary-mode"]
         words += ["--default-character-set=utf8mb4", address.database]
-        with opened(self.path) as stream:
-            status, said = session.run(
-                words,
-                restores.ENVIRONMENT,
-                lines=readable(taken(stream), self.path),
-                owner=os.stat(Path(address.host).parent),  # a dump may have commands
-            )
+        whole = mydumper.lines(self.path) if self.path.is_dir() else lines_of(self.path)
+        status, said = session.run(
+            words,
+            restores.ENVIRONMENT,
+            lines=readable(taken(whole), self.path),
+            owner=os.stat(Path(address.host).parent),  # a dump may have commands
+        )
         if status != 0:
             errors = [line for line in said if "ERROR" in line]
             words_of = without_values(errors[0]) if errors else f"the client's status is {status}"

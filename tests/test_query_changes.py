@@ -94,6 +94,14 @@ def test_plans_are_compared_by_their_form() -> None:
     assert (unknown.word, unknown.where) == ("not known", "42601 syntax error")
 
 
+def test_plans_of_two_engines_are_not_compared() -> None:
+    first, second = (structs.replace(trees(SEQ), engine=name) for name in ("mysql", "mariadb"))
+    (change,) = plan_changes(first, second, "b")
+    assert (change.word, change.where) == ("not known", "plans of two engines are not compared")
+    (change,) = plan_changes(first, structs.replace(trees(INDEX), engine="mysql"), "b")
+    assert change.word == "changed"
+
+
 def test_a_plan_that_changes_with_another_sample_is_no_change_of_the_version() -> None:
     (stable,) = plan_changes(trees(SEQ, again=SEQ), trees(INDEX, again=INDEX), "pg18")
     assert stable.word == "changed"

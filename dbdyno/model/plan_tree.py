@@ -76,4 +76,5 @@ class PlanTrees(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """plan_trees.json of a run."""
 
     workload: str
+    engine: str = ""  # whose plans they are; older results lack it
     trees: tuple[PlanTree, ...] = ()

@@ -42,9 +42,13 @@ class Planning:
         first = {run.arm.name: tuple(self._arm(run, self.queries)) for run in runs}
         differing = _differing(list(first.values()))
         again = [query for query in self.queries if query.name in differing]
-        trees = {run.arm.name: (*first[run.arm.name], *self._again(run, again)) for run in runs}
         return {
-            name: PlanTrees(workload=self.workload, trees=of_arm) for name, of_arm in trees.items()
+            run.arm.name: PlanTrees(
+                workload=self.workload,
+                engine=traits_of(run).job,
+                trees=(*first[run.arm.name], *self._again(run, again)),
+            )
+            for run in runs
         }
 
     def _arm(self, run: Run, queries: Sequence[OwnQuery]) -> Iterator[PlanTree]:

@@ -96,11 +96,18 @@ def _compared(answers: Answers, base: Answer, arm: Answer) -> Compared:
 # --- Plans ------------------------------------------------------------------------------------
 
 
+OTHER_ENGINE = "plans of two engines are not compared"
+
+
 def plan_changes(base: PlanTrees, other: PlanTrees, arm: str) -> Iterator[PlanChange]:
-    """The word of each query's plans, in the base's order."""
+    """The word of each query's plans, in the base's order; engines have plans of their own."""
+    alike = not base.engine or not other.engine or base.engine == other.engine
     for query in dict.fromkeys(tree.query for tree in base.trees):
         place = QueryPlace(workload=base.workload, query=query, arm=arm)
-        yield _plan_change(place, _of(base, query), _of(other, query))
+        if alike:
+            yield _plan_change(place, _of(base, query), _of(other, query))
+        else:
+            yield PlanChange(place=place, word="not known", where=OTHER_ENGINE)
 
 
 Trees = Sequence[PlanTree]

@@ -6,7 +6,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dbdyno.farm.chain import LogRatio, Series
+from dbdyno.farm import findings
+from dbdyno.farm.chain import LogRatio, Reading, Series
+from dbdyno.farm.findings import FindingReport
+from dbdyno.farm.journal import Measured
+from dbdyno.farm.state import BranchState, Finding, State
 from dbdyno.stats.interval import t_quantile
 
 CONFIDENCE = 0.95
@@ -41,6 +45,7 @@ class Found:
     standing: str  # open, fixed, reverted
     series: tuple[Series, ...]
     first: str  # the head by which it was there
+    report: FindingReport | None  # None: its commit is still looked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +77,90 @@ class Overview:
         return next(iter(self.branches), None) if name is None else known.get(name)
 
 
+def of(state: State, name: str) -> Overview:
+    """What is known of a farm."""
+    return Overview(
+        name=name,
+        branches=tuple(
+            Followed(
+                name=branch,
+                pinned=known.last.pinned if known.last else "",
+                commits=tuple(_commits(known)),
+                findings=tuple(
+                    _found(finding)
+                    for finding in state.findings.values()
+                    if finding.branch == branch and finding.same_as is None
+                ),
+                odd="; ".join(filter(None, (known.odd, known.trouble))),
+            )
+            for branch, known in state.branches.items()
+        ),
+    )
+
+
+def _commits(branch: BranchState) -> list[Commit]:
+    """The heads of a branch by when they were measured, or skipped."""
+    made = [
+        Commit(
+            commit=measured.head,
+            subject=branch.subjects.get(measured.head, ""),
+            at_s=measured.at_s,
+            cells=_cells(measured, branch),
+            why=measured.why,
+        )
+        for measured in branch.measured
+    ]
+    made += [
+        Commit(
+            commit=skipped.head,
+            subject=branch.subjects.get(skipped.head, ""),
+            at_s=skipped.at_s,
+            why=f"skipped: {skipped.why}",
+        )
+        for skipped in branch.skipped
+    ]
+    return sorted(made, key=lambda commit: commit.at_s)
+
+
+def _cells(measured: Measured, branch: BranchState) -> dict[Series, Cell]:
+    """The series of a head; its repetitions count, the first reading's result is named."""
+    readings = list(measured.readings)
+    for again in branch.repeated:
+        if again.head == measured.head:
+            readings += again.readings
+    by_series: dict[Series, list[Reading]] = {}
+    for reading in readings:
+        by_series.setdefault(reading.series, []).append(reading)
+    return {
+        series: Cell(
+            against_pinned=combined(reading.against_pinned for reading in own),
+            against_previous=combined(reading.against_previous for reading in own),
+            folder=_folder(measured.folders, series),
+        )
+        for series, own in by_series.items()
+    }
+
+
+def _folder(folders: Sequence[str], series: Series) -> str:
+    """The result of an instrument: the folder that is named after it, or the only one."""
+    own = [each for each in folders if each.rpartition("/")[2].startswith(series.instrument)]
+    return next(iter(own), folders[0] if len(folders) == 1 else "")
+
+
+def _found(finding: Finding) -> Found:
+    searched = finding.culprit is not None
+    report = findings.report(finding, None) if searched else None
+    largest = max(finding.alarms, key=lambda alarm: abs(alarm.change.value))
+    return Found(
+        name=finding.name,
+        title=findings.change_words(findings.change_of(largest)),
+        standing=finding.standing,
+        series=tuple(dict.fromkeys(alarm.series for alarm in finding.alarms)),
+        first=finding.alarms[0].first,
+        report=report,
+    )
+
+
 def combined(ratios: Iterable[LogRatio | None]) -> LogRatio | None:
     """The mean of several readings, weighed by their variances; None of none.
 
@@ -80,7 +169,7 @@ def combined(ratios: Iterable[LogRatio | None]) -> LogRatio | None:
     told = [ratio for ratio in ratios if ratio is not None]
     exact = [ratio for ratio in told if ratio.standard_error == 0]
     if len(told) < 2 or exact:
-        return (exact or told or [None])[0]
+        return next(iter(exact or told), None)
     weights = [ratio.standard_error**-2 for ratio in told]
     whole = math.fsum(weights)
     parts = zip(weights, told, strict=True)

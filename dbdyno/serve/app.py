@@ -19,7 +19,7 @@ from dbdyno.model.flame import Draw
 from dbdyno.report import json_document
 from dbdyno.report import page as report_page
 from dbdyno.report.render import html
-from dbdyno.serve import beside, history, listing, live, numbers
+from dbdyno.serve import beside, farm, history, listing, live, numbers
 from dbdyno.serve.access import Access, Door
 from dbdyno.serve.folders import Folders
 from dbdyno.serve.serving import Serving
@@ -152,6 +152,7 @@ PAGES: tuple[tuple[str, Page], ...] = (
     ("/comparison/{key:path}", comparison),
     (history.PATH, history.page),
     (beside.PATH, beside.page),
+    (farm.PATH, farm.page),
     ("/asset/{name}", asset),
 )
 """Addresses and what they give; of a result its key ends the address."""

@@ -58,6 +58,7 @@ class Folders:
     """The folders that are served; what was read of a result is kept until its files change."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
+        self.roots = tuple(roots)
         self._roots = named(roots)
         self._known: dict[str, Result] = {}
 

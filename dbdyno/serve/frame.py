@@ -21,6 +21,7 @@ PLACES = (
     ("results", "/", "Results"),
     ("history", "/history", "History"),
     ("beside", "/beside", "Beside each other"),
+    ("farm", "/farm", "Farm"),
 )
 """The pages that belong to no single result: name, address, word."""
 OF_RESULT = (("report", "Report"), ("live", "Live"), ("numbers", "Numbers"))

@@ -57,10 +57,11 @@ No text of a plan or a server is the same: in elements and scripts `<` is always
 """
 
 
-def render(page: Page, above: str = "", draw: Draw | None = None) -> str:
+def render(page: Page, above: str = "", draw: Draw | None = None, *, library_at: str = "") -> str:
     """The page as HTML, complete in itself; `above`: markup that stands before it.
 
-    `draw` draws its flame graphs; without it, the page says where they are to be had.
+    `draw` draws its flame graphs; without it, the page says where they are to be had. `library_at`:
+    the address of a file with `vega.library()`, for a page that lies beside others.
     """
     template = environment().get_template("page.html.j2")
     shell = template.render(
@@ -73,7 +74,8 @@ def render(page: Page, above: str = "", draw: Draw | None = None) -> str:
         kinds=style.kind_colors(),
         font=style.FONT,
         looks=_looks(page),
-        library=vega.library(),
+        library="" if library_at else vega.library(),
+        library_at=library_at,
         scripts=_scripts(),
     )
     before, after = shell.split(_PLACE)

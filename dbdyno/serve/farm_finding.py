@@ -1,0 +1,137 @@
+"""The page of a farm's finding: commit, changes, functions, and how to see it again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dbdyno.farm import findings
+from dbdyno.farm.findings import FindingReport
+from dbdyno.farm.overview import Followed, Found
+from dbdyno.report import number
+from dbdyno.report.parts import AnyPart, Column, Finding, Row, Table, TableCell, Text
+from dbdyno.serve.charted import View, Way, Ways
+from dbdyno.serve.farm_views import AT, Places, words
+
+
+def view(branch: Followed, found: Found, places: Places) -> View:
+    """The page of a finding."""
+    first = found.series[0]
+    curves = tuple(
+        Way(words=f"{series.step[1]}, {words(series)}", link=places.curve(series))
+        for series in found.series
+    )
+    grid = places.grid(branch.name, first.instrument, first.metric)
+    return View(
+        title=found.title if found.report is None else findings.title(found.report),
+        label=f"{found.standing}, on {branch.name}",
+        at=AT,
+        ways=(
+            Ways(name="Branch", ways=(Way(words=branch.name, link=grid),)),
+            Ways(name="Curves", ways=curves),
+        ),
+        parts=tuple(_parts(found, places)),
+    )
+
+
+def _parts(found: Found, places: Places) -> Iterator[AnyPart]:
+    report = found.report
+    if report is None:
+        sentence = f"Changed by {found.first}; dyno has not named the commit yet."
+        yield Text(name="open", title="Commit", form="paragraphs", items=(Finding(text=sentence),))
+        return
+    yield Text(name="facts", title="", form="pairs", items=tuple(_facts(report)))
+    yield _changes(report)
+    if report.suspects:
+        yield _suspects(report)
+    if report.functions:
+        yield _functions(report)
+    if report.command:
+        yield Text(
+            name="command",
+            title="",
+            form="code",
+            lead=("To see it again:",),
+            items=(Finding(text=report.command),),
+        )
+
+
+def _facts(report: FindingReport) -> Iterator[Finding]:
+    named = f"{report.commit} {report.subject}".strip()
+    yield Finding(label="commit", text=named or "none was told for sure")
+    if report.before:
+        yield Finding(label="beside", text=report.before)
+    yield Finding(label="found", text=report.found)
+    if report.back_since:
+        yield Finding(label="back since", text=report.back_since)
+    if report.why:
+        yield Finding(label="left open", text=report.why)
+
+
+def _changes(report: FindingReport) -> Table:
+    rows = tuple(
+        Row(
+            cells=(
+                TableCell(text=change.step),
+                TableCell(text=change.metric),
+                TableCell(
+                    text=findings.percent(change.change),
+                    detail=f"{findings.percent(change.low)} to {findings.percent(change.high)}",
+                    tone="slower" if change.worse else "faster",
+                ),
+                TableCell(
+                    text="the pinned release" if change.against == "pinned" else "the commit before"
+                ),
+            )
+        )
+        for change in report.changes
+    )
+    columns = (
+        Column(text="step", left=True),
+        Column(text="metric", left=True),
+        Column(text="change, 95 % interval"),
+        Column(text="seen against", left=True),
+    )
+    return Table(name="changes", title="Changes", columns=columns, rows=rows)
+
+
+def _suspects(report: FindingReport) -> Table:
+    return Table(
+        name="suspects",
+        title="Suspects",
+        columns=(Column(text="commit", left=True), Column(text="subject", left=True)),
+        rows=tuple(
+            Row(cells=(TableCell(text=each.commit), TableCell(text=each.subject)))
+            for each in report.suspects
+        ),
+        note=f"One of them is the commit; this finding is {number.percent(report.probability)} "
+        "sure of its first.",
+    )
+
+
+def _functions(report: FindingReport) -> Table:
+    rows = tuple(
+        Row(
+            cells=(
+                TableCell(text=cost.function),
+                TableCell(text=cost.step),
+                TableCell(text=number.number(cost.before, 1)),
+                TableCell(text=number.number(cost.after, 1)),
+                TableCell(text=number.difference(cost.after, cost.before, 1)),
+            )
+        )
+        for cost in report.functions
+    )
+    unit = report.functions[0].unit
+    return Table(
+        name="functions",
+        title="Functions",
+        columns=(
+            Column(text="function", left=True),
+            Column(text="step", left=True),
+            Column(text="before"),
+            Column(text="after"),
+            Column(text="change"),
+        ),
+        rows=rows,
+        note=f"{unit[:1].upper()}{unit[1:]} of an operation, of each function by itself.",
+    )

@@ -64,7 +64,7 @@ class Searcher:
 
     def culprit(self) -> Culprit:
         """The commit of the finding. Raises DynoError: not now."""
-        good, first = self.alarm.commits_since
+        good, first = self.alarm.good, self.alarm.first
         if self.origin.branch.command is not None:
             return self.of_versions(good, first)
         repository = self.origin.repository

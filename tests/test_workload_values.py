@@ -32,11 +32,13 @@ key = { permutation = { value = "id", range = [1, "{2*rows}"] } }
 k = { uniform = [-9_223_372_036_854_775_808, 9_223_372_036_854_775_807] }
 later = { add = ["early", 9] }
 least = { constant = 1 }
+number = { compute = "abs(hash_fnv1a(:early, 0)) % {rows}" }
+name = { join = ["it's ", { of = ["BAR", "OUGHT"], compute = ":early / 10" }, ":number"] }
 
 [statements]
 put = { protocol = "prepared", any = "INSERT INTO {t} (id, key, k) VALUES (:id, :key, :k)" }
 get = \"\"\"SELECT k FROM {t} WHERE id IN (:ranked, :scattered, :hot, :middle, :bell, -:recent) \\
-         OR id BETWEEN :early AND :later AND id >= :least\"\"\"
+         OR id BETWEEN :early AND :later AND id >= :least OR :name = \'\'\"\"\"
 
 [[steps]]
 name = "mix"

@@ -99,7 +99,7 @@ def extent(
                 return None
             ends = extent(made, base, rows), extent(made, other, rows)
             return ends[0] and ends[1] and (ends[0][0] + ends[1][0], ends[0][1] + ends[1][1])
-    ranged = value.permutation or value.distribution
+    ranged = value.permutation or value.compute or value.distribution
     return ranged.range if ranged else None
 
 

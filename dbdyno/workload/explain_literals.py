@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dbdyno.model.job.values import CursorBound, Value
+from dbdyno.model.job.values import CursorBound, JoinPart, Value
 from dbdyno.workload import sql
+from dbdyno.workload.computed import evaluate
 
 TIMESTAMP = "2000-01-01 00:00:00"
 CURSOR = 1
@@ -62,6 +63,9 @@ def _text(
 def literal(values: Sequence[Value], number: int, item: int, of: int) -> str:
     """A sample of a value as SQL writes it; `item` counts from 0 among `of` of a repetition."""
     value = values[number]
+    if value.join is not None:
+        parts = (_part(values, part, item, of) for part in value.join)
+        return "'" + "".join(parts).replace("'", "''") + "'"
     if value.text is not None:
         return "'" + value.text.fill * value.text.length[0] + "'"
     if value.pattern is not None:
@@ -80,6 +84,17 @@ def literal(values: Sequence[Value], number: int, item: int, of: int) -> str:
     return digits
 
 
+def _part(values: Sequence[Value], part: str | JoinPart, item: int, of: int) -> str:
+    """A part of a joined text."""
+    if isinstance(part, str):
+        return part
+    if part.value is not None:
+        written = literal(values, part.value, item, of)
+        return written[1:-1].replace("''", "'") if written.startswith("'") else written
+    assert part.at is not None
+    return part.of[sample(values, part.at, item, of) % len(part.of)]
+
+
 def sample(values: Sequence[Value], number: int, item: int, of: int) -> int:
     """A sample of a value that is a number."""
     value = values[number]
@@ -87,6 +102,8 @@ def sample(values: Sequence[Value], number: int, item: int, of: int) -> int:
         return _within(value.uniform, item, of)
     if ranged := value.distribution or value.permutation:
         return _within(ranged.range, item, of)
+    if value.compute is not None:
+        return evaluate(value.compute.expression, lambda base: sample(values, base, item, of))
     if value.add is not None:
         first = sample(values, value.add.value, item, of)
         if value.add.other is not None:

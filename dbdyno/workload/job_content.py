@@ -16,7 +16,16 @@ from dbdyno.model.document import suggestion
 from dbdyno.model.job import statements, values
 from dbdyno.model.job.programs import Instruction, Program
 from dbdyno.model.job.statements import Piece
-from dbdyno.workload import distribution, explain_literals, own_text, sending, sql, transaction
+from dbdyno.workload import (
+    distribution,
+    explain_literals,
+    joined,
+    own_text,
+    sending,
+    sql,
+    transaction,
+)
+from dbdyno.workload.computed import Needed
 from dbdyno.workload.maker_schema import Maker, Sample
 from dbdyno.workload.samples import Samples
 from dbdyno.workload.schema import Cursor, Statement, Transaction, WorkloadFile
@@ -101,15 +110,20 @@ class Content:
             else:
                 numbers[base] = self.value(base)
             self._check_base(base, self.values[numbers[base]], maker, scope)
+        for own, inner, place in joined.expressions(name, maker, scope):
+            numbers[own] = self.add_value(own, inner, place, rows)
         for cursor in cursor_names(maker, scope):
             numbers[f"cursor:{cursor}"] = self.cursor(cursor)
-        self.values.append(made(name, maker, scope, numbers, self.samples))
+        needed = Needed(numbers, self.values, rows)
+        self.values.append(made(name, maker, scope, needed, self.samples))
         check_permutation(self.values, len(self.values) - 1, scope, rows)
         return len(self.values) - 1
 
     def _check_base(self, name: str, base: values.Value, maker: Maker, scope: Scope) -> None:
         """Refuses to compute a value from a text, or from one that is drawn more often."""
-        if (base.text or base.pattern or base.sample) is not None:
+        if maker.join is not None and base.sample is not None:
+            raise scope.error(f"`{name}` is a sample, which can be NULL; a sample stands alone")
+        if maker.join is None and base.is_text:
             raise scope.error(f"nothing can be computed from `{name}`, which is a text")
         if SCOPES.index(base.per) < SCOPES.index(maker.per):
             raise scope.error(

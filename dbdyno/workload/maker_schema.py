@@ -87,8 +87,18 @@ class Client(Form):
     step: Number = 1
 
 
+class Part(Form):
+    """A number in a joined text, or in its place the word of a list: that number, modulo the words.
+
+    Words count from 0.
+    """
+
+    compute: str
+    of: list[str] | None = Field(default=None, min_length=1)
+
+
 class Numbers(Form):
-    """The makers of numbers that are for statements and fills alike."""
+    """The makers that are for statements and fills alike."""
 
     uniform: Range | None = None
     zipf: Zipf | None = None
@@ -98,6 +108,8 @@ class Numbers(Form):
     gaussian: Gaussian | None = None
     exponential: Exponential | None = None
     permutation: Permutation | None = None
+    compute: str | None = None
+    join: list[str | Part] | None = Field(default=None, min_length=1)
     constant: Number | None = None
 
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from dbdyno.model.job import values
-from dbdyno.workload import distribution, maker_schema
+from dbdyno.workload import computed, distribution, joined, maker_schema
+from dbdyno.workload.computed import Needed
 from dbdyno.workload.maker_schema import Maker, Permutation, Text
 from dbdyno.workload.samples import Samples
 from dbdyno.workload.scope import Scope
@@ -17,10 +18,8 @@ SCOPES = ("item", "statement", "transaction")
 """How often a value is drawn, the narrowest first."""
 
 CURSOR = re.compile(r"cursor:(\w+?)\s*(?:([+-])\s*(\d+))?")
-COMPUTED = ("add", "permutation")
-"""Makers that take other values."""
 MAKERS = (
-    *("uniform", *distribution.KINDS, *COMPUTED),
+    *("uniform", *distribution.KINDS, "add", "permutation", "compute", "join"),
     *("sequence", "item", "client", "text", "pattern", "clock", "constant", "sample"),
 )
 ROW = ":row"
@@ -28,6 +27,7 @@ ROW = ":row"
 FORMATS: Mapping[str, values.Format] = {
     "text": "text",
     "pattern": "text",
+    "join": "text",
     "clock": "timestamp",
     "sample": "text",
 }
@@ -51,16 +51,19 @@ def base_names(maker: Maker, scope: Scope) -> list[str]:
     if maker.add is not None:
         other = scope.at("add").value(maker.add[1])
         return [str(maker.add[0]), *([other] if isinstance(other, str) else [])]
-    return [] if maker.permutation is None else [maker.permutation.value]
+    if maker.permutation is not None:
+        return [maker.permutation.value]
+    if maker.compute is not None:
+        return computed.names(maker.compute, scope.at("compute"))
+    return [] if maker.join is None else joined.names(maker.join)
 
 
-def made(
-    name: str, maker: Maker, scope: Scope, numbers: Mapping[str, int], samples: Samples
-) -> values.Value:
-    """A value as a job has it; `numbers` are those of the values and cursors that it needs.
+def made(name: str, maker: Maker, scope: Scope, needed: Needed, samples: Samples) -> values.Value:
+    """A value as a job has it; `needed` are the values and cursors that it is made from.
 
     `samples` are the files that the job's values are drawn from.
     """
+    numbers = needed.numbers
     given = [maker_name for maker_name in MAKERS if getattr(maker, maker_name) is not None]
     if len(given) != 1:
         raise scope.error(f"needs exactly one of {', '.join(MAKERS)}, not {len(given)}")
@@ -75,6 +78,10 @@ def made(
         content = _added(maker.add, place, numbers)
     elif maker.permutation is not None:
         content = _permutation(maker.permutation, place, numbers)
+    elif maker.compute is not None:
+        content = computed.made(maker.compute, place, needed)
+    elif maker.join is not None:
+        content = joined.made(name, maker.join, place, numbers)
     elif maker.sequence is not None:
         content = _sequence(maker.sequence, place)
     elif maker.item is not None:

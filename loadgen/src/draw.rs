@@ -3,9 +3,9 @@
 //! Each draw is mix64 of (seed, step, role, connection, operation, number of the draw), so that what is drawn does not
 //! depend on time, and an operation that is tried again draws the same.
 
-use crate::expression::{Expression, Outcome, Registers};
+use crate::expression::{Expression, Formula, Outcome, Registers};
 use crate::job::{
-    Bound, ClientNumber, Format, Job, Maker, Per, Role, SampleColumn, Sequence, Value,
+    Bound, ClientNumber, Format, Job, JoinPart, Maker, Per, Role, SampleColumn, Sequence, Value,
 };
 use crate::samples::{Backslash, Sampled, Samples};
 use crate::text::{write_hundredths, write_integer, write_quoted, write_timestamp};
@@ -48,6 +48,7 @@ enum Source {
     Sum(usize, usize),
     /// Another value, permuted.
     Permuted(usize, Box<Permutation>),
+    Computed(Box<Formula>),
     /// Counted over the role's operations.
     Sequence(Sequence),
     /// From this number on, counted over a repetition's items.
@@ -91,6 +92,9 @@ impl Source {
                 let permutation = Permutation::new(seed, permuted.range);
                 Self::Permuted(permuted.value, Box::new(permutation))
             }
+            Maker::Compute(computed) => Self::Computed(Box::new(Formula::new(computed))),
+            // What it consists of has been drawn when it is written.
+            Maker::Join(_) => Self::Constant(0),
             Maker::Sequence(sequence) => Self::Sequence(*sequence),
             Maker::Item(item) => Self::Item(item.first),
             Maker::Client(client) => Self::Client(*client),
@@ -127,10 +131,8 @@ impl Values {
             sources: sources
                 .map(|value| Source::new(&value.maker, job))
                 .collect(),
-            quotes: job
-                .values
-                .iter()
-                .map(|value| can_hold(&value.maker, special))
+            quotes: (0..job.values.len())
+                .map(|index| can_hold(&job.values, index, special))
                 .collect(),
             utc_offset_s: i64::from(job.utc_offset_s),
         }
@@ -199,7 +201,7 @@ impl Values {
     /// Whether a value can have a backslash in it that stands in literals as the server's settings say.
     #[must_use]
     pub fn has_backslash(&self) -> bool {
-        self.list.iter().any(|value| can_hold(&value.maker, b"\\"))
+        (0..self.list.len()).any(|index| can_hold(&self.list, index, b"\\"))
     }
 
     /// Appends what a value was drawn as last, without quotes.
@@ -212,6 +214,17 @@ impl Values {
             Maker::Clock if drawn == draw.time_s => out.extend_from_slice(&draw.time),
             Maker::Text(shape) => shape.write(out, random),
             Maker::Pattern(pattern) => write_pattern(out, pattern.as_bytes(), random),
+            Maker::Join(parts) => {
+                for part in parts {
+                    match part {
+                        JoinPart::Text(text) => out.extend_from_slice(text.as_bytes()),
+                        JoinPart::Value(part) => self.write(out, part.value, draw),
+                        JoinPart::Word(part) => {
+                            out.extend_from_slice(part.word(draw.drawn(part.at)).as_bytes());
+                        }
+                    }
+                }
+            }
             Maker::Sample(_) => {
                 let sampled = self.sampled(index, draw);
                 out.extend_from_slice(sampled.and_then(Sampled::bytes).unwrap_or_default());
@@ -221,12 +234,17 @@ impl Values {
     }
 }
 
-/// Whether a text of this maker can have one of the characters in it: numbers, times and base64 have none.
-fn can_hold(maker: &Maker, characters: &[u8]) -> bool {
+/// Whether a text of this value can have one of the characters in it: numbers, times and base64 have none.
+fn can_hold(values: &[Value], index: usize, characters: &[u8]) -> bool {
     let holds = |text: &str| text.bytes().any(|byte| characters.contains(&byte));
-    match maker {
+    match &values[index].maker {
         Maker::Text(shape) => holds(&shape.fill),
         Maker::Pattern(pattern) => holds(pattern),
+        Maker::Join(parts) => parts.iter().any(|part| match part {
+            JoinPart::Text(text) => holds(text),
+            JoinPart::Value(part) => can_hold(values, part.value, characters),
+            JoinPart::Word(part) => part.of.iter().any(|word| holds(word)),
+        }),
         _ => false,
     }
 }
@@ -336,6 +354,7 @@ impl Draw {
             Source::Add(value, plus) => self.drawn[*value].saturating_add(*plus),
             Source::Sum(value, other) => self.drawn[*value].saturating_add(self.drawn[*other]),
             Source::Permuted(value, permutation) => permutation.number(self.drawn[*value]),
+            Source::Computed(formula) => formula.number(&|value| self.drawn[value]),
             Source::Sequence(sequence) => {
                 let turn = (self.sequence / sequence.each).cast_signed();
                 sequence
@@ -457,7 +476,7 @@ mod tests {
         }
         let other = drawn(&values, &mut Draw::new(&job, role, 0), 0);
         for (index, value) in job.values.iter().enumerate() {
-            let constant = matches!(value.maker, Maker::Constant(_));
+            let constant = matches!(value.maker, Maker::Constant(_) | Maker::Join(_));
             assert_eq!(other[index] == ahead[0][index], constant, "{}", value.name);
         }
     }
@@ -486,6 +505,30 @@ mod tests {
                 numbers,
                 (first..first + i64::try_from(all * 10).unwrap()).collect()
             );
+        }
+    }
+
+    #[test]
+    fn a_joined_text_is_written_from_what_its_parts_were_drawn_as() {
+        let job = example();
+        let values = Values::new(&job);
+        let index = |name: &str| {
+            let mut list = job.values.iter();
+            list.position(|value| value.name == name).unwrap()
+        };
+        let (early, number, name) = (index("early"), index("number"), index("name"));
+        let mut draw = Draw::new(&job, &job.roles[0], 0);
+        for operation in 0..50 {
+            drawn(&values, &mut draw, operation);
+            let (early, number) = (draw.drawn(early), draw.drawn(number));
+            let hash = early.to_le_bytes().iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3)
+            });
+            assert_eq!(number, hash.cast_signed().wrapping_abs() % 10_000_000);
+            let word = ["BAR", "OUGHT"][usize::try_from(early / 10 % 2).unwrap()];
+            let mut out = Vec::new();
+            values.write_quoted(&mut out, name, &draw);
+            assert_eq!(out, format!("'it''s {word}{number}'").as_bytes());
         }
     }
 

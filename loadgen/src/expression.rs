@@ -4,6 +4,7 @@
 mod compile;
 mod double;
 mod fault;
+mod formula;
 mod function;
 mod register;
 mod scalar;
@@ -13,6 +14,7 @@ mod tests;
 
 pub use compile::{AssignmentCode, BranchCode, ScriptCode};
 pub use fault::Fault;
+pub use formula::Formula;
 pub use register::Registers;
 pub use scalar::Scalar;
 

@@ -16,7 +16,10 @@ mod types;
 
 pub use check::JobError;
 pub use log::Log;
-pub use maker::{Bound, ClientNumber, ItemNumber, Maker, Permuted, SampleColumn, Sequence, Value};
+pub use maker::{
+    Bound, ClientNumber, Computed, ItemNumber, JoinPart, JoinValue, JoinWord, Maker, Permuted,
+    SampleColumn, Sequence, Value,
+};
 pub use piece::Piece;
 pub use program::{Instruction, Program};
 pub use role::{

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
 
+from dbdyno.model.job.programs import Expression
 from dbdyno.model.json import Natural, always
 
 Per = Literal["item", "statement", "transaction"]
@@ -86,6 +88,24 @@ class Permutation(Struct, frozen=True, kw_only=True):
     range: Span
 
 
+class Computed(Struct, frozen=True, kw_only=True):
+    """What an expression makes of other values: its variables are their numbers.
+
+    `range` is proved: the expression can be computed of all that the values can be, and lies in it.
+    """
+
+    expression: Expression
+    range: Span
+
+
+class JoinPart(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A part of a joined text: a value, or a word of a list by the number that a value is."""
+
+    value: Natural | None = None
+    of: tuple[str, ...] = ()
+    at: Natural | None = None
+
+
 class Sequence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Numbers counted up over a role's operations, of which `each` in a row have the same."""
 
@@ -140,6 +160,8 @@ class Value(Struct, frozen=True, kw_only=True, omit_defaults=True):
     exponential: Exponential | None = None
     add: Added | None = None
     permutation: Permutation | None = None
+    compute: Computed | None = None
+    join: tuple[str | JoinPart, ...] | None = None
     sequence: Sequence | None = None
     item: Item | None = None
     client: Client | None = None
@@ -167,7 +189,28 @@ class Value(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The numbers of the values that it is computed from."""
         if self.permutation is not None:
             return frozenset({self.permutation.value})
+        if self.compute is not None:
+            return frozenset(variables(self.compute.expression))
+        if self.join is not None:
+            parts = [part for part in self.join if isinstance(part, JoinPart)]
+            numbers = (part.at if part.value is None else part.value for part in parts)
+            return frozenset(number for number in numbers if number is not None)
         if self.add is None:
             return frozenset()
         others = () if self.add.other is None else (self.add.other,)
         return frozenset({self.add.value, *others})
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it makes a text, with which nothing can be computed."""
+        return (self.text or self.pattern or self.sample or self.join) is not None
+
+
+def variables(expression: Expression) -> Iterator[int]:
+    """The numbers of the variables in an expression, each as often as it stands there."""
+    form, *arguments = expression
+    if form == "variable":
+        yield from arguments
+    for argument in arguments:
+        if isinstance(argument, list):
+            yield from variables(argument)

@@ -45,6 +45,7 @@ SCALES: Mapping[str, Scale] = {
     "rows": Scale(parameter="rows", bytes_each=300, per_minute=20_000, least=10_000),
     "scale": Scale(parameter="scale", bytes_each=16_000_000, per_minute=0.4, least=1),
     "tab_rows": Scale(parameter="tab_rows", bytes_each=300, per_minute=20_000, least=10_000),
+    "records": Scale(parameter="records", bytes_each=1_400, per_minute=20_000, least=10_000),
     "size_gb": Scale(parameter="size_gb", bytes_each=4 * GB, per_minute=0.1, least=0.1),
     "table_size": Scale(parameter="table_size", bytes_each=300, per_minute=20_000, least=10_000),
 }

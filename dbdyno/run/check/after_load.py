@@ -65,6 +65,8 @@ def numbers(job: Job, fill: Fill, column: Column, number: int) -> tuple[int, int
         return (low, high) if isinstance(low, int) and isinstance(high, int) else None
     if value.permutation is not None:
         return value.permutation.range[0], value.permutation.range[1]
+    if value.compute is not None:
+        return value.compute.range
     if value.distribution is not None:
         return value.distribution.range[0], value.distribution.range[1]
     if value.add is None:

@@ -50,6 +50,11 @@ pub(super) fn write(out: &mut Vec<u8>, rows: &Rows, row: u64) {
             ColumnKind::Pattern(state, pattern) => {
                 field(out, |out| write_pattern(out, pattern, mix_in(*state, row)));
             }
+            ColumnKind::Join(parts) => {
+                field(out, |out| {
+                    parts.iter().for_each(|part| part.write(out, row))
+                });
+            }
         }
     }
 }

@@ -39,6 +39,11 @@ pub(super) fn write(out: &mut Vec<u8>, rows: &Rows, row: u64) {
             ColumnKind::Pattern(state, pattern) => {
                 escaped(out, |out| write_pattern(out, pattern, mix_in(*state, row)));
             }
+            ColumnKind::Join(parts) => {
+                escaped(out, |out| {
+                    parts.iter().for_each(|part| part.write(out, row))
+                });
+            }
         }
         out.push(b'\t');
     }

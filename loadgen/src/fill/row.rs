@@ -2,9 +2,12 @@
 //!
 //! What they hold is the same for all servers; [`binary`](super::binary) and [`lines`](super::lines) write them.
 
-use crate::job::{Bound, ColumnType, Fill, Format, Maker, Value};
+use crate::expression::Formula;
+use crate::job::{Bound, ColumnType, Fill, Format, JoinPart, JoinWord, Maker, Value};
 use crate::text::{write_hundredths, write_integer};
-use crate::value::{Bounds, Permutation, Skewed, TextShape, mix, mix_in, name_part, uniform};
+use crate::value::{
+    Bounds, Permutation, Skewed, TextShape, mix, mix_in, name_part, uniform, write_pattern,
+};
 
 /// What a server's columns can hold, where servers differ in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +51,17 @@ pub(super) enum ColumnKind<'a> {
     Digits(Number, Format),
     Text(u64, &'a TextShape),
     Pattern(u64, &'a [u8]),
+    Join(Vec<Part<'a>>),
+}
+
+/// A part of a joined text.
+#[derive(Debug)]
+pub(super) enum Part<'a> {
+    Fixed(&'a str),
+    Digits(Number, Format),
+    Text(u64, &'a TextShape),
+    Pattern(u64, &'a [u8]),
+    Word(Number, &'a JoinWord),
 }
 
 impl<'a> Rows<'a> {
@@ -85,6 +99,10 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// What a column has to be, as the rest of a sentence about it.
+const IMPURE: &str = "a fill has no cursor, clock or sequence, and sums of at most 64 bits whose columns change together, \
+                      of two values at least one in a column of its own";
+
 /// What columns are made from, while the writer is built.
 struct Plan<'a> {
     fill: &'a Fill,
@@ -92,6 +110,14 @@ struct Plan<'a> {
     seed: u64,
     state: u64,
     ranges: Ranges,
+}
+
+/// Where a value is drawn: for a column, from a state, and from so many others at most.
+#[derive(Debug, Clone, Copy)]
+struct At {
+    column: usize,
+    state: u64,
+    depth: usize,
 }
 
 impl<'a> Plan<'a> {
@@ -104,7 +130,7 @@ impl<'a> Plan<'a> {
                 column.name, column.value
             )
         })?;
-        let number = || self.number(column.value, index, values.len());
+        let number = || self.number(column.value, self.at(index));
         let refuse = |problem: &str| {
             Err(format!(
                 "column `{}` with value `{}`: {problem}",
@@ -118,13 +144,19 @@ impl<'a> Plan<'a> {
             (ColumnType::Text, Maker::Pattern(pattern)) => {
                 Ok(ColumnKind::Pattern(self.random(index), pattern.as_bytes()))
             }
-            (_, Maker::Text(_) | Maker::Pattern(_)) => refuse("a text needs the type `text`"),
+            (ColumnType::Text, Maker::Join(_)) => {
+                let mut joined = Vec::new();
+                match self.join(column.value, self.at(index), &mut joined) {
+                    Some(()) => Ok(ColumnKind::Join(joined)),
+                    None => refuse(IMPURE),
+                }
+            }
+            (_, Maker::Text(_) | Maker::Pattern(_) | Maker::Join(_)) => {
+                refuse("a text needs the type `text`")
+            }
             (type_, _) => {
                 let Some(number) = number() else {
-                    return refuse(
-                        "a fill has no cursor, clock or sequence, and sums of at most 64 bits whose \
-                         columns change together, of two values at least one in a column of its own",
-                    );
+                    return refuse(IMPURE);
                 };
                 let (low, high) = self.ranges.of(type_);
                 let (least, greatest) = number.range();
@@ -144,28 +176,19 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Returns the number that a value stands for in a column; `None` where it is none, or not a pure one.
-    /// A value that another is computed from is the one of the column that shows it, if there is one.
-    fn number(&self, value: usize, column: usize, depth_max: usize) -> Option<Number> {
-        let shown = |value: usize| {
-            let mut columns = self.fill.columns.iter();
-            columns.position(|column| column.value == value)
-        };
-        let base = |base: usize| {
-            let shown = shown(base).unwrap_or(column);
-            if self.fill.columns[shown].each != self.fill.columns[column].each {
-                return None;
-            }
-            self.number(base, shown, depth_max.checked_sub(1)?)
-        };
+    /// Returns the number that a value stands for in a column; `None` where it is none, or not a pure one. It draws from
+    /// `state`. A value that another is computed from is the one of the column that shows it, if there is one.
+    fn number(&self, value: usize, at: At) -> Option<Number> {
+        let shown = |value: usize| self.shown(value).is_some();
+        let base = |base: usize| self.base(base, at);
+        let (column, state) = (at.column, at.state);
         let kind = match &self.values.get(value)?.maker {
             Maker::Uniform(Bound::Integer(low), Bound::Integer(high)) => {
-                NumberKind::Uniform(self.random(column), *low, *high)
+                NumberKind::Uniform(state, *low, *high)
             }
-            Maker::Skewed(distribution) => NumberKind::Skewed(
-                self.random(column),
-                Box::new(Skewed::new(distribution, self.seed)),
-            ),
+            Maker::Skewed(distribution) => {
+                NumberKind::Skewed(state, Box::new(Skewed::new(distribution, self.seed)))
+            }
             Maker::Permutation(permuted) => {
                 let permutation = Permutation::new(self.seed, permuted.range);
                 NumberKind::Permuted(Box::new((base(permuted.value)?, permutation)))
@@ -180,8 +203,16 @@ impl<'a> Plan<'a> {
                 number.plus = number.plus.checked_add(*plus)?;
                 return Some(number);
             }
+            maker @ Maker::Compute(computed) => {
+                let bases = maker.bases().into_iter();
+                let bases = bases.map(|base| Some((base, self.apart(base, at)?)));
+                NumberKind::Computed(Box::new(Computation {
+                    formula: Formula::new(computed),
+                    bases: bases.collect::<Option<_>>()?,
+                }))
+            }
             // Two that no column shows would be drawn alike, from the state of this one.
-            Maker::Sum { value, other } if shown(*value).is_some() || shown(*other).is_some() => {
+            Maker::Sum { value, other } if shown(*value) || shown(*other) => {
                 NumberKind::Sum(Box::new((base(*value)?, base(*other)?)))
             }
             Maker::Uniform(..)
@@ -192,9 +223,84 @@ impl<'a> Plan<'a> {
             | Maker::Clock
             | Maker::Text(_)
             | Maker::Pattern(_)
+            | Maker::Join(_)
             | Maker::Sample(_) => return None,
         };
         Some(Number { kind, plus: 0 })
+    }
+
+    /// Appends the parts of a joined text; `None` where one is not a pure function of the row.
+    fn join(&self, value: usize, at: At, parts: &mut Vec<Part<'a>>) -> Option<()> {
+        let Maker::Join(written) = &self.values.get(value)?.maker else {
+            return None;
+        };
+        for part in written {
+            match part {
+                JoinPart::Text(text) => parts.push(Part::Fixed(text)),
+                JoinPart::Word(word) => parts.push(Part::Word(self.apart(word.at, at)?, word)),
+                JoinPart::Value(part) => {
+                    let place = self.place(part.value, at)?;
+                    let value = self.values.get(part.value)?;
+                    match &value.maker {
+                        Maker::Text(shape) => parts.push(Part::Text(place.state, shape)),
+                        Maker::Pattern(pattern) => {
+                            parts.push(Part::Pattern(place.state, pattern.as_bytes()));
+                        }
+                        Maker::Join(_) => self.join(part.value, place, parts)?,
+                        _ => {
+                            let number = self.number(part.value, place)?;
+                            parts.push(Part::Digits(number, value.format));
+                        }
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Returns the number that another is computed from, where that takes one base: it draws as the column does.
+    fn base(&self, value: usize, at: At) -> Option<Number> {
+        let place = self.place(value, at)?;
+        let state = match self.shown(value) {
+            Some(_) => place.state,
+            None => at.state,
+        };
+        self.number(value, At { state, ..place })
+    }
+
+    /// Returns the number that another is computed from, where that takes several: each draws by itself.
+    fn apart(&self, value: usize, at: At) -> Option<Number> {
+        self.number(value, self.place(value, at)?)
+    }
+
+    /// Where a value is drawn from which another is computed: in the column that shows it; without one, in the other's
+    /// column, from a state of its own.
+    fn place(&self, value: usize, at: At) -> Option<At> {
+        let depth = at.depth.checked_sub(1)?;
+        let Some(shown) = self.shown(value) else {
+            let state = mix_in(at.state, value as u64);
+            return Some(At { state, depth, ..at });
+        };
+        let columns = &self.fill.columns;
+        let together = columns[shown].each == columns[at.column].each;
+        together.then(|| At {
+            depth,
+            ..self.at(shown)
+        })
+    }
+
+    fn at(&self, column: usize) -> At {
+        At {
+            column,
+            state: self.random(column),
+            depth: self.values.len(),
+        }
+    }
+
+    /// The first column that shows a value.
+    fn shown(&self, value: usize) -> Option<usize> {
+        let mut columns = self.fill.columns.iter();
+        columns.position(|column| column.value == value)
     }
 
     fn random(&self, column: usize) -> u64 {
@@ -232,9 +338,43 @@ enum NumberKind {
     Permuted(Box<(Number, Permutation)>),
     /// Two others, added.
     Sum(Box<(Number, Number)>),
+    Computed(Box<Computation>),
     Constant(i64),
     /// The number of row 0, and how many numbers there are.
     Row(i64, u64),
+}
+
+/// What is computed from others, each by the index of its value.
+#[derive(Debug, Clone)]
+struct Computation {
+    formula: Formula,
+    bases: Vec<(usize, Number)>,
+}
+
+impl Computation {
+    fn of(&self, row: u64) -> i64 {
+        self.formula.number(&|value| {
+            let mut bases = self.bases.iter();
+            let base = bases.find(|(index, _)| *index == value);
+            base.map_or(0, |(_, number)| number.of(row))
+        })
+    }
+}
+
+impl Part<'_> {
+    /// Appends it as it is in a row.
+    #[inline]
+    pub(super) fn write(&self, out: &mut Vec<u8>, row: u64) {
+        match self {
+            Self::Fixed(text) => out.extend_from_slice(text.as_bytes()),
+            Self::Digits(number, format) => write_digits(out, number.of(row), *format),
+            Self::Text(state, shape) => shape.write(out, mix_in(*state, row)),
+            Self::Pattern(state, pattern) => write_pattern(out, pattern, mix_in(*state, row)),
+            Self::Word(number, words) => {
+                out.extend_from_slice(words.word(number.of(row)).as_bytes());
+            }
+        }
+    }
 }
 
 impl Number {
@@ -246,6 +386,7 @@ impl Number {
             NumberKind::Skewed(state, skewed) => skewed.number(mix_in(*state, row)),
             NumberKind::Permuted(permuted) => permuted.1.number(permuted.0.of(row)),
             NumberKind::Sum(two) => two.0.of(row).wrapping_add(two.1.of(row)),
+            NumberKind::Computed(computation) => computation.of(row),
             NumberKind::Constant(number) => *number,
             NumberKind::Row(first, _) => first.wrapping_add_unsigned(row),
         };
@@ -263,6 +404,7 @@ impl Number {
                 let (one, other) = (two.0.range(), two.1.range());
                 (one.0 + other.0, one.1 + other.1)
             }
+            NumberKind::Computed(computation) => both(computation.formula.range()),
             NumberKind::Constant(number) => ((*number).into(), (*number).into()),
             NumberKind::Row(first, rows) => {
                 let first = i128::from(*first);

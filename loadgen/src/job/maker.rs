@@ -1,6 +1,6 @@
 //! A job's values: what each is made from. In JSON the maker is one key among the value's own.
 
-use super::{Format, Scope};
+use super::{Expression, Format, Scope};
 use crate::value::skewed::{Bates, Exponential, Gaussian, Pareto, Special};
 use crate::value::zipf::Zipf;
 use crate::value::{Bounds, Distribution, TextShape};
@@ -43,6 +43,10 @@ pub enum Maker {
     },
     /// Another value in its place in a permutation of a range.
     Permutation(Permuted),
+    /// What an expression makes of other values.
+    Compute(Computed),
+    /// A text that is joined of others.
+    Join(Vec<JoinPart>),
     /// A number that no two operations of a role in a step share.
     Sequence(Sequence),
     /// The item's number in its repetition.
@@ -65,20 +69,120 @@ pub enum Maker {
 
 impl Maker {
     /// The indices of the values that this one is computed from itself.
-    pub fn bases(&self) -> impl Iterator<Item = usize> {
-        let (one, other) = match self {
-            Self::Add { value, .. } => (Some(*value), None),
-            Self::Sum { value, other } => (Some(*value), Some(*other)),
-            Self::Permutation(permuted) => (Some(permuted.value), None),
-            _ => (None, None),
-        };
-        one.into_iter().chain(other)
+    #[must_use]
+    pub fn bases(&self) -> Vec<usize> {
+        match self {
+            Self::Add { value, .. } => vec![*value],
+            Self::Sum { value, other } => vec![*value, *other],
+            Self::Permutation(permuted) => vec![permuted.value],
+            Self::Compute(computed) => computed.bases(),
+            Self::Join(parts) => parts.iter().filter_map(JoinPart::base).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// Whether it makes a text, with which nothing can be computed.
     #[must_use]
     pub fn is_text(&self) -> bool {
-        matches!(self, Self::Text(_) | Self::Pattern(_) | Self::Sample(_))
+        matches!(
+            self,
+            Self::Text(_) | Self::Pattern(_) | Self::Sample(_) | Self::Join(_)
+        )
+    }
+}
+
+/// What is computed from other values. The generator neither draws nor fails in it: `range` is what the caller has
+/// proved, and what would lie outside is the nearest number of the range.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Computed {
+    /// The expression; its variables are values, by their indices.
+    pub expression: Expression,
+    /// The least and the greatest number that it can be.
+    pub range: Bounds,
+}
+
+impl Computed {
+    /// The values in the expression, each once.
+    fn bases(&self) -> Vec<usize> {
+        let mut bases = Vec::new();
+        self.expression.walk(&mut |part| {
+            if let Expression::Variable(index) = part
+                && !bases.contains(index)
+            {
+                bases.push(*index);
+            }
+        });
+        bases
+    }
+
+    /// What of the expression cannot be computed from values alone; none where all can.
+    #[must_use]
+    pub fn foreign(&self) -> Option<String> {
+        let mut foreign = None;
+        self.expression.walk(&mut |part| {
+            let refused = match part {
+                Expression::Integer(_) | Expression::Boolean(_) | Expression::Variable(_) => None,
+                Expression::Double(_) => Some("a double".to_owned()),
+                Expression::Null => Some("null".to_owned()),
+                Expression::Error(_) => Some("an error".to_owned()),
+                Expression::Call(function, _) if function.is_of_integers() => None,
+                Expression::Call(function, _) => Some(format!("`{}`", function.name())),
+            };
+            foreign = foreign.take().or(refused);
+        });
+        foreign
+    }
+}
+
+/// A part of a joined text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum JoinPart {
+    /// The same each time.
+    Text(String),
+    /// A value as it is written, without quotes.
+    Value(JoinValue),
+    /// A word of a list.
+    Word(JoinWord),
+}
+
+impl JoinPart {
+    /// The index of the value that it is made from.
+    fn base(&self) -> Option<usize> {
+        match self {
+            Self::Text(_) => None,
+            Self::Value(part) => Some(part.value),
+            Self::Word(part) => Some(part.at),
+        }
+    }
+}
+
+/// A value in a joined text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JoinValue {
+    /// The index of the value.
+    pub value: usize,
+}
+
+/// A word in a joined text, by a number modulo the words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JoinWord {
+    /// The words, the one of number 0 first.
+    pub of: Vec<String>,
+    /// The index of the value that is the word's number.
+    pub at: usize,
+}
+
+impl JoinWord {
+    /// The word of a number.
+    #[inline]
+    #[must_use]
+    pub fn word(&self, number: i64) -> &str {
+        let index = number.rem_euclid(i64::try_from(self.of.len()).unwrap_or(i64::MAX));
+        &self.of[usize::try_from(index).unwrap_or_default()]
     }
 }
 
@@ -230,6 +334,10 @@ struct RawValue {
     #[serde(skip_serializing_if = "Option::is_none")]
     permutation: Option<Permuted>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    compute: Option<Computed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    join: Option<Vec<JoinPart>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     sequence: Option<Sequence>,
     #[serde(skip_serializing_if = "Option::is_none")]
     item: Option<ItemNumber>,
@@ -271,6 +379,8 @@ impl TryFrom<RawValue> for Value {
             raw.uniform.map(|(low, high)| Maker::Uniform(low, high)),
             raw.add.map(Maker::try_from).transpose()?,
             raw.permutation.map(Maker::Permutation),
+            raw.compute.map(Maker::Compute),
+            raw.join.map(Maker::Join),
             raw.sequence.map(Maker::Sequence),
             raw.item.map(Maker::Item),
             raw.client.map(Maker::Client),
@@ -298,8 +408,8 @@ impl TryFrom<RawValue> for Value {
             }),
             _ => Err(format!(
                 "value `{}` needs exactly one of `uniform`, `zipf`, `pareto`, `special`, `bates`, `gaussian`, \
-                 `exponential`, `add`, `permutation`, `sequence`, `item`, `client`, `text`, `pattern`, `clock`, \
-                 `constant`, `row`, `sample`",
+                 `exponential`, `add`, `permutation`, `compute`, `join`, `sequence`, `item`, `client`, `text`, \
+                 `pattern`, `clock`, `constant`, `row`, `sample`",
                 raw.name
             )),
         }
@@ -321,6 +431,8 @@ impl From<Value> for RawValue {
             exponential: None,
             add: None,
             permutation: None,
+            compute: None,
+            join: None,
             sequence: None,
             item: None,
             client: None,
@@ -342,6 +454,8 @@ impl From<Value> for RawValue {
             Maker::Add { value, plus } => raw.add = Some(added(value, Some(plus), None)),
             Maker::Sum { value, other } => raw.add = Some(added(value, None, Some(other))),
             Maker::Permutation(permuted) => raw.permutation = Some(permuted),
+            Maker::Compute(computed) => raw.compute = Some(computed),
+            Maker::Join(parts) => raw.join = Some(parts),
             Maker::Sequence(sequence) => raw.sequence = Some(sequence),
             Maker::Item(item) => raw.item = Some(item),
             Maker::Client(client) => raw.client = Some(client),

@@ -208,6 +208,34 @@ impl Function {
             _ => arguments == 2,
         }
     }
+
+    /// Whether it makes whole numbers and truth values of whole numbers and truth values, and draws nothing.
+    #[must_use]
+    pub fn is_of_integers(self) -> bool {
+        !matches!(
+            self,
+            Self::Double
+                | Self::Exp
+                | Self::Int
+                | Self::Ln
+                | Self::Permute
+                | Self::Pi
+                | Self::Power
+                | Self::Random
+                | Self::RandomExponential
+                | Self::RandomGaussian
+                | Self::RandomZipfian
+                | Self::Sqrt
+                | Self::Debug
+        )
+    }
+
+    /// What a job calls it.
+    #[must_use]
+    pub fn name(self) -> String {
+        let name = json!(self);
+        name.as_str().unwrap_or_default().to_owned()
+    }
 }
 
 impl Expression {
@@ -276,8 +304,7 @@ fn function(name: String) -> Result<Function, String> {
 /// Returns the call of a function.
 fn call(function: Function, arguments: Vec<Expression>) -> Result<Expression, String> {
     if !function.takes(arguments.len()) {
-        let (name, count) = (json!(function), arguments.len());
-        let name = name.as_str().unwrap_or_default();
+        let (name, count) = (function.name(), arguments.len());
         return Err(format!("`{name}` does not take {count} arguments"));
     }
     Ok(Expression::Call(function, arguments))

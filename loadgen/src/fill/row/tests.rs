@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fill::binary;
-use crate::job::{FillColumn, Permuted, Scope};
+use crate::job::{Computed, FillColumn, JoinValue, Permuted, Scope};
 use crate::value::Distribution;
 use crate::value::zipf::Zipf;
 use std::collections::BTreeSet;
@@ -170,6 +170,78 @@ fn a_sum_of_two_values_has_the_one_of_its_column_and_another_of_its_own() {
     }
     // Of 500 numbers a thousand draws miss 1 in e².
     assert!((400..470).contains(&parts.len()), "{}", parts.len());
+}
+
+/// What an expression makes of values.
+fn computed(expression: &str, low: i64, high: i64) -> Maker {
+    Maker::Compute(Computed {
+        expression: serde_json::from_str(expression).expect("an expression"),
+        range: (low, high).into(),
+    })
+}
+
+#[test]
+fn columns_are_computed_and_joined_from_the_row_and_from_other_columns() {
+    let uniform = Maker::Uniform(Bound::Integer(1), Bound::Integer(10));
+    let syllables = ["BAR", "OUGHT", "ABLE"].map(str::to_owned).to_vec();
+    let parts = vec![
+        JoinPart::Text("it's ".to_owned()),
+        JoinPart::Word(JoinWord {
+            of: syllables,
+            at: 0,
+        }),
+        JoinPart::Value(JoinValue { value: 2 }),
+        JoinPart::Value(JoinValue { value: 3 }),
+    ];
+    let values = [
+        value("row", Maker::Row(1)),
+        value("drawn", uniform),
+        value(
+            "district",
+            computed(
+                r#"["add",["remainder",["variable",0],["integer",10]],["variable",1]]"#,
+                1,
+                19,
+            ),
+        ),
+        value("pair", Maker::Pattern("##".to_owned())),
+        value("name", Maker::Join(parts)),
+    ];
+    let (int4, text) = (ColumnType::Int4, ColumnType::Text);
+    let fill = fill(&[(text, 4), (int4, 2), (int4, 1)]);
+    let mut pairs = BTreeSet::new();
+    for row in 0..1000 {
+        let row_fields = fields(&fill, &values, row);
+        let [district, drawn] =
+            [1, 2].map(|field: usize| i32::from_be_bytes(row_fields[field][..].try_into().unwrap()));
+        let number = i32::try_from(row).unwrap() + 1;
+        assert_eq!(district, number % 10 + drawn, "of the column that shows it");
+        let word = ["BAR", "OUGHT", "ABLE"][usize::try_from(number % 3).unwrap()];
+        let name = str::from_utf8(&row_fields[0]).unwrap();
+        let pair = name.strip_prefix(&format!("it's {word}{district}"));
+        pairs.insert(pair.expect(name).to_owned());
+    }
+    assert_eq!(pairs.len(), 100, "two digits of each row");
+}
+
+#[test]
+fn two_values_that_no_column_shows_are_drawn_apart() {
+    let uniform = || Maker::Uniform(Bound::Integer(0), Bound::Integer(99));
+    let values = [
+        value("one", uniform()),
+        value("two", uniform()),
+        value(
+            "difference",
+            computed(
+                r#"["subtract",["variable",0],["variable",1]]"#,
+                -99,
+                99,
+            ),
+        ),
+    ];
+    let fill = fill(&[(ColumnType::Int4, 2)]);
+    let different = (0..1000).filter(|row| fields(&fill, &values, *row)[0] != [0; 4]);
+    assert!(different.count() > 950, "of a hundred numbers two are alike once");
 }
 
 #[test]

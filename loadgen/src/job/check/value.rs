@@ -1,7 +1,9 @@
 //! What makes a job's values valid.
 
-use super::{Check, ensure, ensure_index, ensure_names};
-use crate::job::{Bound, Format, Job, Maker, Permuted, SampleColumn, Scope, Value};
+use super::{Check, ensure, ensure_index, ensure_names, refuse};
+use crate::job::{
+    Bound, Computed, Format, Job, JoinPart, Maker, Permuted, SampleColumn, Scope, Value,
+};
 use crate::value::skewed::{ITERATIONS_MAX, PARAMETER_MIN};
 use crate::value::{Bounds, Distribution, TextShape, zipf};
 use std::collections::BTreeSet;
@@ -37,6 +39,8 @@ impl Job {
             }
             Maker::Skewed(distribution) => check_distribution(&key, distribution)?,
             Maker::Permutation(permuted) => self.check_permutation(&key, index, permuted)?,
+            Maker::Compute(computed) => self.check_computed(&key, index, computed)?,
+            Maker::Join(parts) => self.check_joined(&key, index, parts)?,
             Maker::Text(shape) => check_text(&key, shape)?,
             Maker::Sequence(sequence) => ensure(
                 sequence.each >= 1,
@@ -58,7 +62,7 @@ impl Job {
         ensure(
             !value.maker.is_text() || value.format == Format::Text,
             format!("{key}.format"),
-            "a text, pattern or sample is written as `text`",
+            "a text, pattern, join or sample is written as `text`",
         )
     }
 
@@ -75,21 +79,65 @@ impl Job {
         )
     }
 
-    /// Checks the values that another is computed from.
+    fn check_computed(&self, key: &str, index: usize, computed: &Computed) -> Check {
+        let key = format!("{key}.compute");
+        if let Some(foreign) = computed.foreign() {
+            return Err(refuse(
+                format!("{key}.expression"),
+                format!("{foreign} is for scripts alone; compute with whole numbers"),
+            ));
+        }
+        ordered(computed.range, &key)?;
+        self.check_bases(&key, index)
+    }
+
+    fn check_joined(&self, key: &str, index: usize, parts: &[JoinPart]) -> Check {
+        let key = format!("{key}.join");
+        self.check_base_indices(&key, index)?;
+        for (number, part) in parts.iter().enumerate() {
+            let key = format!("{key}[{number}]");
+            match part {
+                JoinPart::Text(_) => {}
+                JoinPart::Value(part) => {
+                    let key = format!("{key}.value");
+                    let sampled = matches!(self.values[part.value].maker, Maker::Sample(_));
+                    ensure(!sampled, &key, "a sample can be NULL; it stands alone")?;
+                    self.check_scope(&key, index, part.value)?;
+                }
+                JoinPart::Word(part) => {
+                    ensure(!part.of.is_empty(), format!("{key}.of"), "give a word")?;
+                    let key = format!("{key}.at");
+                    self.check_number(&key, part.at)?;
+                    self.check_scope(&key, index, part.at)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the values that a number is computed from.
     fn check_bases(&self, key: &str, index: usize) -> Check {
-        for (base, name) in self.values[index].maker.bases().zip(["value", "other"]) {
-            ensure_index(base, self.values.len(), format!("{key}.{name}"), "values")?;
+        self.check_base_indices(key, index)?;
+        for base in self.values[index].maker.bases() {
+            self.check_number(key, base)?;
+            self.check_scope(key, index, base)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the values from which another is made exist, and that none is made from itself.
+    fn check_base_indices(&self, key: &str, index: usize) -> Check {
+        for base in self.values[index].maker.bases() {
+            ensure_index(base, self.values.len(), key.to_owned(), "values")?;
         }
         ensure(
             self.bases(index).is_some(),
             key,
             "the value is computed from itself; name another",
-        )?;
-        let mut bases = self.values[index].maker.bases();
-        bases.try_for_each(|base| self.check_base(key, index, base))
+        )
     }
 
-    fn check_base(&self, key: &str, index: usize, base: usize) -> Check {
+    fn check_number(&self, key: &str, base: usize) -> Check {
         let base = &self.values[base];
         ensure(
             !base.maker.is_text(),
@@ -98,7 +146,11 @@ impl Job {
                 "nothing can be computed from `{}`, which is a text",
                 base.name
             ),
-        )?;
+        )
+    }
+
+    fn check_scope(&self, key: &str, index: usize, base: usize) -> Check {
+        let base = &self.values[base];
         ensure(
             base.per >= self.values[index].per,
             key,
@@ -143,6 +195,7 @@ impl Job {
             }
             Maker::Skewed(distribution) => both(distribution.range()),
             Maker::Permutation(permuted) => both(permuted.range),
+            Maker::Compute(computed) => both(computed.range),
             Maker::Constant(number) => both((*number, *number).into()),
             Maker::Row(first) => {
                 let first = i128::from(*first);
@@ -187,7 +240,7 @@ impl Job {
                 }
                 open.push((at, true));
                 let maker = &self.values.get(at)?.maker;
-                open.extend(maker.bases().map(|base| (base, false)));
+                open.extend(maker.bases().into_iter().map(|base| (base, false)));
             }
         }
         bases.pop();

@@ -16,7 +16,7 @@ from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.model import Across, Comparison, Json, Link, Network, Ratio, StepRun, ToldMetric
 from dbdyno.model.attribution import Attribution, Design, Effect, Factor
-from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.comparison import ApplicationResult, ApplicationWork
 from dbdyno.model.host_facts import CountScatter
 from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.tolerance import StepTolerance
@@ -57,7 +57,9 @@ FORM = {
     "looks design "
     "calibration "
     "overall steps applications queries across work sweeps warnings void_blocks incomplete",
-    "applications": "workload arm covered queries cpu time failed base_failed both_failed",
+    "applications": "workload arm covered queries cpu time failed base_failed both_failed work",
+    "applications.work": "queries covered instructions more less",
+    "applications.work.instructions": "blocks ratio low high",
     "applications.cpu": "blocks ratio low high",
     "queries": "answers plans",
     "nodes": "node blocks",
@@ -163,6 +165,7 @@ APPLICATION = ApplicationResult(
     failed=("a",),
     base_failed=(),
     both_failed=(),
+    work=ApplicationWork(instructions=FIGURE, queries=1, covered=0.5, more=("a",), less=()),
 )
 SWEEP = Sweep(
     workload="w",

@@ -60,7 +60,9 @@ def page(coverage: Coverage) -> str:
             if count == 1
             else ("queries have parameters whose values are")
         )
-        notes.append(f"{count} {verb} not known: a log has them")
+        notes.append(
+            f"{count} {verb} not known: a log has them, or a race draws them from its data"
+        )
     if coverage.refused:
         names = ", ".join(f"`{name}`" for name in coverage.refused)
         notes.append(f"The parser does not take {names}; they are run as they stand")

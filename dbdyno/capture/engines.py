@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dbdyno.capture import digest_view, postgres_view
+from dbdyno.capture import digest_view, postgres_places, postgres_view
 from dbdyno.capture.dialect import Dialect
+from dbdyno.capture.drawing import Places
 from dbdyno.capture.log.files import Format
 from dbdyno.capture.mysql_sql import MysqlSql
 from dbdyno.capture.postgres_sql import PostgresSql
@@ -25,10 +26,17 @@ class Family:
     view: Callable[[Place, float | None, Wait], View]
     engine: str  # that its logs are of where they do not tell
     formats: frozenset[Format]  # of its logs
+    places: Callable[[str], Places] | None = None  # of parameters; None: all sources have values
 
 
 FAMILIES = (
-    Family(PostgresSql, postgres_view.read, "postgres", frozenset({"csv", "json", "stderr"})),
+    Family(
+        PostgresSql,
+        postgres_view.read,
+        "postgres",
+        frozenset({"csv", "json", "stderr"}),
+        postgres_places.places_of,
+    ),
     Family(MysqlSql, digest_view.read, "mysql", frozenset({"slow", "general"})),
 )
 
@@ -47,3 +55,9 @@ def family(engine: str, format: Format | None) -> Family:
                 raise DynoError(f"sources: the log is none of {server.product}'s: name one")
             return each
     raise DynoError(f"source: capture reads no server of {server.product}: name its log")
+
+
+def places(engine: str) -> Callable[[str], Places] | None:
+    """What finds the parameters of an engine's queries; None: none of its sources lacks values."""
+    family = traits.of(engine).family
+    return next((each.places for each in FAMILIES if traits.of(each.engine).family == family), None)

@@ -138,6 +138,51 @@ def line_of(sample: Sample) -> str:
     return f'{{"weight": {sample.weight}, "values": [{", ".join(sample.values)}]}}\n'
 
 
+# --- Values that the lab has drawn ------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """What came of drawing values for a query."""
+
+    name: str
+    words: str  # how the values fit, or why there are none
+    samples: tuple[Sample, ...] = ()  # none: they do not fit
+
+
+DRAWN_TITLE = "\nValues drawn from the data of a race:\n\n| query | a call |\n|---|---|\n"
+
+
+def add_drawn(folder: Path, drawn: Sequence[Drawn]) -> None:
+    """Adds values to queries of a folder that have none, or why there are none.
+
+    The workload file is replaced when all values lie there; it keeps what a person wrote. Raises
+    DynoError where the folder cannot be written.
+    """
+    before = os.umask(OTHERS_NOTHING)
+    try:
+        (folder / VALUES).mkdir(mode=OURS, exist_ok=True)
+        text = (folder / WORKLOAD).read_text(encoding="utf-8")
+        for query in drawn:
+            lines = [f"drawn = {quoted(query.words)}"]
+            if query.samples:
+                put(folder / VALUES / f"{query.name}.jsonl", "".join(map(line_of, query.samples)))
+                lines.append(f'values = "{VALUES}/{query.name}.jsonl"')
+            head = f"[queries.{query.name}]\n"
+            text = text.replace(head, head + "".join(f"{line}\n" for line in lines), 1)
+        page = folder / COVERAGE
+        said = page.read_text(encoding="utf-8") if page.exists() else ""
+        rows = "".join(f"| `{query.name}` | {query.words} |\n" for query in drawn)
+        for name, content in ((COVERAGE, said + DRAWN_TITLE + rows), (WORKLOAD, text)):
+            made = folder / f".{name}"
+            put(made, content)
+            made.rename(folder / name)
+    except OSError as error:
+        raise DynoError(f"`{folder}`: values cannot be kept there: {error.strerror}") from None
+    finally:
+        os.umask(before)
+
+
 # --- workload.toml ----------------------------------------------------------------------------
 
 

@@ -354,7 +354,7 @@ def question_of(asked: Asked, worktree: Worktree, between: tuple[Commit, ...]) -
         by=asked.by,
         smallest=math.log1p(asked.smallest_change / 100),
         minutes=plans.minutes_of_test(asked.minutes, asked.by),
-        host=capacity.here(race.nearest(place.data_root())),
+        host=capacity.here(place.nearest(place.data_root())),
         processor=capacity.last() if plans.shares_processor(step, asked.by) else None,
         steps=tuple(step.name for step in steps),
         every=asked.every,

@@ -78,7 +78,7 @@ def race(
     every step is decided or the minutes are over, and prints the verdict in five lines. The same
     command goes on with an interrupted race.
     """
-    from dbdyno.cli import measuring
+    from dbdyno.cli import drawn, measuring
     from dbdyno.host.lock import HostLock
     from dbdyno.run.way import Here
 
@@ -106,6 +106,7 @@ def race(
         measuring.show_outlook(plan, as_json=as_json)
         return
     with HostLock(plan=name_of(wanted), wait=wait):
+        drawn.draw_missing(wanted)
         plan = planned(wanted, out, quiet=quiet)
         way = Here(held=True)  # else another lab could measure between its trial and its blocks
         outcome = measuring.measure(plan, out, wait, quiet=quiet, way=way)
@@ -363,12 +364,7 @@ def text_of(wanted: Race, path: Path) -> str:
     from dbdyno.plan import race as races
 
     wanted = replace(wanted, counter=program.is_here())
-    return races.text_of(wanted, path, capacity.here(nearest(place.data_root())))
-
-
-def nearest(folder: Path) -> Path:
-    """The folder, or the one above it that is there."""
-    return next(one for one in (folder, *folder.absolute().parents) if one.is_dir())
+    return races.text_of(wanted, path, capacity.here(place.nearest(place.data_root())))
 
 
 def settled(wanted: Race, out: Path, *, again: bool = False) -> tuple[Path, str]:
@@ -465,7 +461,7 @@ def show(folder: Path, *, as_json: bool = False) -> Comparison:
         return comparison
     counted = comparison.work if not comparison.blocks else None
     lines = (
-        work.lines(counted, folder / REPORT)
+        [*verdict.of_applications(comparison), *work.lines(counted, folder / REPORT)]
         if counted
         else verdict.lines(comparison, folder / REPORT)
     )

@@ -16,6 +16,10 @@ from dbdyno.model.plan_tree import PlanNode
 
 CALL_S_MIN, CALL_S_MAX = 10.0, 30.0
 """How long one call of a query may take, at least and at most."""
+DRAWN_ROWS_MAX = 1000
+"""So many rows of what a query reads are values drawn from."""
+READ_ROWS_MAX = 200_000
+"""Of a table with more rows a share is read for that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +63,33 @@ class Explained:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
+class Unanswered(Exception):
+    """The server refused what it was asked; the words are the class of its error alone."""
+
+
+class Drawer(Protocol):
+    """Draws values for queries from a server's own data (capture/drawing.py).
+
+    Rows go to the caller, who keeps them where values lie and nowhere else. Methods raise
+    ServerError where the connection is lost.
+    """
+
+    def parameter_types(self, call: Call) -> Mapping[int, str]:
+        """The types of a text's parameters by their numbers, as the server infers them.
+
+        Raises Unanswered.
+        """
+
+    def drawn(self, call: Call) -> Sequence[tuple[str | None, ...]]:
+        """Some rows of a query, evenly drawn, as texts. Raises Unanswered."""
+
+    def share(self, table: str) -> float:
+        """The per cent of a table that has READ_ROWS_MAX rows; 100 of smaller ones."""
+
+    def common(self, tables: Collection[str]) -> Mapping[str, Sequence[str]]:
+        """By type the common values of these tables' columns, by the server's statistics."""
+
+
 class Inquirer(Protocol):
     """A session that asks an application's queries; what each call does is undone after it.
 
@@ -68,6 +99,10 @@ class Inquirer(Protocol):
     @property
     def other_settings(self) -> Sequence[tuple[str, Mapping[str, str]]]:
         """Sets of the planner's settings by which it comes to an answer by another way."""
+
+    @property
+    def drawer(self) -> Drawer | None:
+        """The same session, as it draws values; None: each source of the engine has values."""
 
     def answer(self, call: Call, rows: Rows, planner: Mapping[str, str]) -> Answered:
         """Runs a call and takes its rows into `rows`; `planner`: settings beside its own."""

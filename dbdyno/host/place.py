@@ -121,3 +121,8 @@ def private_folder(folder: Path) -> Path:
             f"`{folder}` is not a folder of ours alone: remove it or set XDG_RUNTIME_DIR"
         )
     return folder
+
+
+def nearest(folder: Path) -> Path:
+    """The folder, or the one above it that is there."""
+    return next(each for each in (folder, *folder.absolute().parents) if each.is_dir())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dbdyno.model.attribution import Attribution, Design
@@ -89,6 +89,17 @@ class Across:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ApplicationWork:
+    """Instructions of an arm's counted queries by the base's, each weighted by its calls."""
+
+    instructions: Ratio
+    queries: int  # that were counted on both
+    covered: float | None  # the share of the source's time that these have; None: not known
+    more: tuple[str, ...]  # queries that do more work, those first that weigh most
+    less: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ApplicationResult:
     """An arm beside the base over an application's queries, each weighted by its calls."""
 
@@ -101,6 +112,11 @@ class ApplicationResult:
     failed: tuple[str, ...]  # queries that fail on this arm alone
     base_failed: tuple[str, ...]  # on the base alone
     both_failed: tuple[str, ...]  # on both, of which nothing more is said
+    work: ApplicationWork | None = None  # None: none of its queries was counted
+
+    def with_work(self, work: ApplicationWork | None) -> ApplicationResult:
+        """The same with what was counted."""
+        return replace(self, work=work)
 
 
 OF_SOME = "settings that not all have"

@@ -24,6 +24,7 @@ class OwnQuery:
     writes: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)  # of its sessions
     role: str | None = None  # that its sessions take by SET ROLE
+    drawn: str = ""  # of values that the lab has drawn how they fit, or why it has none
 
 
 @dataclass(frozen=True, kw_only=True)

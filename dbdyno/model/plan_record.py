@@ -60,6 +60,7 @@ class QueryRecord(Struct, frozen=True, kw_only=True):
     time_s: float = 0
     rows: float | None = None
     writes: bool = False
+    drawn: str = ""  # how values fit that the lab has drawn; empty: they are the source's
 
 
 class ApplicationRecord(Struct, frozen=True, kw_only=True):

@@ -340,9 +340,14 @@ def _overall(one: Overall) -> Json:
 
 def _application(result: ApplicationResult) -> Json:
     costs = {"cpu": result.cpu, "time": result.time}
-    return asdict(result) | {
-        name: None if ratio is None else _ratio(ratio) for name, ratio in costs.items()
-    }
+    work = None
+    if result.work is not None:
+        work = asdict(result.work) | {"instructions": _ratio(result.work.instructions)}
+    return (
+        asdict(result)
+        | {name: None if ratio is None else _ratio(ratio) for name, ratio in costs.items()}
+        | {"work": work}
+    )
 
 
 def _across(pair: Across) -> Json:

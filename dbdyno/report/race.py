@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dbdyno.model import Cell, Comparison, StepComparison
@@ -28,16 +28,18 @@ def lines(comparison: Comparison, report: Path) -> list[str]:
     safe = tolerate.line(comparison)
     return [
         *([safe] if safe else []),
-        *(
-            line
-            for result in comparison.applications
-            for line in textwrap.wrap(application.sentence(comparison, result), COLUMNS)
-        ),
+        *of_applications(comparison),
         *(line[:COLUMNS] for line in told(comparison)),
         *([of_work(comparison.work)] if comparison.work is not None else []),
         of_builds(comparison),
         of_report(report),
     ]
+
+
+def of_applications(comparison: Comparison) -> Iterator[str]:
+    """The sentence of an application on each arm, in lines; none where there is none."""
+    for result in comparison.applications:
+        yield from textwrap.wrap(application.sentence(comparison, result), COLUMNS)
 
 
 def told(comparison: Comparison) -> tuple[str, str, str]:

@@ -38,10 +38,10 @@ def calls(query: OwnQuery, traits: Traits, most: int) -> tuple[Call, ...]:
     WorkloadError: the file of values cannot be read.
     """
     if len(at_parameters(query.text)) == 1:
-        return (_call(query, (), traits),)
+        return (as_call(query, (), traits),)
     if query.values is None:
         return ()
-    return tuple(_call(query, values, traits) for values in heaviest(query.values, most))
+    return tuple(as_call(query, values, traits) for values in heaviest(query.values, most))
 
 
 def heaviest(path: Path, most: int) -> list[tuple[Value, ...]]:
@@ -59,7 +59,8 @@ def _value(raw: Raw) -> Value:
     return None if text == NULL else Number(text.decode())
 
 
-def _call(query: OwnQuery, values: Sequence[Value], traits: Traits) -> Call:
+def as_call(query: OwnQuery, values: Sequence[Value], traits: Traits) -> Call:
+    """A call of a query with these values, by its protocol."""
     bound = query.protocol != "simple" and traits.placeholders
     return Call(
         text=query.text if bound else with_literals(query, values, traits),

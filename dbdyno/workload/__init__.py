@@ -18,6 +18,7 @@ from dbdyno.workload.file import (
     scripts_sha256,
     sha256,
     text,
+    undrawn,
     used,
 )
 from dbdyno.workload.grid import of_loads
@@ -44,5 +45,6 @@ __all__ = [
     "scripts_sha256",
     "sha256",
     "text",
+    "undrawn",
     "used",
 ]

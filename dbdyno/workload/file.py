@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.resources
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -13,7 +13,7 @@ from pathlib import Path
 from dbdyno.model import WorkloadUse
 from dbdyno.model.document import read, suggestion
 from dbdyno.model.error import WorkloadError
-from dbdyno.model.own_query import Application
+from dbdyno.model.own_query import Application, OwnQuery
 from dbdyno.model.plan import Statistics
 from dbdyno.model.sweep import named
 from dbdyno.workload import queries, samples
@@ -119,8 +119,7 @@ def load(  # noqa: PLR0913 (each choice of a plan by its name)
     Raises WorkloadError with one line where it is none, or has no such load, set or preset; what
     is wrong in a script is shown below the line.
     """
-    source = name_or_path
-    name = name_or_path
+    name, source = name_or_path, name_or_path
     if _is_path(name_or_path):
         path = _path(name_or_path, relative_to)
         source = str(path)
@@ -157,6 +156,16 @@ def load(  # noqa: PLR0913 (each choice of a plan by its name)
         preset=preset,
         folder=folder,
     )
+
+
+def undrawn(path: Path) -> Sequence[OwnQuery]:
+    """The queries of a workload file that lack values, which nobody has tried to draw yet.
+
+    Raises WorkloadError.
+    """
+    file = read(WorkloadFile, text(str(path)), str(path), WorkloadError)
+    every = queries.read(file, queries.Place(source=str(path), folder=path.parent))
+    return [query for query in every if queries.lacks_values(query) and not query.drawn]
 
 
 def _set(file: WorkloadFile, wanted: str | None, source: str) -> str | None:

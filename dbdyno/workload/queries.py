@@ -57,16 +57,12 @@ def application(file: schema.WorkloadFile, place: Place) -> Application:
     Raises WorkloadError: a text cannot be read, or no query has the values that it needs.
     """
     of_source = file.source
-    queries = sorted(
-        (_query(name, form, place) for name, form in file.queries.items()),
-        key=lambda query: (-query.time_s, -query.calls, query.name),
-    )
-    lacking = [
-        query.name for query in queries if query.values is None and parameters_of(query.text)
-    ]
+    queries = read(file, place)
+    lacking = [query.name for query in queries if lacks_values(query)]
     if queries and len(lacking) == len(queries):
         raise WorkloadError(
-            f"{place.source}: no query has values for its parameters: capture a log, which has them"
+            f"{place.source}: no query has values for its parameters: capture a log, which has "
+            "them, or draw them from the data by `dyno race … --restore FILE`"
         )
     return Application(
         source=Source(
@@ -82,6 +78,19 @@ def application(file: schema.WorkloadFile, place: Place) -> Application:
         queries=tuple(query for query in queries if query.name not in lacking),
         without_values=tuple(lacking),
     )
+
+
+def read(file: schema.WorkloadFile, place: Place) -> list[OwnQuery]:
+    """All queries of a file, the costliest first. Raises WorkloadError: a text cannot be read."""
+    return sorted(
+        (_query(name, form, place) for name, form in file.queries.items()),
+        key=lambda query: (-query.time_s, -query.calls, query.name),
+    )
+
+
+def lacks_values(query: OwnQuery) -> bool:
+    """Whether a query has parameters, and no values for them."""
+    return query.values is None and parameters_of(query.text) > 0
 
 
 def _query(name: str, form: schema.OwnQuery, place: Place) -> OwnQuery:
@@ -105,6 +114,7 @@ def _query(name: str, form: schema.OwnQuery, place: Place) -> OwnQuery:
         writes=form.writes,
         settings=form.settings,
         role=form.role,
+        drawn=form.drawn or "",
     )
 
 

@@ -379,6 +379,7 @@ class OwnQuery(Form):
     settings: dict[str, str] = Field(default_factory=dict)
     role: str | None = None
     clock: dict[str, str] = Field(default_factory=dict)
+    drawn: str | None = None
 
 
 class Mix(Form):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dbdyno.analysis.compare import (
     application,
+    application_work,
     arm_order,
     arms_and_blocks,
     at_once,
@@ -112,7 +113,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         across=across(ended.steps),
         sweeps=sweeps.sweeps(rows),
         overall=ended.overall,
-        applications=application.results(rows, plan),
+        applications=application_work.with_work(application.results(rows, plan), plan, counts),
         queries=query_changes.load(blocks, arms, lost),
         calibration=ended.calibration,
         looked=(looked := looks.fewest([sights[arm].looked for arm in arms.shown[1:]])),

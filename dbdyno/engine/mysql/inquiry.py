@@ -60,6 +60,7 @@ class MysqlInquirer:
 
     address: Address
     other_settings: Sequence[tuple[str, Mapping[str, str]]] = OTHER_SETTINGS
+    drawer: None = None
 
     def answer(self, call: Call, rows: Rows, planner: Mapping[str, str]) -> Answered:
         """Runs a call and takes its rows. Raises ServerError where the connection is lost."""

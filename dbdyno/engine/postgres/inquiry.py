@@ -1,5 +1,5 @@
 """An application's queries, asked of PostgreSQL: answers and plans, each in a transaction that is
-rolled back (engine.inquiry).
+rolled back, and rows that values are drawn from (engine.inquiry).
 
 The connection is used by libpq's own calls: values come as the server writes them, and statements
 go by the protocol that the application uses.
@@ -9,14 +9,21 @@ from __future__ import annotations
 
 import re
 import select
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.engine.answer_hash import Column, Rows
 from dbdyno.engine.connection import cut_off
-from dbdyno.engine.inquiry import Answered, Call, Explained
+from dbdyno.engine.inquiry import (
+    DRAWN_ROWS_MAX,
+    READ_ROWS_MAX,
+    Answered,
+    Call,
+    Explained,
+    Unanswered,
+)
 from dbdyno.engine.postgres import plan_form
 from dbdyno.engine.postgres.connection import connect
 from dbdyno.engine.snapshot import one_line
@@ -77,6 +84,16 @@ CHUNK_ROWS = 500
 """So many rows are taken from the socket at once."""
 CHUNKED_VERSION_NUM = 170000
 """The libpq that can do so."""
+UNNAMED = b""
+COMMON = """
+SELECT pg_catalog.format_type(atttypid, NULL), value
+FROM pg_catalog.pg_stats AS s
+JOIN pg_catalog.pg_attribute AS a ON a.attname = s.attname
+ AND a.attrelid = pg_catalog.to_regclass(
+  pg_catalog.quote_ident(s.schemaname) || '.' || pg_catalog.quote_ident(s.tablename))
+CROSS JOIN LATERAL pg_catalog.unnest(most_common_vals::text::text[]) AS value
+WHERE s.tablename IN ({tables}) ORDER BY 1, 2
+"""
 LOST = "the connection was lost while a query ran"
 CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -255,6 +272,71 @@ class PostgresInquirer:
         )
         return [frozenset((row[0] or "").split("\n")) for row in rows]
 
+    # --- Values that are drawn (engine.inquiry.Drawer) ---
+
+    @property
+    def drawer(self) -> PostgresInquirer:
+        """Itself."""
+        return self
+
+    def parameter_types(self, call: Call) -> Mapping[int, str]:
+        """The types of a text's parameters by Parse and Describe. Raises Unanswered."""
+        try:
+            with self._undone(call, {}):
+                text = call.text.encode(errors="surrogateescape")
+                self._taken(lambda: self.connection.send_prepare(UNNAMED, text))
+                described = self._taken(lambda: self.connection.send_describe_prepared(UNNAMED))
+                inferred = [described.param_type(place) for place in range(described.nparams)]
+                listed = ", ".join(f"pg_catalog.format_type({number}, NULL)" for number in inferred)
+                rows = list(self._texts(f"SELECT {listed}")) if inferred else [[]]
+        except Refused as refusal:
+            raise Unanswered(refusal.words) from None
+        return {place: name or "" for place, name in enumerate(rows[0], start=1)}
+
+    def drawn(self, call: Call) -> Sequence[tuple[str | None, ...]]:
+        """Rows of a query in an order that a fixed seed draws. Raises Unanswered."""
+        query = f"SELECT * FROM ({call.text}) AS drawn ORDER BY random() LIMIT {DRAWN_ROWS_MAX}"
+        try:
+            with self._undone(call, {}):
+                self._do("SELECT setseed(0.5)")
+                return [tuple(row) for row in self._texts(query)]
+        except Refused as refusal:
+            raise Unanswered(refusal.words) from None
+
+    def share(self, table: str) -> float:
+        """The per cent of a table that is read for a draw, by the planner's count of its rows."""
+        rows = self._texts(
+            f"SELECT reltuples FROM pg_catalog.pg_class WHERE oid = to_regclass({quoted(table)})"
+        )
+        count = next((float(row[0] or 0) for row in rows), 0.0)
+        return 100.0 if count <= READ_ROWS_MAX else 100 * READ_ROWS_MAX / count
+
+    def common(self, tables: Collection[str]) -> Mapping[str, Sequence[str]]:
+        """By type the most common values of these tables' columns. Raises ServerError."""
+        listed = ", ".join(quoted(table) for table in sorted(tables))
+        values: dict[str, list[str]] = {}
+        for type_, value in self._texts(COMMON.format(tables=listed)) if listed else ():
+            values.setdefault(type_ or "", []).append(value or "")
+        return values
+
+    def _taken(self, send: Callable[[], None]) -> PGresult:
+        """The result of what is sent. Raises Refused, or ServerError where it is lost."""
+        import psycopg
+        from psycopg.pq import ExecStatus
+
+        try:
+            send()
+        except psycopg.Error as error:
+            raise ServerError(LOST) from error
+        last: PGresult | None = None
+        while (result := self._next()) is not None:
+            last = result
+        if last is None:
+            raise ServerError(LOST)
+        if last.status != ExecStatus.COMMAND_OK:
+            raise Refused(_code(last))
+        return last
+
     # --- Statements ---
 
     @contextmanager
@@ -295,7 +377,9 @@ class PostgresInquirer:
         for result in self._results(text, call):
             for row in range(result.ntuples):
                 values = (result.get_value(row, place) for place in range(result.nfields))
-                yield [value if value is None else value.decode() for value in values]
+                yield [
+                    value if value is None else value.decode(errors="replace") for value in values
+                ]
 
     def _results(self, text: str, call: Call | None = None) -> Iterator[PGresult]:
         """The results of a statement, some rows each, then its end.

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from dbdyno import engine
 from dbdyno.model import Step
-from dbdyno.plan import counted_step
+from dbdyno.model.own_query import Application
 from dbdyno.plan.count import pass_s
+from dbdyno.plan.counted_step import uncountable
 from dbdyno.plan.race.arm import RaceArm
+from dbdyno.workload.queries import mean_s
 
 SHARES_MAX = {2: 0.1, 1: 0.2}
 """By how often each arm is counted: of a race's minutes, for counts beside time. Counts repeat, so
@@ -30,7 +32,7 @@ def beside_time(arms: Sequence[RaceArm], steps: Sequence[Step], minutes: float) 
     `steps`: those after the tables are in place.
     """
     measured = [step for step in steps if step.measured]
-    names = [step.name for step in measured if counted_step.uncountable(step) is None]
+    names = [step.name for step in measured if uncountable(step) is None]
     if not names or not countable(arms):
         return
     start_s = engine.of(arms[0].engine).counting.start_s
@@ -42,6 +44,44 @@ def beside_time(arms: Sequence[RaceArm], steps: Sequence[Step], minutes: float) 
             if len(names) < len(measured):
                 yield f"steps = {json.dumps(names, ensure_ascii=False)}"
             return
+
+
+QUERIES_SHARE_MAX = 0.12
+"""Of a race's minutes, for counts of an application's queries, which leave time for blocks."""
+SLOWDOWN = 50.0
+"""Of a query under the counter, about."""
+CALLS_LEAST = 20
+"""A query that takes milliseconds is called so often: half before the window, half in it."""
+SHARE_LEAST = 0.001
+"""Of the source's time; a query with less changes nothing of the application."""
+
+
+def of_queries(
+    arms: Sequence[RaceArm], steps: Sequence[Step], application: Application, minutes: float
+) -> Iterator[str]:
+    """The same for an application: of its queries those that cost most and fit, counted once.
+
+    `steps`: those that run.
+    """
+    if not countable(arms):
+        return
+    start_s = engine.of(arms[0].engine).counting.start_s
+    left_s = QUERIES_SHARE_MAX * 60 * minutes - pass_s(0, len(arms), 1, start_s)
+    able = {step.name for step in steps if step.measured and uncountable(step) is None}
+    whole_s = application.source.time_s or sum(query.time_s for query in application.queries)
+    names = []
+    for query in application.queries:
+        small = whole_s > 0 and query.time_s < SHARE_LEAST * whole_s
+        each_s = pass_s(1, len(arms), 1, start_s) - pass_s(0, len(arms), 1, start_s)
+        cost_s = each_s + len(arms) * CALLS_LEAST * SLOWDOWN * mean_s(query)
+        if query.name in able and not small and cost_s <= left_s:
+            left_s -= cost_s
+            names.append(query.name)
+    if names:
+        yield ""
+        yield "[count]  # of instructions of the queries that cost most (docs/counts.md)"
+        yield "repeats = 1"
+        yield f"steps = {json.dumps(names, ensure_ascii=False)}"
 
 
 def countable(arms: Sequence[RaceArm]) -> bool:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from dbdyno import workload
 from dbdyno.model import WorkloadUse
@@ -77,16 +78,18 @@ def text_of(race: Race, plan: Path, host: Capacity) -> str:
     open_ones = (LENGTH,) if chosen else ()
     lengths = [name for name in LENGTHS if name in names and name not in open_ones]
     parameters |= dict.fromkeys(lengths, lasting(race, way))
-    if loaded.application is not None:
-        parameters |= of_queries(race, loaded.application)
+    own = loaded.application
+    if own is not None:
+        parameters |= (of_own := of_queries(race, own))
+        own = replace(own, queries=own.queries[: of_own["top"]])
     lines = [
         *heading(race, plan),
         *(line for arm in race.arms for line in of_arm(arm, sizes)),
         *of_workload(race, use, way),
         *of_parameters(parameters),
         *of_placement(race),
-        *of_schedule(race, way, host, own=loaded.application is not None),
-        *of_count(race, way),
+        *of_schedule(race, way, host, own=own is not None),
+        *of_count(race, way, own),
         *of_tolerance(race),
     ]
     return "\n".join(lines) + "\n"
@@ -137,7 +140,7 @@ def of_inserts(rows: int, race: Race) -> dict[str, object]:
     }
 
 
-def of_queries(race: Race, application: Application) -> dict[str, object]:
+def of_queries(race: Race, application: Application) -> dict[str, Any]:
     """The queries that fit into the race's minutes, those that cost most, and their seconds."""
     count = len(race.steps) or len(application.queries)
     times = query_times(race.minutes, len(race.arms), count)
@@ -283,12 +286,15 @@ def placement_lines(trial: PlacementTrial) -> Iterator[str]:
     yield f"placement_trial = {value_of({'step': trial.step, **costs})}"
 
 
-def of_count(race: Race, way: Course) -> Iterator[str]:
+def of_count(race: Race, way: Course, application: Application | None) -> Iterator[str]:
     """The counts of work: asked for, or beside time where they take little of it."""
     if race.count:
         yield from counts.only()
     elif race.counter and not race.counted and race.blocks is None and way.save is not None:
-        yield from counts.beside_time(race.arms, way.rest, race.minutes)
+        if application is not None:
+            yield from counts.of_queries(race.arms, way.rest, application, race.minutes)
+        else:
+            yield from counts.beside_time(race.arms, way.rest, race.minutes)
 
 
 def of_tolerance(race: Race) -> Iterator[str]:

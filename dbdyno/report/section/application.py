@@ -21,10 +21,11 @@ from dbdyno.report.parts import (
     TableCell,
     Text,
 )
-from dbdyno.report.section import verdicts
+from dbdyno.report.section import verdicts, work
 
 TEXT_MAX = 60
 """So many characters of a query's text stand in a table; all of it is shown on hover."""
+DRAWN = "; values drawn from the data"
 DIFFER: frozenset[AnswerWord] = frozenset({"different", "other order", "other type"})
 """Words on answers that differ, whatever the query says of their order or type."""
 
@@ -44,9 +45,10 @@ def sayings(comparison: Comparison) -> Iterable[AnyPart]:
 
 
 def tables(comparison: Comparison) -> Iterable[AnyPart]:
-    """A table by query for each arm."""
+    """A table by query for each arm on which queries were timed."""
     for place, result in enumerate(comparison.applications):
-        yield _table(comparison, result, place)
+        if _own(comparison, result):
+            yield _table(comparison, result, place)
 
 
 def sentence(comparison: Comparison, result: ApplicationResult) -> str:
@@ -56,6 +58,11 @@ def sentence(comparison: Comparison, result: ApplicationResult) -> str:
         for name, ratio in (("CPU", result.cpu), ("time of its calls", result.time))
         if ratio is not None
     ]
+    if result.work is not None:
+        ratio = result.work.instructions
+        low, high = (work.percent(end or 1.0, unit="") for end in (ratio.low, ratio.high))
+        of = "" if result.time is None else f" of {number.queries(result.work.queries)}"
+        figures.append(f"instructions{of} {work.percent(ratio.value)} [{low}, {high}]")
     covered = "" if result.covered is None else f" over {number.number(100 * result.covered, 1)} %"
     over = f"{covered} of its time" if covered else f" over {number.queries(result.queries)}"
     begin = f"Your application on {result.arm}: {', '.join(figures) or 'no figure'}{over}"
@@ -82,6 +89,10 @@ def counted(comparison: Comparison, result: ApplicationResult) -> Iterable[str]:
         alike = [cell for cell in judged if cell.verdict and cell.verdict.word == word]
         if alike:
             yield f"{len(alike)} {_plural(len(alike), 'is', 'are')} {word}{_worst(word, alike)}"
+    if result.work is not None:
+        for names, what in ((result.work.more, "more"), (result.work.less, "less")):
+            if names:
+                yield f"{len(names)} {_plural(len(names), 'does', 'do')} {what} work"
 
 
 def _answers(
@@ -144,6 +155,7 @@ def _table(comparison: Comparison, result: ApplicationResult, place: int) -> Tab
             Column(text="word", left=True),
             Column(text="change", title="of throughput, with its 95 % interval"),
             Column(text="CPU", title="of a call, with its 95 % interval"),
+            Column(text="work", left=True, title="instructions of a call, counted"),
             Column(text="answer", left=True),
             Column(text="plan", left=True),
         ),
@@ -174,7 +186,11 @@ def _row(
     place = QueryPlace(workload=result.workload, query=step.step, arm=result.arm)
     return Row(
         cells=(
-            TableCell(text=step.step, detail=short(query.text), title=query.text),
+            TableCell(
+                text=step.step,
+                detail=short(query.text) + (DRAWN if query.drawn else ""),
+                title=query.text,
+            ),
             TableCell(text=f"{number.number(100 * _share(application, step), 1)} %"),
             TableCell(text=_rate(application, query)),
             TableCell(
@@ -185,9 +201,19 @@ def _row(
             ),
             TableCell(text=_change(verdict, cpu=False)),
             TableCell(text=_change(verdict, cpu=True)),
+            TableCell(text=_counted(comparison, place)),
             TableCell(text=_word_of(comparison.queries.answers, place)),
             TableCell(text=_word_of(comparison.queries.plans, place)),
         )
+    )
+
+
+def _counted(comparison: Comparison, place: QueryPlace) -> str:
+    """The word and the size of a query's counted work; nothing where it was not counted."""
+    step, counts = (place.workload, place.query), comparison.work
+    changes = () if counts is None else counts.changes
+    return next(
+        (work.brief(each) for each in changes if (each.step, each.arm) == (step, place.arm)), ""
     )
 
 

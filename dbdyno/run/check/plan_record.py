@@ -228,6 +228,7 @@ def application_json(application: Application | None) -> Json:
                 time_s=query.time_s,
                 rows=query.rows,
                 writes=query.writes,
+                drawn=query.drawn,
             )
             for query in application.queries
         ),

@@ -149,6 +149,11 @@ def notes_of(tally: Tally) -> list[str]:
     ):
         if count:
             notes.append(f"The log has {count} {what}")
+    if tally.wrapped:
+        notes.append(
+            "A service has wrapped the log in JSON, which was tried on made files alone: look "
+            "whether its queries are all here"
+        )
     if tally.without_session:
         notes.append("The log does not tell sessions apart: what they set is not known")
     if tally.untimed:

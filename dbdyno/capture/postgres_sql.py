@@ -31,6 +31,7 @@ from dbdyno.capture.postgres_literals import (
 )
 from dbdyno.capture.postgres_session import setting_of
 from dbdyno.capture.postgres_statement import Traits, children, traits_of
+from dbdyno.model.literal import literal
 
 SKELETONS_MAX = 50_000
 """Skeletons that are kept; a log with more begins again, which costs time and nothing else."""
@@ -174,7 +175,7 @@ class PostgresSql:
         """A value, as JSON, as a literal."""
         if not value.startswith('"'):
             return "NULL" if value == "null" else value
-        return "'" + msgspec.json.decode(value, type=str).replace("'", "''") + "'"
+        return literal(msgspec.json.decode(value, type=str))
 
 
 def values(shape: Shape, tokens: Sequence[str]) -> Iterator[str]:

@@ -12,7 +12,18 @@ import typer
 
 from dbdyno.cli import exit_status
 from dbdyno.cli.exit_status import INTERRUPTED, say
-from dbdyno.cli.options import RESULTS, AsJson, DryRun, Out, PlanFile, Quiet, Tolerate, Wait, Yes
+from dbdyno.cli.options import (
+    RESULTS,
+    AsJson,
+    DryRun,
+    FailOn,
+    Out,
+    PlanFile,
+    Quiet,
+    Tolerate,
+    Wait,
+    Yes,
+)
 from dbdyno.cli.slurm import Cancel, Choice, Nodelist, Partition, SlurmOptions, UseSlurm
 from dbdyno.host.terminal import VisibleConsole
 from dbdyno.model import Plan
@@ -71,10 +82,14 @@ def run(
     quiet: Quiet = False,
     as_json: AsJson = False,
     tolerate: Tolerate = None,
+    fail: FailOn = None,
 ) -> None:
     """Run a plan, or resume it after an interruption."""
+    from dbdyno.report import fail_on
     from dbdyno.report import tolerate as tolerances
 
+    if fail is not None:
+        fail_on.parse(fail)  # before anything runs
     plan = loaded(plan_file, yes=yes)
     if tolerate is not None:
         share = tolerances.parse(tolerate)
@@ -82,7 +97,7 @@ def run(
     plan = with_lengths(plan, out / plan.name)
     options = tuple(slurm_option or ())
     by = Choice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
-    go_on(plan, out, by, wait=wait, quiet=quiet, as_json=as_json)
+    go_on(plan, out, by, wait=wait, quiet=quiet, as_json=as_json, fail=fail)
 
 
 def calibrate(
@@ -227,22 +242,39 @@ def with_lengths(plan: Plan, folder: Path) -> Plan:
     return step_lengths.settle(plan, folder, earlier_calibration.newest)
 
 
-def go_on(plan: Plan, out: Path, by: Choice, *, wait: bool, quiet: bool, as_json: bool) -> None:
+def go_on(
+    plan: Plan,
+    out: Path,
+    by: Choice,
+    *,
+    wait: bool,
+    quiet: bool,
+    as_json: bool,
+    fail: str | None = None,
+) -> None:
     """Runs a plan as it was chosen: here or by Slurm, or says what that would do."""
     way = by.way()
     if by.dry_run:
         show_outlook(plan, as_json=as_json)
     elif not by.cancelled(plan, out):
-        carry_out(plan, out, wait=wait, quiet=quiet, as_json=as_json, way=way)
+        carry_out(plan, out, wait=wait, quiet=quiet, as_json=as_json, way=way, fail=fail)
 
 
 def carry_out(
-    plan: Plan, out: Path, *, wait: bool, quiet: bool, as_json: bool, way: Way | None = None
+    plan: Plan,
+    out: Path,
+    *,
+    wait: bool,
+    quiet: bool,
+    as_json: bool,
+    way: Way | None = None,
+    fail: str | None = None,
 ) -> None:
     """Runs a plan, or what is missing of it, shows the results and ends `dyno` with the status."""
     outcome = measure(plan, out, wait, quiet=quiet, way=way)
     comparison = show_results(outcome.folder, html=None, quiet=quiet, as_json=as_json)
-    failed = exit_status.of_result(outcome.folder)
+    named = exit_status.of_words(comparison, exit_status.words(fail), fail)
+    failed = named or exit_status.of_result(outcome.folder)
     raise typer.Exit(failed or exit_status.of_comparison(comparison, as_json=as_json))
 
 

@@ -12,6 +12,8 @@ from dbdyno.model.answer import Answer, AnswerColumn
 AnswerWord = Literal[
     "fails",
     "fails on the base",
+    "times out",
+    "times out on the base",
     "different",
     "other order",
     "other type",
@@ -23,6 +25,8 @@ AnswerWord = Literal[
 WORDS: tuple[AnswerWord, ...] = (
     "fails",
     "fails on the base",
+    "times out",
+    "times out on the base",
     "different",
     "other order",
     "other type",
@@ -49,10 +53,11 @@ def compared(base: Answer, arm: Answer, ordered: Sequence[int] = ()) -> Compared
     unasked = [answer for answer in (base, arm) if answer.outcome == "not asked"]
     if unasked:
         return Compared("not compared", unasked[0].reason)
-    sides = (("the base", base), ("the arm", arm))
-    late = [where for where, answer in sides if answer.outcome == "timed out"]
+    late = [answer for answer in (base, arm) if answer.outcome == "timed out"]
+    if len(late) > 1:
+        return Compared("not compared", "no answer in time on both")
     if late:
-        return Compared("not compared", f"no answer in time on {' and '.join(late)}")
+        return Compared("times out on the base" if base.outcome == "timed out" else "times out")
     failed = [answer.outcome == "failed" for answer in (base, arm)]
     if any(failed):
         return _failing(base, arm, failed)
@@ -71,7 +76,9 @@ def _failing(base: Answer, arm: Answer, failed: Sequence[bool]) -> Compared:
     if all(failed):
         said, other = failure(base), failure(arm)
         return Compared("fails on both", said if said == other else f"{said}; the arm: {other}")
-    return Compared("fails", failure(arm)) if failed[1] else Compared(WORDS[1], failure(base))
+    if failed[1]:
+        return Compared("fails", failure(arm))
+    return Compared("fails on the base", failure(base))
 
 
 def _rows(base: Answer, arm: Answer, ordered: Sequence[int]) -> Compared:

@@ -24,11 +24,12 @@ WORK = ("more work", "less work", *EVENTS)
 `more work`, which is of instructions."""
 ANSWERS: Mapping[AnswerWord, str] = {
     "fails": "fails",
+    "times out": "times out",
     "different": "differs",
     "other order": "differs",
     "other type": "differs",
 }
-"""The words on answers of an application's queries: `fails` on the arm alone, or `differs`."""
+"""The words on answers of an application's queries: on the arm alone, or beside the base's."""
 SHADES = ("slower, within the margin", "faster, within the margin")
 WORDS: tuple[str, ...] = (*get_args(Word), *SHADES, *WORK, *dict.fromkeys(ANSWERS.values()))
 """The verdicts there are."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.engine import Server
 from dbdyno.model.error import ServerError
+from dbdyno.model.literal import literal
 from dbdyno.workload import DROP
 
 MARK = "made by dbdyno"
@@ -93,8 +94,3 @@ def comments(server: Server, tables: Sequence[str]) -> dict[str, str]:
 def marked(comment: str) -> str:
     """A comment with the mark; what a workload wrote stays, as it may be an option of InnoDB."""
     return f"{comment} {MARK}".strip()
-
-
-def literal(text: str) -> str:
-    """A text in SQL."""
-    return "'" + text.replace("'", "''") + "'"

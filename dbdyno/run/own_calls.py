@@ -13,6 +13,7 @@ from msgspec import Raw, json
 
 from dbdyno.engine.inquiry import CALL_S_MAX, CALL_S_MIN, Call
 from dbdyno.model.engine import Traits
+from dbdyno.model.literal import literal
 from dbdyno.model.own_query import OwnQuery
 from dbdyno.workload import samples
 from dbdyno.workload.own_text import at_parameters
@@ -78,14 +79,14 @@ def with_literals(query: OwnQuery, values: Sequence[Value], traits: Traits) -> s
     """A query's text with its values as literals, as the application wrote them."""
     escapes = traits.escapes(query.settings)
     return "".join(
-        literal(values[int(piece[1:]) - 1], escapes=escapes)
+        written(values[int(piece[1:]) - 1], escapes=escapes)
         if number % 2 and int(piece[1:]) <= len(values)
         else piece
         for number, piece in enumerate(at_parameters(query.text))
     )
 
 
-def literal(value: Value, *, escapes: bool) -> str:
+def written(value: Value, *, escapes: bool) -> str:
     """A value as a literal; a negative number does not run into a minus before it."""
     match value:
         case None:
@@ -94,8 +95,7 @@ def literal(value: Value, *, escapes: bool) -> str:
             return "true" if value else "false"
         case Number():
             return f" {value.text}" if value.text.startswith("-") else value.text
-    text = value.replace("\\", "\\\\") if escapes else value
-    return "'" + text.replace("'", "''") + "'"
+    return literal(value, backslash_escapes=escapes)
 
 
 def _bound(value: Value) -> str | None:

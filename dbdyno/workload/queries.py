@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dbdyno.model.error import WorkloadError
+from dbdyno.model.literal import literal
 from dbdyno.model.own_query import Application, OwnQuery, Source
 from dbdyno.workload import maker_schema, own_text, schema
 
@@ -263,13 +264,13 @@ def session(query: OwnQuery) -> schema.PerEngine:
     reads = [] if query.writes else ["SET default_transaction_read_only = on"]
     # A dump does not bring each role of its server: without it the query runs as the lab's user.
     taken = "SELECT set_config('role', rolname, false) FROM pg_roles WHERE rolname = "
-    role = [] if query.role is None else [taken + quoted(query.role)]
+    role = [] if query.role is None else [taken + literal(query.role)]
     variables = [f"SET SESSION {name} = {bare(value)}" for name, value in query.settings.items()]
     mysql_reads = [] if query.writes else ["SET SESSION TRANSACTION READ ONLY"]
     return schema.PerEngine(
         postgres=[
             *(
-                f"SELECT set_config({quoted(name)}, {quoted(value)}, false)"
+                f"SELECT set_config({literal(name)}, {literal(value)}, false)"
                 for name, value in query.settings.items()
             ),
             *reads,
@@ -290,11 +291,6 @@ def mean_s(query: OwnQuery) -> float:
     return query.time_s / query.calls if query.calls else 0.0
 
 
-def quoted(text: str) -> str:
-    """A text as a literal of SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 def bare(value: str) -> str:
     """A value as MySQL's SET takes it: numbers without quotes."""
-    return value if re.fullmatch(r"-?\d+(\.\d+)?", value) else quoted(value)
+    return value if re.fullmatch(r"-?\d+(\.\d+)?", value) else literal(value)

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from dbdyno.capture.call import Call, Way
 from dbdyno.capture.dialect import Dialect
-from dbdyno.capture.log.plans import plan_of
+from dbdyno.capture.log.plans import plan_of, types_of
 from dbdyno.capture.log.record import Record
 from dbdyno.capture.log.tally import Tally
 
@@ -38,6 +38,7 @@ class Session:
 
     before_s: float = 0.0  # of parse and bind
     waiting: Call | None = None  # a text whose time is to come
+    plan: str = ""  # of the call whose time comes next
 
 
 @dataclass
@@ -95,7 +96,9 @@ class Reader:
             self.session(record).before_s += duration_s
         elif duration_s is not None and message.startswith("plan:"):
             self.tally.plans += 1
-            return self.planned(record, duration_s, message) if self.plans else None
+            if self.plans:
+                return self.planned(record, duration_s, message)
+            self.session(record).plan = message
         return None
 
     def planned(self, record: Record, duration_s: float, message: str) -> Call | None:
@@ -130,6 +133,9 @@ class Reader:
         """A statement's text: a call if it has its time, else when its time comes."""
         session = self.session(record)
         call = self.call(record, text, way)
+        if session.plan and call.values and not call.types:
+            call = structs.replace(call, types=types_of(session.plan, call.values))
+        session.plan = ""
         if duration_s is None:
             before, session.waiting = session.waiting, call
             return None if before is None else self.without_time(before)

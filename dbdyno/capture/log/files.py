@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
+import shutil
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +14,7 @@ from typing import Any, Literal, TextIO, get_args
 from dbdyno.capture.log import general_log, slow_log
 from dbdyno.capture.log.csv_log import COLUMNS
 from dbdyno.capture.log.record import STAMP
+from dbdyno.capture.log.wrapped import Unwrapped, is_wrapped
 from dbdyno.model.error import DynoError
 
 Format = Literal["csv", "json", "slow", "general", "stderr"]
@@ -44,25 +48,54 @@ def looks_like_a_log(file: Path) -> bool:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[TextIO]:
+def opened(path: Path) -> Iterator[TextIO | Unwrapped]:
     """The file's text, unpacked where it is packed; bytes that are no UTF-8 are kept.
 
     Raises DynoError: the file cannot be read or unpacked.
     """
     try:
-        with path.open("rb") as raw:
-            head = raw.read(4)
-        if head == ZSTD:
-            raise DynoError(f"`{path}`: is packed by zstd: unpack it with `unzstd` first")
-        if head.startswith(GZIP):
-            with gzip.open(path, "rt", **AS_IT_IS) as unpacked:
-                yield unpacked
-        else:
-            with path.open("rt", **AS_IT_IS) as plain:
-                yield plain
+        with unpacked(path) as text:
+            wrapped = is_wrapped(text.read(HEAD_BYTES))
+        with unpacked(path) as text:
+            yield Unwrapped(text) if wrapped else text
     except (OSError, EOFError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise DynoError(f"`{path}`: cannot be read: {reason}") from error
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[TextIO]:
+    """The file's text. Raises OSError, EOFError; DynoError where no program unpacks it."""
+    with path.open("rb") as raw:
+        head = raw.read(4)
+    if head.startswith(GZIP):
+        with gzip.open(path, "rt", **AS_IT_IS) as text:
+            yield text
+    elif head == ZSTD:
+        with unpacked_by_zstd(path) as text:
+            yield text
+    else:
+        with path.open("rt", **AS_IT_IS) as text:
+            yield text
+
+
+@contextmanager
+def unpacked_by_zstd(path: Path) -> Iterator[TextIO]:
+    """The text of a file that the program `zstd` unpacks, whose library Python has from 3.14 on.
+
+    Raises DynoError where there is no such program, or the file is damaged.
+    """
+    program = shutil.which("zstd")
+    if program is None:
+        raise DynoError(f"`{path}`: is packed by zstd: install `zstd`, or unpack it first")
+    words = [program, "--decompress", "--stdout", "--quiet", "--", str(path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None, "its output is a pipe"
+        with io.TextIOWrapper(process.stdout, **AS_IT_IS) as text:
+            yield text
+            whole = not text.read(1)
+    if whole and process.returncode:
+        raise DynoError(f"`{path}`: cannot be read: zstd finds it damaged")
 
 
 def format_of(head: str, path: Path) -> Format:
@@ -75,7 +108,10 @@ def format_of(head: str, path: Path) -> Format:
     if first.startswith("{"):
         if '"timestamp"' in first and '"error_severity"' in head:
             return "json"
-        raise DynoError(f"`{path}`: its lines are JSON, but no jsonlog of PostgreSQL")
+        raise DynoError(
+            f"`{path}`: its lines are JSON, but no jsonlog of PostgreSQL, nor a log that a service "
+            "has wrapped (`textPayload`, `message`, `properties.message`)"
+        )
     stamp = first.split(",", 1)[0]
     if STAMP.fullmatch(stamp) and first.count(",") >= min(COLUMNS) // 2:
         return "csv"

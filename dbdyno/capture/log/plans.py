@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 import msgspec
@@ -18,6 +18,12 @@ CALL = re.compile(r"(?:duration: \d+\.\d+ ms  )?(?:statement|execute [^:]*): ")
 TEXT_FORM = re.compile(
     r"Query Text: (?P<text>.*?)\n(?:Query Parameters: (?P<values>.*?)\n)?[^\n]*\(cost=", re.DOTALL
 )
+
+
+LITERAL = re.compile(r"'((?:[^']|'')*)'::([a-z]+(?: [a-z]+)*)")
+"""A constant in a plan's condition, whose cast names the type of the value that was bound."""
+TYPES = frozenset({"smallint", "integer", "bigint", "numeric", "real", "double precision"})
+"""Types whose choice by a driver decides on an index; others are inferred alike."""
 
 
 class Plan(Struct, rename={"text": "Query Text", "values": "Query Parameters"}):
@@ -49,3 +55,18 @@ def plan_of(message: str) -> Plan | None:
         return plan if plan.text else None
     match = TEXT_FORM.match(rest)
     return None if match is None else Plan(match.group("text"), match.group("values") or "")
+
+
+def types_of(message: str, values: Sequence[str | None]) -> tuple[str, ...]:
+    """The types of bound values by the casts in a plan's conditions; "" where it tells none.
+
+    A value that stands more than once in the call, or under several types, is not told apart.
+    """
+    types: dict[str, set[str]] = {}
+    for match in LITERAL.finditer(message):
+        types.setdefault(match[1], set()).add(match[2])
+    named = []
+    for value in values:
+        of_value = types.get(value or "", set()) if values.count(value) == 1 else set()
+        named.append(next(iter(of_value)) if len(of_value) == 1 and of_value <= TYPES else "")
+    return tuple(named) if any(named) else ()

@@ -16,6 +16,7 @@ from dbdyno.capture.log.plans import TRIED_MAX, only_plans
 from dbdyno.capture.log.record import Record
 from dbdyno.capture.log.slow_log import SlowLog
 from dbdyno.capture.log.tally import Tally
+from dbdyno.capture.log.wrapped import Unwrapped
 from dbdyno.model.error import DynoError
 
 READERS: Mapping[Format, Callable[[Tally], SlowLog | GeneralLog]] = {
@@ -46,6 +47,8 @@ def calls(
     `prefixes`: how lines of stderr may begin, the likeliest first; empty: the common ones.
     """
     path, format = files[0]
+    with opened(path) as stream:
+        tally.wrapped = isinstance(stream, Unwrapped)
     if format in READERS:
         reader = READERS[format](tally)
         for each, _ in files:

@@ -23,6 +23,7 @@ class Tally:
     plans: int = 0
     translated: int = 0  # messages in another language
     cut_values: int = 0
+    wrapped: bool = False  # whether a service has put its lines into JSON
     not_utf8: int = 0
     severities: dict[str, int] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)

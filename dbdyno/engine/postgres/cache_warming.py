@@ -12,6 +12,7 @@ from typing import Any
 
 from dbdyno.engine.interface import WARM_S_MAX, Execute
 from dbdyno.model.error import ServerError
+from dbdyno.model.literal import literal
 from dbdyno.model.step_files import Resident, Warmed
 
 EXTENSION = "pg_prewarm"
@@ -80,7 +81,7 @@ def warm_named(names: Sequence[str], execute: Execute, begun_s: float) -> Warmed
     """
     for extension in (EXTENSION, "pg_buffercache"):
         execute(f"CREATE EXTENSION IF NOT EXISTS {extension}", limit_s=WARM_S_MAX)
-    quoted = ", ".join("'{}'".format(name.replace("'", "''")) for name in names)
+    quoted = ", ".join(map(literal, names))
     relations = execute(NAMED.format(names=quoted), limit_s=WARM_S_MAX)
     if lacking := [name for oid, name, *_ in relations if oid is None]:
         raise ServerError(f"key `warm` of the step: there is no table or index `{lacking[0]}`")

@@ -24,12 +24,13 @@ from dbdyno.engine.inquiry import (
     Explained,
     Unanswered,
 )
-from dbdyno.engine.postgres import plan_form
+from dbdyno.engine.postgres import dump, plan_form
 from dbdyno.engine.postgres.connection import connect
 from dbdyno.engine.snapshot import one_line
 from dbdyno.model import Address
 from dbdyno.model.answer import ROWS_MAX
 from dbdyno.model.error import ServerError
+from dbdyno.model.literal import literal
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn, PGresult
@@ -225,7 +226,7 @@ class PostgresInquirer:
         types = f"({', '.join(name or 'unknown' for name in call.types)})" if call.types else ""
         self._do(f"PREPARE dyno_inquiry{types} AS {call.text}")
         values = ", ".join(
-            "NULL" if value is None else quoted(value) for value in call.values or ()
+            "NULL" if value is None else literal(value) for value in call.values or ()
         )
         return f"EXECUTE dyno_inquiry({values})" if values else "EXECUTE dyno_inquiry"
 
@@ -252,7 +253,7 @@ class PostgresInquirer:
         """Those names that volatile functions have. Raises ServerError."""
         if not names:
             return set()
-        listed = ", ".join(map(quoted, sorted(names)))
+        listed = ", ".join(map(literal, sorted(names)))
         rows = self._texts(
             "SELECT DISTINCT proname FROM pg_catalog.pg_proc "
             f"WHERE provolatile = 'v' AND proname IN ({listed})"
@@ -263,7 +264,7 @@ class PostgresInquirer:
         """The columns of each unique index of tables of these names. Raises ServerError."""
         if not relations:
             return ()
-        listed = ", ".join(map(quoted, sorted(relations)))
+        listed = ", ".join(map(literal, sorted(relations)))
         rows = self._texts(
             "SELECT string_agg(attname, '\n') FROM pg_catalog.pg_index "
             "JOIN pg_catalog.pg_class AS c ON c.oid = indrelid "
@@ -306,14 +307,14 @@ class PostgresInquirer:
     def share(self, table: str) -> float:
         """The per cent of a table that is read for a draw, by the planner's count of its rows."""
         rows = self._texts(
-            f"SELECT reltuples FROM pg_catalog.pg_class WHERE oid = to_regclass({quoted(table)})"
+            f"SELECT reltuples FROM pg_catalog.pg_class WHERE oid = to_regclass({literal(table)})"
         )
         count = next((float(row[0] or 0) for row in rows), 0.0)
         return 100.0 if count <= READ_ROWS_MAX else 100 * READ_ROWS_MAX / count
 
     def common(self, tables: Collection[str]) -> Mapping[str, Sequence[str]]:
         """By type the most common values of these tables' columns. Raises ServerError."""
-        listed = ", ".join(quoted(table) for table in sorted(tables))
+        listed = ", ".join(literal(table) for table in sorted(tables))
         values: dict[str, list[str]] = {}
         for type_, value in self._texts(COMMON.format(tables=listed)) if listed else ():
             values.setdefault(type_ or "", []).append(value or "")
@@ -359,12 +360,12 @@ class PostgresInquirer:
         quiet = QUIET if superuser else {}
         for name, value in (quiet | FIXED | limit | {**call.settings} | {**planner}).items():
             try:
-                self._do(f"SELECT pg_catalog.set_config({quoted(name)}, {quoted(value)}, true)")
+                self._do(f"SELECT pg_catalog.set_config({literal(name)}, {literal(value)}, true)")
             except Refused as refusal:
                 raise Refused(refusal.code, f"setting `{name}`") from None
         if call.role is not None:
             try:
-                self._do(f"SET LOCAL ROLE {quoted(call.role, DOUBLE)}")
+                self._do(f"SET LOCAL ROLE {dump.quoted(call.role)}")
             except Refused as refusal:
                 raise Refused(refusal.code, f"role `{call.role}`") from None
 
@@ -423,7 +424,7 @@ class PostgresInquirer:
     def _know(self, names: Collection[str]) -> None:
         """Asks for the numbers of types by their names, before calls bind values of them."""
         for name in sorted({name for name in names if name} - set(self._numbers)):
-            rows = list(self._texts(f"SELECT pg_catalog.to_regtype({quoted(name)})::oid"))
+            rows = list(self._texts(f"SELECT pg_catalog.to_regtype({literal(name)})::oid"))
             self._numbers[name] = int(rows[0][0] or 0)  # 0: the server infers it
 
     def _next(self) -> PGresult | None:
@@ -447,14 +448,6 @@ class PostgresInquirer:
         self.connection.get_cancel().cancel()
         while self._next() is not None:
             pass
-
-
-DOUBLE = '"'
-
-
-def quoted(text: str, quote: str = "'") -> str:
-    """A text in quotes: a literal, or a name."""
-    return quote + text.replace(quote, quote * 2) + quote
 
 
 def failure(code: str) -> str:

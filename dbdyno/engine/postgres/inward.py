@@ -106,8 +106,3 @@ def version_num(address: Address) -> int:
     """The server's version, as 180000."""
     ((text,),) = connection.execute(address, ["SHOW server_version_num"], RESTORE_S_MAX)
     return int(text)
-
-
-def literal(text: str) -> str:
-    """A text in SQL."""
-    return "'" + text.replace("'", "''") + "'"

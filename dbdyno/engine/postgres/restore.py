@@ -23,6 +23,7 @@ from dbdyno.host.account import Account
 from dbdyno.model import Address
 from dbdyno.model.error import HostError, PlanError, ServerError
 from dbdyno.model.job.external import Restore
+from dbdyno.model.literal import literal
 
 PG_RESTORE, PSQL = "pg_restore", "psql"
 VARIABLE = "DYNO_POSTGRES_CLIENTS"
@@ -261,7 +262,7 @@ def options(texts: Texts) -> str:
         ("ICU_LOCALE", texts.icu_locale),
         ("ICU_RULES", texts.icu_rules),
     ]
-    return " ".join(f"{key} = {inward.literal(text)}" for key, text in pairs if text is not None)
+    return " ".join(f"{key} = {literal(text)}" for key, text in pairs if text is not None)
 
 
 def readable(lines: Iterator[bytes], path: Path) -> Iterator[bytes]:

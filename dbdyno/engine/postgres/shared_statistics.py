@@ -17,10 +17,11 @@ import msgspec
 from msgspec import Struct
 
 from dbdyno.engine.postgres import connection
-from dbdyno.engine.postgres.inward import literal, version_num
+from dbdyno.engine.postgres.inward import version_num
 from dbdyno.engine.restore import RESTORE_S_MAX
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
+from dbdyno.model.literal import literal
 
 SLOTS = range(1, 6)
 COLLATIONS_FROM = 12_00_00

@@ -12,11 +12,13 @@ from dbdyno.report import number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import AnyPart, Callout, Finding, Section, Text
 
-GRAVE: Sequence[AnswerWord] = ("fails", "different", "other order", "other type")
+GRAVE: Sequence[AnswerWord] = ("fails", "times out", "different", "other order", "other type")
 """Words that stand on the first screen, in this order."""
 SAID: Mapping[AnswerWord, str] = {
     "fails": "fails on {arm} alone",
     "fails on the base": "fails on {base} alone",
+    "times out": "is ended by its limit on {arm} alone",
+    "times out on the base": "is ended by its limit on {base} alone",
     "different": "answers differently on {arm}",
     "other order": "answers in another order on {arm}",
     "other type": "answers by another type on {arm}",
@@ -25,7 +27,13 @@ SAID: Mapping[AnswerWord, str] = {
     "not compared": "is not compared",
     "same": "answers the same",
 }
-TONES: Mapping[AnswerWord, Tone] = {"fails": "failed", "different": "slower"}
+TONES: Mapping[AnswerWord, Tone] = {
+    "fails": "failed",
+    "times out": "failed",
+    "different": "slower",
+}
+LATE: frozenset[AnswerWord] = frozenset({"times out", "times out on the base"})
+"""Words of which is always said how many calls they are of."""
 NAMED_MAX = 10
 """So many queries are named on the first screen; the others are counted."""
 
@@ -85,7 +93,8 @@ def _of(changes: Sequence[AnswerChange], word: AnswerWord) -> list[AnswerChange]
 def sentence(comparison: Comparison, change: AnswerChange) -> str:
     """`select-f-3f9c02ab answers differently on pg18: 12 rows for 10 (in 2 of 5 calls)`."""
     said = SAID[change.word].format(arm=change.place.arm, base=comparison.base)
-    often = f" (in {change.tuples} of {change.of} calls)" if change.tuples < change.of else ""
+    some = change.tuples < change.of or change.word in LATE
+    often = f" (in {change.tuples} of {change.of} calls)" if some else ""
     detail = f": {change.detail}" if change.detail else ""
     return f"{number.unbroken(change.place.query)} {said}{detail}{often}"
 

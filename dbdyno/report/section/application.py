@@ -82,6 +82,10 @@ def counted(comparison: Comparison, result: ApplicationResult) -> Iterable[str]:
     for names, where in failing:
         if names:
             yield f"{number.queries(len(names))} {_plural(len(names), 'fails', 'fail')} on {where}"
+    late = _answers(comparison, result, {"times out"})
+    if late:
+        are = _plural(len(late), "is", "are")
+        yield f"{number.queries(len(late))} {are} ended by their limits on {result.arm} alone"
     differing = len(_answers(comparison, result, DIFFER))
     if differing:
         yield f"{number.queries(differing)} {_plural(differing, 'answers', 'answer')} differently"
@@ -238,8 +242,14 @@ def _rate(application: ApplicationRecord, query: QueryRecord) -> str:
 def _word(cell: Cell, verdict: Verdict | None, sure: bool) -> str:
     if verdict is not None:
         return verdicts.said(verdict, sure)
-    failed = any(run.ending.status != "ok" for run in cell.runs)
-    return "failed" if failed else verdicts.NOT_JUDGED
+    failed = [run.ending for run in cell.runs if run.ending.status != "ok"]
+    if not failed:
+        return verdicts.NOT_JUDGED
+    limits = {ending.timed_out_s for ending in failed}
+    if None in limits:
+        return "failed"
+    at = f"{number.number(max(filter(None, limits)))} s"
+    return f"ended by its limit of {at} in {len(failed)} of {number.blocks(len(cell.runs))}"
 
 
 def _change(verdict: Verdict | None, *, cpu: bool) -> str:

@@ -17,8 +17,9 @@ from dbdyno.farm import outlet
 from dbdyno.farm.chain import Alarm, Budget, LogRatio, Reading, Series
 from dbdyno.farm.file import Branch, Farm
 from dbdyno.farm.findings import FindingReport
-from dbdyno.farm.hands import Delivery, Measurement, Pair, Sight
+from dbdyno.farm.hands import Measurement, Pair, Sight
 from dbdyno.farm.journal import Culprit, FunctionCost, Head
+from dbdyno.farm.outlet import Message
 from dbdyno.farm.state import Finding
 from dbdyno.model.error import HostError, ServerError
 from dbdyno.model.json import decoder
@@ -151,11 +152,10 @@ class World:
             command="dyno race a b",
         )
 
-    def deliver(self, name: str, report: bytes) -> Delivery:
+    def deliver(self, message: Message) -> str:
         """Gives a report to the command of the test, through the outlet that there is."""
         assert self.command is not None
-        why = outlet.deliver(self.command, self.folder, name, report, limit_s=self.limit_s)
-        return Delivery(why=why)
+        return outlet.deliver(self.command, self.folder, message, limit_s=self.limit_s)
 
 
 def ratio(value: float) -> LogRatio:

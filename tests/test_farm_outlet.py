@@ -10,18 +10,30 @@ from pathlib import Path
 import pytest
 
 from dbdyno.farm import outlet
+from dbdyno.farm.outlet import Message
 
 NAME = "master-1a2b3c-1"
 REPORT = b'{"id":"master-1a2b3c"}\n'
 
 
 def deliver(folder: Path, command: str, limit_s: float = 20.0) -> str:
-    return outlet.deliver(command, folder, NAME, REPORT, limit_s=limit_s)
+    message = Message(
+        name=NAME, report=REPORT, title="master: +3 %", page=folder / "a.md", finding="master-1a"
+    )
+    return outlet.deliver(command, folder, message, limit_s=limit_s)
 
 
 def test_a_command_gets_the_report_on_its_standard_input(tmp_path: Path) -> None:
     assert deliver(tmp_path, "cat >got") == ""
     assert (tmp_path / "got").read_bytes() == REPORT
+
+
+def test_a_command_knows_title_page_finding_and_standing(tmp_path: Path) -> None:
+    words = '"$DYNO_TITLE" "$DYNO_REPORT" "$DYNO_FINDING" "$DYNO_STANDING"'
+    assert deliver(tmp_path, f"printf '%s\n' {words} >got") == ""
+    assert (tmp_path / "got").read_text().splitlines() == [
+        "master: +3 %", str(tmp_path / "a.md"), "master-1a", "open",
+    ]  # fmt: skip
 
 
 def test_what_the_command_has_taken_it_does_not_get_again(tmp_path: Path) -> None:

@@ -21,9 +21,10 @@ from dbdyno.cli.farm_search import Searcher
 from dbdyno.farm import outlet, readings
 from dbdyno.farm.chain import Reading, Series
 from dbdyno.farm.file import Branch, Farm
-from dbdyno.farm.hands import Delivery, Measurement, Pair, Sight
+from dbdyno.farm.hands import Measurement, Pair, Sight
 from dbdyno.farm.journal import Culprit
 from dbdyno.farm.loop import REPEATS_MAX
+from dbdyno.farm.outlet import Message
 from dbdyno.farm.readings import HEAD, PINNED, PREVIOUS, Taken
 from dbdyno.farm.state import Finding
 from dbdyno.model.error import HostError
@@ -84,11 +85,10 @@ class FarmHands:
             run=lambda wanted, path: self.run(branch, wanted, path),
         ).culprit()
 
-    def deliver(self, name: str, report: bytes) -> Delivery:
+    def deliver(self, message: Message) -> str:
         """Gives a report to the file's command."""
         assert self.farm.report_command is not None, "only then is anything delivered"
-        why = outlet.deliver(self.farm.report_command, self.farm.folder, name, report)
-        return Delivery(why=why)
+        return outlet.deliver(self.farm.report_command, self.farm.folder, message)
 
     # --- Parts
 

@@ -12,6 +12,7 @@ from typing import Protocol
 from dbdyno.farm.chain import Reading, Series
 from dbdyno.farm.file import Branch
 from dbdyno.farm.journal import Culprit, Head
+from dbdyno.farm.outlet import Message
 from dbdyno.farm.state import Finding
 
 
@@ -48,13 +49,6 @@ class Measurement:
     why: str = ""  # what was not measured
 
 
-@dataclass(frozen=True, kw_only=True)
-class Delivery:
-    """What became of a report that was given to the report command."""
-
-    why: str = ""  # why it did not take it; empty: it did
-
-
 class Hands(Protocol):
     """Does what a farm's loop decides.
 
@@ -80,5 +74,5 @@ class Hands(Protocol):
     def search(self, finding: Finding, branch: Branch) -> Culprit:
         """The commit that a finding is of, and the functions that it changed."""
 
-    def deliver(self, name: str, report: bytes) -> Delivery:
-        """Gives a report to the report command, unless it has taken the one of this name."""
+    def deliver(self, message: Message) -> str:
+        """Gives a report to the report command, unless it has taken it; why it did not take it."""

@@ -28,6 +28,7 @@ from dbdyno.farm.journal import (
     Skipped,
     Undelivered,
 )
+from dbdyno.farm.outlet import Message
 from dbdyno.farm.state import Finding, State, Waiting
 from dbdyno.model.error import DiskError, DynoError, ServerError
 
@@ -275,7 +276,7 @@ class Doing:
     farm: Farm
     hands: Hands
     now: Callable[[], float]  # Unix time
-    write_report: Callable[[State, Finding], tuple[str, bytes]]  # its name, and its JSON
+    write_report: Callable[[Finding], Message]
 
     def event(self, state: State, action: Action) -> Event:
         """Does it; what the journal says of it. Raises DiskError; other DynoErrors are events."""
@@ -305,10 +306,10 @@ class Doing:
             case Resolve(finding=finding, by=by):
                 return resolved(self.now(), finding, by)
             case Report(finding=finding):
-                self.write_report(state, finding)
+                self.write_report(finding)
                 return Reported(at_s=self.now(), finding=finding.name, revision=finding.revision)
             case Deliver(finding=finding):
-                return self.delivered(state, finding)
+                return self.delivered(finding)
         raise AssertionError("waiting is not done here")
 
     def of_branch(self, state: State, action: Look | Measure | Repeat | Search) -> Event:
@@ -362,13 +363,12 @@ class Doing:
             seconds=measurement.seconds, build_s=measurement.build_s, why=measurement.why,
         )  # fmt: skip
 
-    def delivered(self, state: State, finding: Finding) -> Delivered | Undelivered:
+    def delivered(self, finding: Finding) -> Delivered | Undelivered:
         """The report command got a report."""
-        name, report = self.write_report(state, finding)
-        delivery = self.hands.deliver(name, report)
-        if delivery.why:
+        why = self.hands.deliver(self.write_report(finding))
+        if why:
             return Undelivered(
-                at_s=self.now(), finding=finding.name, revision=finding.reported, why=delivery.why
+                at_s=self.now(), finding=finding.name, revision=finding.reported, why=why
             )
         return Delivered(at_s=self.now(), finding=finding.name, revision=finding.reported)
 

@@ -12,9 +12,12 @@ status, and does not give the report again.
 from __future__ import annotations
 
 import fcntl
+import os
 import subprocess
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.farm import findings
@@ -39,29 +42,53 @@ OVERDUE = ("124", "137")
 WORDS_MAX = 200
 
 
-def write(farm: Farm, finding: Finding) -> tuple[str, bytes]:
-    """Writes a report into the folder of reports; its name, and its JSON. Raises DiskError."""
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """A report on its way to the command."""
+
+    name: str  # of finding and revision: the same report has the same name
+    report: bytes  # JSON, for standard input
+    title: str
+    page: Path  # the same in Markdown
+    standing: str = "open"
+    finding: str = ""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What the command's environment has beside ours."""
+        return {
+            "DYNO_TITLE": self.title,
+            "DYNO_REPORT": str(self.page),
+            "DYNO_FINDING": self.finding,
+            "DYNO_STANDING": self.standing,
+        }
+
+
+def write(farm: Farm, finding: Finding) -> Message:
+    """Writes a report into the folder of reports, for people and programs. Raises DiskError."""
     branches = {branch.name: branch for branch in farm.branches}
     report = findings.report(finding, branches.get(finding.branch))
     content = findings.as_json(report)
     folder = made(farm.folder / REPORTS)
-    write_atomically(folder / f"{report.id}.md", findings.markdown(report).encode())
+    page = folder / f"{report.id}.md"
+    write_atomically(page, findings.markdown(report).encode())
     write_atomically(folder / f"{report.id}.json", content)
-    return f"{report.id}-{report.revision}", content
+    return Message(
+        name=f"{report.id}-{report.revision}", report=content, title=findings.title(report),
+        page=page, standing=report.standing, finding=report.id,
+    )  # fmt: skip
 
 
-def deliver(
-    command: str, folder: Path, name: str, report: bytes, *, limit_s: float = COMMAND_S_MAX
-) -> str:
+def deliver(command: str, folder: Path, message: Message, *, limit_s: float = COMMAND_S_MAX) -> str:
     """Gives a report to the command, unless it has taken the one of this name.
 
     Why it did not take it; empty: it did. Raises HostError where no shell can be started,
     DiskError.
     """
     place = made(folder / OUTLET)
-    source, status = place / f"{name}.json", place / f"{name}.status"
+    source, status = place / f"{message.name}.json", place / f"{message.name}.status"
     if not source.exists():
-        write_atomically(source, report)
+        write_atomically(source, message.report)
     with source.open("rb") as file:
         wait_for_lock(file.fileno(), limit_s)  # a shell that an earlier watcher has begun
         if ended(status) == "0":
@@ -72,7 +99,8 @@ def deliver(
             shell = subprocess.Popen(
                 ["/bin/sh", "-c", SCRIPT, "sh", f"{KILL_S}", f"{limit_s:g}", command,
                  str(source), str(status)],
-                cwd=folder, stdin=file,  # which holds the lock; the command has another
+                cwd=folder, env={**os.environ, **message.environment},
+                stdin=file,  # which holds the lock; the command has another
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
         except OSError as error:

@@ -65,7 +65,7 @@ class Watcher:
             farm=farm,
             hands=hands,
             now=self._clock.now,
-            write_report=lambda _, finding: outlet.write(farm, finding),
+            write_report=lambda finding: outlet.write(farm, finding),
         )
         self._begin()
 
@@ -78,7 +78,7 @@ class Watcher:
 
     def always(self) -> None:
         """Goes on for ever; a full disk is told once, and tried again."""
-        told = ""
+        said = ""
         while True:
             try:
                 action = self._next()
@@ -87,12 +87,12 @@ class Watcher:
                 else:
                     self._do(action)
             except DiskError as error:
-                if str(error) != told:
+                if str(error) != said:
                     self._say(f"{error}; dyno tries again each minute")
-                told = str(error)
+                said = str(error)
                 self._clock.sleep(FULL_S)
             else:
-                told = ""
+                said = ""
 
     def _begin(self) -> None:
         """Makes the folder this file's."""

@@ -3,22 +3,20 @@
 //! Each draw is mix64 of (seed, step, role, connection, operation, number of the draw), so that what is drawn does not
 //! depend on time, and an operation that is tried again draws the same.
 
-use crate::expression::{Expression, Formula, Outcome, Registers};
-use crate::job::{
-    Bound, ClientNumber, Format, Job, JoinPart, Maker, Per, Role, SampleColumn, Sequence, Value,
-};
+mod source;
+
+use crate::expression::{Expression, Outcome, Registers};
+use crate::job::{Bound, Format, Job, JoinPart, Maker, Per, Role, Value};
 use crate::samples::{Backslash, Sampled, Samples};
 use crate::text::{write_hundredths, write_integer, write_quoted, write_timestamp};
-use crate::value::{Permutation, Skewed, mix, mix_in, name_part, uniform, write_pattern};
+use crate::value::{mix, mix_in, name_part, uniform, write_pattern};
+use source::Source;
 
 /// The number of the draw that chooses an operation's program; those of its values count from 0.
 const CHOICE: u64 = u64::MAX;
 
 /// What the name of a class of statements is drawn with, apart from all other draws.
 const TABLE: &str = "table";
-
-/// What the key of a file is drawn with, apart from all other draws.
-const SAMPLE: &str = "sample";
 
 /// The longest text of a time: a year of any length, and 15 characters.
 const TIME_BYTES_MAX: usize = 35;
@@ -35,75 +33,6 @@ pub struct Values {
     is_mysql: bool,
     samples: Samples,
     utc_offset_s: i64,
-}
-
-/// What a value is drawn from; small, so that those of a statement lie close together.
-#[derive(Debug)]
-enum Source {
-    Uniform(Bound, Bound),
-    Skewed(Box<Skewed>),
-    /// Another value and a number.
-    Add(usize, i64),
-    /// Two other values.
-    Sum(usize, usize),
-    /// Another value, permuted.
-    Permuted(usize, Box<Permutation>),
-    Computed(Box<Formula>),
-    /// Counted over the role's operations.
-    Sequence(Sequence),
-    /// From this number on, counted over a repetition's items.
-    Item(i64),
-    Client(ClientNumber),
-    /// The random number itself, of which a text is made when it is written.
-    Random,
-    Clock,
-    Constant(i64),
-    Sample(SampleSource),
-}
-
-/// A column of a file, by the file's place among the job's, and what its tuples are drawn with.
-#[derive(Debug, Clone, Copy)]
-struct SampleSource {
-    file: usize,
-    column: usize,
-    part: u64,
-}
-
-impl SampleSource {
-    fn new(job: &Job, sample: &SampleColumn) -> Self {
-        let mut files = job.samples.keys();
-        Self {
-            file: files.position(|key| *key == sample.of).unwrap_or_default(),
-            column: sample.column,
-            part: mix(name_part(SAMPLE), &[name_part(&sample.of)]),
-        }
-    }
-}
-
-impl Source {
-    fn new(maker: &Maker, job: &Job) -> Self {
-        let seed = job.seed;
-        match maker {
-            Maker::Uniform(low, high) => Self::Uniform(*low, *high),
-            Maker::Skewed(distribution) => Self::Skewed(Box::new(Skewed::new(distribution, seed))),
-            Maker::Add { value, plus } => Self::Add(*value, *plus),
-            Maker::Sum { value, other } => Self::Sum(*value, *other),
-            Maker::Permutation(permuted) => {
-                let permutation = Permutation::new(seed, permuted.range);
-                Self::Permuted(permuted.value, Box::new(permutation))
-            }
-            Maker::Compute(computed) => Self::Computed(Box::new(Formula::new(computed))),
-            // What it consists of has been drawn when it is written.
-            Maker::Join(_) => Self::Constant(0),
-            Maker::Sequence(sequence) => Self::Sequence(*sequence),
-            Maker::Item(item) => Self::Item(item.first),
-            Maker::Client(client) => Self::Client(*client),
-            Maker::Text(_) | Maker::Pattern(_) => Self::Random,
-            Maker::Clock => Self::Clock,
-            Maker::Constant(number) | Maker::Row(number) => Self::Constant(*number),
-            Maker::Sample(sample) => Self::Sample(SampleSource::new(job, sample)),
-        }
-    }
 }
 
 /// A class of statements as a part of the seed of its operations' tables.
@@ -123,7 +52,7 @@ impl Values {
     #[must_use]
     pub fn with(job: &Job, samples: Samples) -> Self {
         let sources = job.values.iter();
-        let special: &[u8] = if job.engine.is_mysql() { b"'\\" } else { b"'" };
+        let special = Backslash::of(job.engine.is_mysql(), false).special();
         Self {
             is_mysql: job.engine.is_mysql(),
             samples,
@@ -164,33 +93,20 @@ impl Values {
         Some(self.samples.file(source.file).sampled(number))
     }
 
-    /// What a backslash is in literals of a session, which may take it as it is.
-    #[inline]
+    /// What a backslash is in a session's literals.
     #[must_use]
     pub fn backslash(&self, as_it_is: bool) -> Backslash {
-        match (self.is_mysql, as_it_is) {
-            (false, _) => Backslash::ByForm,
-            (true, false) => Backslash::Doubled,
-            (true, true) => Backslash::AsItIs,
-        }
+        Backslash::of(self.is_mysql, as_it_is)
     }
 
     /// Appends what a value was drawn as last, in quotes; that of a file as the literal that it was.
     #[inline]
-    pub fn write_quoted(
-        &self,
-        out: &mut Vec<u8>,
-        (index, backslash): (usize, Backslash),
-        draw: &Draw,
-    ) {
+    pub fn write_quoted(&self, out: &mut Vec<u8>, at: (usize, Backslash), draw: &Draw) {
+        let (index, backslash) = at;
         if let Some(sampled) = self.sampled(index, draw) {
             sampled.write_literal(out, backslash);
         } else if self.quotes[index] {
-            let special: &[u8] = match backslash {
-                Backslash::Doubled => b"'\\",
-                Backslash::ByForm | Backslash::AsItIs => b"'",
-            };
-            write_quoted(out, special, |out| self.write(out, index, draw));
+            write_quoted(out, backslash.special(), |out| self.write(out, index, draw));
         } else {
             out.push(b'\'');
             self.write(out, index, draw);
@@ -521,13 +437,16 @@ mod tests {
         for operation in 0..50 {
             drawn(&values, &mut draw, operation);
             let (early, number) = (draw.drawn(early), draw.drawn(number));
-            let hash = early.to_le_bytes().iter().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3)
-            });
+            let hash = early
+                .to_le_bytes()
+                .iter()
+                .fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+                    (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3)
+                });
             assert_eq!(number, hash.cast_signed().wrapping_abs() % 10_000_000);
             let word = ["BAR", "OUGHT"][usize::try_from(early / 10 % 2).unwrap()];
             let mut out = Vec::new();
-            values.write_quoted(&mut out, name, &draw);
+            values.write_quoted(&mut out, (name, values.backslash(false)), &draw);
             assert_eq!(out, format!("'it''s {word}{number}'").as_bytes());
         }
     }
@@ -544,7 +463,7 @@ mod tests {
         let Maker::Skewed(distribution) = &job.values[scattered].maker else {
             panic!("`scattered` is a zipf")
         };
-        let permutation = Permutation::new(job.seed, distribution.range());
+        let permutation = crate::value::Permutation::new(job.seed, distribution.range());
         let mut draw = Draw::new(&job, &job.roles[0], 0);
         for operation in 0..100 {
             draw.begin(operation);

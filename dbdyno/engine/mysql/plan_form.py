@@ -14,18 +14,20 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from msgspec import Struct, convert, structs
+from msgspec import Struct, ValidationError, convert, structs
 
 from dbdyno.engine.inquiry import Explained
 from dbdyno.model.plan_tree import PlanNode
+
+Form = TypeVar("Form", bound=Struct)
 
 TABLE, BLOCK, UNION = "table", "query_block", "union_result"
 PARTS_OF_UNION = "query_specifications"
 BUFFERED = "block-nl-join"
 SUBQUERIES = re.compile(r"subqueries$")
-MERGING = "index_merge"
+MERGING, MESSAGE = "index_merge", "message"
 FILESORT, TEMPORARY, LOOP = "filesort", "temporary table", "nested loop"
 PURPOSES = {
     "ordering_operation": "for order",
@@ -62,35 +64,94 @@ class Raw:
 
     pairs: Sequence[tuple[str, Any]]
 
-    def get(self, key: str) -> Any:
-        """The value of the first such key; None: there is none."""
-        return next((value for name, value in self.pairs if name == key), None)
+    def typed(self, form: type[Form]) -> Form:
+        """What a type reads of it. Raises msgspec.ValidationError."""
+        return convert(plain(self), form, strict=False)
 
-    @property
-    def plain(self) -> Mapping[str, Any]:
-        """Its values that are no objects."""
-        return {key: value for key, value in self.pairs if not isinstance(value, Raw)}
+
+def plain(value: Any) -> Any:
+    """A value of JSON with its objects as mappings, of which each key has its last value."""
+    if isinstance(value, Raw):
+        return {key: plain(inner) for key, inner in value.pairs}
+    return list(map(plain, value)) if isinstance(value, list) else value
 
 
 def read(text: str) -> Explained:
     """The plan that FORMAT=JSON tells, in its normal form."""
     whole = json.loads(text, object_pairs_hook=Raw)
-    if not isinstance(whole, Raw):
+    try:
+        root = _joined(_inputs(whole))
+        cost = whole.typed(Whole).cost
+    except (AttributeError, ValidationError):
         return Explained(unavailable="the server's plan has another form")
-    root = _joined(_inputs(whole))
     if root is None:
         return Explained(unavailable="it reads none")
-    cost = _cost(whole.get(BLOCK))
     return Explained(root=root if cost is None else structs.replace(root, cost=cost))
 
 
-def _cost(block: object) -> float | None:
-    """The cost of a whole query, where the version tells it."""
-    if not isinstance(block, Raw):
-        return None
-    info = block.get("cost_info")
-    written = info.get("query_cost") if isinstance(info, Raw) else block.get("cost")
-    return None if written is None else float(written)
+class Cost(Struct, frozen=True):
+    """The cost of a query, as MySQL tells it."""
+
+    query_cost: float | None = None
+
+
+class Block(Struct, frozen=True):
+    """What is read of a whole query: its cost, as MySQL or as MariaDB tells it."""
+
+    cost_info: Cost = Cost()
+    cost: float | None = None
+
+
+class Whole(Struct, frozen=True):
+    """What is read of a plan beside its nodes."""
+
+    query_block: Block = Block()
+
+    @property
+    def cost(self) -> float | None:
+        """The cost of the whole query; None: the version does not tell it."""
+        block = self.query_block
+        return block.cost if block.cost_info.query_cost is None else block.cost_info.query_cost
+
+
+class Sorted(Struct, frozen=True):
+    """A sort of MariaDB."""
+
+    sort_key: str = ""
+
+
+class Sort(Struct, frozen=True):
+    """One of the sorts of MariaDB's windows."""
+
+    filesort: Sorted = Sorted()
+
+
+class Window(Struct, frozen=True):
+    """One of MySQL's windows."""
+
+    using_filesort: bool = False
+    using_temporary_table: bool = False
+    filesort_key: tuple[str, ...] = ()
+
+
+class Operation(Struct, frozen=True):
+    """What is read of a block or an operation."""
+
+    message: str = ""
+    using_filesort: bool = False
+    using_temporary_table: bool = False
+    windows: tuple[Window, ...] = ()
+    sort_key: str = ""
+    sorts: tuple[Sort, ...] = ()
+    access_type: str = ""
+    join_type: str = ""
+
+    @property
+    def sort_keys(self) -> tuple[str, ...]:
+        """By what it sorts: itself, and each of its windows."""
+        windows = [", ".join(window.filesort_key) for window in self.windows]
+        written = [self.sort_key, *(sort.filesort.sort_key for sort in self.sorts), *windows]
+        return tuple(f"sort {without_values(key)}" for key in written if key)
 
 
 # --- Blocks and operations ----------------------------------------------------------------------
@@ -108,7 +169,7 @@ def _inputs(raw: Raw) -> tuple[PlanNode, ...]:
         elif isinstance(value, list) and key != PARTS_OF_UNION:
             node = _operated(key, Raw([pair for each in _objects(value) for pair in each.pairs]))
             joined += [] if node is None else [node]
-    message = raw.get("message")
+    message = next((value for key, value in raw.pairs if key == MESSAGE), None)
     if isinstance(message, str) and not joined:
         joined.append(PlanNode(node=f"no access: {without_values(message).lower()}"))
     first = _joined(joined)
@@ -146,57 +207,51 @@ def _operated(key: str, raw: Raw) -> PlanNode | None:
         return None
     if key in TRANSPARENT:
         return _single(inputs)
-    needed = _needed(PURPOSES[key], raw, inputs) if key in PURPOSES else None
+    operation = raw.typed(Operation)
+    needed = _needed(PURPOSES[key], operation, inputs) if key in PURPOSES else None
     if key in PURPOSES and key not in OPERATIONS:
         return needed or _single(inputs)
     words = OPERATIONS.get(key, key.replace("_", " ").replace("-", " "))
-    inputs = (needed,) if needed else inputs
-    return PlanNode(node=words, keys=tuple(_sort_keys(raw)), inputs=inputs)
+    return PlanNode(node=words, keys=operation.sort_keys, inputs=(needed,) if needed else inputs)
 
 
 def _single(inputs: tuple[PlanNode, ...]) -> PlanNode:
     return inputs[0] if len(inputs) == 1 else PlanNode(node="query block", inputs=inputs)
 
 
-def _needed(purpose: str, raw: Raw, inputs: tuple[PlanNode, ...]) -> PlanNode | None:
+def _needed(purpose: str, operation: Operation, inputs: tuple[PlanNode, ...]) -> PlanNode | None:
     """The sort, over the temporary table, that an operation of MySQL needs; None: neither."""
     node = None
-    windows = _objects(raw.get("windows") or [])
-    if _any("using_temporary_table", raw, windows):
+    every: list[Operation | Window] = [operation, *operation.windows]
+    if any(each.using_temporary_table for each in every):
         node = PlanNode(node=TEMPORARY, keys=(purpose,), inputs=inputs)
-    if _any("using_filesort", raw, windows):
+    if any(each.using_filesort for each in every):
         node = PlanNode(node=FILESORT, keys=(purpose,), inputs=(node,) if node else inputs)
     return node
 
 
-def _any(key: str, raw: Raw, more: Sequence[Raw]) -> bool:
-    return any(bool(each.get(key)) for each in (raw, *more))
-
-
-def _sort_keys(raw: Raw) -> Iterator[str]:
-    """By what an operation sorts: of a sort itself, and of each of a window's."""
-    key = raw.get("sort_key")
-    if isinstance(key, str):
-        yield f"sort {without_values(key)}"
-    for each in _objects(raw.get("sorts") or []):
-        inner = each.get("filesort")
-        if isinstance(inner, Raw):
-            yield from _sort_keys(inner)
-    for window in _objects(raw.get("windows") or []):
-        listed = window.get("filesort_key")
-        if isinstance(listed, list):
-            yield f"sort {without_values(', '.join(map(str, listed)))}"
-
-
 def _union(raw: Raw) -> PlanNode:
-    parts = _objects(raw.get(PARTS_OF_UNION) or [])
+    operation = raw.typed(Operation)
+    parts = [part for key, value in raw.pairs if key == PARTS_OF_UNION for part in _objects(value)]
     inputs = tuple(node for part in parts for node in _inputs(part))
     # MariaDB tells of its table that rows pass by, and MySQL whether there is one.
-    through = bool(raw.get("using_temporary_table")) or raw.get("access_type") is not None
+    through = operation.using_temporary_table or bool(operation.access_type)
     return PlanNode(node="union by a temporary table" if through else "union", inputs=inputs)
 
 
 # --- Tables -------------------------------------------------------------------------------------
+
+
+class Key(Struct, frozen=True):
+    """An index that is read beside the table's own."""
+
+    key: str = ""
+
+
+class Range(Struct, frozen=True):
+    """A range of such an index."""
+
+    range: Key = Key()
 
 
 class Table(Struct, frozen=True):
@@ -225,27 +280,28 @@ class Table(Struct, frozen=True):
     rows_examined_per_scan: float | None = None
     r_rows: float | None = None
     r_loops: float | None = None
+    rowid_filter: Range = Range()
+    index_merge: Mapping[str, Any] = {}
 
 
 def _table(raw: Raw) -> PlanNode:
     """A table with how it is read; its access is called as EXPLAIN calls it."""
-    table = convert(raw.plain, Table, strict=False)
+    table = raw.typed(Table)
     expected = table.rows if table.rows_examined_per_scan is None else table.rows_examined_per_scan
-    filtered = raw.get("rowid_filter")
-    chosen = filtered.get("range") if isinstance(filtered, Raw) else None
+    chosen = table.rowid_filter.range.key
     parts = (f"index {', '.join(table.used_key_parts)}",) if table.used_key_parts else ()
-    filters = (f"rowid filter {chosen.get('key')}",) if isinstance(chosen, Raw) else ()
-    below = [pair for pair in raw.pairs if pair[0] not in (MERGING, "rowid_filter")]
+    filters = (f"rowid filter {chosen}",) if chosen else ()
+    below = [pair for pair in raw.pairs if pair[0] not in (MERGING, MESSAGE)]
     return PlanNode(
         node=_access(table),
         relation=table.table_name,
-        index=table.key or _merged(raw),
+        index=table.key or _merged(table),
         keys=(*parts, *filters, *_ways(table)),
         partitions=len(table.partitions) if len(table.partitions) > 1 else 0,
         expected_rows=expected,
         rows=table.r_rows if table.r_rows is not None else 0.0 if table.r_loops == 0 else None,
         loops=table.r_loops,
-        inputs=_inputs(Raw([pair for pair in below if pair[0] != "message"])),
+        inputs=_inputs(Raw(below)),
     )
 
 
@@ -267,13 +323,11 @@ def _access(table: Table) -> str:
     return f"{does} by {access}" if does else access
 
 
-def _merged(raw: Raw) -> str:
+def _merged(table: Table) -> str:
     """The indexes that MariaDB brings together, as MySQL names them: `union(f_a,f_b)`."""
-    merge = raw.get(MERGING)
-    for way, parts in merge.pairs if isinstance(merge, Raw) else ():
-        ranges = [part.get("range") for part in _objects(parts if isinstance(parts, list) else [])]
-        names = [str(each.get("key")) for each in ranges if isinstance(each, Raw)]
-        return f"{way}({','.join(names)})"
+    for way, parts in table.index_merge.items():
+        ranges = convert(parts, tuple[Range, ...], strict=False)
+        return f"{way}({','.join(each.range.key for each in ranges)})"
     return ""
 
 
@@ -293,9 +347,9 @@ def _ways(table: Table) -> Iterator[str]:
 
 def _buffered(raw: Raw) -> PlanNode:
     """A table of MariaDB that is joined by a buffer of rows: `ALL by bnl`."""
-    inner = raw.get(TABLE)
+    inner = next((value for key, value in raw.pairs if key == TABLE), None)
     node = _table(inner) if isinstance(inner, Raw) else PlanNode(node="no access")
-    by = str(raw.get("join_type") or "bnl").lower()
+    by = raw.typed(Operation).join_type.lower() or "bnl"
     return structs.replace(node, node=f"{node.node} by {by}")
 
 
@@ -330,10 +384,10 @@ def accessed(tree: str) -> Iterator[Accessed]:
         match = ACCESS.match(line)
         if match is not None:
             yield Accessed(
-                table=match["table"].strip("`"),
-                index=(match["index"] or "").strip("`"),
-                rows=float(match["rows"] or 0.0),
-                loops=float(match["loops"] or 0.0),
+                table=match.group("table").strip("`"),
+                index=(match.group("index") or "").strip("`"),
+                rows=float(match.group("rows") or 0.0),
+                loops=float(match.group("loops") or 0.0),
             )
 
 

@@ -54,6 +54,29 @@ pub enum Backslash {
     AsItIs,
 }
 
+impl Backslash {
+    /// What it is in a session of an engine; `as_it_is`: where one of MySQL has NO_BACKSLASH_ESCAPES.
+    #[inline]
+    #[must_use]
+    pub fn of(is_mysql: bool, as_it_is: bool) -> Self {
+        match (is_mysql, as_it_is) {
+            (false, _) => Self::ByForm,
+            (true, false) => Self::Doubled,
+            (true, true) => Self::AsItIs,
+        }
+    }
+
+    /// The characters that are doubled in a literal.
+    #[inline]
+    #[must_use]
+    pub fn special(self) -> &'static [u8] {
+        match self {
+            Self::Doubled => b"'\\",
+            Self::ByForm | Self::AsItIs => b"'",
+        }
+    }
+}
+
 /// How a value stood in the statement that it comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {

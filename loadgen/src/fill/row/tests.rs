@@ -212,8 +212,8 @@ fn columns_are_computed_and_joined_from_the_row_and_from_other_columns() {
     let mut pairs = BTreeSet::new();
     for row in 0..1000 {
         let row_fields = fields(&fill, &values, row);
-        let [district, drawn] =
-            [1, 2].map(|field: usize| i32::from_be_bytes(row_fields[field][..].try_into().unwrap()));
+        let [district, drawn] = [1, 2]
+            .map(|field: usize| i32::from_be_bytes(row_fields[field][..].try_into().unwrap()));
         let number = i32::try_from(row).unwrap() + 1;
         assert_eq!(district, number % 10 + drawn, "of the column that shows it");
         let word = ["BAR", "OUGHT", "ABLE"][usize::try_from(number % 3).unwrap()];
@@ -232,16 +232,15 @@ fn two_values_that_no_column_shows_are_drawn_apart() {
         value("two", uniform()),
         value(
             "difference",
-            computed(
-                r#"["subtract",["variable",0],["variable",1]]"#,
-                -99,
-                99,
-            ),
+            computed(r#"["subtract",["variable",0],["variable",1]]"#, -99, 99),
         ),
     ];
     let fill = fill(&[(ColumnType::Int4, 2)]);
     let different = (0..1000).filter(|row| fields(&fill, &values, *row)[0] != [0; 4]);
-    assert!(different.count() > 950, "of a hundred numbers two are alike once");
+    assert!(
+        different.count() > 950,
+        "of a hundred numbers two are alike once"
+    );
 }
 
 #[test]

@@ -56,7 +56,7 @@ class FindingReport(Struct, frozen=True, kw_only=True):
     command: str  # that measures it again
     results: str  # below the farm's folder
     back_since: str  # the commit that has fixed or reverted it
-    found: str  # the day, in UTC
+    day: str  # on which it was found, in UTC
     why: str  # what could not be told
 
 
@@ -83,7 +83,7 @@ def report(finding: Finding, branch: Branch | None) -> FindingReport:
         command=culprit.command,
         results=culprit.folder,
         back_since="" if finding.resolved is None else finding.resolved.commit,
-        found=datetime.fromtimestamp(finding.opened_s, UTC).date().isoformat(),
+        day=datetime.fromtimestamp(finding.opened_s, UTC).date().isoformat(),
         why=culprit.why,
     )
 
@@ -143,7 +143,7 @@ def lines(of: FindingReport) -> Iterator[str]:
     """The lines of the report."""
     yield f"# {title(of)}"
     yield ""
-    yield f"- found {of.found} on branch {of.branch} of `{of.source}`, revision {of.revision}"
+    yield f"- found {of.day} on branch {of.branch} of `{of.source}`, revision {of.revision}"
     if of.commit:
         yield f"- commit `{of.commit}`: {one_line(of.subject)}"
         yield f"- measured beside `{of.before}`"

@@ -83,7 +83,8 @@ class Watcher:
             try:
                 action = self._next()
                 if isinstance(action, Wait):
-                    self._sleep(action.until_s)
+                    rest_s = max(0.0, action.until_s - self._clock.now())
+                    self._clock.sleep(min(SLEEP_S_MAX, rest_s))
                 else:
                     self._do(action)
             except DiskError as error:
@@ -122,9 +123,6 @@ class Watcher:
     def _keep(self, event: Event) -> None:
         self._journal.append(event)
         self.state = state.after(self.state, event)
-
-    def _sleep(self, until_s: float) -> None:
-        self._clock.sleep(min(SLEEP_S_MAX, max(0.0, until_s - self._clock.now())))
 
 
 def is_news(before: State, event: Looked | Held) -> bool:

@@ -21,6 +21,7 @@ import docs_site
 import own_lab
 from dbdyno import plan
 from dbdyno.cli import app
+from dbdyno.farm import file as farm_file
 from dbdyno.model import document
 from dbdyno.model.error import PlanError
 from dbdyno.plan import gate
@@ -138,6 +139,9 @@ def test_a_plan_of_a_page_is_valid(name: str, tmp_path: Path) -> None:
     for text in blocks(name, "toml"):
         if text.startswith(f"# {gate.FILE}"):
             document.read(gate.GateForm, text, name, PlanError)
+            continue
+        if text.startswith("# farm.toml"):
+            farm_file.parse(text, tmp_path / "farm.toml")
             continue
         with_arm = text if "[arms." in text else text + ARM
         whole = with_arm if "workload" in text else with_arm + WORKLOAD

@@ -34,11 +34,13 @@ later = { add = ["early", 9] }
 least = { constant = 1 }
 number = { compute = "abs(hash_fnv1a(:early, 0)) % {rows}" }
 name = { join = ["it's ", { of = ["BAR", "OUGHT"], compute = ":early / 10" }, ":number"] }
+added = { count = { first = 500 }, per = "transaction" }
+newest = { newest = "added" }
 
 [statements]
 put = { protocol = "prepared", any = "INSERT INTO {t} (id, key, k) VALUES (:id, :key, :k)" }
 get = \"\"\"SELECT k FROM {t} WHERE id IN (:ranked, :scattered, :hot, :middle, :bell, -:recent) \\
-         OR id BETWEEN :early AND :later AND id >= :least OR :name = \'\'\"\"\"
+         OR id BETWEEN :early AND :later AND id >= :least OR :name = \'\' OR id IN (:added, :newest)\"\"\"
 
 [[steps]]
 name = "mix"

@@ -25,6 +25,9 @@ ITERATIONS_MAX = 1000
 GAUSSIAN_PARAMETER_MIN = 2.0
 """pgbench's: below it, too many draws would be thrown away."""
 
+COUNTED_MAX = 2**62
+"""No run counts so far: at a million a second in 140,000 years."""
+
 KINDS = ("zipf", "pareto", "special", "bates", "gaussian", "exponential")
 
 
@@ -88,6 +91,11 @@ def extent(
             return low, high
         case values.Value(constant=int() as constant):
             return constant, constant
+        case values.Value(count=values.Count(first=first)):
+            return first, COUNTED_MAX
+        case values.Value(newest=values.Newest(value=base)):
+            inner = extent(made, base, rows)
+            return inner and (inner[0] - 1, inner[1])
         case values.Value(row=int() as first) if rows is not None:
             return first, first + rows - 1
         case values.Value(add=values.Added(value=base, plus=int() as plus)):

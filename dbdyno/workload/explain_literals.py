@@ -113,7 +113,9 @@ def sample(values: Sequence[Value], number: int, item: int, of: int) -> int:
         return value.item.first + item
     if value.constant is not None:
         return value.constant
-    counted = value.sequence or value.client
+    if value.newest is not None:
+        return sample(values, value.newest.value, item, of) - 1
+    counted = value.sequence or value.count or value.client
     assert counted is not None, "a row's number is in no statement"
     return counted.first
 

@@ -180,7 +180,7 @@ def _filled(
 def _check_filled(content: Content, fills: Sequence[Fill], scope: Scope) -> None:
     """Refuses values that depend on operations, and sums of two that are no column's value."""
     for value in content.values:
-        for maker in ("sequence", "item", "client"):
+        for maker in ("sequence", "count", "newest", "item", "client"):
             if getattr(value, maker) is not None:
                 raise scope.error(f"a fill cannot use the {maker} `{value.name}`; use `:row`")
         if value.add is None or value.add.other is None:

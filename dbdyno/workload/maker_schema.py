@@ -74,6 +74,12 @@ class Sequence(Form):
     step: Number = 1
 
 
+class Count(Form):
+    """Numbers counted up by all connections of a step together, without a gap."""
+
+    first: Number = 1
+
+
 class Item(Form):
     """The number of the item in its repetition."""
 
@@ -141,6 +147,8 @@ class Maker(Numbers):
     pattern: str | None = None
     clock: Literal["second"] | None = None
     sequence: Sequence | None = None
+    count: Count | None = None
+    newest: str | None = None
     item: Item | None = None
     client: Client | None = None
     sample: Sample | None = None

@@ -20,7 +20,18 @@ SCOPES = ("item", "statement", "transaction")
 CURSOR = re.compile(r"cursor:(\w+?)\s*(?:([+-])\s*(\d+))?")
 MAKERS = (
     *("uniform", *distribution.KINDS, "add", "permutation", "compute", "join"),
-    *("sequence", "item", "client", "text", "pattern", "clock", "constant", "sample"),
+    *(
+        "sequence",
+        "count",
+        "newest",
+        "item",
+        "client",
+        "text",
+        "pattern",
+        "clock",
+        "constant",
+        "sample",
+    ),
 )
 ROW = ":row"
 """The name that a fill's column has in place of a value: the row's number, from 1."""
@@ -47,12 +58,14 @@ def cursor_names(maker: Maker, scope: Scope) -> list[str]:
 
 
 def base_names(maker: Maker, scope: Scope) -> list[str]:
-    """The values that another is computed from itself."""
+    """The values that another is made from, or refers to."""
     if maker.add is not None:
         other = scope.at("add").value(maker.add[1])
         return [str(maker.add[0]), *([other] if isinstance(other, str) else [])]
     if maker.permutation is not None:
         return [maker.permutation.value]
+    if maker.newest is not None:
+        return [maker.newest]
     if maker.compute is not None:
         return computed.names(maker.compute, scope.at("compute"))
     return [] if maker.join is None else joined.names(maker.join)
@@ -84,6 +97,14 @@ def made(name: str, maker: Maker, scope: Scope, needed: Needed, samples: Samples
         content = joined.made(name, maker.join, place, numbers)
     elif maker.sequence is not None:
         content = _sequence(maker.sequence, place)
+    elif maker.count is not None:
+        if maker.per != "transaction":
+            raise scope.error('a `count` gives an operation one number; add per = "transaction"')
+        content = values.Count(place.at("first").integer(maker.count.first))
+    elif maker.newest is not None:
+        if needed.values[numbers[maker.newest]].count is None:
+            raise place.error(f"`{maker.newest}` is no `count`; name one")
+        content = values.Newest(numbers[maker.newest])
     elif maker.item is not None:
         if maker.per != "item":
             raise scope.at("per").error("an `item` counts a repetition's items; leave `per` out")

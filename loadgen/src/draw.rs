@@ -5,12 +5,13 @@
 
 mod source;
 
+use crate::counter::Counter;
 use crate::expression::{Expression, Outcome, Registers};
 use crate::job::{Bound, Format, Job, JoinPart, Maker, Per, Role, Value};
 use crate::samples::{Backslash, Sampled, Samples};
 use crate::text::{write_hundredths, write_integer, write_quoted, write_timestamp};
 use crate::value::{mix, mix_in, name_part, uniform, write_pattern};
-use source::Source;
+use source::{Source, counts};
 
 /// The number of the draw that chooses an operation's program; those of its values count from 0.
 const CHOICE: u64 = u64::MAX;
@@ -32,6 +33,8 @@ pub struct Values {
     quotes: Box<[bool]>,
     is_mysql: bool,
     samples: Samples,
+    /// One for each value of the maker `count`, in their order.
+    counters: Box<[Counter]>,
     utc_offset_s: i64,
 }
 
@@ -51,14 +54,14 @@ impl Values {
     /// The values of a job, with its files as they were read.
     #[must_use]
     pub fn with(job: &Job, samples: Samples) -> Self {
-        let sources = job.values.iter();
         let special = Backslash::of(job.engine.is_mysql(), false).special();
         Self {
             is_mysql: job.engine.is_mysql(),
             samples,
             list: job.values.clone(),
-            sources: sources
-                .map(|value| Source::new(&value.maker, job))
+            counters: counts(&job.values).map(Counter::new).collect(),
+            sources: (0..job.values.len())
+                .map(|index| Source::new(index, job))
                 .collect(),
             quotes: (0..job.values.len())
                 .map(|index| can_hold(&job.values, index, special))
@@ -194,6 +197,8 @@ pub struct Draw {
     client: i64,
     /// One for each of the job's values: a number, or a text's random number.
     drawn: Box<[i64]>,
+    /// One for each counter: the number that the operation has taken of it.
+    counted: Box<[Option<i64>]>,
     /// One for each of the job's cursors: what statements write and values are bounded by.
     pub cursors: Box<[i64]>,
     /// One for each of the job's variables: what they hold.
@@ -226,6 +231,7 @@ impl Draw {
             client,
             variables: Registers::new(job, client),
             drawn: vec![0; job.values.len()].into_boxed_slice(),
+            counted: counts(&job.values).map(|_| None).collect(),
             cursors: vec![0; job.cursors.len()].into_boxed_slice(),
             unix_s: 0,
             time_s: i64::MIN,
@@ -240,6 +246,16 @@ impl Draw {
         self.operation = mix_in(self.connection, operation);
         self.sequence = operation.wrapping_mul(connections).wrapping_add(connection);
         self.next = 0;
+    }
+
+    /// Ends the operation, for good: others may refer to what it has counted.
+    #[inline]
+    pub fn end(&mut self, values: &Values) {
+        for (counter, counted) in values.counters.iter().zip(&mut self.counted) {
+            if let Some(number) = counted.take() {
+                counter.end(number);
+            }
+        }
     }
 
     /// A number below `weights` that chooses the operation's program.
@@ -277,6 +293,11 @@ impl Draw {
                     .first
                     .wrapping_add(turn.wrapping_mul(sequence.step))
             }
+            Source::Count(counter) => {
+                let take = || values.counters[*counter].take();
+                *self.counted[*counter].get_or_insert_with(take)
+            }
+            Source::Newest(counter) => values.counters[*counter].newest(),
             Source::Item(first) => first.wrapping_add(self.item),
             Source::Client(of) => of.first.wrapping_add(self.client.wrapping_mul(of.step)),
             Source::Random => self.random().cast_signed(),
@@ -355,122 +376,4 @@ impl Draw {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    fn example() -> Job {
-        let path = format!("{}/contract/job-values.json", env!("CARGO_MANIFEST_DIR"));
-        Job::parse(&std::fs::read_to_string(path).unwrap()).unwrap()
-    }
-
-    /// All values of an operation, in the order of the job's list.
-    fn drawn(values: &Values, draw: &mut Draw, operation: u64) -> Vec<i64> {
-        draw.begin(operation);
-        let list = 0..values.list.len();
-        list.map(|index| {
-            draw.draw(values, index);
-            draw.drawn(index)
-        })
-        .collect()
-    }
-
-    #[test]
-    fn what_an_operation_draws_depends_neither_on_order_nor_on_tries() {
-        let job = example();
-        let values = Values::new(&job);
-        let role = &job.roles[0];
-        let mut forward = Draw::new(&job, role, 1);
-        let ahead: Vec<_> = (0..50)
-            .map(|number| drawn(&values, &mut forward, number))
-            .collect();
-        let mut backward = Draw::new(&job, role, 1);
-        for number in (0..50).rev() {
-            for _ in 0..2 {
-                assert_eq!(drawn(&values, &mut backward, number as u64), ahead[number]);
-            }
-        }
-        let other = drawn(&values, &mut Draw::new(&job, role, 0), 0);
-        for (index, value) in job.values.iter().enumerate() {
-            let constant = matches!(value.maker, Maker::Constant(_) | Maker::Join(_));
-            assert_eq!(other[index] == ahead[0][index], constant, "{}", value.name);
-        }
-    }
-
-    #[test]
-    fn a_sequence_has_each_number_once_over_all_connections_of_a_role() {
-        let mut job = example();
-        let values = Values::new(&job);
-        let index = (0..job.values.len())
-            .find(|index| matches!(job.values[*index].maker, Maker::Sequence(_)))
-            .unwrap();
-        for (clients, connections) in [(1, 1), (2, 3), (5, 1)] {
-            (job.clients, job.roles[0].connections) = (clients, connections);
-            let all = u64::from(clients * connections);
-            let mut numbers = BTreeSet::new();
-            for connection in 0..all {
-                let mut draw = Draw::new(&job, &job.roles[0], connection);
-                for operation in 0..10 {
-                    draw.begin(operation);
-                    draw.draw(&values, index);
-                    assert!(numbers.insert(draw.drawn(index)), "it comes twice");
-                }
-            }
-            let first = 1_000_001;
-            assert_eq!(
-                numbers,
-                (first..first + i64::try_from(all * 10).unwrap()).collect()
-            );
-        }
-    }
-
-    #[test]
-    fn a_joined_text_is_written_from_what_its_parts_were_drawn_as() {
-        let job = example();
-        let values = Values::new(&job);
-        let index = |name: &str| {
-            let mut list = job.values.iter();
-            list.position(|value| value.name == name).unwrap()
-        };
-        let (early, number, name) = (index("early"), index("number"), index("name"));
-        let mut draw = Draw::new(&job, &job.roles[0], 0);
-        for operation in 0..50 {
-            drawn(&values, &mut draw, operation);
-            let (early, number) = (draw.drawn(early), draw.drawn(number));
-            let hash = early
-                .to_le_bytes()
-                .iter()
-                .fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-                    (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3)
-                });
-            assert_eq!(number, hash.cast_signed().wrapping_abs() % 10_000_000);
-            let word = ["BAR", "OUGHT"][usize::try_from(early / 10 % 2).unwrap()];
-            let mut out = Vec::new();
-            values.write_quoted(&mut out, (name, values.backslash(false)), &draw);
-            assert_eq!(out, format!("'it''s {word}{number}'").as_bytes());
-        }
-    }
-
-    #[test]
-    fn a_scattered_zipf_is_a_plain_one_permuted() {
-        let job = example();
-        let values = Values::new(&job);
-        let index = |name: &str| {
-            let mut list = job.values.iter();
-            list.position(|value| value.name == name).unwrap()
-        };
-        let (plain, scattered) = (index("ranked"), index("scattered"));
-        let Maker::Skewed(distribution) = &job.values[scattered].maker else {
-            panic!("`scattered` is a zipf")
-        };
-        let permutation = crate::value::Permutation::new(job.seed, distribution.range());
-        let mut draw = Draw::new(&job, &job.roles[0], 0);
-        for operation in 0..100 {
-            draw.begin(operation);
-            draw.draw(&values, plain);
-            draw.begin(operation);
-            draw.draw(&values, scattered);
-            assert_eq!(draw.drawn(scattered), permutation.number(draw.drawn(plain)));
-        }
-    }
-}
+mod tests;

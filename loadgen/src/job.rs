@@ -3,6 +3,7 @@
 //! These are the types alone; what makes a job valid stands in `job/check.rs`.
 
 mod check;
+mod composed;
 mod log;
 mod maker;
 mod piece;
@@ -15,10 +16,10 @@ mod tls;
 mod types;
 
 pub use check::JobError;
+pub use composed::{Computed, JoinPart, JoinValue, JoinWord, Permuted};
 pub use log::Log;
 pub use maker::{
-    Bound, ClientNumber, Computed, ItemNumber, JoinPart, JoinValue, JoinWord, Maker, Permuted,
-    SampleColumn, Sequence, Value,
+    Bound, ClientNumber, Count, ItemNumber, Maker, Newest, SampleColumn, Sequence, Value,
 };
 pub use piece::Piece;
 pub use program::{Instruction, Program};

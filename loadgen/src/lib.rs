@@ -6,6 +6,7 @@
 
 pub mod canary;
 pub mod clock;
+pub mod counter;
 pub mod draw;
 pub mod event;
 pub mod expression;

@@ -114,6 +114,18 @@ class Sequence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     step: int = 1
 
 
+class Count(Struct, frozen=True):
+    """Numbers counted up by all connections of a step together."""
+
+    first: int
+
+
+class Newest(Struct, frozen=True):
+    """The newest number of a value of `count`, by its number, whose operations have all ended."""
+
+    value: Natural
+
+
 class Item(Struct, frozen=True):
     """The number of the item in its repetition."""
 
@@ -163,6 +175,8 @@ class Value(Struct, frozen=True, kw_only=True, omit_defaults=True):
     compute: Computed | None = None
     join: tuple[str | JoinPart, ...] | None = None
     sequence: Sequence | None = None
+    count: Count | None = None
+    newest: Newest | None = None
     item: Item | None = None
     client: Client | None = None
     text: Text | None = None

@@ -1,7 +1,7 @@
 //! What each of a job's values is drawn from, with all that can be computed beforehand.
 
 use crate::expression::Formula;
-use crate::job::{Bound, ClientNumber, Job, Maker, SampleColumn, Sequence};
+use crate::job::{Bound, ClientNumber, Job, Maker, SampleColumn, Sequence, Value};
 use crate::value::{Permutation, Skewed, mix, name_part};
 
 /// What the key of a file is drawn with, apart from all other draws.
@@ -21,6 +21,10 @@ pub(super) enum Source {
     Computed(Box<Formula>),
     /// Counted over the role's operations.
     Sequence(Sequence),
+    /// The next number of a counter, by its place.
+    Count(usize),
+    /// How far a counter's operations have ended.
+    Newest(usize),
     /// From this number on, counted over a repetition's items.
     Item(i64),
     Client(ClientNumber),
@@ -51,9 +55,13 @@ impl SampleSource {
 }
 
 impl Source {
-    pub(super) fn new(maker: &Maker, job: &Job) -> Self {
+    /// What the value of this index is drawn from.
+    pub(super) fn new(index: usize, job: &Job) -> Self {
         let seed = job.seed;
-        match maker {
+        let counter = |value: usize| counts(&job.values[..value]).count();
+        match &job.values[index].maker {
+            Maker::Count(_) => Self::Count(counter(index)),
+            Maker::Newest(newest) => Self::Newest(counter(newest.value)),
             Maker::Uniform(low, high) => Self::Uniform(*low, *high),
             Maker::Skewed(distribution) => Self::Skewed(Box::new(Skewed::new(distribution, seed))),
             Maker::Add { value, plus } => Self::Add(*value, *plus),
@@ -74,4 +82,12 @@ impl Source {
             Maker::Sample(sample) => Self::Sample(SampleSource::new(job, sample)),
         }
     }
+}
+
+/// What values of the maker `count` begin with.
+pub(super) fn counts(values: &[Value]) -> impl Iterator<Item = i64> {
+    values.iter().filter_map(|value| match &value.maker {
+        Maker::Count(count) => Some(count.first),
+        _ => None,
+    })
 }

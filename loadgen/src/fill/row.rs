@@ -217,6 +217,8 @@ impl<'a> Plan<'a> {
             }
             Maker::Uniform(..)
             | Maker::Sequence(_)
+            | Maker::Count(_)
+            | Maker::Newest(_)
             | Maker::Item(_)
             | Maker::Client(_)
             | Maker::Sum { .. }

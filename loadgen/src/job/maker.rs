@@ -1,9 +1,10 @@
 //! A job's values: what each is made from. In JSON the maker is one key among the value's own.
 
-use super::{Expression, Format, Scope};
+use super::composed::{Computed, JoinPart, Permuted};
+use super::{Format, Scope};
 use crate::value::skewed::{Bates, Exponential, Gaussian, Pareto, Special};
 use crate::value::zipf::Zipf;
-use crate::value::{Bounds, Distribution, TextShape};
+use crate::value::{Distribution, TextShape};
 use serde::{Deserialize, Serialize};
 
 /// A value that statements and fills use.
@@ -49,6 +50,10 @@ pub enum Maker {
     Join(Vec<JoinPart>),
     /// A number that no two operations of a role in a step share.
     Sequence(Sequence),
+    /// The next number of a counter that all connections of the step share.
+    Count(Count),
+    /// The newest number of a counter up to which all operations have ended.
+    Newest(Newest),
     /// The item's number in its repetition.
     Item(ItemNumber),
     /// The client's number.
@@ -91,111 +96,6 @@ impl Maker {
     }
 }
 
-/// What is computed from other values. The generator neither draws nor fails in it: `range` is what the caller has
-/// proved, and what would lie outside is the nearest number of the range.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Computed {
-    /// The expression; its variables are values, by their indices.
-    pub expression: Expression,
-    /// The least and the greatest number that it can be.
-    pub range: Bounds,
-}
-
-impl Computed {
-    /// The values in the expression, each once.
-    fn bases(&self) -> Vec<usize> {
-        let mut bases = Vec::new();
-        self.expression.walk(&mut |part| {
-            if let Expression::Variable(index) = part
-                && !bases.contains(index)
-            {
-                bases.push(*index);
-            }
-        });
-        bases
-    }
-
-    /// What of the expression cannot be computed from values alone; none where all can.
-    #[must_use]
-    pub fn foreign(&self) -> Option<String> {
-        let mut foreign = None;
-        self.expression.walk(&mut |part| {
-            let refused = match part {
-                Expression::Integer(_) | Expression::Boolean(_) | Expression::Variable(_) => None,
-                Expression::Double(_) => Some("a double".to_owned()),
-                Expression::Null => Some("null".to_owned()),
-                Expression::Error(_) => Some("an error".to_owned()),
-                Expression::Call(function, _) if function.is_of_integers() => None,
-                Expression::Call(function, _) => Some(format!("`{}`", function.name())),
-            };
-            foreign = foreign.take().or(refused);
-        });
-        foreign
-    }
-}
-
-/// A part of a joined text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum JoinPart {
-    /// The same each time.
-    Text(String),
-    /// A value as it is written, without quotes.
-    Value(JoinValue),
-    /// A word of a list.
-    Word(JoinWord),
-}
-
-impl JoinPart {
-    /// The index of the value that it is made from.
-    fn base(&self) -> Option<usize> {
-        match self {
-            Self::Text(_) => None,
-            Self::Value(part) => Some(part.value),
-            Self::Word(part) => Some(part.at),
-        }
-    }
-}
-
-/// A value in a joined text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct JoinValue {
-    /// The index of the value.
-    pub value: usize,
-}
-
-/// A word in a joined text, by a number modulo the words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct JoinWord {
-    /// The words, the one of number 0 first.
-    pub of: Vec<String>,
-    /// The index of the value that is the word's number.
-    pub at: usize,
-}
-
-impl JoinWord {
-    /// The word of a number.
-    #[inline]
-    #[must_use]
-    pub fn word(&self, number: i64) -> &str {
-        let index = number.rem_euclid(i64::try_from(self.of.len()).unwrap_or(i64::MAX));
-        &self.of[usize::try_from(index).unwrap_or_default()]
-    }
-}
-
-/// Which value is permuted, and within which range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Permuted {
-    /// The index of the other value.
-    pub value: usize,
-    /// The range that is permuted.
-    pub range: Bounds,
-}
-
 /// Numbers counted up over a role's operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -208,6 +108,22 @@ pub struct Sequence {
     /// What lies between two different ones.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub step: i64,
+}
+
+/// Numbers counted up by all connections of a step together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Count {
+    /// The first of them.
+    pub first: i64,
+}
+
+/// How far a counter's operations have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Newest {
+    /// The index of the value that takes the counter's numbers.
+    pub value: usize,
 }
 
 /// Numbers counted up over the items of a repetition.
@@ -340,6 +256,10 @@ struct RawValue {
     #[serde(skip_serializing_if = "Option::is_none")]
     sequence: Option<Sequence>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<Count>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    newest: Option<Newest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     item: Option<ItemNumber>,
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<ClientNumber>,
@@ -382,6 +302,8 @@ impl TryFrom<RawValue> for Value {
             raw.compute.map(Maker::Compute),
             raw.join.map(Maker::Join),
             raw.sequence.map(Maker::Sequence),
+            raw.count.map(Maker::Count),
+            raw.newest.map(Maker::Newest),
             raw.item.map(Maker::Item),
             raw.client.map(Maker::Client),
             raw.text.map(|text| {
@@ -408,8 +330,8 @@ impl TryFrom<RawValue> for Value {
             }),
             _ => Err(format!(
                 "value `{}` needs exactly one of `uniform`, `zipf`, `pareto`, `special`, `bates`, `gaussian`, \
-                 `exponential`, `add`, `permutation`, `compute`, `join`, `sequence`, `item`, `client`, `text`, \
-                 `pattern`, `clock`, `constant`, `row`, `sample`",
+                 `exponential`, `add`, `permutation`, `compute`, `join`, `sequence`, `count`, `newest`, `item`, \
+                 `client`, `text`, `pattern`, `clock`, `constant`, `row`, `sample`",
                 raw.name
             )),
         }
@@ -434,6 +356,8 @@ impl From<Value> for RawValue {
             compute: None,
             join: None,
             sequence: None,
+            count: None,
+            newest: None,
             item: None,
             client: None,
             text: None,
@@ -457,6 +381,8 @@ impl From<Value> for RawValue {
             Maker::Compute(computed) => raw.compute = Some(computed),
             Maker::Join(parts) => raw.join = Some(parts),
             Maker::Sequence(sequence) => raw.sequence = Some(sequence),
+            Maker::Count(count) => raw.count = Some(count),
+            Maker::Newest(newest) => raw.newest = Some(newest),
             Maker::Item(item) => raw.item = Some(item),
             Maker::Client(client) => raw.client = Some(client),
             Maker::Text(shape) => {

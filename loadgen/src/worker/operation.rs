@@ -332,6 +332,7 @@ impl<S: Sessions> Worker<S> {
         self.busy -= 1;
         let from_ns = self.counted_from_ns.unwrap_or(u64::MAX);
         let connection = &mut self.connections[index];
+        connection.draw.end(&self.code.values);
         if connection.operation.begun_ns < from_ns {
             connection.uncounted_ns = self.now_ns.saturating_add(connection.unslept_ns);
         }

@@ -47,6 +47,15 @@ impl Job {
                 format!("{key}.sequence.each"),
                 "is 0; give at least 1",
             )?,
+            Maker::Count(_) => self.check_count(&key, value)?,
+            Maker::Newest(newest) => ensure(
+                matches!(
+                    self.values.get(newest.value).map(|value| &value.maker),
+                    Some(Maker::Count(_))
+                ),
+                format!("{key}.newest.value"),
+                "names no `count`; give the index of one",
+            )?,
             Maker::Item(_) => ensure(
                 value.per == Scope::Item,
                 format!("{key}.per"),
@@ -76,6 +85,19 @@ impl Job {
             value.per == Scope::Item,
             format!("{key}.per"),
             "a `sample` is drawn once for each operation; leave it out",
+        )
+    }
+
+    fn check_count(&self, key: &str, value: &Value) -> Check {
+        ensure(
+            value.per == Scope::Transaction,
+            format!("{key}.per"),
+            "a `count` gives an operation one number; only `per` transaction can it do so",
+        )?;
+        ensure(
+            self.segment.of == 1,
+            "segment",
+            "processes cannot share a `count`; use one",
         )
     }
 

@@ -99,6 +99,11 @@ def test_digests_give_queries_with_a_sample_of_values(server: LabServer, tmp_pat
     if of(server.engine).samples_from is None:
         with pytest.raises(DynoError, match=r"without a text that could be run .*: name its slow"):
             captured(tmp_path / "app", **sources)
+        log = log_of(server, "slow.log", tmp_path, "FROM nowhere")
+        beside = captured(tmp_path / "beside", logs=[log], **sources)
+        (update,) = [q for text, q in beside["texts"].items() if text.startswith("UPDATE products")]
+        assert (update["calls"], update["rows"]) == (2, 3)
+        assert beside["source"]["settings"] == {"innodb_buffer_pool_size": "67108864"}
         return
     file = captured(tmp_path / "app", **sources)
     (update,) = [q for text, q in file["texts"].items() if text.startswith("UPDATE products")]

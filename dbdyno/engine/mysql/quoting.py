@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from dbdyno.model import literal as literals
+
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 NO_BACKSLASH_ESCAPES = "NO_BACKSLASH_ESCAPES"
 """The word of sql_mode by which a backslash in a text stands for itself."""
@@ -16,7 +18,7 @@ def named(name: str) -> str:
 
 def literal(text: str) -> str:
     """A text in SQL, for sessions in which a backslash escapes, as dyno's own are."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+    return literals.literal(text, backslash_escapes=True)
 
 
 def setting(value: str) -> str:

@@ -39,6 +39,11 @@ class PlanNode(Struct, frozen=True, kw_only=True, omit_defaults=True):
             yield from below.walk()
 
     @property
+    def ran(self) -> bool:
+        """Whether it has the rows of a run: of some statements no server tells them."""
+        return any(node.loops is not None for node in self.walk())
+
+    @property
     def form(self) -> PlanNode:
         """The tree without what statistics and a run say of it; equal where plans are."""
         return structs.replace(

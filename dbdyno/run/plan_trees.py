@@ -73,7 +73,8 @@ class Planning:
             explained = inquirer.explain(call, run=runs)
             if runs and explained.root is None:
                 runs, explained = False, inquirer.explain(call)
-            yield _tree(query, place, explained, ran=runs and explained.root is not None)
+            ran = explained.root is not None and explained.root.ran
+            yield _tree(query, place, explained, ran=runs and ran)
         if to_plan and query.protocol == "prepared" and traits_of(run).placeholders:
             tree = _tree(query, 1, inquirer.explain(to_plan[0], generic=True))
             yield structs.replace(tree, generic=True)

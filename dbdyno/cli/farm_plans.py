@@ -20,8 +20,9 @@ BLOCKS = 6
 BLOCKS_MAX = 60
 RUN_S, STEP_S, STEP_S_MAX = 12.0, 4.0, 60.0
 """The seconds of a server's start, around a step, and of the longest step (plan/race/sizes.py)."""
-REPEATS = 2
-"""Counts of each arm: the second tests the first."""
+REPEATS, REPEATS_OF_WRITES = 1, 3
+"""Counts of each arm: every head is counted again beside the next one. Of steps that write single
+counts may be off (analysis/commit_work.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,8 @@ class Wanted:
 def text_of(farm: Farm, branch: Branch, wanted: Wanted, path: Path) -> str:
     """The plan as TOML. `path`: the file that it is for. Raises DynoError."""
     from dbdyno.cli import race
+    from dbdyno.plan import bisect
+    from dbdyno.plan.race.course import DEFAULT
 
     minutes = COUNT_MINUTES if wanted.count else max(COUNT_MINUTES, wanted.minutes)
     words = race.Asked(
@@ -53,7 +56,9 @@ def text_of(farm: Farm, branch: Branch, wanted: Wanted, path: Path) -> str:
     text = race.text_of(replace(race_of, arms=arms, counted=True, blocks=blocks), path)
     text = text.replace("seed = 1 ", f"seed = {wanted.seed} ", 1)
     if wanted.count:
-        return f"{text}repeats = {REPEATS}\n"
+        steps = bisect.measured(race_of.workload or DEFAULT, wanted.steps, arms[0].engine)
+        writes = any(step.writes for step in steps.values())
+        return f"{text}repeats = {REPEATS_OF_WRITES if writes else REPEATS}\n"
     return text + "".join(of_hosts(farm))
 
 

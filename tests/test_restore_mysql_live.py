@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -105,6 +106,44 @@ def test_a_dump_becomes_the_data_and_nothing_acts_by_itself(dumped: Path, arm: L
     assert arm.execute(
         "SELECT status FROM information_schema.events WHERE event_schema = DATABASE()"
     ) == [("DISABLED",)]
+
+
+STATISTICS = """
+    SELECT index_name, stat_name, stat_value FROM mysql.innodb_index_stats
+    WHERE database_name = DATABASE() AND stat_name LIKE 'n\\_diff%' ORDER BY 1, 2
+"""
+
+
+@pytest.mark.live
+def test_arms_of_a_dump_share_one_sample_of_statistics(
+    dumped: Path, arm: LabServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "statistics"
+    assert looked_into(dumped).carry_out(address(arm), Session(), file) == []
+    assert file.stat().st_mode & 0o777 == 0o600
+    own = arm.execute(STATISTICS)
+    kept = json.loads(file.read_text())
+    ((who, distinct),) = [(each, each[3]) for each in kept["prefixes"] if each[1:3] == WHO]
+    assert distinct == 7
+    who[3] = 499  # another arm's, that would have drawn other pages
+    kept["tables"] = [["orders", 12345]]
+    kept["prefixes"].append(["gone", "who", "n_diff_pfx01", 1, 1])
+    file.write_text(json.dumps(kept))
+    said = looked_into(dumped).carry_out(address(arm), Session(), file)
+    assert said == ["statistics of 1 tables and prefixes are the server's own"]
+    taken = arm.execute(STATISTICS)
+    assert len(taken) == len(own)
+    assert ("who", "n_diff_pfx01", 499) in [tuple(map(text_or_number, row)) for row in taken]
+    (plan,) = arm.execute("EXPLAIN SELECT * FROM orders WHERE note = 'x'")
+    assert 12345 in plan, "the planner has them, too"
+
+
+WHO = ["who", "n_diff_pfx01"]
+
+
+def text_or_number(cell: object) -> object:
+    """A cell with bytes as a text."""
+    return cell.decode() if isinstance(cell, bytes) else cell
 
 
 @pytest.mark.live

@@ -18,7 +18,7 @@ from typing import IO
 
 from dbdyno.builds import Build
 from dbdyno.engine import restore as restores
-from dbdyno.engine.mysql import connection, mydumper
+from dbdyno.engine.mysql import connection, mydumper, shared_statistics
 from dbdyno.engine.mysql.quoting import literal, named
 from dbdyno.engine.restore import KEY, RESTORE_S_MAX, Session, Tool, without_values
 from dbdyno.host.account import Account
@@ -28,7 +28,7 @@ from dbdyno.model.job.external import Restore
 
 CLIENTS = ("mariadb", "mysql")
 VARIABLE = "DYNO_MYSQL_CLIENTS"
-HEAD_BYTES, KEY_DIGITS, FORM_OF_RESTORE = 8192, 24, 1
+HEAD_BYTES, KEY_DIGITS, FORM_OF_RESTORE = 8192, 24, 2
 GZIP = b"\x1f\x8b"
 MARK = re.compile(rb"^-- (MySQL|MariaDB) dump ", re.MULTILINE)
 OWN_DATABASE = re.compile(rb"^(CREATE DATABASE |USE `)")
@@ -186,7 +186,7 @@ class MysqlDump:
     def carry_out(
         self, address: Address, session: Session, statistics: Path | None = None
     ) -> list[str]:
-        """Makes the database anew from the dump, with statistics of its own. Raises ServerError."""
+        """Makes the database anew from the dump; returns what was left out. Raises ServerError."""
         name = named(address.database)
         sets = f" CHARACTER SET {literal(self.wish.encoding)}" if self.wish.encoding else ""
         sorts = f" COLLATE {literal(self.wish.locale)}" if self.wish.locale else ""
@@ -212,6 +212,8 @@ class MysqlDump:
             rows = connection.execute(address, [question], RESTORE_S_MAX)
             if commands := [str(command) for (command,) in rows]:
                 connection.execute(address, commands, RESTORE_S_MAX)
+        if statistics is not None and (count := shared_statistics.share(address, statistics)):
+            return [f"statistics of {count:,} tables and prefixes are the server's own"]
         return []
 
     def _make_definers(self, address: Address) -> None:

@@ -8,7 +8,6 @@ name stands in words, because numbers differ. Extended statistics and sizes stay
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -18,7 +17,7 @@ from msgspec import Struct
 
 from dbdyno.engine.postgres import connection
 from dbdyno.engine.postgres.inward import version_num
-from dbdyno.engine.restore import RESTORE_S_MAX
+from dbdyno.engine.restore import RESTORE_S_MAX, keep
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
 from dbdyno.model.literal import literal
@@ -64,21 +63,8 @@ def share(address: Address, file: Path) -> int:
     if file.exists():
         rows = msgspec.json.decode(file.read_bytes(), type=list[Row])
         return take(address, rows)
-    write(file, msgspec.json.encode(exported(address)))
+    keep(file, msgspec.json.encode(exported(address)))
     return 0
-
-
-def write(file: Path, content: bytes) -> None:
-    """Makes the file for dyno's own account alone: values of rows are in it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    new = file.with_name(f"{file.name}.new")
-    new.unlink(missing_ok=True)
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(descriptor)
-    new.rename(file)
 
 
 # --- Out of a server -------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from dbdyno.farm import journal, loop, state
 from dbdyno.farm.journal import Journal
 from dbdyno.farm.watch import Watcher
 from dbdyno.host import leftovers
-from disk_sweep import KILL, Seam
+from disk_sweep import KILL, Operation, Seam
 from farm_world import World, sha
 
 CHANGES = {2: 0.03, 5: -0.03}
@@ -32,8 +33,8 @@ def _judge(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "judge", farm_world.judge)
 
 
-def watch(folder: Path, at: int | None = None) -> int:
-    """Watches until all is done, or until it is killed at a moment; how many moments there were."""
+def watch(folder: Path, at: int | None = None) -> list[Operation]:
+    """Watches until all is done, or until it is killed at a moment; the moments that there were."""
     command = "cat >>received; echo >>received"
     farm = farm_world.farm(folder, command)
     world = World(
@@ -44,7 +45,7 @@ def watch(folder: Path, at: int | None = None) -> int:
         Journal(farm.folder, leftovers.boot_id()) as kept,
     ):
         Watcher(farm, kept, world, lambda line: None).once()
-    return len(seam.operations)
+    return seam.operations
 
 
 def child(folder: Path, at: int | None) -> bool:
@@ -95,16 +96,26 @@ def _undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(name="moments", scope="module")
-def _moments(tmp_path_factory: pytest.TempPathFactory) -> int:
+def _moments(tmp_path_factory: pytest.TempPathFactory) -> list[Operation]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loop, "judge", farm_world.judge)
         return watch(tmp_path_factory.mktemp("moments"))
 
 
-def killed(folder: Path, moments: int, seed: int) -> None:
+def delivered(moments: list[Operation]) -> list[int]:
+    """The moments at which the command has taken a report, and the journal does not say so yet."""
+    return [
+        number
+        for number, (before, now) in enumerate(pairwise(moments), 1)
+        if before.path.startswith("farm/outlet") and now.path == f"farm/{journal.FILE}"
+    ]
+
+
+def killed(folder: Path, moments: list[Operation], seed: int) -> None:
     """Kills at one moment, or at one after the other, until nothing is left to do."""
     chance = random.Random(seed)
-    ended = child(folder, chance.randrange(moments))
+    some = range(len(moments)) if seed % 3 else delivered(moments)
+    ended = child(folder, chance.choice(some))
     assert not ended, "it was over before it was killed"
     again = seed % 2  # every other one is killed again and again
     for _ in range(RUNS_MAX):
@@ -123,7 +134,7 @@ def test_without_a_kill_each_commit_is_measured_and_each_report_delivered_once(
 
 @pytest.mark.parametrize("seed", range(MOMENTS))
 def test_a_watcher_that_is_killed_loses_nothing_and_does_nothing_twice(
-    tmp_path: Path, undisturbed: Path, moments: int, seed: int
+    tmp_path: Path, undisturbed: Path, moments: list[Operation], seed: int
 ) -> None:
     killed(tmp_path, moments, seed)
     all_is_as_without_a_kill(tmp_path, undisturbed)
@@ -132,7 +143,7 @@ def test_a_watcher_that_is_killed_loses_nothing_and_does_nothing_twice(
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(MOMENTS, MOMENTS + MOMENTS_OF_SOAK))
 def test_a_hundred_kills_lose_nothing(
-    tmp_path: Path, undisturbed: Path, moments: int, seed: int
+    tmp_path: Path, undisturbed: Path, moments: list[Operation], seed: int
 ) -> None:
     killed(tmp_path, moments, seed)
     all_is_as_without_a_kill(tmp_path, undisturbed)

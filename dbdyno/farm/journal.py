@@ -19,7 +19,7 @@ from dbdyno.farm.chain import Alarm, Reading
 from dbdyno.model.error import ResultError
 from dbdyno.model.json import decoder, encoder
 from dbdyno.store import disk
-from dbdyno.store.file import decoded_lines, made, read_if_there, write_atomically
+from dbdyno.store.file import decoded_lines, read_if_there, write_atomically
 from dbdyno.store.folder_lock import FolderLock
 
 FILE = "journal.jsonl"
@@ -235,7 +235,7 @@ class Journal:
         """Adds a line, which is on the disk when this returns. Raises DiskError."""
         self._mend()
         self._torn = True  # until it is whole
-        file = disk.append(made(self._folder) / FILE)
+        file = disk.append(self.path)
         try:
             disk.write(file, encoder().encode(event) + b"\n")
             disk.sync(file)

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from dbdyno.capture.capturing import Wish, capture
 from dbdyno.capture.digest_view import meaning
 from dbdyno.capture.mysql_mode import Reading, reading_of
+from dbdyno.capture.mysql_session import settings_of
 from dbdyno.capture.mysql_sql import MysqlSql
+from dbdyno.model.literal import of_setting
 
 PLAIN = {"sql_mode": "STRICT_TRANS_TABLES,NO_BACKSLASH_ESCAPES"}
 ANSI = {"sql_mode": "ANSI"}
@@ -104,6 +106,31 @@ def test_what_a_session_sets_holds_for_its_texts_alone(tmp_path: Path) -> None:
         for query in queries
     }
     assert kept == {None: (2, ["a\\b"]), "NO_BACKSLASH_ESCAPES": (1, [r"a\\b"])}
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (
+            "SET SESSION sql_mode=(SELECT REPLACE(@@sql_mode,'ONLY_FULL_GROUP_BY',''))",
+            "REPLACE(@@sql_mode, 'ONLY_FULL_GROUP_BY', '')",
+        ),
+        (
+            'SET @@SESSION.sql_mode = CONCAT(@@SESSION.sql_mode, ",ANSI_QUOTES"), wait_timeout = 5',
+            "CONCAT(@@sql_mode, ',ANSI_QUOTES')",
+        ),
+        ("SET sql_mode = (SELECT CONCAT(@@time_zone, ',X'))", None),
+        ("SET sql_mode = 'TRADITIONAL'", "TRADITIONAL"),
+    ],
+)
+def test_what_changes_a_mode_is_kept_as_it_is(text: str, kept: str | None) -> None:
+    assert {setting.name: setting.value for setting in settings_of(text)} == (
+        {} if kept is None else {"sql_mode": kept}
+    )
+    if kept is not None:
+        assert reading_of(kept).ansi_quotes is ("ANSI_QUOTES" in kept)
+        written = of_setting(kept)
+        assert written == (kept if "@@" in kept else f"'{kept}'")
 
 
 def test_of_a_servers_mode_sessions_get_what_decides_the_meaning_of_texts() -> None:

@@ -17,6 +17,7 @@ SQL_MODE = "sql_mode"
 ANSI_QUOTES = frozenset({"ANSI_QUOTES", "ANSI", "DB2", "MAXDB", "MSSQL", "ORACLE", "POSTGRESQL"})
 """Words by which a double quote begins a name; all but the first stand for several."""
 PLAIN_QUOTES, PLAIN_DOUBLE = r"[^']*(?:''[^']*)*'", r'[^"]*(?:""[^"]*)*"'
+TAKES_AWAY = "REPLACE("
 REST = r"`[^`]*`|\#[^\n]*|--(?=\s)[^\n]*|/\*.*?\*/"
 """Names and comments, in which a quote begins nothing."""
 
@@ -63,8 +64,8 @@ USUAL = Reading()
 
 
 def reading_of(mode: str) -> Reading:
-    """How texts of sessions with this `sql_mode` are read."""
-    words = {word.strip().upper() for word in mode.split(",")}
+    """How texts of sessions with this `sql_mode` are read, or with what changes it to this."""
+    words = set() if mode.upper().startswith(TAKES_AWAY) else set(re.findall(r"\w+", mode.upper()))
     return Reading(
         ansi_quotes=bool(words & ANSI_QUOTES), plain_backslashes=NO_BACKSLASH_ESCAPES in words
     )

@@ -35,6 +35,14 @@ VARIABLE = re.compile(
 )
 VALUE = re.compile(r"'((?:[^'\\]|'')*)'|\"([^\"\\]*)\"|(-?[\w.+]+)")
 """A value that is no expression."""
+CHANGED = re.compile(
+    r"\(?\s*(?:SELECT\s+)?(?P<function>CONCAT|REPLACE)\s*\(\s*"
+    r"@@(?:(?:GLOBAL|SESSION|LOCAL)\s*\.\s*)?(?P<key>\w+)\s*"
+    r"(?P<words>(?:,\s*(?:'[\w,\s]*'|\"[\w,\s]*\")\s*)+)\)\s*\)?",
+    re.IGNORECASE,
+)
+"""An expression that adds words to a variable's own value, or takes some away."""
+QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 FOR_OTHERS = re.compile(r"(?:STATEMENT|PASSWORD|ROLE|DEFAULT\s+ROLE)\b", re.IGNORECASE)
 """What sets nothing of the session: variables of a single statement, accounts."""
 SESSIONS = frozenset({"", "session", "local"})
@@ -80,6 +88,8 @@ def setting_of(assignment: str, scope: str) -> Setting | None:
         return None
     key = match.group("key").lower()
     value = VALUE.fullmatch(match.group("value"))
+    if value is None and KEPT.fullmatch(key) and (made := changed(key, match.group("value"))):
+        return Setting(key, made)
     if (
         value is None
         or not KEPT.fullmatch(key)
@@ -88,6 +98,15 @@ def setting_of(assignment: str, scope: str) -> Setting | None:
         return None
     written = unquoted(match.group("value"))
     return Setting(key, None if written.lower() == "default" else written)
+
+
+def changed(key: str, expression: str) -> str:
+    """An expression that changes the words of the variable itself, in one form; empty: another."""
+    match = CHANGED.fullmatch(expression)
+    if match is None or match.group("key").lower() != key:
+        return ""
+    words = (f"'{single or double}'" for single, double in QUOTED.findall(match.group("words")))
+    return f"{match.group('function').upper()}(@@{key}, {', '.join(words)})"
 
 
 def unquoted(written: str) -> str:

@@ -5,6 +5,7 @@ An engine is a row of TRAITS, a folder under `dbdyno/engine/`, and its SQL in wo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -79,7 +80,7 @@ class Traits:
         if not self.backslash_escapes or self.plain_backslashes is None:
             return self.backslash_escapes
         variable, word = self.plain_backslashes
-        return word not in settings.get(variable, "").upper().split(",")
+        return word not in re.findall(r"\w+", settings.get(variable, "").upper())
 
 
 _ALL_PROTOCOLS = frozenset[Protocol]({"simple", "extended", "prepared", "execute"})

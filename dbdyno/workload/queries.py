@@ -7,13 +7,12 @@ What a query writes is rolled back, so that each execution meets the same rows.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dbdyno.model.error import WorkloadError
-from dbdyno.model.literal import literal
+from dbdyno.model.literal import literal, of_setting
 from dbdyno.model.own_query import Application, OwnQuery, Source
 from dbdyno.workload import maker_schema, own_text, schema
 
@@ -265,7 +264,9 @@ def session(query: OwnQuery) -> schema.PerEngine:
     # A dump does not bring each role of its server: without it the query runs as the lab's user.
     taken = "SELECT set_config('role', rolname, false) FROM pg_roles WHERE rolname = "
     role = [] if query.role is None else [taken + literal(query.role)]
-    variables = [f"SET SESSION {name} = {bare(value)}" for name, value in query.settings.items()]
+    variables = [
+        f"SET SESSION {name} = {of_setting(value)}" for name, value in query.settings.items()
+    ]
     mysql_reads = [] if query.writes else ["SET SESSION TRANSACTION READ ONLY"]
     return schema.PerEngine(
         postgres=[
@@ -289,8 +290,3 @@ def time_limit_s(query: OwnQuery) -> int:
 def mean_s(query: OwnQuery) -> float:
     """The mean time of a call on the source; 0: not known."""
     return query.time_s / query.calls if query.calls else 0.0
-
-
-def bare(value: str) -> str:
-    """A value as MySQL's SET takes it: numbers without quotes."""
-    return value if re.fullmatch(r"-?\d+(\.\d+)?", value) else literal(value)

@@ -15,10 +15,10 @@ from dbdyno.engine.connection import cut_off
 from dbdyno.engine.inquiry import CALL_S_MAX, Answered, Call, Explained
 from dbdyno.engine.mysql import flavour, plan_form
 from dbdyno.engine.mysql.connection import Wire, connect, told
-from dbdyno.engine.mysql.quoting import setting
 from dbdyno.model import Address
 from dbdyno.model.answer import ROWS_MAX
 from dbdyno.model.error import ServerError
+from dbdyno.model.literal import of_setting
 
 if TYPE_CHECKING:
     import pymysql
@@ -150,7 +150,7 @@ class MysqlInquirer:
                 cursor.execute(statement.format_map(limits))
             if call is not None:
                 for name, value in {**call.settings, **planner}.items():
-                    cursor.execute(f"SET SESSION {name} = {setting(value)}")
+                    cursor.execute(f"SET SESSION {name} = {of_setting(value)}")
                 cursor.execute("START TRANSACTION" + ("" if call.writes else " READ ONLY"))
             yield connection
             # The connection ends with the block, and with it the transaction.

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from dbdyno.model import literal as literals
 
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 NO_BACKSLASH_ESCAPES = "NO_BACKSLASH_ESCAPES"
 """The word of sql_mode by which a backslash in a text stands for itself."""
 
@@ -19,8 +16,3 @@ def named(name: str) -> str:
 def literal(text: str) -> str:
     """A text in SQL, for sessions in which a backslash escapes, as dyno's own are."""
     return literals.literal(text, backslash_escapes=True)
-
-
-def setting(value: str) -> str:
-    """What SET takes as the value of a variable: numbers bare, all else as a text."""
-    return value if NUMBER.fullmatch(value) else literal(value)

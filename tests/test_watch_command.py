@@ -10,10 +10,13 @@ import pytest
 
 import command
 import fake_source
+from dbdyno import plan as plans
 from dbdyno.analysis import compare
 from dbdyno.cli import measuring
 from dbdyno.cli.farm_hands import FarmHands
+from dbdyno.cli.farm_plans import Wanted, blocks_of, text_of
 from dbdyno.farm import file, journal, readings, state
+from dbdyno.farm.hands import Pair
 from dbdyno.farm.journal import Journal
 from dbdyno.host import leftovers, place
 from dbdyno.host.callgrind import program
@@ -145,6 +148,26 @@ def test_a_plan_of_a_head_has_three_arms_of_the_same_blocks(tree: Path, counted:
     first = git(tree, "rev-parse", "main~4")[:10]
     (name,) = [name for name in texts if name.endswith(first)]
     assert "[arms.previous]" not in texts[name], "it is the pinned release"
+
+
+def test_a_race_of_a_head_has_the_hosts_of_the_file_and_blocks_that_fill_its_minutes(
+    tree: Path, counted: list[str]
+) -> None:
+    hosts = '[hosts.db1]\nssh = "bench@db1"\n[server]\nhost = "db1"\n'
+    path = tree.parent / "farm.toml"
+    path.write_text(FARM.replace("[[branches]]", f"minutes = 30\n{hosts}[[branches]]", 1))
+    farm = file.load(path)
+    branch = farm.branches[0]
+    origin = FarmHands(farm=farm, say=print, by_slurm=lambda: None).origin(branch)
+    sight = origin.look("good")
+    pair = Pair(branch=branch, head=sight.heads[1].commit, previous=sight.heads[0].commit, seen_s=0)
+    wanted = Wanted(arms=origin.arms(pair), steps=branch.steps, count=False, minutes=30.0, seed=3)
+    plan = plans.parse(text_of(farm, branch, wanted, tree.parent / "time.toml"), path)
+    assert [arm.name for arm in plan.arms] == ["pinned", "previous", "head"]
+    assert (plan.seed, plan.schedule.blocks, plan.count) == (3, 6, None)
+    assert {arm.host for arm in plan.arms} == {"db1"}
+    long = blocks_of(Wanted(arms=wanted.arms, steps=("a",), count=False, minutes=120.0))
+    assert long == 30
 
 
 # --- What is refused --------------------------------------------------------------------------

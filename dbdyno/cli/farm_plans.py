@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,8 @@ BLOCKS = 6
 BLOCKS_MAX = 60
 RUN_S, STEP_S, STEP_S_MAX = 12.0, 4.0, 60.0
 """The seconds of a server's start, around a step, and of the longest step (plan/race/sizes.py)."""
+RESTART = re.compile(r"^restart = true.*\n", re.MULTILINE)
+"""The line of a race that restarts servers on the same data."""
 REPEATS, REPEATS_OF_WRITES = 1, 3
 """Counts of each arm: every head is counted again beside the next one. Of steps that write single
 counts may be off (analysis/commit_work.py)."""
@@ -59,6 +62,8 @@ def text_of(farm: Farm, branch: Branch, wanted: Wanted, path: Path) -> str:
         steps = bisect.measured(race_of.workload or DEFAULT, wanted.steps, arms[0].engine)
         writes = any(step.writes for step in steps.values())
         return f"{text}repeats = {REPEATS_OF_WRITES if writes else REPEATS}\n"
+    if farm.hosts:  # blocks begin from copies there
+        text = RESTART.sub("", text)
     return text + "".join(of_hosts(farm))
 
 

@@ -129,6 +129,8 @@ def test_what_changes_a_mode_is_kept_as_it_is(text: str, kept: str | None) -> No
     )
     if kept is not None:
         assert reading_of(kept).ansi_quotes is ("ANSI_QUOTES" in kept)
+        before = Reading(plain_backslashes=True)
+        assert reading_of(kept, before).plain_backslashes is ("@@" in kept)
         written = of_setting(kept)
         assert written == (kept if "@@" in kept else f"'{kept}'")
 

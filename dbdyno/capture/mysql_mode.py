@@ -17,7 +17,7 @@ SQL_MODE = "sql_mode"
 ANSI_QUOTES = frozenset({"ANSI_QUOTES", "ANSI", "DB2", "MAXDB", "MSSQL", "ORACLE", "POSTGRESQL"})
 """Words by which a double quote begins a name; all but the first stand for several."""
 PLAIN_QUOTES, PLAIN_DOUBLE = r"[^']*(?:''[^']*)*'", r'[^"]*(?:""[^"]*)*"'
-TAKES_AWAY = "REPLACE("
+CHANGES, TAKES_AWAY = "@@", "REPLACE("
 REST = r"`[^`]*`|\#[^\n]*|--(?=\s)[^\n]*|/\*.*?\*/"
 """Names and comments, in which a quote begins nothing."""
 
@@ -63,9 +63,12 @@ def pattern(*, plain: bool) -> re.Pattern[str]:
 USUAL = Reading()
 
 
-def reading_of(mode: str) -> Reading:
-    """How texts of sessions with this `sql_mode` are read, or with what changes it to this."""
-    words = set() if mode.upper().startswith(TAKES_AWAY) else set(re.findall(r"\w+", mode.upper()))
+def reading_of(mode: str, before: Reading = USUAL) -> Reading:
+    """How texts of sessions with this `sql_mode` are read; `before`: what an expression changes."""
+    own = before if CHANGES in mode else USUAL
+    taken = mode.upper().startswith(TAKES_AWAY)
+    words = set() if taken else set(re.findall(r"\w+", mode.upper()))
     return Reading(
-        ansi_quotes=bool(words & ANSI_QUOTES), plain_backslashes=NO_BACKSLASH_ESCAPES in words
+        ansi_quotes=own.ansi_quotes or bool(words & ANSI_QUOTES),
+        plain_backslashes=own.plain_backslashes or NO_BACKSLASH_ESCAPES in words,
     )

@@ -101,7 +101,9 @@ class MysqlSql:
 
     def within(self, settings: Mapping[str, str]) -> MysqlSql:
         """The reader of texts of a session with these settings."""
-        reading = reading_of(settings[SQL_MODE]) if SQL_MODE in settings else self.reading
+        if SQL_MODE not in settings:
+            return self
+        reading = reading_of(settings[SQL_MODE], self.reading)
         if reading == self.reading:
             return self
         return self.others.setdefault(reading, MysqlSql(reading=reading))

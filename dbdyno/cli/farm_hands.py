@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +28,7 @@ from dbdyno.farm.loop import REPEATS_MAX
 from dbdyno.farm.outlet import Message
 from dbdyno.farm.readings import HEAD, PINNED, PREVIOUS, Taken
 from dbdyno.farm.state import Finding
-from dbdyno.model.error import HostError
+from dbdyno.model.error import HostError, ServerError
 from dbdyno.store import safe_name
 from dbdyno.store.file import made, write_atomically
 
@@ -151,7 +152,35 @@ class FarmHands:
         plan = plans.parse(path.read_text(encoding="utf-8"), path)
         plan = measuring.with_lengths(plan, path.parent / path.stem)
         way = None if wanted.count else self.by_slurm()
-        return measuring.measure(plan, path.parent, True, quiet=True, way=way).folder
+        before = copies()
+        folder = measuring.measure(plan, path.parent, True, quiet=True, way=way).folder
+        forget(copies() - before)
+        return folder
+
+
+def copies() -> frozenset[str]:
+    """The keys of this host's golden copies."""
+    from dbdyno.engine import golden
+    from dbdyno.host import place
+
+    return frozenset(folder.name for folder in golden.marked(place.data_root()))
+
+
+def forget(keys: frozenset[str]) -> None:
+    """Removes golden copies of a head and of the one before it: no later head begins from them."""
+    from dbdyno.engine import golden
+    from dbdyno.host import place
+    from dbdyno.host.lock import HostLock
+
+    root = place.data_root()
+    ours = []
+    for folder in golden.marked(root):
+        with suppress(ServerError):  # a damaged one is made anew by whoever wants it
+            if folder.name in keys and golden.read(folder).facts.arm in (HEAD, PREVIOUS):
+                ours.append(folder.name)
+    if ours:
+        with HostLock(plan="dyno watch: golden copies", wait=True):
+            golden.remove(root, ours)
 
 
 def short(commit: str) -> str:

@@ -53,8 +53,8 @@ def detector(series: Sequence[Series], heads_max: int, limit: Limits) -> Detecto
 
 def above(evidence: Evidence, limit: float) -> Flags:
     """Which series have an alarm."""
-    found: Flags = np.maximum(evidence.step, evidence.level) >= limit
-    return found
+    raised: Flags = np.maximum(evidence.step, evidence.level) >= limit
+    return raised
 
 
 def judge(readings: Sequence[Reading], budget: Budget) -> list[Alarm]:
@@ -99,12 +99,14 @@ def _followed(
     followed: Detector, own: Sequence[Reading], series: Sequence[Series], limit: Limits
 ) -> tuple[Evidence, Flags]:
     """The evidence after all readings of a head, and whether any of them made a series sure."""
-    first, *again = sorted({reading.repetition for reading in own})
-    plans = {number: [one for one in own if one.repetition == number] for number in (first, *again)}
-    evidence = followed.head(*_sides(plans[first], series))
+    first, *again = (
+        [reading for reading in own if reading.repetition == number]
+        for number in sorted({reading.repetition for reading in own})
+    )
+    evidence = followed.head(*_sides(first, series))
     sure = above(evidence, limit.sure)
-    for number in again:
-        evidence = followed.repetition(*_sides(plans[number], series))
+    for plan in again:
+        evidence = followed.repetition(*_sides(plan, series))
         sure = sure | above(evidence, limit.sure)
     return evidence, sure
 
@@ -114,18 +116,18 @@ def _sides(plan: Sequence[Reading], series: Sequence[Series]) -> tuple[Ratios, R
     known = {reading.series: reading for reading in plan}
     readings = [known.get(of) for of in series]
     return (
-        _ratios([None if one is None else one.against_previous for one in readings]),
-        _ratios([None if one is None else one.against_pinned for one in readings]),
+        _ratios([None if each is None else each.against_previous for each in readings]),
+        _ratios([None if each is None else each.against_pinned for each in readings]),
     )
 
 
 def _ratios(ratios: Sequence[LogRatio | None]) -> Ratios:
     missing = LogRatio(value=math.nan, standard_error=0.0, degrees=1.0)
-    told = [missing if ratio is None else ratio for ratio in ratios]
+    given = [missing if ratio is None else ratio for ratio in ratios]
     return Ratios(
-        values=np.array([ratio.value for ratio in told]),
-        standard_errors=np.array([ratio.standard_error for ratio in told]),
-        degrees=np.array([ratio.degrees for ratio in told]),
+        values=np.array([ratio.value for ratio in given]),
+        standard_errors=np.array([ratio.standard_error for ratio in given]),
+        degrees=np.array([ratio.degrees for ratio in given]),
     )
 
 

@@ -78,19 +78,19 @@ def log_evidence(changes: Numbers, variances: Numbers, margin: float = MARGIN) -
     """
     from scipy.special import log_ndtr
 
-    told = np.isfinite(variances)
-    variance = np.where(told, variances, 1.0)
+    measured = np.isfinite(variances)
+    variance = np.where(measured, variances, 1.0)
     whole = variance + SPREAD**2
     share = SPREAD**2 / whole
     up, down = (
         0.5 * share * reach**2 + log_ndtr(np.sqrt(share) * reach)
         for reach in (
-            (sign * np.where(told, changes, 0.0) - margin) / np.sqrt(variance)
+            (sign * np.where(measured, changes, 0.0) - margin) / np.sqrt(variance)
             for sign in (1.0, -1.0)
         )
     )
-    found: Numbers = np.logaddexp(up, down) + 0.5 * np.log(variance / whole)
-    return np.where(told, found, -np.inf)
+    logs: Numbers = np.logaddexp(up, down) + 0.5 * np.log(variance / whole)
+    return np.where(measured, logs, -np.inf)
 
 
 class Detector:
@@ -178,9 +178,9 @@ class Detector:
                 errors**2 / degrees + layouts**2 / self._builds.degrees
             )
             weights = 1 / (variances * _widening(self._freedom[place], self._tail))
-            told = np.isfinite(ratios.values)
-            slots[place][0] += np.where(told, weights, 0.0)
-            slots[place][1] += np.where(told, weights * ratios.values, 0.0)
+            measured = np.isfinite(ratios.values)
+            slots[place][0] += np.where(measured, weights, 0.0)
+            slots[place][1] += np.where(measured, weights * ratios.values, 0.0)
             by_blocks.append(errors)
         return by_blocks[0]
 
@@ -202,8 +202,8 @@ class Detector:
         with np.errstate(divide="ignore", invalid="ignore"):
             changes = since[1] / since[0] - before[1] / before[0]
             variances = 1 / since[0] + 1 / before[0]
-        told = (weights[:, first:] > 0) & (before[0] > 0)
-        return changes, np.where(told, variances, np.inf), first
+        measured = (weights[:, first:] > 0) & (before[0] > 0)
+        return changes, np.where(measured, variances, np.inf), first
 
 
 class _Scatter:
@@ -225,10 +225,10 @@ class _Scatter:
 
     def learn(self, ratios: Ratios) -> None:
         """Adds a head."""
-        told = np.isfinite(ratios.values)
+        measured = np.isfinite(ratios.values)
         own = ratios.degrees * ratios.standard_errors**2 * (ratios.degrees + 1)
-        self._squares = KEPT * self._squares + np.where(told, own, 0.0)
-        self._degrees = KEPT * self._degrees + np.where(told, ratios.degrees, 0.0)
+        self._squares = KEPT * self._squares + np.where(measured, own, 0.0)
+        self._degrees = KEPT * self._degrees + np.where(measured, ratios.degrees, 0.0)
 
 
 class _Builds:
@@ -243,15 +243,17 @@ class _Builds:
     @property
     def variances(self) -> Numbers:
         """The variance of one build."""
-        return np.maximum(self._squares / self.degrees, LAYOUT_SHARE_MIN * self._expected)
+        least = LAYOUT_SHARE_MIN * self._expected
+        variances: Numbers = np.maximum(self._squares / self.degrees, least)
+        return variances
 
     def learn(self, steps: Numbers, errors: Numbers) -> None:
         """Adds a head beside the previous one: two builds."""
-        told = np.isfinite(steps)
+        measured = np.isfinite(steps)
         most = WITHIN**2 * (errors + 2 * self.variances)
-        squares = (np.minimum(steps**2, most) - errors) / 2
-        self._squares = self._squares + np.where(told, squares, 0.0)
-        self.degrees = self.degrees + told
+        squares: Numbers = (np.minimum(steps**2, most) - errors) / 2
+        self._squares = self._squares + np.where(measured, squares, 0.0)
+        self.degrees = self.degrees + measured
 
 
 def _widening(degrees: Numbers, tail: float) -> Numbers:

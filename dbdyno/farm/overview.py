@@ -166,18 +166,17 @@ def combined(ratios: Iterable[LogRatio | None]) -> LogRatio | None:
 
     Degrees of freedom by Satterthwaite (1946). A reading without any scatter counts alone.
     """
-    told = [ratio for ratio in ratios if ratio is not None]
-    exact = [ratio for ratio in told if ratio.standard_error == 0]
-    if len(told) < 2 or exact:
-        return next(iter(exact or told), None)
-    weights = [ratio.standard_error**-2 for ratio in told]
+    given = [ratio for ratio in ratios if ratio is not None]
+    exact = [ratio for ratio in given if ratio.standard_error == 0]
+    if len(given) < 2 or exact:
+        return next(iter(exact or given), None)
+    weights = [ratio.standard_error**-2 for ratio in given]
     whole = math.fsum(weights)
-    parts = zip(weights, told, strict=True)
+    pairs = list(zip(weights, given, strict=True))
     return LogRatio(
-        value=math.fsum(weight * ratio.value for weight, ratio in parts) / whole,
+        value=math.fsum(weight * ratio.value for weight, ratio in pairs) / whole,
         standard_error=whole**-0.5,
-        degrees=whole**2
-        / math.fsum(weight**2 / ratio.degrees for weight, ratio in zip(weights, told, strict=True)),
+        degrees=whole**2 / math.fsum(weight**2 / ratio.degrees for weight, ratio in pairs),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -15,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from dbdyno import __version__
 from dbdyno.farm import journal, overview, state
 from dbdyno.farm.chain import Series
-from dbdyno.farm.overview import Followed, Found, Overview
+from dbdyno.farm.overview import Followed, Overview
 from dbdyno.report.parts import Column, Finding, Page, Row, Table, TableCell, Text
 from dbdyno.serve import farm_curve, farm_finding, farm_views
 from dbdyno.serve.charted import View, link, report
@@ -91,8 +92,8 @@ class Served(Places):
 
     farm: Place
 
-    def _link(self, **asked: str) -> str:
-        return link(PATH, farm=self.farm.key, **asked)
+    def _link(self, **wanted: str) -> str:
+        return link(PATH, farm=self.farm.key, **wanted)
 
     def grid(self, branch: str, instrument: str, metric: str) -> str:
         """Of a branch by a metric."""
@@ -111,31 +112,42 @@ class Served(Places):
         return report(f"{self.farm.key}/{folder}" if self.farm.key else folder)
 
 
+class Query(msgspec.Struct, frozen=True, kw_only=True):
+    """What an address asks for; None: it does not say."""
+
+    farm: str | None = None
+    branch: str | None = None
+    instrument: str | None = None
+    metric: str | None = None
+    series: str | None = None
+    finding: str | None = None
+
+
 def page(serving: Serving, request: Request) -> Response:
     """The farms, or the grid, a curve or a finding of one."""
-    asked = request.query_params
+    query = msgspec.convert(dict(request.query_params), Query)
     farms = places(serving.folders.roots)
-    wanted = asked.get("farm", farms[0].key if len(farms) == 1 else None)
+    wanted = farms[0].key if query.farm is None and len(farms) == 1 else query.farm
     if wanted is None:
         return _answer(serving.frame, choose(farms))
     place = next((each for each in farms if each.key == wanted), None)
     if place is None:
         raise HTTPException(404, "There is no such farm: was its folder removed or renamed?")
     farm, links = read(place), Served(farm=place)
-    if "finding" in asked:
-        return _answer(serving.frame, finding(farm, asked["finding"], links))
-    branch = farm.branch(asked.get("branch"))
+    if query.finding is not None:
+        return _answer(serving.frame, finding_view(farm, query.finding, links))
+    branch = farm.branch(query.branch)
     if branch is None:
         if not farm.branches:
             return _answer(serving.frame, begun(farm))
         raise HTTPException(404, "The farm has no such branch.")
-    if "series" in asked:
-        series = series_of(branch, asked["series"])
+    if query.series is not None:
+        series = series_of(branch, query.series)
         if series is None:
             raise HTTPException(404, "The branch has no such step.")
         view = farm_views.readings(branch, series, links)
         return _answer(serving.frame, view, drawn(branch, series, links))
-    of = farm_views.shown(branch, asked.get("instrument"), asked.get("metric"))
+    of = farm_views.shown(branch, query.instrument, query.metric)
     return _answer(serving.frame, farm_views.grid(farm, branch, of, links))
 
 
@@ -183,12 +195,12 @@ def _said(sentence: str) -> Text:
     )
 
 
-def finding(farm: Overview, name: str, links: Places) -> View:
+def finding_view(farm: Overview, name: str, links: Places) -> View:
     """The page of a finding. Raises HTTPException where there is none."""
     for branch in farm.branches:
-        for found in branch.findings:
-            if found.name == name:
-                return farm_finding.view(branch, found, links)
+        for finding in branch.findings:
+            if finding.name == name:
+                return farm_finding.view(branch, finding, links)
     raise HTTPException(404, "The farm has no such finding.")
 
 
@@ -197,14 +209,10 @@ def drawn(branch: Followed, series: Series, links: Places) -> Curve | None:
     folders = [
         commit.cells[series].folder if series in commit.cells else "" for commit in branch.commits
     ]
-    own = [found for found in branch.findings if series in found.series]
+    own = [finding for finding in branch.findings if series in finding.series]
     return farm_curve.curve(
         branch,
         series,
         [links.report(folder) if folder else "" for folder in folders],
-        [(_titled(found), links.finding(found.name)) for found in own],
+        [(f"{finding.title}, {finding.standing}", links.finding(finding.name)) for finding in own],
     )
-
-
-def _titled(found: Found) -> str:
-    return f"{found.title}, {found.standing}"

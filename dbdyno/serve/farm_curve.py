@@ -69,11 +69,11 @@ def curve(
     of each, in the order of `branch.findings`.
     """
     ratios = [_ratio(commit, series) for commit in branch.commits]
-    told = [(place, *reach) for place, reach in enumerate(ratios) if reach is not None]
-    if not told:
+    measured = [(place, *reach) for place, reach in enumerate(ratios) if reach is not None]
+    if not measured:
         return None
-    scale = _Scale.of([end for _, *ends in told for end in ends], len(ratios))
-    own = [found for found in branch.findings if series in found.series]
+    scale = _Scale.of([end for _, *ends in measured for end in ends], len(ratios))
+    own = [finding for finding in branch.findings if series in finding.series]
     places = {commit.commit: place for place, commit in enumerate(branch.commits)}
     return Curve(
         width=WIDTH,
@@ -91,7 +91,7 @@ def curve(
                 words=f"{short(branch.commits[place].commit)} {percents(value, low, high)}",
                 link=links[place],
             )
-            for place, value, low, high in told
+            for place, value, low, high in measured
         ),
         ticks=tuple(scale.ticks()),
         names=tuple(_names(branch.commits, scale)),
@@ -101,12 +101,12 @@ def curve(
             if ratios[place] is None
         ),
         findings=tuple(
-            Mark(at=scale.x(places[found.first] - 0.5), words=words, link=link)
-            for found, (words, link) in zip(own, findings, strict=True)
-            if found.first in places
+            Mark(at=scale.x(places[finding.first] - 0.5), words=words, link=link)
+            for finding, (words, link) in zip(own, findings, strict=True)
+            if finding.first in places
         ),
-        said=f"{len(told)} of {len(ratios)} commits, from {percents(told[0][1])} to "
-        f"{percents(told[-1][1])} against the pinned release; findings: {len(own)}",
+        said=f"{len(measured)} of {len(ratios)} commits, from {percents(measured[0][1])} to "
+        f"{percents(measured[-1][1])} against the pinned release; findings: {len(own)}",
     )
 
 

@@ -13,30 +13,30 @@ from dbdyno.serve.charted import View, Way, Ways
 from dbdyno.serve.farm_views import AT, Places, words
 
 
-def view(branch: Followed, found: Found, places: Places) -> View:
+def view(branch: Followed, finding: Found, places: Places) -> View:
     """The page of a finding."""
-    first = found.series[0]
+    first = finding.series[0]
     curves = tuple(
         Way(words=f"{series.step[1]}, {words(series)}", link=places.curve(series))
-        for series in found.series
+        for series in finding.series
     )
     grid = places.grid(branch.name, first.instrument, first.metric)
     return View(
-        title=found.title if found.report is None else findings.title(found.report),
-        label=f"{found.standing}, on {branch.name}",
+        title=finding.title if finding.report is None else findings.title(finding.report),
+        label=f"{finding.standing}, on {branch.name}",
         at=AT,
         ways=(
             Ways(name="Branch", ways=(Way(words=branch.name, link=grid),)),
             Ways(name="Curves", ways=curves),
         ),
-        parts=tuple(_parts(found, places)),
+        parts=tuple(_parts(finding, places)),
     )
 
 
-def _parts(found: Found, places: Places) -> Iterator[AnyPart]:
-    report = found.report
+def _parts(finding: Found, places: Places) -> Iterator[AnyPart]:
+    report = finding.report
     if report is None:
-        sentence = f"Changed by {found.first}; dyno has not named the commit yet."
+        sentence = f"Changed by {finding.first}; dyno has not named the commit yet."
         yield Text(name="open", title="Commit", form="paragraphs", items=(Finding(text=sentence),))
         return
     yield Text(name="facts", title="", form="pairs", items=tuple(_facts(report)))
@@ -60,7 +60,7 @@ def _facts(report: FindingReport) -> Iterator[Finding]:
     yield Finding(label="commit", text=named or "none was told for sure")
     if report.before:
         yield Finding(label="beside", text=report.before)
-    yield Finding(label="found", text=report.found)
+    yield Finding(label="found", text=report.day)
     if report.back_since:
         yield Finding(label="back since", text=report.back_since)
     if report.why:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from dbdyno.farm.chain import LogRatio, Series
 from dbdyno.farm.evidence import MARGIN
-from dbdyno.farm.overview import Cell, Commit, Followed, Found, Overview, interval, steps
+from dbdyno.farm.overview import Cell, Commit, Followed, Overview, interval, steps
 from dbdyno.model.metric import less_is_better
 from dbdyno.report.colors import Tone
 from dbdyno.report.number import MISSING
@@ -174,13 +174,13 @@ def _curves(columns: list[Series], places: Places) -> tuple[TableCell, ...]:
 def _row(
     branch: Followed, commit: Commit, columns: list[Series], places: Places
 ) -> Iterator[TableCell]:
-    begun = [found for found in branch.findings if found.first == commit.commit]
+    begun = [finding for finding in branch.findings if finding.first == commit.commit]
     yield TableCell(text=short(commit.commit), title=commit.subject[:SUBJECT_MAX])
     yield TableCell(text=day(commit.at_s * NS))
     for series in columns:
-        is_begun = any(series in found.series for found in begun)
+        is_begun = any(series in finding.series for finding in begun)
         yield _cell(series, commit, places, mark=FOUND if is_begun else "")
-    names = ", ".join(found.title for found in begun)
+    names = ", ".join(finding.title for finding in begun)
     link = places.finding(begun[0].name) if begun else ""
     yield TableCell(text=names or commit.why, link=link, tone="" if begun else "quiet")
 
@@ -211,13 +211,17 @@ def _findings(branch: Followed, places: Places) -> Table:
     rows = tuple(
         Row(
             cells=(
-                TableCell(text=found.title, link=places.finding(found.name)),
-                TableCell(text=short(found.first)),
-                TableCell(text=found.standing),
-                TableCell(text=", ".join(_named(found))),
+                TableCell(text=finding.title, link=places.finding(finding.name)),
+                TableCell(text=short(finding.first)),
+                TableCell(text=finding.standing),
+                TableCell(
+                    text=", ".join(
+                        f"{series.step[1]} ({words(series)})" for series in finding.series
+                    )
+                ),
             )
         )
-        for found in reversed(branch.findings)
+        for finding in reversed(branch.findings)
     )
     return Table(
         name="findings",
@@ -228,10 +232,6 @@ def _findings(branch: Followed, places: Places) -> Table:
         ),
         rows=rows,
     )
-
-
-def _named(found: Found) -> list[str]:
-    return [f"{series.step[1]} ({words(series)})" for series in found.series]
 
 
 def _readings(branch: Followed, series: Series, places: Places) -> Table:
@@ -261,9 +261,9 @@ def _reading(
     cell = commit.cells.get(series, Cell(against_pinned=None, against_previous=None, folder=""))
     link = places.report(cell.folder) if cell.folder else ""
     begun = [
-        found
-        for found in branch.findings
-        if found.first == commit.commit and series in found.series
+        finding
+        for finding in branch.findings
+        if finding.first == commit.commit and series in finding.series
     ]
     yield TableCell(text=short(commit.commit), link=link, title=commit.subject[:SUBJECT_MAX])
     yield TableCell(text=day(commit.at_s * NS))

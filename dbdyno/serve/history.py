@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import get_args
 
 from starlette.exceptions import HTTPException
@@ -35,7 +34,7 @@ from dbdyno.report.parts import (
     TableCell,
     Text,
 )
-from dbdyno.serve import charted, farm
+from dbdyno.serve import chained, charted, farm
 from dbdyno.serve.charted import Search, View, Way, Ways, day, link, report
 from dbdyno.serve.listing import has_words
 from dbdyno.serve.serving import Serving
@@ -54,10 +53,6 @@ NO_WORD = (
     "have them judged."
 )
 
-CHAINED = (
-    "A farm has measured these heads beside each other, so this history marks no change. The "
-    "farm's page says what changed."
-)
 
 # --- Answers ------------------------------------------------------------------------------------
 
@@ -76,29 +71,13 @@ def page(serving: Serving, request: Request) -> Response:
     if found is None:
         raise HTTPException(404, "no result has this step; /history lists those that there are")
     farms = [place.key for place in farm.places(serving.folders.roots)]
-    found = without_changes(found, farms)
+    marked = chained.without_changes(found, farms)
     match asked.get("form"):
         case "csv":
-            return Response(as_csv(found), media_type="text/csv")
+            return Response(as_csv(marked), media_type="text/csv")
         case "json":
-            return Response(as_json(found), media_type="application/json")
-    return charted.page(serving.frame, view(found))
-
-
-def without_changes(found: History, farms: Sequence[str]) -> History:
-    """A history without the change points of lines that a farm follows by paired ratios.
-
-    `farms`: what begins the keys of their results; empty: all do.
-    """
-
-    def is_chained(line: Line) -> bool:
-        results = (point.side.result for point in line.points)
-        return any(its.startswith(f"{key}/" if key else "") for its in results for key in farms)
-
-    lines = tuple(
-        replace(line, changes=(), plateaus=()) if is_chained(line) else line for line in found.lines
-    )
-    return replace(found, lines=lines)
+            return Response(as_json(marked), media_type="application/json")
+    return charted.page(serving.frame, view(marked))
 
 
 def as_csv(found: History) -> str:
@@ -389,7 +368,7 @@ def _changes(found: History) -> Table | Text:
     if not rows:
         text = "No plateau differs from the one before by more than chance explains."
         if any(not line.plateaus for line in found.lines):
-            text = CHAINED
+            text = chained.SAID
         return Text(name="changes", title="Change points", items=(Finding(text=text),))
     return Table(
         name="changes",

@@ -85,8 +85,10 @@ def write(folder: Path, to: Path, draw: Draw | None = None) -> Written:
     reports = _reports(farm, folder, to, draw)
     links = Beside(reports=frozenset(reports.names))
     frame = Frame()
+    style = frame.asset("frame.css")
+    assert style is not None, "each page has it"
     files = {to / name: text.encode() for name, text in _pages(farm, links, frame)}
-    files[to / STYLE] = frame.assets["frame.css"][1].encode()
+    files[to / STYLE] = style[1].encode()
     publish(files)
     return Written(
         pages=len(files) - 1,
@@ -123,8 +125,8 @@ def _pages(farm: Overview, links: Beside, frame: Frame) -> Iterator[tuple[str, s
         for series in branch.series:
             view = farm_views.readings(branch, series, links)
             yield links.curve(series), page(view, farms.drawn(branch, series, links))
-        for found in branch.findings:
-            yield links.finding(found.name), page(farm_finding.view(branch, found, links))
+        for finding in branch.findings:
+            yield links.finding(finding.name), page(farm_finding.view(branch, finding, links))
 
 
 @dataclass(kw_only=True)

@@ -154,3 +154,50 @@ def test_the_first_sentence_says_what_an_upgrade_needs_to_know() -> None:
     assert f"**Your application on {arm}: CPU" in text
     (row,) = (line for line in text.splitlines() if "SELECT $1" in line)
     assert "100.0 %" in row and "different" in row and " 2" in row
+
+
+def test_a_query_that_its_limit_ends_says_so_in_place_of_failed() -> None:
+    made = comparison(troubles=False)
+    arm, step = made.arms[1], made.steps[0]
+    reason = "q: timed out: the server ended it at its limit of 2 s (SQLSTATE 57014)"
+    ended = replace(
+        step,
+        cells=tuple(
+            replace(
+                cell,
+                verdict=None,
+                runs=tuple(failed(run, reason=reason) for run in cell.runs[:1]) + cell.runs[1:],
+            )
+            if cell.arm == arm
+            else cell
+            for cell in step.cells
+        ),
+    )
+    record = ApplicationRecord(queries=(QueryRecord(name=step.step, text="SELECT $1", calls=1),))
+    use = WorkloadRecord(name=step.workload, application=record)
+    said = ApplicationResult(
+        workload=step.workload,
+        arm=arm,
+        covered=None,
+        queries=1,
+        cpu=None,
+        time=None,
+        failed=(step.step,),
+        base_failed=(),
+        both_failed=(),
+    )
+    place = QueryPlace(workload=step.workload, query=step.step, arm=arm)
+    shown = replace(
+        made,
+        plan=structs.replace(made.plan, workloads=(use,)),
+        steps=(ended, *made.steps[1:]),
+        applications=(said,),
+        queries=QueryChanges(
+            answers=(AnswerChange(place=place, word="times out", tuples=2, of=5),)
+        ),
+    )
+    assert f"1 query is ended by its limit on {arm} alone" in section.sentence(shown, said)
+    text = markdown.render(page.make(shown))
+    blocks = len(next(cell for cell in step.cells if cell.arm == arm).runs)
+    assert f"ended by its limit of 2 s in 1 of {blocks} blocks" in text
+    assert f"is ended by its limit on {arm} alone (in 2 of 5 calls)" in text

@@ -54,7 +54,7 @@ FITTING = {
     "SELECT id FROM o WHERE id = ANY ($1)": 10.0,
     "SELECT id FROM o WHERE id = $1 AND state = $2": 0.5,
     "UPDATE o SET note = $1 WHERE id = $2": 1.0,
-    "INSERT INTO o VALUES ($1, $2, $3, $4, $5, $6, $7)": 1.0,
+    "INSERT INTO o (id, state, who, made, tags, how) VALUES ($1, $2, $3, $4, $5, $6)": 1.0,
     "DELETE FROM o WHERE id = $1": 1.0,
     "SELECT x FROM (VALUES ($1::bigint)) AS v (x)": 1.0,
 }

@@ -44,7 +44,8 @@ from dbdyno.workload.queries import mean_s, time_limit_s
 
 TUPLES = 64
 """So many are drawn for a query and tried."""
-QUERY_S_MAX = 20.0
+QUERY_S_MAX, ALL_S_MAX = 10.0, 300.0
+"""After so long no tuple of a query is tried any more, and no query; a later race draws these."""
 TRIED_MIN = 4
 """A query that is so slow that fewer were tried in its time has no values."""
 UNDISTURBED = Void(foreign=1.0)
@@ -110,9 +111,11 @@ class Drawing(Load):
         address = server.address()
         if server.client is None or address is None:
             raise StepFailed("the server answers no query")
+        begun_s = time.monotonic()
         for query in self._asking.queries:
-            with server.client.inquiry(address) as inquirer:
-                self._asking.ask(inquirer, query)
+            if time.monotonic() - begun_s < ALL_S_MAX:
+                with server.client.inquiry(address) as inquirer:
+                    self._asking.ask(inquirer, query)
 
     def end(self, done: StepDone) -> None:
         """As any load; of the drawing nothing is kept with the step."""

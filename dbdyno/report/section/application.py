@@ -84,8 +84,8 @@ def counted(comparison: Comparison, result: ApplicationResult) -> Iterable[str]:
             yield f"{number.queries(len(names))} {_plural(len(names), 'fails', 'fail')} on {where}"
     late = _answers(comparison, result, {"times out"})
     if late:
-        are = _plural(len(late), "is", "are")
-        yield f"{number.queries(len(late))} {are} ended by their limits on {result.arm} alone"
+        ended = _plural(len(late), "is ended by its limit", "are ended by their limits")
+        yield f"{number.queries(len(late))} {ended} on {result.arm} alone"
     differing = len(_answers(comparison, result, DIFFER))
     if differing:
         yield f"{number.queries(differing)} {_plural(differing, 'answers', 'answer')} differently"
@@ -248,8 +248,8 @@ def _word(cell: Cell, verdict: Verdict | None, sure: bool) -> str:
     limits = {ending.timed_out_s for ending in failed}
     if None in limits:
         return "failed"
-    at = f"{number.number(max(filter(None, limits)))} s"
-    return f"ended by its limit of {at} in {len(failed)} of {number.blocks(len(cell.runs))}"
+    often = f"in {len(failed)} of {number.blocks(len(cell.runs))}"
+    return f"ended by its limit of {max(filter(None, limits)):g} s {often}"
 
 
 def _change(verdict: Verdict | None, *, cpu: bool) -> str:

@@ -306,10 +306,10 @@ class PostgresInquirer:
 
     def share(self, table: str) -> float:
         """The per cent of a table that is read for a draw, by the planner's count of its rows."""
-        rows = self._texts(
-            f"SELECT reltuples FROM pg_catalog.pg_class WHERE oid = to_regclass({literal(table)})"
-        )
-        count = next((float(row[0] or 0) for row in rows), 0.0)
+        named = f"to_regclass({literal(table)})"
+        query = f"SELECT reltuples FROM pg_catalog.pg_class WHERE oid = {named}"
+        rows = list(self._texts(query))
+        count = float(rows[0][0] or 0) if rows else 0.0
         return 100.0 if count <= READ_ROWS_MAX else 100 * READ_ROWS_MAX / count
 
     def common(self, tables: Collection[str]) -> Mapping[str, Sequence[str]]:

@@ -47,6 +47,11 @@ class KeepingServer(FakeServer):
         """What it is, as far as that determines its data."""
         return {"engine": "fake", "fake": dict(self._arm.fake)}
 
+    @property
+    def data_form(self) -> Json:
+        """As its identity: no fake takes the data of another."""
+        return self.identity
+
     def prepare_from(self, copy: Copy, *, shared_blocks: bool) -> None:
         """What the plan plants, slower by the offset of the copy's fill, which its key draws."""
         slower = math.exp(random.Random(copy.key).gauss(0, self.sd))

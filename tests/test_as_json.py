@@ -40,8 +40,8 @@ from verdict_builder import (
 )
 
 PAGE = (Path(__file__).parent.parent / "docs" / "compare.md").read_text()
-NAMED = ("base_values", "levels", "limited", "metrics", "sd", "told")
-"""Keys whose own keys are names of metrics or arms."""
+NAMED = ("background", "base_values", "fills", "levels", "limited", "metrics", "sd", "told")
+"""Keys whose own keys are names of metrics, arms, steps or processes."""
 JUDGEMENT = (
     "blocks fills ratio low high p p_sign q sd margin verdict within_margin reason look lent"
     " own_low own_high evidence dependence visible blocks_needed minutes_needed"
@@ -114,11 +114,12 @@ FORM = {
     "across": "kind workload arm first second clients blocks ratio low high",
     "work": "repeats tool left_out scatter scatter_of_writes calibration changes",
     "work.calibration": "repeats pairs beyond deviation freedom deviation_of_writes "
-    "freedom_of_writes",
-    "work.changes": "step arm word reason base work ratio margin functions events operations",
+    "freedom_of_writes fills",
+    "work.changes": "step arm word reason base work ratio margin functions events operations fills",
     "work.changes.events": "event word base arm function binary function_change",
     **dict.fromkeys(
-        ("work.changes.base", "work.changes.work"), "instructions atomics system_calls storage"
+        ("work.changes.base", "work.changes.work"),
+        "instructions atomics system_calls storage background",
     ),
     **dict.fromkeys(
         ("work.changes.base.storage", "work.changes.work.storage"),

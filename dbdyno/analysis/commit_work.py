@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dbdyno.analysis.compare import work
 from dbdyno.analysis.compare.work import Beside
+from dbdyno.analysis.compare.work_fills import Sample
 from dbdyno.model.bisection import StepWork
 from dbdyno.model.count import Count
 from dbdyno.model.error import ServerError
@@ -85,4 +86,5 @@ def changed(beside: Beside, step: StepName, before: Counted, after: Counted) -> 
     """A step of a commit beside that of the one before it."""
     repeats: dict[str, Sequence[Count | str]] = {of.arm: of.steps[step] for of in (before, after)}
     ratios = work.log_ratios(repeats, before.arm, after.arm)
-    return beside.change(step, after.arm, repeats, ratios, SCATTER)
+    sample = Sample(ratios=tuple(ratios), scatter=SCATTER)
+    return beside.change(step, after.arm, repeats, sample)

@@ -19,6 +19,14 @@ Statements = Callable[[int], tuple[str, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Background:
+    """How processes of the background are counted, where each session has a process of its own."""
+
+    function: str  # by which each of them reads its settings anew, when it is told to by SIGHUP
+    kinds: Mapping[str, str]  # by the function that a process begins with: what it is for
+
+
+@dataclass(frozen=True, kw_only=True)
 class Counting:
     """What counts of a family's servers rest on."""
 
@@ -40,6 +48,7 @@ class Counting:
     pages_dirtied: str | None = None  # None: the server counts none, and `dirties` are told apart
     dirties: tuple[str, ...] = ()  # functions that mark a page as changed
     worker: str | None = None  # the function that a session's parallel worker enters first
+    background: Background | None = None  # None: its work is not told apart
     margin_of_writes: float = MARGIN  # below it, steps that write do the same work
     hold: Hold | None = None  # keeps background work from a step that writes, where real time rules
 

@@ -334,10 +334,7 @@ class Standbys(Protocol):
         """The addresses of those that have joined, by name."""
 
     def log_end(self) -> str | None:
-        """Where the server's log ends, which they are to reach; None where `lag` knows it itself.
-
-        Raises ServerError.
-        """
+        """The log's end, which they are to reach; None: `lag` knows it. Raises ServerError."""
 
     def lag(self, end: str | None = None) -> list[StandbyLag]:
         """How far each that has joined is behind what it was sent, or `end`, a `log_end`.
@@ -352,6 +349,10 @@ class Keeper(Protocol):
     @property
     def identity(self) -> Json:
         """The facts of the server that determine how its data come to lie on the disk."""
+
+    @property
+    def data_form(self) -> Json:
+        """The facts by which a server can go on with data: those of another with the same, too."""
 
     def prepare_from(self, copy: Copy, *, shared_blocks: bool) -> None:
         """Makes a data directory that is a copy of a golden one. Raises ServerError, HostError."""

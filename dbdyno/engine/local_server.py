@@ -148,6 +148,20 @@ class Home:
             **({} if settled.transport == Settled.transport else {"transport": settled.transport}),
         }
 
+    def data_form(self, settled: Settled, shaping: Callable[[str], bool]) -> Json:
+        """The facts by which servers of all engines can go on with data of one another.
+
+        `shaping`: whether a setting of a name determines what data are, or how they lie.
+        """
+        wal_root = self._place.wal_root
+        return {
+            "engine": self.build.engine,
+            "shaping": {name: value for name, value in settled.values.items() if shaping(name)},
+            "account": self._place.account.name,
+            "data_root": str(self._place.data_root.absolute()),
+            "wal_root": str(wal_root.absolute()) if wal_root else None,
+        }
+
     def remove(self) -> None:
         """Removes data directory, write-ahead log and socket; the server's own log stays."""
         assert self.pid is None, "the server still runs"

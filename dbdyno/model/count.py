@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from dbdyno.model.count_storage import NOT_TOLD, Storage
@@ -39,4 +41,7 @@ class Count(Struct, frozen=True, kw_only=True):
     writes: bool = False  # whether the step does
     margin: float = MARGIN  # below it, two counts are the same work
     storage: Storage = NOT_TOLD
+    # By kind the instructions of background processes, in the whole step, warm-up included, by its
+    # operations; None: not told.
+    background: Mapping[str, float] | None = None
     functions: tuple[FunctionWork, ...]

@@ -180,6 +180,13 @@ class Clock(Struct, frozen=True, kw_only=True):
     read_ns: float | None = None
 
 
+class FillScatter(Struct, frozen=True, kw_only=True):
+    """How far the counts of a step are apart between fills of one build: of a log count."""
+
+    deviation: float
+    freedom: int
+
+
 class CountScatter(Struct, frozen=True, kw_only=True):
     """How far counts of one build repeat, by `dyno calibrate --count`, pooled over steps.
 
@@ -193,6 +200,7 @@ class CountScatter(Struct, frozen=True, kw_only=True):
     freedom: int = 0
     deviation_of_writes: float = 0.0
     freedom_of_writes: int = 0
+    fills: Mapping[str, FillScatter] = {}  # by workload/step; none: one fill was counted
 
 
 class Machine(Struct, frozen=True, kw_only=True):

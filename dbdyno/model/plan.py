@@ -151,6 +151,9 @@ class Schedule:
     aa_arm: bool = False  # an A/A arm is shown
     comparison: int | None = None  # so many blocks are a comparison each (`dyno calibrate`)
     fills: int = 1  # so many golden copies of each arm, which blocks begin from by turns
+    # Arms whose servers can go on with the same files share them; fills have the same values, in
+    # one order: what is left between two is what the server itself draws.
+    fills_alike: bool = False
     interleave: Interleave = "run"
     placement: SessionPlacement = "free"
     placement_trial: PlacementTrial | None = None  # by which it was chosen; None: a person chose
@@ -214,6 +217,10 @@ COUNTED_WRITES_S = 0.2
 """The same where steps write, whose native rate is also that of the disk."""
 
 
+COUNTED_FILLS_MAX = 4
+"""The fills of an arm that shares none: by two of them its steps' scatter between fills shows."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CountWish:
     """The counts of work that a plan asks for, before its first block."""
@@ -225,6 +232,13 @@ class CountWish:
     steps: tuple[str, ...] | None = None  # only these; None: all measured ones
     repeats: int = 2  # how often each arm is counted, each time by a fresh server
     only: bool = False  # whether nothing else is measured
+    fills: int | None = None  # of each arm's data; None: one that all share, else one by repeat
+
+    def fills_of(self, *, shared: bool) -> int:
+        """How often data are filled that arms share or not, for the repeats to begin from."""
+        if self.fills is not None:
+            return self.fills
+        return 1 if shared else min(self.repeats, COUNTED_FILLS_MAX)
 
     def wants(self, step: str) -> bool:
         """Whether the work of a measured step of this name is counted."""

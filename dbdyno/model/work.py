@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,6 +54,7 @@ class Amounts:
     atomics: float
     system_calls: float
     storage: Storage = NOT_TOLD
+    background: Mapping[str, float] | None = None  # instructions by kind; None: not told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +85,9 @@ class WorkChange:
     functions: tuple[FunctionChange, ...] = ()  # the largest change first
     events: tuple[EventChange, ...] = ()
     operations: int = 0  # counted in each repeat
+    # How many fills each of both arms had of its own; 0: both began from the same files; None: an
+    # older result does not tell.
+    fills: int | None = None
 
     @property
     def instructions_change(self) -> float:

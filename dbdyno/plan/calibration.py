@@ -22,6 +22,8 @@ SUFFIX_COUNT = ".count"
 """The same where the base's work is counted."""
 FILLS_MIN, FILLS_MAX = 4, 64
 """Of fills whose scatter is measured; a plan has no more."""
+COUNTED_FILLS = 8
+"""Fills that a base is counted on, five times each."""
 BLOCKS_USUAL = 6
 """Blocks of a comparison where the plan goes on until it is decided: most are by then."""
 
@@ -80,7 +82,7 @@ def counts(plan: Plan) -> Plan:
         arms=tuple(arm for arm in plan.arms if arm.name == plan.base),
         aims=replace(plan.aims, tolerate=None),
         schedule=replace(plan.schedule, aa_arm=False, comparison=None),
-        count=replace(plan.count, repeats=REPEATS_MAX, only=True),
+        count=replace(plan.count, repeats=REPEATS_MAX, fills=COUNTED_FILLS, only=True),
     )
 
 

@@ -100,15 +100,20 @@ def pass_s(steps: int, arms: int, repeats: int, start_s: float) -> float:
 # --- The plans that count ---------------------------------------------------------------------
 
 
-def filling(plan: Plan) -> Plan:
-    """The plan by which the arms' data are filled, natively, and kept as golden copies."""
+def filling(plan: Plan, fills: int = 1) -> Plan:
+    """The plan by which the arms' data are filled, natively, and kept as golden copies.
+
+    A block for each fill.
+    """
     arms = tuple(steady(arm) for arm in plan.arms if arm.same_as is None)
     return replace(
         plan,
         name=FILL,
         arms=arms,
         workloads=tuple(uses(plan, arms)),
-        schedule=Schedule(blocks=1, repeats_max=0, void=NO_SHARE),
+        schedule=Schedule(
+            blocks=fills, fills=fills, fills_alike=True, repeats_max=0, void=NO_SHARE
+        ),
         observe=Observe(),
         hooks=(),
         threads=1,
@@ -118,8 +123,11 @@ def filling(plan: Plan) -> Plan:
     )
 
 
-def counting(plan: Plan, counter: tuple[str, ...]) -> Plan:
-    """The plan by which they are counted: a block for each repeat, its servers under `counter`."""
+def counting(plan: Plan, counter: tuple[str, ...], fills: int = 1) -> Plan:
+    """The plan by which they are counted: a block for each repeat, its servers under `counter`.
+
+    Repeats begin from the fills by turns.
+    """
     wish = plan.count
     assert wish is not None
     placement = Placement(
@@ -127,8 +135,9 @@ def counting(plan: Plan, counter: tuple[str, ...]) -> Plan:
         generator_cpus=plan.placement.generator_cpus,
         counter=counter,
     )
-    schedule = Schedule(blocks=wish.repeats, repeats_max=0, void=NO_SHARE)
-    return replace(filling(plan), name=WORK, placement=placement, schedule=schedule)
+    filled = filling(plan, fills)
+    schedule = replace(filled.schedule, blocks=wish.repeats)
+    return replace(filled, name=WORK, placement=placement, schedule=schedule)
 
 
 def steady(arm: Arm) -> Arm:

@@ -120,6 +120,12 @@ def counted(step: Step, lengths: tuple[int, int], counting: Counting, version_nu
     return plain(step, job, expected_s)
 
 
+def in_order(step: Step) -> Step:
+    """The step with fills by one connection, so that each fill has its rows in the same order."""
+    fills = tuple(structs.replace(fill, streams=1) for fill in step.job.fills)
+    return replace(step, job=structs.replace(step.job, fills=fills)) if fills else step
+
+
 # --- One connection ---------------------------------------------------------------------------
 
 

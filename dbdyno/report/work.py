@@ -31,6 +31,7 @@ def lines(work: WorkComparison, report: Path | None = None) -> Iterator[str]:
         yield from textwrap.wrap(section.EVENTS, COLUMNS)
     if work.calibration is None:
         yield NOT_CALIBRATED
+    yield from textwrap.wrap(section.fills(work), COLUMNS)
     yield from textwrap.wrap(section.NOTICE, COLUMNS)
     if report is not None:
         yield f"report: {report}"

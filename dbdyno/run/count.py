@@ -1,9 +1,9 @@
 """The pass of counts before a plan's first block: each arm's work, by a server under callgrind.
 
-Its data are filled natively and kept; each repeat starts a fresh server from a golden copy under
-the counter, goes through the measured steps by one client, and reads what the server executed
-between two marks of its connection. The files lie in `count/` of the result folder, as those of
-two plans: `fill`, and `work` with a block for each repeat.
+Its data are filled natively and kept (count_fill.py); each repeat starts a fresh server from a
+golden copy under the counter, goes through the measured steps by one client, and reads what the
+server executed between two marks of its connection. The files lie in `count/` of the result folder,
+as those of two plans: `fill`, and `work` with a block for each repeat.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from msgspec import structs
 
 from dbdyno import engine, store
 from dbdyno.engine.counting import Counting
-from dbdyno.host import count_scatter, data_folder, launch
+from dbdyno.host import data_folder, launch
 from dbdyno.host.callgrind import counts, program
 from dbdyno.host.callgrind.counts import Counts
 from dbdyno.host.callgrind.program import Valgrind
-from dbdyno.model import CountWish, Plan, Step, WorkloadUse
+from dbdyno.model import CountWish, Plan
 from dbdyno.model.count import Count, FunctionWork
-from dbdyno.model.error import HostError, ServerError
+from dbdyno.model.error import HostError
 from dbdyno.model.events import AnyEvent, Captured, Connected
 from dbdyno.model.job.role import MARKS_BEFORE, Role
 from dbdyno.model.step_files import StepDone
 from dbdyno.plan import count as plans
 from dbdyno.plan import counted_step, schedule
-from dbdyno.run import blocks, storage
+from dbdyno.run import background_count, blocks, count_fill, storage
+from dbdyno.run.background_count import Mark
 from dbdyno.run.check import preflight
 from dbdyno.run.check.counting import counting_of
 from dbdyno.run.lab import Lab
@@ -50,12 +51,14 @@ def go(lab: Lab) -> None:
     if wish is None or repeats(parent) >= wish.repeats:
         return
     valgrind = program.find()
-    fill(lab, plans.filling(lab.plan), parent)
+    fills = count_fill.fills_of(lab.plan, parent)
+    count_fill.fill(lab, parent, fills)
     words = counter(lab.plan, valgrind)
-    plan = plans.counting(lab.plan, words)
+    plan = plans.counting(lab.plan, words, fills)
     prepared = preflight.prepare(plan, Results.begun_plan(parent / plan.name))
-    prepared = replace(prepared, steps=counted_steps(plan, prepared, wish, rates(plan, parent)))
-    part = replace(part_of(lab, plan, prepared, parent), load=CountedLoad)
+    rates = count_fill.rates(plan, parent)
+    prepared = replace(prepared, steps=counted_steps(plan, prepared, wish, rates))
+    part = replace(count_fill.part_of(lab, plan, prepared, parent), load=CountedLoad)
     seed = schedule.block(plan, 1).seed  # of all repeats, so that they differ by chance alone
     for block in blocks.missing_blocks(plan, part.results):
         repeat = replace(part, part=f"count {block.number}/{wish.repeats}")
@@ -72,78 +75,11 @@ def counter(plan: Plan, valgrind: Valgrind) -> tuple[str, ...]:
     """The words that stand before the servers' own; all arms are of one family."""
     counting = counting_of(plan)
     return program.command(
-        valgrind, mark=counting.function, left_out=counting.left_out, threads=counting.threads
-    )
-
-
-def fill(lab: Lab, plan: Plan, parent: Path) -> None:
-    """Fills the arms' data where golden copies of them are missing, and finds the base's rates.
-
-    Raises DynoError, LabDied.
-    """
-    wish = lab.plan.count
-    assert wish is not None
-    prepared = preflight.prepare(plan, Results.begun_plan(parent / plan.name))
-    steps: StepsOf = {
-        use.title: {arm.name: to_fill(plan, prepared, wish, use, arm.name) for arm in plan.arms}
-        for use in plan.workloads
-    }
-    points = [point for arms in prepared.points.values() for of in arms.values() for point in of]
-    copied = all(point.key in prepared.copies for point in points)
-    rated = any(step.measured for arms in steps.values() for step in arms[plan.base])
-    part = part_of(lab, plan, replace(prepared, steps=steps), parent)
-    part = replace(part, load=Load)  # counters and state are read beside no load of this kind
-    if copied and (part.results.complete() or not rated):
-        return
-    if part.results.complete():
-        part.results.void_block(1, "the golden copies that it made are gone")
-    outcome = blocks.run_whole(part, blocks.missing_blocks(plan, part.results))
-    if not outcome.failed:
-        return
-    copies = preflight.prepare(plan, None).copies
-    if not all(point.key in copies for point in points):
-        words = "the data to count with could not be filled"
-        raise ServerError(f"{part.results.folder}: {words}{why(part.results)}")
-
-
-def why(results: Results) -> str:
-    """The reason of the first step that failed, after a colon; nothing: none says one."""
-    steps = (step for block in results.blocks() for run in block.runs() for step in run.steps())
-    failures = (failure.reason for step in steps if (failure := step.failed()) is not None)
-    return next((f": {reason}" for reason in failures if reason), "")
-
-
-def to_fill(
-    plan: Plan, prepared: Prepared, wish: CountWish, use: WorkloadUse, arm: str
-) -> tuple[Step, ...]:
-    """The steps up to the state that is kept; of the base also those whose rate is wanted."""
-    steps, point = prepared.steps[use.title][arm], prepared.points[use.title][arm][0]
-    rated = counted_step.timed(point.after(steps), wish) if arm == plan.base else ()
-    return (*point.before(steps), *rated)
-
-
-def rates(plan: Plan, parent: Path) -> dict[str, float]:
-    """By step: how many operations a second the base did in the plan that filled its data."""
-    if Results.begun_plan(parent / plans.FILL) is None:
-        return {}
-    rows = {}
-    for block in Results.open(parent / plans.FILL).blocks():
-        for run in block.runs():
-            for folder in run.steps() if run.arm == plan.base else ():
-                done = folder.done()
-                if done is not None and done.counted is not None and done.window_ns:
-                    rows[folder.step().name] = 1e9 * done.counted.operations / done.window_ns
-    return rows
-
-
-def part_of(lab: Lab, plan: Plan, prepared: Prepared, parent: Path) -> Lab:
-    """The lab of a part of the pass, with a result folder of its own in `parent`."""
-    host = blocks.host_facts(plan, prepared)
-    family = engine.of(plan.arms[0].engine).traits.family
-    host = structs.replace(host, counts=count_scatter.known(family, host))
-    results = blocks.begun(parent, plan, prepared, host)
-    return replace(
-        lab, plan=plan, prepared=prepared, results=results, through=None, part=f"count {plan.name}"
+        valgrind,
+        mark=counting.function,
+        left_out=counting.left_out,
+        threads=counting.threads,
+        reread="" if counting.background is None else counting.background.function,
     )
 
 
@@ -188,14 +124,25 @@ class CountedLoad(Load):
         self._role = next((role for role in self.step.job.roles if role.marks is not None), None)
         self._session: Connected | None = None
         self._answers: list[Captured] = []  # of the server, to each mark
+        self._begun: Mark | None = None  # of the background, before the load
 
     def __enter__(self) -> Self:
         """As any load, with what would disturb a step that writes held still meanwhile."""
+        self._begun = self._marked()
         super().__enter__()
         address, hold = self.bench.server.address(), self._counting.hold
         if self.step.writes and hold is not None and address is not None:
             self._stack.enter_context(hold(address))
         return self
+
+    def _marked(self) -> Mark | None:
+        """A mark of the server's background; None where it has none, or the step is not counted."""
+        made = self.bench.server.made
+        if self._role is None or self._counting.background is None or made is None:
+            return None
+        if made.postmaster_pid is None:
+            return None
+        return background_count.mark(made.data_dir.parent / launch.COUNTS, made.postmaster_pid)
 
     def take(self, event: AnyEvent) -> Pulse | None:
         """As any load; keeps which process or thread serves the marked connection."""
@@ -217,12 +164,24 @@ class CountedLoad(Load):
             pid = made.postmaster_pid if self._counting.threads else self._session.server_pid
             count = read(folder, pid or 0, role, self._counting)
             moved = storage.read(self._answers, count, self._counting)
-            count = structs.replace(count, storage=moved)
+            apart = self._background(folder, count.warmup + count.operations)
+            count = structs.replace(count, storage=moved, background=apart)
             if self.step.writes:
                 count = structs.replace(count, writes=True, margin=self._counting.margin_of_writes)
         except (HostError, OSError) as error:
             raise StepFailed(f"not counted: {error}") from error
         store.write_json(self.folder / FILE, count)
+
+    def _background(self, folder: Path, operations: int) -> dict[str, float] | None:
+        """By kind the instructions of background processes, for each operation of the whole step.
+
+        Raises HostError, OSError.
+        """
+        background, ended = self._counting.background, self._marked()
+        if background is None or self._begun is None or ended is None:
+            return None
+        sums = background_count.between(folder, self._begun, ended, background)
+        return {kind: work / operations for kind, work in sorted(sums.items())}
 
 
 def read(folder: Path, pid: int, role: Role, counting: Counting) -> Count:

@@ -66,12 +66,14 @@ def points(
     """Where `server`'s data are kept in this workload, whose use has a `save`: of each fill.
 
     The first fill has the key that it would have alone. An A/A arm that is shown has
-    fills of its own; hidden ones are the base once more, and share its copies.
+    fills of its own; hidden ones are the base once more, and share its copies. Where fills are
+    alike, arms whose servers can go on with the same files have one key.
     """
     assert use.save is not None and server.keeper is not None
+    alike, keeper = plan.schedule.fills_alike, server.keeper
     saved = next(step for step in steps if step.name == use.save.removeprefix(SAVE))
     shared: Json = {
-        "server": server.keeper.identity,
+        "server": keeper.data_form if alike else keeper.identity,
         "steps": [
             {
                 "name": s.name,
@@ -91,7 +93,7 @@ def points(
     points = []
     for fill in range(1, plan.schedule.fills + 1):
         # Its first block has the seed that all of its blocks have in these steps.
-        seed = schedule.block(plan, fill).seed
+        seed = schedule.block(plan, 1 if alike else fill).seed
         parts = shared | {"seed": seed} | ({"fill": fill} if fill > 1 else {})
         points.append(Point(step=saved, fill=fill, seed=seed, parts=parts, writes_after=writes))
     return tuple(points)

@@ -50,6 +50,33 @@ def calibrated(deviation: float, freedom: float) -> Scatter:
     return Scatter(deviation=deviation, freedom=freedom)
 
 
+def of_fills(log_ratios: Sequence[float], fills: Sequence[int]) -> list[float]:
+    """The mean log ratio of each fill; `fills`: the number of each repeat's."""
+    by_fill: dict[int, list[float]] = {}
+    for log_ratio, fill in zip(log_ratios, fills, strict=True):
+        by_fill.setdefault(fill, []).append(log_ratio)
+    return [math.fsum(logs) / len(logs) for _, logs in sorted(by_fill.items())]
+
+
+def with_fills(scatter: Scatter, between: Scatter) -> Scatter:
+    """The scatter of a log ratio of two arms, each with a fill of its own.
+
+    `between`: of a log count between fills. Both arms have theirs, so its variance counts twice.
+    """
+    variance = scatter.deviation**2 + 2 * between.deviation**2
+    return Scatter(deviation=math.sqrt(variance), freedom=min(scatter.freedom, between.freedom))
+
+
+def wider(first: Scatter, second: Scatter) -> Scatter:
+    """That of two which gives the wider interval."""
+    return max(first, second, key=reach)
+
+
+def reach(scatter: Scatter) -> float:
+    """Half the interval of a single log ratio."""
+    return t_quantile((1 + CONFIDENCE) / 2, scatter.freedom) * scatter.deviation
+
+
 def ratio(log_ratios: Sequence[float], scatter: Scatter) -> Ratio:
     """The ratio over a step's repeats, with the interval that a scatter gives."""
     mean = math.fsum(log_ratios) / len(log_ratios)

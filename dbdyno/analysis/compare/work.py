@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from msgspec import UNSET
 
 from dbdyno import store
-from dbdyno.analysis.compare import subsystems, work_events
+from dbdyno.analysis.compare import subsystems, work_events, work_fills
 from dbdyno.analysis.compare.subsystems import BINARY, Subsystems
+from dbdyno.analysis.compare.work_fills import Sample
 from dbdyno.model.count import Count, FunctionWork
 from dbdyno.model.count_storage import Storage
 from dbdyno.model.host_facts import CountScatter
@@ -60,12 +61,27 @@ def load(results: Results, base: str | None = None) -> WorkComparison | None:
         for arm in arms[1:]
     }
     writing = {step for step, of_step in steps.items() if writes(of_step)}
+    begun = work_fills.begun(blocks)
     scatters = {
         kept: known_scatter(calibration, writes=kept)
-        or stats.pooled([of for (step, _), of in ratios.items() if (step in writing) == kept])
+        or stats.pooled(
+            [
+                logs
+                for (step, arm), logs in ratios.items()
+                if (step in writing) == kept
+                and not work_fills.apart(work_fills.own_fills(begun, step[0], base, arm))
+            ]
+        )
         for kept in (False, True)
     }
     beside = Beside(base=base, plan=plan, calibrated=calibration is not None)
+    samples = work_fills.samples(
+        ratios,
+        begun,
+        base,
+        {step: scatters[step in writing] for step in steps},
+        calibration,
+    )
     return WorkComparison(
         base=base,
         arms=arms,
@@ -76,7 +92,7 @@ def load(results: Results, base: str | None = None) -> WorkComparison | None:
         scatter_of_writes=scatters[True].deviation,
         calibration=calibration,
         changes=tuple(
-            beside.change(step, arm, of_step, ratios[step, arm], scatters[step in writing])
+            beside.change(step, arm, of_step, samples[step, arm])
             for step, of_step in steps.items()
             for arm in arms[1:]
         ),
@@ -139,35 +155,31 @@ class Beside:
     plan: PlanRecord
     calibrated: bool  # whether scatter is the host's calibration's
 
-    def change(
-        self,
-        step: StepName,
-        arm: str,
-        repeats: Repeats,
-        ratios: Sequence[float],
-        scatter: Scatter,
-    ) -> WorkChange:
-        """A step of an arm beside the base; `ratios`: log ratios of its repeats."""
+    def change(self, step: StepName, arm: str, repeats: Repeats, sample: Sample) -> WorkChange:
+        """A step of an arm beside the base; `sample`: what its repeats say together."""
         for name in (self.base, arm):
             failures = [repeat for repeat in repeats.get(name, ()) if isinstance(repeat, str)]
             if failures:
                 reason = f"{name}: {failures[0]}"
                 return WorkChange(step=step, arm=arm, word="failed", reason=reason)
-        if not ratios:
+        if not sample.ratios:
             return WorkChange(step=step, arm=arm, word="failed", reason="no repeat has both arms")
         of_base, of_arm = (
             [count for count in repeats[name] if isinstance(count, Count)]
             for name in (self.base, arm)
         )
         margin = of_base[0].margin
-        word, interval, apart = judged(ratios, scatter, margin)
+        word, interval, apart = judged(sample.ratios, sample.scatter, margin)
         expected = "the host's calibration has it" if self.calibrated else "those of other steps"
+        reason = f"repeats differ more than {expected}" if apart else ""
+        if word == "same" and not sample.known:
+            word, reason = "open", work_fills.ONE_FILL
         changed = tuple(functions(of_base, of_arm, subsystems.of_arm(self.plan, arm)))
         return WorkChange(
             step=step,
             arm=arm,
             word=word,
-            reason=f"repeats differ more than {expected}" if apart else "",
+            reason=reason,
             base=mean(of_base),
             work=mean(of_arm),
             ratio=interval,
@@ -175,6 +187,7 @@ class Beside:
             functions=changed,
             events=tuple(work_events.changes(of_base, of_arm, changed)),
             operations=of_arm[0].operations,
+            fills=sample.fills,
         )
 
 
@@ -202,7 +215,19 @@ def mean(counts: Sequence[Count]) -> Amounts:
         atomics=math.fsum(count.atomics for count in counts) / len(counts),
         system_calls=math.fsum(count.system_calls for count in counts) / len(counts),
         storage=mean_storage([count.storage for count in counts]),
+        background=mean_background([count.background for count in counts]),
     )
+
+
+def mean_background(repeats: Sequence[Mapping[str, float] | None]) -> dict[str, float] | None:
+    """The mean over repeats by kind; None where one does not tell."""
+    known = [of_kind for of_kind in repeats if of_kind is not None]
+    if len(known) < len(repeats):
+        return None
+    kinds = sorted({kind for of_kind in known for kind in of_kind})
+    return {
+        kind: math.fsum(of_kind.get(kind, 0.0) for of_kind in known) / len(known) for kind in kinds
+    }
 
 
 def mean_storage(repeats: Sequence[Storage]) -> Storage:

@@ -8,11 +8,12 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dbdyno.analysis.compare import work
+from dbdyno.analysis.compare import work, work_fills
 from dbdyno.model.count import Count
 from dbdyno.model.error import ResultError
-from dbdyno.model.host_facts import CountScatter
+from dbdyno.model.host_facts import CountScatter, FillScatter
 from dbdyno.model.step import StepName
+from dbdyno.stats import work as stats
 from dbdyno.store import Results
 
 
@@ -22,18 +23,24 @@ class Repeated:
 
     step: StepName
     repeats: int
-    deviation: float  # of a log count
+    deviation: float  # of a log count, between repeats of one fill
+    freedom: int
     reach: float  # the largest change between two repeats, a log ratio
     pairs: int
     beyond: int  # pairs that differ by more than the margin
     margin: float
     writes: bool
+    between: FillScatter | None = None  # of several fills
 
     @property
     def words(self) -> str:
         """point-query: 40 repeats, deviation 0.0012 %, …"""
+        deviation = f"deviation {100 * self.deviation:.4f} %"
+        if self.between is not None:
+            apart, count = 100 * self.between.deviation, self.between.freedom + 1
+            deviation = f"{deviation}, {apart:.4f} % between {count} fills"
         return (
-            f"{self.step[1]}: {self.repeats} repeats, deviation {100 * self.deviation:.4f} %, "
+            f"{self.step[1]}: {self.repeats} repeats, {deviation}, "
             f"range {100 * self.reach:.4f} %; of {self.pairs} pairs {self.beyond} beyond "
             f"{100 * self.margin:g} %"
         )
@@ -41,28 +48,55 @@ class Repeated:
 
 def steps(results: Results) -> Iterator[Repeated]:
     """The counted steps of a result's base. Raises ResultError where one has no two repeats."""
-    base = results.plan.base
-    for step, arms in work.read(work.repeats(results)).items():
-        counts = [count for count in arms[base] if isinstance(count, Count)]
-        if len(counts) < 2:
-            raise ResultError(f"{results.folder}: {step[1]}: counted {len(counts)} times of {base}")
-        yield repeated(step, counts)
+    base, blocks = results.plan.base, work.repeats(results)
+    begun = work_fills.begun(blocks)
+    for step, arms in work.read(blocks).items():
+        began = begun.get((step[0], base))
+        fills = () if began is None else began.fills
+        counted = [
+            (count, fill)
+            for count, fill in itertools.zip_longest(arms[base], fills, fillvalue=1)
+            if isinstance(count, Count)
+        ]
+        if len(counted) < 2:
+            raise ResultError(
+                f"{results.folder}: {step[1]}: counted {len(counted)} times of {base}"
+            )
+        counts, numbers = zip(*counted, strict=True)
+        yield repeated(step, counts, numbers)
 
 
-def repeated(step: StepName, counts: Sequence[Count]) -> Repeated:
-    """The scatter of a step's repeats, and their pairs beyond the margin."""
+def repeated(step: StepName, counts: Sequence[Count], fills: Sequence[int] = ()) -> Repeated:
+    """The scatter of a step's repeats within and between fills, and pairs beyond the margin.
+
+    `fills`: the number of each repeat's; none: all are of one.
+    """
     logs = [math.log(count.instructions) for count in counts]
+    means = stats.of_fills(logs, fills or [1] * len(logs))
+    by_fill = dict(zip(sorted(set(fills or [1])), means, strict=True))
+    own = [by_fill[fill] for fill in fills or [1] * len(logs)]
+    squares = math.fsum((log - mean) ** 2 for log, mean in zip(logs, own, strict=True))
+    freedom = len(logs) - len(means)
     changes = [abs(first - second) for first, second in itertools.combinations(logs, 2)]
     return Repeated(
         step=step,
         repeats=len(counts),
-        deviation=statistics.stdev(logs),
+        deviation=math.sqrt(squares / freedom) if freedom else 0.0,
+        freedom=freedom,
         reach=max(changes),
         pairs=len(changes),
         beyond=sum(change > counts[0].margin for change in changes),
         margin=counts[0].margin,
         writes=counts[0].writes,
+        between=between(means),
     )
+
+
+def between(means: Sequence[float]) -> FillScatter | None:
+    """How far fills are apart, what repeats of one differ by in it; None of a single fill."""
+    if len(means) < 2:
+        return None
+    return FillScatter(deviation=statistics.stdev(means), freedom=len(means) - 1)
 
 
 def pooled(of_steps: Iterable[Repeated]) -> CountScatter:
@@ -77,15 +111,16 @@ def pooled(of_steps: Iterable[Repeated]) -> CountScatter:
         freedom=freedom(reads),
         deviation_of_writes=of_ratio(writes),
         freedom_of_writes=freedom(writes),
+        fills={work_fills.name_of(row.step): row.between for row in rows if row.between},
     )
 
 
 def of_ratio(rows: Sequence[Repeated]) -> float:
     """The pooled deviation of a log ratio; 0: no steps."""
-    squares = sum((row.repeats - 1) * row.deviation**2 for row in rows)
-    return math.sqrt(2 * squares / freedom(rows)) if rows else 0.0
+    squares = sum(row.freedom * row.deviation**2 for row in rows)
+    return math.sqrt(2 * squares / freedom(rows)) if freedom(rows) else 0.0
 
 
 def freedom(rows: Sequence[Repeated]) -> int:
     """The degrees of freedom of these steps together."""
-    return sum(row.repeats - 1 for row in rows)
+    return sum(row.freedom for row in rows)

@@ -9,6 +9,7 @@ wal_root/<arm>/wal/              redo log and binary log, where the plan names a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,18 @@ from dbdyno.host.account import Account
 
 SOCKET = "mysql.sock"
 BINARY_LOG = "binlog"
+SHAPING = re.compile(
+    r"character_set_.*|collation_.*|default_.*|explicit_defaults_for_timestamp|sql_mode"
+    r"|lower_case_table_names|table_.*_encryption|innodb_(?:autoinc|change_buffer|checksum|compress"
+    r"|data_|default_|doublewrite|file_|fill_|large_prefix|page_|stats_|strict_|undo_).*"
+)
+"""Options that determine what data a fill leaves, or how they lie."""
+
+
+def shapes(option: str) -> bool:
+    """Whether an option determines what data a fill leaves, or how they lie."""
+    plain = option.lower().replace("-", "_").removeprefix("loose_")
+    return SHAPING.fullmatch(plain) is not None
 
 
 @dataclass(frozen=True, kw_only=True)

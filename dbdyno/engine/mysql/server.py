@@ -100,6 +100,12 @@ class MysqlServer(LocalServer):
         own = {"mysqld_sha256": self.build.sha256}
         return self._home.identity(self._settled, INCIDENTAL) | own
 
+    @property
+    def data_form(self) -> Json:
+        """The facts by which it can go on with the data of another server: of the same version."""
+        own = {"version": self.build.version}
+        return self._home.data_form(self._settled, layout.shapes) | own
+
     def can(self, what: Capability) -> bool:
         """As `can` of its arm: no build lacks anything."""
         return can(self._arm, what)

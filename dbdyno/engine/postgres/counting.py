@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbdyno.engine.counting import Counting
+from dbdyno.engine.counting import Background, Counting
 
 FLUSH = "SELECT pg_stat_force_next_flush()"
 """What the session did stands in the shared counters when this statement has ended."""
@@ -28,6 +28,22 @@ def counters(version_num: int) -> tuple[str, ...]:
     return (FLUSH, query) if flushes else (query,)
 
 
+BACKGROUND = Background(
+    function="ProcessConfigFile",
+    kinds={
+        "CheckpointerMain": "checkpointer",
+        "BackgroundWriterMain": "background writer",
+        "WalWriterMain": "WAL writer",
+        "AutoVacLauncherMain": "autovacuum launcher",
+        "AutoVacWorkerMain": "autovacuum worker",
+        "IoWorkerMain": "I/O worker",
+        "PgArchiverMain": "archiver",
+        "WalSummarizerMain": "WAL summarizer",
+        "PgstatCollectorMain": "statistics collector",
+    },
+)
+"""As far as a build names them: a package has no name of functions that no other file calls."""
+
 COUNTING = Counting(
     mark="SELECT pg_backend_pid()",
     function="pg_backend_pid",
@@ -49,4 +65,5 @@ COUNTING = Counting(
     pages_read="pages_read",
     dirties=("MarkBufferDirty", "MarkBufferDirtyHint"),
     worker="ParallelWorkerMain",
+    background=BACKGROUND,
 )

@@ -23,6 +23,7 @@ from dbdyno.engine.postgres import (
     access,
     cache_warming,
     connection,
+    data_form,
     fingerprint,
     initdb,
     process_kind,
@@ -106,6 +107,13 @@ class PostgresServer(LocalServer):
         made = initdb.identity(self._settled.initdb, self.build.version_num)
         own = {"postgres_sha256": self.build.sha256} | made
         return self._home.identity(self._settled, INCIDENTAL) | own
+
+    @property
+    def data_form(self) -> Json:
+        """The facts by which it can go on with the data of another server."""
+        made = initdb.identity(self._settled.initdb, self.build.version_num)
+        own = {"catalogs": data_form.catalogs(self.build)} | made
+        return self._home.data_form(self._settled, data_form.shapes) | own
 
     def can(self, what: Capability) -> bool:
         """As `can` of its arm, less what this very build lacks. Raises ServerError."""

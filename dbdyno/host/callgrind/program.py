@@ -89,13 +89,14 @@ def refuse_unknown(valgrind: Valgrind, program: Path) -> None:
 
 
 def command(
-    valgrind: Valgrind, *, mark: str, left_out: Sequence[str], threads: bool
+    valgrind: Valgrind, *, mark: str, left_out: Sequence[str], threads: bool, reread: str = ""
 ) -> tuple[str, ...]:
     """The words that stand before a server's command; FOLDER in them is where counts go.
 
     `mark`: the function whose entry writes a process's counts and begins them anew. `left_out`:
     functions that are not counted, with all that they call; none of them calls another one, as
-    the option switches. `threads`: whether each thread has counts of its own.
+    the option switches. `threads`: whether each thread has counts of its own. `reread`: a function
+    that is a mark of all processes, and not counted either.
     """
     return (
         str(valgrind.path),
@@ -109,6 +110,7 @@ def command(
         f"--callgrind-out-file={FOLDER}/counts.%p",
         f"--log-file={FOLDER}/valgrind.%p",
         f"--dump-before={mark}",
+        *((f"--dump-before={reread}", f"--toggle-collect={reread}") if reread else ()),
         *(f"--toggle-collect={function}" for function in left_out),
         "--collect-atstart=yes",  # after the options above, which switch it off
         *(("--separate-threads=yes",) if threads else ()),

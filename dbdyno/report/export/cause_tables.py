@@ -49,6 +49,7 @@ CAUSES: tuple[Table, ...] = (
         reason     | text    | | why it failed, or is open against expectation; else null
         repeats    | integer | | counts of each arm, each by a fresh server
         operations | integer | | operations counted in each repeat
+        fills      | integer | | fills that each arm had of its own; 0: both began from the same files
         base_instructions | number | | instructions of an operation, the base's
         arm_instructions  | number | | the same of the arm
         ratio      | number  | | of instructions, arm by base; null: it failed
@@ -67,6 +68,8 @@ CAUSES: tuple[Table, ...] = (
         arm_pages_hit      | number | | pages found in the server's cache, the arm's
         arm_pages_read     | number | | pages that were not in it, the arm's
         arm_pages_dirtied  | number | | how often a page was marked as changed, the arm's
+        base_background    | number | | instructions of background processes, apart, the base's
+        arm_background     | number | | the same of the arm; null: not told
         atomics_word      | text   | | more or fewer: one or more in every repeat; else null
         system_calls_word | text   | | the same of system calls
         """,

@@ -21,6 +21,7 @@ def operations(comparison: Comparison) -> Iterator[Json]:
             "reason": change.reason or None,
             "repeats": work.repeats,
             "operations": change.operations,
+            "fills": change.fills,
             "base_instructions": base and base.instructions,
             "arm_instructions": arm and arm.instructions,
             "ratio": ratio and ratio.value,
@@ -33,9 +34,16 @@ def operations(comparison: Comparison) -> Iterator[Json]:
             "arm_system_calls": arm and arm.system_calls,
             **log_and_pages("base", base),
             **log_and_pages("arm", arm),
+            "base_background": base and background(base),
+            "arm_background": arm and background(arm),
             "atomics_word": events.get("atomics"),
             "system_calls_word": events.get("system calls"),
         }
+
+
+def background(amounts: Amounts) -> float | None:
+    """The instructions of all background processes together; None: not told."""
+    return None if amounts.background is None else sum(amounts.background.values())
 
 
 def log_and_pages(side: str, amounts: Amounts | None) -> Json:

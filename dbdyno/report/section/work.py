@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.model.count_storage import NOT_TOLD, Storage
 from dbdyno.model.profile import NO_SYMBOL
@@ -113,6 +113,7 @@ def of_result(work: WorkComparison) -> Iterator[AnyPart]:
     """The parts of a result's counts."""
     yield steps_table(work)
     yield from storage_table(work)
+    yield from background_table(work)
     findings = [
         Finding(text=f"{step_of(change)}, {change.arm}: {text}")
         for change in work.changes
@@ -156,7 +157,7 @@ def steps_table(work: WorkComparison) -> Table:
             f"{each} by {work.tool}; left out, as their work depends on real time: "
             f"{', '.join(work.left_out) or 'nothing'}. A repeat's ratio scatters by "
             f"{100 * work.scatter:.3f} % where steps read, by {100 * work.scatter_of_writes:.3f} % "
-            f"where they write{scatter_source(work)}."
+            f"where they write{scatter_source(work)}. {fills(work)}"
         ),
         narrow="figures",
     )
@@ -167,6 +168,22 @@ def scatter_source(work: WorkComparison) -> str:
     if work.calibration is None:
         return ", by these repeats alone: `dyno calibrate --count` keeps what a host's have"
     return f", by {work.calibration.repeats} counts of one build on this host"
+
+
+SHARED = "Both began from the same files."
+FILLS_TOLD = "intervals hold what differs between fills"
+
+
+def fills(work: WorkComparison) -> str:
+    """What arms began from, in a sentence; nothing of an older result, which does not tell."""
+    known = {change.fills for change in work.changes if change.fills is not None}
+    own = max(known, default=0)
+    if not own:
+        return SHARED if known else ""
+    several = "one fill" if own == 1 else f"{own} fills"
+    calibrated = work.calibration is not None and work.calibration.fills
+    told = FILLS_TOLD if own > 1 or calibrated else "no interval holds what differs between fills"
+    return f"Arms that cannot share files have {several} each, and {told}."
 
 
 def steps_row(change: WorkChange) -> Row:
@@ -221,6 +238,59 @@ def storage_cells(change: WorkChange) -> Iterator[TableCell]:
         before, after = of(change.base.storage), of(change.work.storage)
         both = before is not None and after is not None
         yield TableCell(text=f"{before:,.1f} → {after:,.1f}" if both else "")
+
+
+def background_table(work: WorkComparison) -> Iterator[Table]:
+    """What background processes executed beside each step; nothing where it was not told."""
+    told = [
+        change
+        for change in work.changes
+        if change.base and change.work and (change.base.background or change.work.background)
+    ]
+    kinds = sorted({kind for change in told for kind in {**before(change), **after(change)}})
+    if told:
+        yield Table(
+            name="work-background",
+            title="Instructions of background processes, for each operation",
+            depth="detail",
+            columns=(
+                Column(text="step", left=True),
+                Column(text="arm", left=True),
+                *(Column(text=kind) for kind in kinds),
+            ),
+            rows=tuple(
+                Row(
+                    cells=(
+                        TableCell(text=step_of(change)),
+                        TableCell(text=change.arm),
+                        *(
+                            TableCell(
+                                text=f"{before(change).get(kind, 0.0):,.0f} → "
+                                f"{after(change).get(kind, 0.0):,.0f}"
+                            )
+                            for kind in kinds
+                        ),
+                    ),
+                    arm=change.arm,
+                )
+                for change in told
+            ),
+            note=(
+                f"{work.base}, then the arm, in no other figure: over the whole step, warm-up "
+                "included. Real time shapes them, so nothing is judged by them."
+            ),
+            narrow="figures",
+        )
+
+
+def before(change: WorkChange) -> Mapping[str, float]:
+    """The base's background by kind."""
+    return (change.base and change.base.background) or {}
+
+
+def after(change: WorkChange) -> Mapping[str, float]:
+    """The arm's background by kind."""
+    return (change.work and change.work.background) or {}
 
 
 def subsystem_table(work: WorkComparison, change: WorkChange) -> Table:

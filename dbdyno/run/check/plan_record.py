@@ -15,6 +15,7 @@ from dbdyno.engine.preset import study
 from dbdyno.engine.settings import Settled
 from dbdyno.model import (
     Arm,
+    CountWish,
     Hook,
     Json,
     Observe,
@@ -96,7 +97,7 @@ def between(plan: Plan) -> Json:
     if plan.attribution is not None:
         written["attribute"] = plan.attribution.written
     if plan.count is not None:
-        written["count"] = asdict(plan.count)
+        written["count"] = said(asdict(plan.count), CountWish(), ("fills",))
     if plan.hooks:
         written["hooks"] = [said(asdict(hook), Hook, ("joins", "at_s")) for hook in plan.hooks]
     return written
@@ -121,6 +122,7 @@ def schedule_json(schedule: Schedule) -> Json:
             "aa_arm",
             "comparison",
             "fills",
+            "fills_alike",
             "void",
             "repeats_max",
             "rest_s",

@@ -24,7 +24,7 @@ from dbdyno.host.observe import device
 from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, can
 from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
-from dbdyno.plan import schedule
+from dbdyno.plan import counted_step, schedule
 from dbdyno.run import disk_space, dropped_tables, hooks, server_parts, starting_state
 from dbdyno.run.check import (
     after_load,
@@ -185,6 +185,8 @@ def expand(
         steps=use.steps,
         groups=use.groups,
     )
+    if plan.schedule.fills_alike:
+        steps = tuple(map(counted_step.in_order, steps))
     return schedule.with_searches(use, allowed(arm, loaded, reachable(arm, steps)))
 
 

@@ -1,0 +1,144 @@
+"""Which fills counted arms began from, and how the scatter between fills comes into intervals.
+
+Arms of one build share the files, so nothing of a fill is between them. Others (18 beside 17) have
+fills of their own, which differ by what a server draws, such as the sample of ANALYZE: their
+intervals hold what differs between fills, by the host's calibration or by these fills themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dbdyno.model.golden import GoldenUse
+from dbdyno.model.host_facts import CountScatter
+from dbdyno.model.step import StepName
+from dbdyno.stats import moderation
+from dbdyno.stats import work as stats
+from dbdyno.stats.work import Scatter
+from dbdyno.store import BlockFolder
+
+ONE_FILL = "each arm has one fill of its own, and fills differ: count with two repeats or more"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Began:
+    """The golden copies that an arm's repeats began from in a workload, in their order."""
+
+    uses: tuple[GoldenUse, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The copies' keys."""
+        return tuple(use.key for use in self.uses)
+
+    @property
+    def fills(self) -> tuple[int, ...]:
+        """The numbers of their fills."""
+        return tuple(use.fill for use in self.uses)
+
+
+Begun = Mapping[tuple[str, str], Began]
+"""By workload and arm."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """What is known of a step of an arm beside the base: independent log ratios, their scatter."""
+
+    ratios: tuple[float, ...]  # of each repeat; where each arm has fills of its own, of each fill
+    scatter: Scatter
+    fills: int | None = None  # as WorkChange has it
+    known: bool = True  # whether the scatter has what differs between fills, if that is in it
+
+
+def begun(blocks: Iterable[BlockFolder]) -> Begun:
+    """From which copies the runs of these blocks began. Raises ResultError: damaged files."""
+    uses: dict[tuple[str, str], tuple[GoldenUse, ...]] = {}
+    for block in blocks:
+        for run in block.runs():
+            for workload, use in run.golden().items():
+                place = (workload, run.arm)
+                uses[place] = (*uses.get(place, ()), use)
+    return {place: Began(uses=of) for place, of in uses.items()}
+
+
+def own_fills(begun: Begun, workload: str, base: str, arm: str) -> int | None:
+    """How many fills each of two arms had of its own; 0: they shared them; None: not told."""
+    first, second = begun.get((workload, base)), begun.get((workload, arm))
+    if first is None or second is None or len(first.uses) != len(second.uses):
+        return None
+    return 0 if first.keys == second.keys else len(set(second.fills))
+
+
+def apart(fills: int | None) -> bool:
+    """Whether two arms have several fills each, of which repeats show what they differ by."""
+    return fills is not None and fills > 1
+
+
+Steps = Mapping[tuple[StepName, str], Sequence[float]]
+"""By step and arm: the log ratios of the repeats."""
+
+
+def samples(
+    ratios: Steps,
+    begun: Begun,
+    base: str,
+    scatter_of: Mapping[StepName, Scatter],
+    calibration: CountScatter | None,
+) -> dict[tuple[StepName, str], Sample]:
+    """What is known of each step of each arm, with the scatter between fills where it is in it.
+
+    `scatter_of`: of a repeat's log ratio, by step, without what differs between fills.
+    """
+    rows: dict[tuple[StepName, str], Sample] = {}
+    own: dict[tuple[StepName, str], tuple[float, ...]] = {}
+    for (step, arm), logs in ratios.items():
+        fills = own_fills(begun, step[0], base, arm)
+        scatter = scatter_of[step]
+        numbers = begun[step[0], arm].fills if fills else ()
+        if not fills or len(numbers) != len(logs):
+            rows[step, arm] = Sample(ratios=tuple(logs), scatter=scatter, fills=fills)
+            continue
+        means = tuple(stats.of_fills(logs, numbers))
+        between = between_fills(calibration, step)
+        if between is not None:
+            scatter = stats.with_fills(scatter, between)
+        elif fills > 1:
+            own[step, arm] = means
+        rows[step, arm] = Sample(
+            ratios=means, scatter=scatter, fills=fills, known=fills > 1 or between is not None
+        )
+    return rows | dict(widened(rows, own))
+
+
+def widened(
+    rows: Mapping[tuple[StepName, str], Sample], own: Mapping[tuple[StepName, str], Sequence[float]]
+) -> Iterable[tuple[tuple[StepName, str], Sample]]:
+    """The samples whose scatter between fills no calibration knows: by these fills themselves.
+
+    Steps lend each other variances (`stats.moderation`), as two fills tell little of a step's own.
+    """
+    for fills in {len(means) for means in own.values()}:
+        places = [place for place, means in own.items() if len(means) == fills]
+        spreads = moderation.spreads([own[place] for place in places])
+        for place, spread in zip(places, spreads, strict=True):
+            row = rows[place]
+            seen = Scatter(deviation=spread.sd, freedom=spread.freedom)
+            yield (
+                place,
+                Sample(ratios=row.ratios, scatter=stats.wider(row.scatter, seen), fills=row.fills),
+            )
+
+
+def between_fills(calibration: CountScatter | None, step: StepName) -> Scatter | None:
+    """How far a step's counts are apart between fills, by the host's calibration."""
+    known = None if calibration is None else calibration.fills.get(name_of(step))
+    if known is None:
+        return None
+    return Scatter(deviation=known.deviation, freedom=max(1, known.freedom))
+
+
+def name_of(step: StepName) -> str:
+    """A step as a calibration names it: sysbench/point-query."""
+    return "/".join(step)

@@ -1,0 +1,121 @@
+"""The work of a counted server's background processes in a step, by kind, apart from the session's.
+
+callgrind writes a process's counts where it enters a function that it was told, and at its end.
+Every process of the server reads its settings anew when it is told to, by one function: so that
+function is a mark of all of them, which the lab sets by a signal before a step's load and after it.
+The session, which lives between the two, does not see it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dbdyno.engine.counting import Background
+from dbdyno.host import data_folder, process
+from dbdyno.host.callgrind import counts
+from dbdyno.host.callgrind.counts import Counts
+from dbdyno.model.error import HostError
+
+FILE_BYTES_MAX = 64 << 20
+MARKED_S_MAX = 10.0
+"""How long processes may take to write what they have counted; later ones are left out."""
+LOOK_EVERY_S = 0.01
+FILE = "counts."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """What each process had written when the lab set a mark."""
+
+    parts: Mapping[int, int]  # by process: the number of its last file
+    unix_ns: int
+
+
+def mark(folder: Path, first: int) -> Mark:
+    """Has the server's processes write what they have counted, and begin anew.
+
+    `first`: the process that the others are children of. Raises OSError where it is gone.
+    """
+    before, ends_s = parts(folder), time.monotonic() + MARKED_S_MAX
+    living = process.children(first)
+    os.kill(first, signal.SIGHUP)
+    while time.monotonic() < ends_s:
+        now = parts(folder)
+        if all(now.get(pid, 0) > before.get(pid, 0) for pid in living if is_there(pid)):
+            break
+        time.sleep(LOOK_EVERY_S)
+    return Mark(parts=parts(folder), unix_ns=time.time_ns())
+
+
+def is_there(pid: int) -> bool:
+    """Whether a process still runs."""
+    return process.start_ticks(pid) is not None
+
+
+def parts(folder: Path) -> dict[int, int]:
+    """By process the number of the last file that it has written, those at its end left out."""
+    rows: dict[int, int] = defaultdict(int)
+    for name in os.listdir(folder):
+        pid, _, part = name.removeprefix(FILE).partition(".")
+        if name.startswith(FILE) and pid.isdigit() and part.isdigit():
+            rows[int(pid)] = max(rows[int(pid)], int(part))
+    return dict(rows)
+
+
+def between(folder: Path, begun: Mark, ended: Mark, background: Background) -> dict[str, float]:
+    """The instructions of background processes between two marks, by kind.
+
+    Raises HostError, OSError.
+    """
+    sums: dict[str, float] = defaultdict(float)
+    for pid, last in ended.parts.items():
+        if pid not in begun.parts:
+            continue
+        for part in range(begun.parts[pid] + 1, last + 1):
+            written = whole(folder, f"{FILE}{pid}.{part}")
+            kind = kind_of(written, background)
+            if kind is not None:
+                sums[kind] += written.total.instructions
+    for written in ended_between(folder, begun, ended, known=begun.parts.keys()):
+        for function, kind in background.kinds.items():
+            if (work := counts.inclusive(written, function)) > 0:
+                sums[kind] += work
+    return dict(sums)
+
+
+def kind_of(written: Counts, background: Background) -> str | None:
+    """What a process is for, by the function that it began with; None: none of the background."""
+    for function in written.with_callees.keys() | written.by_itself.keys():
+        if function[1] in background.kinds:
+            return background.kinds[function[1]]
+    return None
+
+
+def ended_between(
+    folder: Path, begun: Mark, ended: Mark, known: Collection[int]
+) -> Iterator[Counts]:
+    """What processes wrote at their end that began and ended between two marks."""
+    for path in folder.iterdir():
+        pid = path.name.removeprefix(FILE)
+        new = path.name.startswith(FILE) and pid.isdigit() and int(pid) not in known
+        if new and begun.unix_ns <= path.lstat().st_mtime_ns <= ended.unix_ns:
+            yield whole(folder, path.name)
+
+
+def whole(folder: Path, name: str) -> Counts:
+    """The counts of a file, once its process has written all of it. Raises HostError, OSError."""
+    ends_s = time.monotonic() + MARKED_S_MAX
+    while True:
+        text = data_folder.read(folder, name, FILE_BYTES_MAX).decode(errors="replace")
+        try:
+            return counts.read(text, str(folder / name))
+        except HostError:
+            if time.monotonic() > ends_s:
+                raise
+            time.sleep(LOOK_EVERY_S)

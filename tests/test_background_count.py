@@ -1,0 +1,96 @@
+"""Background processes of a counted server: what they did between two marks, by kind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from dbdyno.engine.postgres.counting import BACKGROUND, COUNTING
+from dbdyno.host import process
+from dbdyno.host.callgrind import program
+from dbdyno.host.callgrind.program import Valgrind
+from dbdyno.model.error import HostError
+from dbdyno.run import background_count
+from dbdyno.run.background_count import Mark
+
+
+def written(main: str, instructions: int, *, whole: bool = True) -> str:
+    """A file of callgrind's: a process in its first function, which did so much in another."""
+    return (
+        "creator: callgrind-3.19.0\nevents: Ir Ge sysCount\n\nob=/bin/postgres\nfn=start\n"
+        f"cfn={main}\ncalls=0 0\n0 {instructions} 0 0\n\nfn=work\n0 {instructions} 0 0\n"
+        + ("totals: 1 0 0\n" if whole else "")
+    )
+
+
+def test_each_process_has_what_it_wrote_between_two_marks(tmp_path: Path) -> None:
+    """Sessions and the first process are none of the background; earlier files do not count."""
+    for name, main, work in (
+        ("counts.10.1", "CheckpointerMain", 7), ("counts.10.2", "CheckpointerMain", 100),
+        ("counts.10.3", "CheckpointerMain", 20), ("counts.11.1", "WalWriterMain", 1),
+        ("counts.11.2", "WalWriterMain", 30), ("counts.12.4", "PostgresMain", 1000),
+        ("counts.5.1", "PostmasterMain", 1), ("counts.5.2", "PostmasterMain", 500),
+        ("counts.13", "AutoVacWorkerMain", 40), ("counts.14", "ParallelWorkerMain", 4000),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(written(main, work))
+    (tmp_path / "valgrind.10").write_text("log")
+    now = (tmp_path / "counts.13").lstat().st_mtime_ns
+    begun = Mark(parts={10: 1, 11: 1, 5: 1}, unix_ns=now - 10**9)
+    ended = Mark(parts=background_count.parts(tmp_path), unix_ns=now + 10**9)
+    assert background_count.between(tmp_path, begun, ended, BACKGROUND) == {
+        "checkpointer": 120.0, "WAL writer": 30.0, "autovacuum worker": 40.0,
+    }  # fmt: skip
+    os.utime(tmp_path / "counts.13", ns=(now, now - 2 * 10**9))
+    assert "autovacuum worker" not in background_count.between(tmp_path, begun, ended, BACKGROUND)
+
+
+def test_a_mark_waits_until_all_processes_have_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that have ended meanwhile are not waited for."""
+    sent: list[tuple[int, int]] = []
+    (tmp_path / "counts.10.1").write_text(written("CheckpointerMain", 1))
+    late = threading.Timer(0.05, (tmp_path / "counts.10.2").write_text, ["x"])
+
+    def kill(pid: int, number: int) -> None:
+        sent.append((pid, number))
+        late.start()
+
+    monkeypatch.setattr(background_count.os, "kill", kill)
+    monkeypatch.setattr(process, "children", lambda pid: [10, 11])
+    monkeypatch.setattr(process, "start_ticks", lambda pid: 1 if pid == 10 else None)
+    mark = background_count.mark(tmp_path, 5)
+    assert sent == [(5, signal.SIGHUP)]
+    assert mark.parts == {10: 2}
+
+
+def test_a_process_that_never_writes_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mark goes on after its limit, and a file that stays torn is an error."""
+    monkeypatch.setattr(background_count, "MARKED_S_MAX", 0.05)
+    monkeypatch.setattr(background_count.os, "kill", lambda pid, number: None)
+    monkeypatch.setattr(process, "children", lambda pid: [10])
+    monkeypatch.setattr(process, "start_ticks", lambda pid: 1)
+    assert background_count.mark(tmp_path, 5).parts == {}
+    (tmp_path / "counts.10.1").write_text(written("CheckpointerMain", 1, whole=False))
+    with pytest.raises(HostError, match=r"counts\.10\.1: the file has no end"):
+        background_count.whole(tmp_path, "counts.10.1")
+
+
+def test_the_function_of_marks_is_not_counted_itself() -> None:
+    """It writes and switches; engines without one have neither."""
+    valgrind = Valgrind(path=Path("/usr/bin/valgrind"), version="3.19.0")
+    assert COUNTING.background is BACKGROUND
+    with_it, without = (
+        program.command(valgrind, mark="m", left_out=("f",), threads=False, reread=function)
+        for function in (BACKGROUND.function, "")
+    )
+    assert set(with_it) - set(without) == {
+        "--dump-before=ProcessConfigFile", "--toggle-collect=ProcessConfigFile",
+    }  # fmt: skip
+    assert with_it.index("--collect-atstart=yes") == len(with_it) - 1

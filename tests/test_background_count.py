@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 from pathlib import Path
 
 import pytest
 
+from dbdyno.engine.counting import Background
 from dbdyno.engine.postgres.counting import BACKGROUND, COUNTING
 from dbdyno.host import process
 from dbdyno.host.callgrind import program
@@ -31,7 +33,7 @@ def test_each_process_has_what_it_wrote_between_two_marks(tmp_path: Path) -> Non
     """Sessions and the first process are none of the background; earlier files do not count."""
     for name, main, work in (
         ("counts.10.1", "CheckpointerMain", 7), ("counts.10.2", "CheckpointerMain", 100),
-        ("counts.10.3", "CheckpointerMain", 20), ("counts.11.1", "WalWriterMain", 1),
+        ("counts.11.1", "WalWriterMain", 1),
         ("counts.11.2", "WalWriterMain", 30), ("counts.12.4", "PostgresMain", 1000),
         ("counts.5.1", "PostmasterMain", 1), ("counts.5.2", "PostmasterMain", 500),
         ("counts.13", "AutoVacWorkerMain", 40), ("counts.14", "ParallelWorkerMain", 4000),
@@ -42,10 +44,32 @@ def test_each_process_has_what_it_wrote_between_two_marks(tmp_path: Path) -> Non
     begun = Mark(parts={10: 1, 11: 1, 5: 1}, unix_ns=now - 10**9)
     ended = Mark(parts=background_count.parts(tmp_path), unix_ns=now + 10**9)
     assert background_count.between(tmp_path, begun, ended, BACKGROUND) == {
-        "checkpointer": 120.0, "WAL writer": 30.0, "autovacuum worker": 40.0,
+        "checkpointer": 100.0, "WAL writer": 30.0, "autovacuum worker": 40.0,
     }  # fmt: skip
     os.utime(tmp_path / "counts.13", ns=(now, now - 2 * 10**9))
     assert "autovacuum worker" not in background_count.between(tmp_path, begun, ended, BACKGROUND)
+
+
+def test_threads_have_a_file_each_and_a_session_none_of_them(tmp_path: Path) -> None:
+    """Of a server of threads: what vgdb had written last, not what a session wrote at its marks."""
+    kinds = Background(kinds={"srv_purge_coordinator_thread": "purge", "log_writer": "log"})
+    for name, main, work in (
+        ("counts.10.1-01", "main", 7), ("counts.10.1-02", "log_writer", 9),
+        ("counts.10.2-04", "log_writer", 11), ("counts.10.3-01", "main", 100),
+        ("counts.10.3-02", "log_writer", 20), ("counts.10.3-03", "srv_purge_coordinator_thread", 5),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(written(main, work))
+    begun = Mark(parts={10: 1}, unix_ns=0)
+    ended = Mark(parts=background_count.parts(tmp_path), unix_ns=0)
+    assert background_count.between(tmp_path, begun, ended, kinds) == {"log": 20.0, "purge": 5.0}
+
+
+def test_threads_that_cannot_be_asked_are_a_line(tmp_path: Path) -> None:
+    """A process that Valgrind does not run."""
+    if shutil.which("vgdb") is None:
+        pytest.skip("valgrind is not installed")
+    with pytest.raises(HostError, match="vgdb: "):
+        background_count.ask(tmp_path, os.getpid())
 
 
 def test_a_mark_waits_until_all_processes_have_written(

@@ -20,10 +20,11 @@ Statements = Callable[[int], tuple[str, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Background:
-    """How processes of the background are counted, where each session has a process of its own."""
+    """How processes, or threads, of the background are told apart."""
 
-    function: str  # by which each of them reads its settings anew, when it is told to by SIGHUP
-    kinds: Mapping[str, str]  # by the function that a process begins with: what it is for
+    kinds: Mapping[str, str]  # by the function that each begins with: what it is for
+    # By which processes read their settings anew, when they are told to by SIGHUP; "": threads.
+    function: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

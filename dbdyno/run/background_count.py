@@ -1,15 +1,18 @@
-"""The work of a counted server's background processes in a step, by kind, apart from the session's.
+"""The work of a counted server's background in a step, by kind, apart from the session's.
 
 callgrind writes a process's counts where it enters a function that it was told, and at its end.
-Every process of the server reads its settings anew when it is told to, by one function: so that
+Every process of PostgreSQL reads its settings anew when it is told to, by one function: so that
 function is a mark of all of them, which the lab sets by a signal before a step's load and after it.
-The session, which lives between the two, does not see it.
+A server of threads is one process, which writes the counts of each when Valgrind's vgdb asks. The
+session, which lives between the two marks, does not see them.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import signal
+import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
@@ -18,7 +21,7 @@ from pathlib import Path
 
 from dbdyno.engine.counting import Background
 from dbdyno.host import data_folder, process
-from dbdyno.host.callgrind import counts
+from dbdyno.host.callgrind import counts, program
 from dbdyno.host.callgrind.counts import Counts
 from dbdyno.model.error import HostError
 
@@ -26,7 +29,11 @@ FILE_BYTES_MAX = 64 << 20
 MARKED_S_MAX = 10.0
 """How long processes may take to write what they have counted; later ones are left out."""
 LOOK_EVERY_S = 0.01
+ASKED_S_MAX = 60.0
+"""The same for all threads of a process."""
 FILE = "counts."
+PART = re.compile(r"counts\.(\d+)\.(\d+)(?:-\d+)?")
+"""A file that was written before its process's end; of a server of threads one of each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +44,15 @@ class Mark:
     unix_ns: int
 
 
-def mark(folder: Path, first: int) -> Mark:
-    """Has the server's processes write what they have counted, and begin anew.
+def mark(folder: Path, first: int, *, threads: bool = False) -> Mark:
+    """Has the server's processes, or threads, write what they have counted, and begin anew.
 
-    `first`: the process that the others are children of. Raises OSError where it is gone.
+    `first`: the process that the others are children of. Raises OSError where it is gone,
+    HostError where threads cannot be asked.
     """
+    if threads:
+        ask(folder, first)
+        return Mark(parts=parts(folder), unix_ns=time.time_ns())
     before, ends_s = parts(folder), time.monotonic() + MARKED_S_MAX
     living = process.children(first)
     os.kill(first, signal.SIGHUP)
@@ -53,6 +64,26 @@ def mark(folder: Path, first: int) -> Mark:
     return Mark(parts=parts(folder), unix_ns=time.time_ns())
 
 
+def ask(folder: Path, pid: int) -> None:
+    """Has a process write the counts of all of its threads. Raises HostError where it does not."""
+    command = ["vgdb", f"--vgdb-prefix={folder / program.PIPES}", f"--pid={pid}", "dump"]
+    owner = (process.PROC / str(pid)).stat()
+    other = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": ()}
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=ASKED_S_MAX,
+            check=False,
+            **(other if os.geteuid() == 0 else {}),  # type: ignore[arg-type]
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise HostError(f"vgdb: {error}") from error
+    if done.returncode != 0:
+        raise HostError(f"vgdb: {' '.join(done.stderr.split())[-200:]}")
+
+
 def is_there(pid: int) -> bool:
     """Whether a process still runs."""
     return process.start_ticks(pid) is not None
@@ -62,9 +93,8 @@ def parts(folder: Path) -> dict[int, int]:
     """By process the number of the last file that it has written, those at its end left out."""
     rows: dict[int, int] = defaultdict(int)
     for name in os.listdir(folder):
-        pid, _, part = name.removeprefix(FILE).partition(".")
-        if name.startswith(FILE) and pid.isdigit() and part.isdigit():
-            rows[int(pid)] = max(rows[int(pid)], int(part))
+        if (match := PART.fullmatch(name)) is not None:
+            rows[int(match[1])] = max(rows[int(match[1])], int(match[2]))
     return dict(rows)
 
 
@@ -74,22 +104,23 @@ def between(folder: Path, begun: Mark, ended: Mark, background: Background) -> d
     Raises HostError, OSError.
     """
     sums: dict[str, float] = defaultdict(float)
-    for pid, last in ended.parts.items():
-        if pid not in begun.parts:
+    for name in sorted(os.listdir(folder)):
+        match = PART.fullmatch(name)
+        if match is None or not 0 < begun.parts.get(int(match[1]), 0) < int(match[2]):
             continue
-        for part in range(begun.parts[pid] + 1, last + 1):
-            written = whole(folder, f"{FILE}{pid}.{part}")
-            kind = kind_of(written, background)
-            if kind is not None:
-                sums[kind] += written.total.instructions
+        if int(match[2]) == ended.parts.get(int(match[1])):
+            written = whole(folder, name)
+            purpose = purpose_of(written, background)
+            if purpose is not None:
+                sums[purpose] += written.total.instructions
     for written in ended_between(folder, begun, ended, known=begun.parts.keys()):
-        for function, kind in background.kinds.items():
+        for function, purpose in background.kinds.items():
             if (work := counts.inclusive(written, function)) > 0:
-                sums[kind] += work
+                sums[purpose] += work
     return dict(sums)
 
 
-def kind_of(written: Counts, background: Background) -> str | None:
+def purpose_of(written: Counts, background: Background) -> str | None:
     """What a process is for, by the function that it began with; None: none of the background."""
     for function in written.with_callees.keys() | written.by_itself.keys():
         if function[1] in background.kinds:

@@ -136,13 +136,17 @@ class CountedLoad(Load):
         return self
 
     def _marked(self) -> Mark | None:
-        """A mark of the server's background; None where it has none, or the step is not counted."""
+        """A mark of the server's background; None where it has none, or cannot be asked."""
         made = self.bench.server.made
         if self._role is None or self._counting.background is None or made is None:
             return None
         if made.postmaster_pid is None:
             return None
-        return background_count.mark(made.data_dir.parent / launch.COUNTS, made.postmaster_pid)
+        folder, threads = made.data_dir.parent / launch.COUNTS, self._counting.threads
+        try:
+            return background_count.mark(folder, made.postmaster_pid, threads=threads)
+        except (HostError, OSError):
+            return None
 
     def take(self, event: AnyEvent) -> Pulse | None:
         """As any load; keeps which process or thread serves the marked connection."""
@@ -181,7 +185,7 @@ class CountedLoad(Load):
         if background is None or self._begun is None or ended is None:
             return None
         sums = background_count.between(folder, self._begun, ended, background)
-        return {kind: work / operations for kind, work in sorted(sums.items())}
+        return {purpose: work / operations for purpose, work in sorted(sums.items())}
 
 
 def read(folder: Path, pid: int, role: Role, counting: Counting) -> Count:

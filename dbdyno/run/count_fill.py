@@ -34,9 +34,8 @@ def fills_of(plan: Plan, parent: Path) -> int:
     `parent`: the folder of the pass; a pass that was begun goes on with as many.
     """
     assert plan.count is not None
-    begun = Results.begun_plan(parent / plans.FILL)
-    if begun is not None:
-        return int(begun["schedule"].get("fills", 1))
+    if Results.begun_plan(parent / plans.FILL) is not None:
+        return Results.open(parent / plans.FILL).plan.schedule.fills
     prepared = preflight.prepare(plans.filling(plan))
     shared = all(
         points[0].key == of_arms[plan.base][0].key

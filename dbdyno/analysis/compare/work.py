@@ -221,12 +221,12 @@ def mean(counts: Sequence[Count]) -> Amounts:
 
 def mean_background(repeats: Sequence[Mapping[str, float] | None]) -> dict[str, float] | None:
     """The mean over repeats by kind; None where one does not tell."""
-    known = [of_kind for of_kind in repeats if of_kind is not None]
+    known = [by_purpose for by_purpose in repeats if by_purpose is not None]
     if len(known) < len(repeats):
         return None
-    kinds = sorted({kind for of_kind in known for kind in of_kind})
     return {
-        kind: math.fsum(of_kind.get(kind, 0.0) for of_kind in known) / len(known) for kind in kinds
+        purpose: math.fsum(of.get(purpose, 0.0) for of in known) / len(known)
+        for purpose in sorted({purpose for of in known for purpose in of})
     }
 
 

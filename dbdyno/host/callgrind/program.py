@@ -18,6 +18,8 @@ TRIAL_S_MAX = 60.0
 """How long a program may take that does nothing under Valgrind."""
 FOLDER = "{counts}"
 """Stands in a command line for the folder that a server's counts are written into."""
+PIPES = "vgdb"
+"""How names of pipes begin, in that folder, by which a process of threads is asked for counts."""
 UNKNOWN_INSTRUCTION = re.compile(r"unhandled instruction|Illegal opcode|unrecognised instruction")
 
 
@@ -102,7 +104,7 @@ def command(
         str(valgrind.path),
         "--tool=callgrind",
         "--trace-children=yes",
-        "--vgdb=no",
+        *(("--vgdb=yes", f"--vgdb-prefix={FOLDER}/{PIPES}") if threads else ("--vgdb=no",)),
         "--dump-line=no",
         "--compress-strings=no",
         "--collect-bus=yes",

@@ -171,7 +171,7 @@ def scatter_source(work: WorkComparison) -> str:
 
 
 SHARED = "Both began from the same files."
-FILLS_TOLD = "intervals hold what differs between fills"
+FILLS_HELD = "intervals hold what differs between fills"
 
 
 def fills(work: WorkComparison) -> str:
@@ -182,8 +182,8 @@ def fills(work: WorkComparison) -> str:
         return SHARED if known else ""
     several = "one fill" if own == 1 else f"{own} fills"
     calibrated = work.calibration is not None and work.calibration.fills
-    told = FILLS_TOLD if own > 1 or calibrated else "no interval holds what differs between fills"
-    return f"Arms that cannot share files have {several} each, and {told}."
+    held = FILLS_HELD if own > 1 or calibrated else "no interval holds what differs between fills"
+    return f"Arms that cannot share files have {several} each, and {held}."
 
 
 def steps_row(change: WorkChange) -> Row:
@@ -241,14 +241,10 @@ def storage_cells(change: WorkChange) -> Iterator[TableCell]:
 
 
 def background_table(work: WorkComparison) -> Iterator[Table]:
-    """What background processes executed beside each step; nothing where it was not told."""
-    told = [
-        change
-        for change in work.changes
-        if change.base and change.work and (change.base.background or change.work.background)
-    ]
-    kinds = sorted({kind for change in told for kind in {**before(change), **after(change)}})
-    if told:
+    """What background processes executed beside each step; nothing where no server said it."""
+    changes = [change for change in work.changes if before(change) or after(change)]
+    names = sorted({name for change in changes for name in {**before(change), **after(change)}})
+    if changes:
         yield Table(
             name="work-background",
             title="Instructions of background processes, for each operation",
@@ -256,24 +252,11 @@ def background_table(work: WorkComparison) -> Iterator[Table]:
             columns=(
                 Column(text="step", left=True),
                 Column(text="arm", left=True),
-                *(Column(text=kind) for kind in kinds),
+                *(Column(text=name) for name in names),
             ),
             rows=tuple(
-                Row(
-                    cells=(
-                        TableCell(text=step_of(change)),
-                        TableCell(text=change.arm),
-                        *(
-                            TableCell(
-                                text=f"{before(change).get(kind, 0.0):,.0f} → "
-                                f"{after(change).get(kind, 0.0):,.0f}"
-                            )
-                            for kind in kinds
-                        ),
-                    ),
-                    arm=change.arm,
-                )
-                for change in told
+                Row(cells=tuple(background_cells(change, names)), arm=change.arm)
+                for change in changes
             ),
             note=(
                 f"{work.base}, then the arm, in no other figure: over the whole step, warm-up "
@@ -283,13 +266,21 @@ def background_table(work: WorkComparison) -> Iterator[Table]:
         )
 
 
+def background_cells(change: WorkChange, names: Sequence[str]) -> Iterator[TableCell]:
+    """A step's figures by process, those of the base before the arm's."""
+    yield from (TableCell(text=step_of(change)), TableCell(text=change.arm))
+    for name in names:
+        base, arm = (side.get(name, 0.0) for side in (before(change), after(change)))
+        yield TableCell(text=f"{base:,.0f} → {arm:,.0f}")
+
+
 def before(change: WorkChange) -> Mapping[str, float]:
-    """The base's background by kind."""
+    """The base's background by process."""
     return (change.base and change.base.background) or {}
 
 
 def after(change: WorkChange) -> Mapping[str, float]:
-    """The arm's background by kind."""
+    """The arm's background by process."""
     return (change.work and change.work.background) or {}
 
 

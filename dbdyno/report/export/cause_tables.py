@@ -49,7 +49,7 @@ CAUSES: tuple[Table, ...] = (
         reason     | text    | | why it failed, or is open against expectation; else null
         repeats    | integer | | counts of each arm, each by a fresh server
         operations | integer | | operations counted in each repeat
-        fills      | integer | | fills that each arm had of its own; 0: both began from the same files
+        fills      | integer | | fills that each arm had of its own; 0: both began from the same
         base_instructions | number | | instructions of an operation, the base's
         arm_instructions  | number | | the same of the arm
         ratio      | number  | | of instructions, arm by base; null: it failed

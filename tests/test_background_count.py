@@ -35,14 +35,14 @@ def written(main: str, instructions: int, *, whole: bool = True) -> str:
 
 def test_each_process_has_what_it_wrote_between_two_marks(tmp_path: Path) -> None:
     """Sessions and the first process are none of the background; earlier files do not count."""
-    for name, main, work in (
+    for name, main, amount in (
         ("counts.10.1", "CheckpointerMain", 7), ("counts.10.2", "CheckpointerMain", 100),
         ("counts.11.1", "WalWriterMain", 1),
         ("counts.11.2", "WalWriterMain", 30), ("counts.12.4", "PostgresMain", 1000),
         ("counts.5.1", "PostmasterMain", 1), ("counts.5.2", "PostmasterMain", 500),
         ("counts.13", "AutoVacWorkerMain", 40), ("counts.14", "ParallelWorkerMain", 4000),
     ):  # fmt: skip
-        (tmp_path / name).write_text(written(main, work))
+        (tmp_path / name).write_text(written(main, amount))
     (tmp_path / "valgrind.10").write_text("log")
     now = (tmp_path / "counts.13").lstat().st_mtime_ns
     begun = Mark(parts={10: 1, 11: 1, 5: 1}, unix_ns=now - 10**9)
@@ -57,12 +57,12 @@ def test_each_process_has_what_it_wrote_between_two_marks(tmp_path: Path) -> Non
 def test_threads_have_a_file_each_and_a_session_none_of_them(tmp_path: Path) -> None:
     """Of a server of threads: what vgdb had written last, not what a session wrote at its marks."""
     kinds = Background(kinds={"srv_purge_coordinator_thread": "purge", "log_writer": "log"})
-    for name, main, work in (
+    for name, main, amount in (
         ("counts.10.1-01", "main", 7), ("counts.10.1-02", "log_writer", 9),
         ("counts.10.2-04", "log_writer", 11), ("counts.10.3-01", "main", 100),
         ("counts.10.3-02", "log_writer", 20), ("counts.10.3-03", "srv_purge_coordinator_thread", 5),
     ):  # fmt: skip
-        (tmp_path / name).write_text(written(main, work))
+        (tmp_path / name).write_text(written(main, amount))
     begun = Mark(parts={10: 1}, unix_ns=0)
     ended = Mark(parts=background_count.parts(tmp_path), unix_ns=0)
     assert background_count.between(tmp_path, begun, ended, kinds) == {"log": 20.0, "purge": 5.0}

@@ -22,7 +22,7 @@ Statements = Callable[[int], tuple[str, ...]]
 class Background:
     """How processes, or threads, of the background are told apart."""
 
-    kinds: Mapping[str, str]  # by the function that each begins with: what it is for
+    kinds: Mapping[str, str]  # by a function, which counts with all that it calls: what it is for
     # By which processes read their settings anew, when they are told to by SIGHUP; "": threads.
     function: str = ""
 

@@ -9,6 +9,7 @@ session, which lives between the two marks, does not see them.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import signal
@@ -99,33 +100,29 @@ def parts(folder: Path) -> dict[int, int]:
 
 
 def between(folder: Path, begun: Mark, ended: Mark, background: Background) -> dict[str, float]:
-    """The instructions of background processes between two marks, by kind.
+    """The instructions of background processes between two marks, by what they are for.
 
     Raises HostError, OSError.
     """
     sums: dict[str, float] = defaultdict(float)
-    for name in sorted(os.listdir(folder)):
-        match = PART.fullmatch(name)
-        if match is None or not 0 < begun.parts.get(int(match[1]), 0) < int(match[2]):
-            continue
-        if int(match[2]) == ended.parts.get(int(match[1])):
-            written = whole(folder, name)
-            purpose = purpose_of(written, background)
-            if purpose is not None:
-                sums[purpose] += written.total.instructions
-    for written in ended_between(folder, begun, ended, known=begun.parts.keys()):
+    last = written_between(folder, begun, ended)
+    over = ended_between(folder, begun, ended, known=begun.parts.keys())
+    for written in itertools.chain(last, over):
         for function, purpose in background.kinds.items():
-            if (work := counts.inclusive(written, function)) > 0:
+            work = counts.inclusive(written, function)
+            if work > 0:
                 sums[purpose] += work
     return dict(sums)
 
 
-def purpose_of(written: Counts, background: Background) -> str | None:
-    """What a process is for, by the function that it began with; None: none of the background."""
-    for function in written.with_callees.keys() | written.by_itself.keys():
-        if function[1] in background.kinds:
-            return background.kinds[function[1]]
-    return None
+def written_between(folder: Path, begun: Mark, ended: Mark) -> Iterator[Counts]:
+    """What processes and threads wrote at the second mark that had written at the first, too."""
+    for name in sorted(os.listdir(folder)):
+        if (match := PART.fullmatch(name)) is None:
+            continue
+        pid, part = int(match[1]), int(match[2])
+        if part == ended.parts.get(pid) and 0 < begun.parts.get(pid, 0) < part:
+            yield whole(folder, name)
 
 
 def ended_between(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbdyno.engine.counting import Counting
+from dbdyno.engine.counting import Background, Counting
 from dbdyno.engine.mysql import connection
 
 COUNTED_MARIADB = {
@@ -16,6 +16,37 @@ COUNTERS = (
     "'Innodb_buffer_pool_reads', 'Innodb_buffer_pool_write_requests')"
 )
 """An engine has those that it knows."""
+
+MARIADB_BACKGROUND = Background(
+    kinds={
+        "buf_flush_page_cleaner": "page cleaner",
+        "purge_coordinator_callback": "purge",
+        "purge_worker_callback": "purge",
+        "srv_master_callback": "master",
+        "dict_stats_func": "statistics",
+        "srv_monitor_task": "monitor",
+        "log_flush_task": "log",
+    }
+)
+"""Most are tasks of a pool of threads, so that a function tells them and no thread."""
+MYSQL_BACKGROUND = Background(
+    kinds={
+        "buf_flush_page_coordinator_thread": "page cleaner",
+        "buf_flush_page_cleaner_thread": "page cleaner",
+        "srv_purge_coordinator_thread": "purge",
+        "srv_worker_thread": "purge",
+        "srv_master_thread": "master",
+        "log_writer": "log",
+        "log_flusher": "log",
+        "log_write_notifier": "log",
+        "log_flush_notifier": "log",
+        "log_checkpointer": "checkpointer",
+        "log_files_governor": "log",
+        "io_handler_thread": "I/O",
+        "dict_stats_thread": "statistics",
+        "srv_monitor_thread": "monitor",
+    }
+)
 
 COUNTED_S = 0.5
 """More than elsewhere: counts of few operations scatter by 0.1 %."""
@@ -46,6 +77,7 @@ def of(name: str) -> Counting:
         pages_asked="innodb_buffer_pool_read_requests",
         pages_read="innodb_buffer_pool_reads",
         pages_dirtied="innodb_buffer_pool_write_requests",
+        background=MARIADB_BACKGROUND if maria else MYSQL_BACKGROUND,
         margin_of_writes=0.003,
         hold=connection.snapshot_held,
     )

@@ -56,16 +56,22 @@ def test_each_process_has_what_it_wrote_between_two_marks(tmp_path: Path) -> Non
 
 def test_threads_have_a_file_each_and_a_session_none_of_them(tmp_path: Path) -> None:
     """Of a server of threads: what vgdb had written last, not what a session wrote at its marks."""
-    kinds = Background(kinds={"srv_purge_coordinator_thread": "purge", "log_writer": "log"})
+    kinds = Background(
+        kinds={"srv_purge_coordinator_thread": "purge", "log_writer": "log"},
+        sessions=frozenset({"main", "handle_connection"}),
+    )
     for name, main, amount in (
         ("counts.10.1-01", "main", 7), ("counts.10.1-02", "log_writer", 9),
         ("counts.10.2-04", "log_writer", 11), ("counts.10.3-01", "main", 100),
-        ("counts.10.3-02", "log_writer", 20), ("counts.10.3-03", "srv_purge_coordinator_thread", 5),
+        ("counts.10.3-02", "log_writer(log_t*)", 20), ("counts.10.3-03", "srv_purge_coordinator_thread", 5),
+        ("counts.10.3-04", "handle_connection", 999), ("counts.10.3-05", "nameless", 3),
     ):  # fmt: skip
         (tmp_path / name).write_text(written(main, amount))
     begun = Mark(parts={10: 1}, unix_ns=0)
     ended = Mark(parts=background_count.parts(tmp_path), unix_ns=0)
-    assert background_count.between(tmp_path, begun, ended, kinds) == {"log": 20.0, "purge": 5.0}
+    assert background_count.between(tmp_path, begun, ended, kinds) == {
+        "log": 20.0, "purge": 5.0, "other": 3.0,
+    }  # fmt: skip
 
 
 def test_threads_that_cannot_be_asked_are_a_line(tmp_path: Path) -> None:

@@ -227,6 +227,29 @@ def test_arms_with_one_key_have_one_maker() -> None:
     assert [arm.name for arm in count_fill.makers(whole, prepared)] == ["b"]
 
 
+@pytest.mark.parametrize(
+    ("copies", "state", "number", "due"),
+    [
+        ((), "missing", 1, True), (("x", "y"), "missing", 1, True), (("x", "y"), "done", 1, False),
+        (("x", "y"), "missing", 2, False), (("x",), "done", 2, True),
+    ],
+)  # fmt: skip
+def test_a_block_of_the_fill_is_due_for_data_or_rates(
+    copies: Sequence[str], state: str, number: int, due: bool
+) -> None:
+    """Rates of the base are found in the first; the second fill has the second key."""
+    part: Any = SimpleNamespace(
+        plan=SimpleNamespace(base="b", arms=[SimpleNamespace(name="b")]),
+        prepared=SimpleNamespace(
+            points={"w": {"b": (SimpleNamespace(key="x"), SimpleNamespace(key="y"))}},
+            copies=copies,
+            steps={"w": {"b": (SimpleNamespace(measured=True),)}},
+        ),
+        results=SimpleNamespace(block_state=lambda number: state),
+    )
+    assert count_fill.is_due(part, number) is due
+
+
 def test_arms_that_share_no_files_have_a_fill_for_each_repeat() -> None:
     """At most four; a calibration has eight."""
     wish = plan.parse(TEXT, None).count

@@ -25,6 +25,9 @@ class Background:
     kinds: Mapping[str, str]  # by a function, which counts with all that it calls: what it is for
     # By which processes read their settings anew, when they are told to by SIGHUP; "": threads.
     function: str = ""
+    # Of threads: functions of those that serve sessions, or take connections. What others do that
+    # no function of `kinds` tells is theirs, too.
+    sessions: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)

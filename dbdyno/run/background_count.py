@@ -23,7 +23,7 @@ from pathlib import Path
 from dbdyno.engine.counting import Background
 from dbdyno.host import data_folder, process
 from dbdyno.host.callgrind import counts, program
-from dbdyno.host.callgrind.counts import Counts
+from dbdyno.host.callgrind.counts import Counts, Function
 from dbdyno.model.error import HostError
 
 FILE_BYTES_MAX = 64 << 20
@@ -32,6 +32,7 @@ MARKED_S_MAX = 10.0
 LOOK_EVERY_S = 0.01
 ASKED_S_MAX = 60.0
 """The same for all threads of a process."""
+OTHER = "other"
 FILE = "counts."
 PART = re.compile(r"counts\.(\d+)\.(\d+)(?:-\d+)?")
 """A file that was written before its process's end; of a server of threads one of each."""
@@ -69,7 +70,7 @@ def ask(folder: Path, pid: int) -> None:
     """Has a process write the counts of all of its threads. Raises HostError where it does not."""
     command = ["vgdb", f"--vgdb-prefix={folder / program.PIPES}", f"--pid={pid}", "dump"]
     owner = (process.PROC / str(pid)).stat()
-    other = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": ()}
+    user, group = (owner.st_uid, owner.st_gid) if os.geteuid() == 0 else (None, None)
     try:
         done = subprocess.run(
             command,
@@ -77,7 +78,8 @@ def ask(folder: Path, pid: int) -> None:
             text=True,
             timeout=ASKED_S_MAX,
             check=False,
-            **(other if os.geteuid() == 0 else {}),  # type: ignore[arg-type]
+            user=user,
+            group=group,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise HostError(f"vgdb: {error}") from error
@@ -108,10 +110,27 @@ def between(folder: Path, begun: Mark, ended: Mark, background: Background) -> d
     last = written_between(folder, begun, ended)
     over = ended_between(folder, begun, ended, known=begun.parts.keys())
     for written in itertools.chain(last, over):
-        for function, purpose in background.kinds.items():
-            work = counts.inclusive(written, function)
-            if work > 0:
-                sums[purpose] += work
+        named, works = 0.0, plain(written.with_callees)
+        for function in works.keys() & background.kinds.keys():
+            sums[background.kinds[function]] += works[function]
+            named += works[function]
+        rest = written.total.instructions - named
+        if background.sessions and rest > 0 and not serves(written, background):
+            sums[OTHER] += rest
+    return dict(sums)
+
+
+def serves(written: Counts, background: Background) -> bool:
+    """Whether a thread serves a session, or takes connections."""
+    return not background.sessions.isdisjoint(plain(written.with_callees))
+
+
+def plain(works: Mapping[Function, float]) -> dict[str, float]:
+    """The work of functions by their names without parameters; those that did nothing left out."""
+    sums: dict[str, float] = defaultdict(float)
+    for (_, function), work in works.items():
+        if work > 0:
+            sums[function.partition("(")[0]] += work
     return dict(sums)
 
 

@@ -101,7 +101,9 @@ def is_due(part: Lab, number: int) -> bool:
         return True
     if number > 1 or part.results.block_state(number) == "done":
         return False
-    return any(step.measured for arms in part.prepared.steps.values() for step in arms[part.base])
+    return any(
+        step.measured for arms in part.prepared.steps.values() for step in arms[part.plan.base]
+    )
 
 
 def points_of(part: Lab, number: int) -> Iterator[Point]:

@@ -17,36 +17,32 @@ COUNTERS = (
 )
 """An engine has those that it knows."""
 
-MARIADB_BACKGROUND = Background(
+BACKGROUND = Background(
     kinds={
         "buf_flush_page_cleaner": "page cleaner",
-        "purge_coordinator_callback": "purge",
-        "purge_worker_callback": "purge",
-        "srv_master_callback": "master",
-        "dict_stats_func": "statistics",
-        "srv_monitor_task": "monitor",
-        "log_flush_task": "log",
-    }
-)
-"""Most are tasks of a pool of threads, so that a function tells them and no thread."""
-MYSQL_BACKGROUND = Background(
-    kinds={
-        "buf_flush_page_coordinator_thread": "page cleaner",
+        "buf_flush_page_cleaner_coordinator": "page cleaner",
         "buf_flush_page_cleaner_thread": "page cleaner",
+        "buf_flush_page_cleaner_worker": "page cleaner",
+        "buf_flush_page_coordinator_thread": "page cleaner",
         "srv_purge_coordinator_thread": "purge",
         "srv_worker_thread": "purge",
         "srv_master_thread": "master",
-        "log_writer": "log",
-        "log_flusher": "log",
-        "log_write_notifier": "log",
-        "log_flush_notifier": "log",
         "log_checkpointer": "checkpointer",
         "log_files_governor": "log",
+        "log_flush_notifier": "log",
+        "log_flusher": "log",
+        "log_write_notifier": "log",
+        "log_writer": "log",
         "io_handler_thread": "I/O",
-        "dict_stats_thread": "statistics",
-        "srv_monitor_thread": "monitor",
-    }
-)
+        "tpool::thread_pool_generic::worker_main": "pool of threads",
+    },
+    sessions=frozenset({
+        "do_handle_one_connection", "handle_connection", "handle_one_connection", "main",
+        "mysqld_main",
+    }),
+)  # fmt: skip
+"""MariaDB's purge, log and I/O are tasks of a pool of threads since 10.5. A package has no names of
+functions that no other file calls, so that its page cleaner is among the others."""
 
 COUNTED_S = 0.5
 """More than elsewhere: counts of few operations scatter by 0.1 %."""
@@ -77,7 +73,7 @@ def of(name: str) -> Counting:
         pages_asked="innodb_buffer_pool_read_requests",
         pages_read="innodb_buffer_pool_reads",
         pages_dirtied="innodb_buffer_pool_write_requests",
-        background=MARIADB_BACKGROUND if maria else MYSQL_BACKGROUND,
+        background=BACKGROUND,
         margin_of_writes=0.003,
         hold=connection.snapshot_held,
     )

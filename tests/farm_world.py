@@ -26,7 +26,7 @@ from dbdyno.model.json import decoder
 from dbdyno.store import disk
 from dbdyno.store.file import made
 
-__all__ = ["FindingReport", "HostError", "Measurement", "Pair", "decoder", "structs"]
+__all__ = ["FindingReport", "HostError", "Measurement", "Pair", "Sight", "decoder", "structs"]
 
 SERIES = Series(
     branch="master",

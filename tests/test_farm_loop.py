@@ -258,6 +258,34 @@ def test_the_same_finding_is_not_reported_twice_under_two_names(folder: Path) ->
     assert (first.revision, second.revision, second.same_as) == (1, 0, "first")
 
 
+def test_heads_that_wait_on_a_rewritten_branch_give_way_to_those_that_are_on_it() -> None:
+    def looked(*numbers: int, rewritten: bool = False) -> journal.Looked:
+        heads = tuple(journal.Head(commit=sha(number)) for number in numbers)
+        return journal.Looked(
+            at_s=1.0, branch="master", heads=heads, tip=heads[-1].commit, rewritten=rewritten
+        )
+
+    before = state.fold([looked(1, 2)])
+    now = state.after(before, looked(7, 8, rewritten=True)).branch("master")
+    assert [each.head.commit for each in now.waiting] == [sha(7), sha(8)]
+    kept = state.after(before, looked(3)).branch("master")
+    assert [each.head.commit for each in kept.waiting] == [sha(1), sha(2), sha(3)]
+
+
+def test_a_head_that_was_measured_before_the_branch_was_rewritten_is_not_measured_again(
+    folder: Path,
+) -> None:
+    watched(folder, World(folder / "farm", commits=4))
+    farm = farm_world.farm(folder)
+    sight = farm_world.Sight(
+        tip=sha(9),
+        heads=tuple(journal.Head(commit=sha(number)) for number in (2, 9)),
+        rewritten=True,
+    )
+    event = loop.looked(1.0, known(folder), farm.branches[0], sight)
+    assert [head.commit for head in event.heads] == [sha(9)]
+
+
 # --- Whose folder -----------------------------------------------------------------------------
 
 

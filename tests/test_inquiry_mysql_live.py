@@ -107,6 +107,35 @@ def test_plans_are_trees_without_values(server: LabServer) -> None:
     assert "index id" in [key for node in scans for key in node.keys]
 
 
+def test_a_run_tells_the_rows_that_each_access_has_read(server: LabServer) -> None:
+    explained = plan(server, call("SELECT count(t) FROM f WHERE a = 5"), run=True)
+    assert explained.root is not None
+    (scan,) = [node for node in explained.root.walk() if node.relation]
+    assert (scan.node, scan.index, scan.rows, scan.loops) == ("ref", "f_a", 100, 1)
+    planned = plan(server, call("SELECT count(t) FROM f WHERE a = 5"))
+    assert planned.root is not None
+    assert planned.root.form == explained.root.form
+    assert not planned.root.ran
+
+
+def test_a_run_of_what_writes_leaves_nothing(server: LabServer) -> None:
+    explained = plan(server, call("DELETE FROM f WHERE a = 5", writes=True), run=True)
+    assert explained.root is not None
+    assert explained.root.node in ("delete by range", "delete by ref", "delete by ALL")
+    assert asked(server, call("SELECT id FROM f WHERE a = 5")).rows == 100
+
+
+def test_a_mode_of_the_session_decides_what_a_text_means(server: LabServer) -> None:
+    mode = {"sql_mode": "ANSI_QUOTES,NO_BACKSLASH_ESCAPES"}
+    text = r"""SELECT "id" FROM f WHERE 'a\' <> t AND a = 5"""
+    assert asked(server, call(text, settings=mode)).rows == 100
+    expression = {"sql_mode": "REPLACE(@@sql_mode, 'ONLY_FULL_GROUP_BY', '')"}
+    grouped = "SELECT t, a FROM f WHERE id > 0 GROUP BY a"
+    assert asked(server, call(grouped, settings=expression)).rows == 100
+    full = {"sql_mode": "ONLY_FULL_GROUP_BY"}
+    assert asked(server, call(grouped, settings=full)).code == "1055"
+
+
 def test_unique_keys_are_known(server: LabServer) -> None:
     with inquiry.connected(address(server)) as inquirer:
         assert list(inquirer.unique({"f"})) == [frozenset({"id"})]

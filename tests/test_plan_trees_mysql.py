@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -151,3 +152,38 @@ def test_the_rows_of_a_run_of_mysql_come_to_their_accesses() -> None:
     ]
     assert ran.form == plan.form
     assert [estimate.read for estimate in plan_tree.estimates(ran)] == [1200, 10]
+
+
+EXPLAINED = json.loads((Path(__file__).parent / "explained_mysql.json").read_text())
+"""By query and version, what servers told of the same plan of the same data."""
+MARIADB = ("mariadb 10.2", "mariadb 10.11", "mariadb 11.4")
+
+
+def told(query: str, version: str) -> PlanNode:
+    """The tree of a query on a version."""
+    root = plan_form.read(EXPLAINED[query][version]).root
+    assert root is not None
+    return root
+
+
+@pytest.mark.parametrize("query", EXPLAINED)
+def test_versions_of_mariadb_that_plan_alike_have_one_form(query: str) -> None:
+    first = told(query, MARIADB[0])
+    assert {told(query, version).form for version in MARIADB} == {first.form}
+    assert all(told(query, version).ran for version in MARIADB)
+
+
+@pytest.mark.parametrize("query", EXPLAINED)
+def test_no_value_of_a_query_is_in_the_form_of_any_version(query: str) -> None:
+    for version, text in EXPLAINED[query].items():
+        form = repr(plan_form.read(text))
+        assert "4711" not in form, version
+        assert "Geheim" not in form, version
+
+
+def test_what_a_join_has_read_is_known_in_each_version() -> None:
+    for version in MARIADB:
+        (outer, inner) = (node for node in told("join", version).walk() if node.relation)
+        assert (outer.relation, outer.rows, outer.loops) == ("g", 100, 1)
+        assert (inner.relation, inner.index, inner.rows, inner.loops) == ("f", "PRIMARY", 1, 100)
+    assert plan_form.read(EXPLAINED["hash"]["mariadb 11.4"]).pages

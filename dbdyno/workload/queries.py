@@ -267,7 +267,8 @@ def session(query: OwnQuery) -> schema.PerEngine:
     variables = [
         f"SET SESSION {name} = {of_setting(value)}" for name, value in query.settings.items()
     ]
-    mysql_reads = [] if query.writes else ["SET SESSION TRANSACTION READ ONLY"]
+    # Before 5.6 a server has no such transactions.
+    mysql_reads = [] if query.writes else ["/*!50605 SET SESSION TRANSACTION READ ONLY */"]
     return schema.PerEngine(
         postgres=[
             *(

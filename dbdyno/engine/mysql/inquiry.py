@@ -30,6 +30,7 @@ SESSION = (
     "/*!50708 SET SESSION max_execution_time = {milliseconds} */",
     "/*M!100101 SET SESSION max_statement_time = {seconds} */",
 )
+READS = " /*!50605 READ ONLY */"  # before, a server has no such transactions
 OTHER_SETTINGS: Sequence[tuple[str, Mapping[str, str]]] = (
     ("without merging indexes", {"optimizer_switch": "index_merge=off,mrr=off"}),
     ("without materialising", {"optimizer_switch": "materialization=off,semijoin=off"}),
@@ -151,7 +152,7 @@ class MysqlInquirer:
             if call is not None:
                 for name, value in {**call.settings, **planner}.items():
                     cursor.execute(f"SET SESSION {name} = {of_setting(value)}")
-                cursor.execute("START TRANSACTION" + ("" if call.writes else " READ ONLY"))
+                cursor.execute("START TRANSACTION" + ("" if call.writes else READS))
             yield connection
             # The connection ends with the block, and with it the transaction.
 

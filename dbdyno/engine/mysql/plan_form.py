@@ -48,6 +48,11 @@ OPERATIONS = {
 }
 TRANSPARENT = frozenset({BLOCK, "nested_loop", "read_sorted_file", "materialization"})
 """What is nothing beside what is below it."""
+PAGES = re.compile(r'"pages_accessed": (\d+)')
+"""How many pages of InnoDB an access of a run has asked for; MariaDB tells it from 10.11 on."""
+LISTS = frozenset({"sorts", "union", "sort_union", "intersect"})
+DIRECTION = re.compile(r"\s+(?:asc|desc)\b", re.IGNORECASE)
+"""Of a sort's key; not all versions tell it."""
 LITERAL = re.compile(
     r"""(?P<name>`(?:[^`]|``)*`)
     |[bBxXnN]?'(?:[^'\\]|\\.|'')*'
@@ -70,10 +75,20 @@ class Raw:
 
 
 def plain(value: Any) -> Any:
-    """A value of JSON with its objects as mappings, of which each key has its last value."""
+    """A value of JSON with its objects as mappings, of which each key has its last value.
+
+    Lists of MariaDB before 10.9 are objects, too, whose key is what each member is.
+    """
     if isinstance(value, Raw):
-        return {key: plain(inner) for key, inner in value.pairs}
+        return {key: listed(inner) if key in LISTS else plain(inner) for key, inner in value.pairs}
     return list(map(plain, value)) if isinstance(value, list) else value
+
+
+def listed(value: Any) -> Any:
+    """The members of a list, also of one that is written as an object."""
+    if isinstance(value, Raw):
+        return [{key: plain(inner)} for key, inner in value.pairs]
+    return plain(value)
 
 
 def read(text: str) -> Explained:
@@ -86,7 +101,11 @@ def read(text: str) -> Explained:
         return Explained(unavailable="the server's plan has another form")
     if root is None:
         return Explained(unavailable="it reads none")
-    return Explained(root=root if cost is None else structs.replace(root, cost=cost))
+    pages = [int(match[1]) for match in PAGES.finditer(text)]
+    return Explained(
+        root=root if cost is None else structs.replace(root, cost=cost),
+        pages=sum(pages) if pages else None,
+    )
 
 
 class Cost(Struct, frozen=True):
@@ -151,7 +170,7 @@ class Operation(Struct, frozen=True):
         """By what it sorts: itself, and each of its windows."""
         windows = [", ".join(window.filesort_key) for window in self.windows]
         written = [self.sort_key, *(sort.filesort.sort_key for sort in self.sorts), *windows]
-        return tuple(f"sort {without_values(key)}" for key in written if key)
+        return tuple(f"sort {without_values(DIRECTION.sub('', key))}" for key in written if key)
 
 
 # --- Blocks and operations ----------------------------------------------------------------------
@@ -300,7 +319,7 @@ def _table(raw: Raw) -> PlanNode:
         partitions=len(table.partitions) if len(table.partitions) > 1 else 0,
         expected_rows=expected,
         rows=table.r_rows if table.r_rows is not None else 0.0 if table.r_loops == 0 else None,
-        loops=table.r_loops,
+        loops=1.0 if table.r_loops is None and table.r_rows is not None else table.r_loops,
         inputs=_inputs(Raw(below)),
     )
 

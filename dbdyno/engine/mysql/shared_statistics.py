@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from dbdyno.engine.mysql import connection
-from dbdyno.engine.mysql.quoting import literal
+from dbdyno.engine.mysql.quoting import literal, named
 from dbdyno.engine.restore import RESTORE_S_MAX, keep
 from dbdyno.model import Address
 
@@ -66,11 +66,24 @@ def share(address: Address, file: Path) -> int:
     """
     if not connection.execute(address, [KEPT], RESTORE_S_MAX):
         return 0
+    keep_still(address, exported(address))
     own = exported(address)
     if not file.exists():
         keep(file, msgspec.json.encode(own))
         return 0
     return take(address, msgspec.json.decode(file.read_bytes(), type=Statistics), own)
+
+
+def keep_still(address: Address, own: Statistics) -> None:
+    """Has the server leave statistics as they are, which it draws anew by itself after changes.
+
+    Raises ServerError.
+    """
+    # A partition has rows of its own, under its table's name and behind a sign.
+    tables = dict.fromkeys(table.name.partition("#")[0] for table in own.tables)
+    still = [f"ALTER TABLE {named(table)} STATS_AUTO_RECALC = 0" for table in tables]
+    if still:
+        connection.execute(address, still, RESTORE_S_MAX)
 
 
 def exported(address: Address) -> Statistics:
@@ -105,6 +118,8 @@ def take(address: Address, given: Statistics, own: Statistics) -> int:
             f"AND table_name = {literal(each.table)} AND index_name = {literal(each.index)} "
             f"AND stat_name = {literal(each.prefix)}"
         )
-    # A table that is open keeps what it was opened with.
-    connection.execute(address, [*statements, "FLUSH TABLES"], RESTORE_S_MAX)
+    # A table that is open keeps what it was opened with; newer MariaDBs until they start again.
+    names = dict.fromkeys(name.partition("#")[0] for name in tables)
+    flushes = [f"FLUSH TABLES {named(name)}" for name in names]
+    connection.execute(address, [*statements, *flushes], RESTORE_S_MAX)
     return lacking

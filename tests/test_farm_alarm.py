@@ -121,11 +121,24 @@ def test_a_drift_of_steps_within_the_margin_is_seen_against_the_pinned_release()
 def test_a_change_of_time_that_one_night_cannot_tell_is_told_by_several() -> None:
     levels = [0.0] * 30 + [-0.02] * 15
     own = readings(series(instrument="time"), levels)
-    assert sure(judge(own[:31], BUDGET)) == []
-    (alarm,) = sure(judge(own, BUDGET))
-    assert alarm.seen_against == "pinned"
+    assert sure(judge([*own[:31], again(own[30], -0.012)], BUDGET)) == []
+    (alarm,) = judge([*own, again(own[-1], -0.02)], BUDGET)
+    assert alarm.sure and alarm.seen_against == "pinned"
     assert int(alarm.good[1:]) < 30 <= int(alarm.first[1:])
     assert alarm.change.value == pytest.approx(-0.02, abs=0.006)
+
+
+def test_time_is_never_sure_before_it_was_measured_again() -> None:
+    own = readings(series(instrument="time"), [0.0] * 30 + [-0.3])
+    (alarm,) = judge(own, BUDGET)
+    assert not alarm.sure
+    (alarm,) = judge([*own, again(own[-1], -0.3)], BUDGET)
+    assert alarm.sure
+
+
+def test_readings_of_a_head_that_disagree_are_no_news() -> None:
+    own = readings(series(instrument="time"), [0.0] * 30 + [-0.3])
+    assert sure(judge([*own, again(own[-1], 0.0)], BUDGET)) == []
 
 
 def test_two_branches_have_levels_of_their_own() -> None:
@@ -188,8 +201,10 @@ def test_a_suspect_of_an_earlier_head_is_not_listed() -> None:
 
 def test_a_change_that_counts_and_time_tell_is_known_the_second_time() -> None:
     levels = [0.0] * 12 + [0.08]
-    both = zip(readings(series(), levels), readings(series(instrument="time"), levels), strict=True)
-    alarms = sure(judge([one for pair in both for one in pair], BUDGET))
+    counts = readings(series(), levels)
+    time = readings(series(instrument="time"), levels)
+    both = [one for pair in zip(counts, time, strict=True) for one in pair]
+    alarms = sure(judge([*both, again(time[-1], 0.08)], BUDGET))
     assert [(alarm.series.instrument, alarm.known) for alarm in alarms] == [
         ("work", False),
         ("time", True),

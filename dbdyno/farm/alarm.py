@@ -19,6 +19,8 @@ import numpy as np
 from dbdyno.farm.chain import Alarm, Budget, Instrument, LogRatio, Reading, Series
 from dbdyno.farm.evidence import Against, Change, Detector, Evidence, Flags, Ratios
 
+KNOWN = 10_000.0
+"""Degrees of freedom of a variance that is widened already."""
 SUSPECT_MIN = 30.0
 """Less evidence is no suspect, however few series share the budget."""
 TESTS = 2
@@ -55,6 +57,14 @@ def above(evidence: Evidence, limit: float) -> Flags:
     """Which series have an alarm."""
     raised: Flags = np.maximum(evidence.step, evidence.level) >= limit
     return raised
+
+
+def sure_at_once(series: Sequence[Series]) -> Flags:
+    """Which series can be sure by the first reading of a head.
+
+    Time cannot: whatever disturbs one plan, or the layout of one build, is no news of the code.
+    """
+    return np.array([of.instrument == "work" for of in series], dtype=bool)
 
 
 def judge(readings: Sequence[Reading], budget: Budget) -> list[Alarm]:
@@ -104,10 +114,12 @@ def _followed(
         for number in sorted({reading.repetition for reading in own})
     )
     evidence = followed.head(*_sides(first, series))
-    sure = above(evidence, limit.sure)
+    sure = above(evidence, limit.sure) & sure_at_once(series)
     for plan in again:
         evidence = followed.repetition(*_sides(plan, series))
-        sure = sure | above(evidence, limit.sure)
+        repeated = {reading.series for reading in plan}
+        measured = np.array([of in repeated for of in series])
+        sure = sure | (above(evidence, limit.sure) & measured)
     return evidence, sure
 
 
@@ -163,7 +175,7 @@ class _Raised:
             change=LogRatio(
                 value=change.value,
                 standard_error=math.sqrt(change.variance),
-                degrees=change.degrees,
+                degrees=KNOWN,
             ),
             log_evidence=self.evidence,
             log_limit=limit.sure,

@@ -34,6 +34,9 @@ LAYOUT_SHARE_MIN = 0.04
 """Of the expected variance between builds; less is not believed, however like heads look."""
 WITHIN = 3.0
 """What is further off counts as so many deviations in the scatter between builds: it changed."""
+UNLIKE = 4.0
+"""Readings of one head whose squared deviations are larger than this, in units of their variances,
+disagree: something disturbed one of them."""
 CANDIDATES_MAX = 128
 """A change of the level is sought to begin at one of so many of the last heads."""
 CREDIBLE = 0.95
@@ -62,8 +65,7 @@ class Change:
     """How large the change of a series is, and where it began: heads are numbered from 0."""
 
     value: float
-    variance: float
-    degrees: float
+    variance: float  # widened to the quantile of Student's distribution
     earliest: int
     latest: int
     seen: int  # the last head so far
@@ -107,15 +109,14 @@ class Detector:
         self._scatters = (_Scatter(rows), _Scatter(rows))
         self._tail = tail
         self._place = -1
-        self._step = np.zeros((2, rows))  # weights, weighted sums
-        self._level = np.zeros((2, rows, heads_max))
-        self._freedom = np.full((2, rows), np.inf)  # of the last variances
+        self._now = (_Readings(rows), _Readings(rows))  # of the head, beside previous and pinned
+        self._level = np.zeros((2, rows, heads_max))  # weights, weighted sums
         self._evidence = Evidence(step=np.full(rows, -np.inf), level=np.full(rows, -np.inf))
 
     def head(self, previous: Ratios, pinned: Ratios) -> Evidence:
         """What the first reading of the next head shows."""
         self._place += 1
-        self._step[:] = 0.0
+        self._now = (_Readings(len(previous.values)), _Readings(len(pinned.values)))
         errors = self._read(previous, pinned)
         self._builds.learn(previous.values, errors)
         for ratios, scatter in zip((previous, pinned), self._scatters, strict=True):
@@ -135,17 +136,17 @@ class Detector:
 
     def begin_anew(self, rows: Flags) -> None:
         """Leaves behind what was seen of these series: their level is another one now."""
-        self._step[:, rows] = 0.0
+        for readings in self._now:
+            readings.forget(rows)
         self._level[:, rows] = 0.0
 
     def change(self, row: int, against: Against) -> Change:
         """The change of a series by its evidence so far."""
         if against == "previous":
-            weight, total = self._step[:, row]
+            weight, total = self._now[0].sums()[:, row]
             return Change(
                 value=float(total / weight),
                 variance=float(1 / weight),
-                degrees=float(self._freedom[0, row]),
                 earliest=self._place,
                 latest=self._place,
                 seen=self._place,
@@ -159,7 +160,6 @@ class Detector:
         return Change(
             value=float(changes[0, best]),
             variance=float(variances[0, best]),
-            degrees=float(self._freedom[1, row]),
             earliest=first + int(named.min()),
             latest=first + int(named.max()),
             seen=self._place,
@@ -167,25 +167,20 @@ class Detector:
 
     def _read(self, previous: Ratios, pinned: Ratios) -> Numbers:
         """Adds a reading; returns the variance that blocks give its step."""
-        slots = (self._step, self._level[:, :, self._place])
         builds_that_differ = (2.0, 1.0)  # the pinned release stays as it was built
         by_blocks = []
         for place, ratios in enumerate((previous, pinned)):
             errors, degrees = self._scatters[place].variances(ratios)
             layouts = builds_that_differ[place] * self._builds.variances
             variances = errors + layouts
-            self._freedom[place] = variances**2 / (
-                errors**2 / degrees + layouts**2 / self._builds.degrees
-            )
-            weights = 1 / (variances * _widening(self._freedom[place], self._tail))
-            measured = np.isfinite(ratios.values)
-            slots[place][0] += np.where(measured, weights, 0.0)
-            slots[place][1] += np.where(measured, weights * ratios.values, 0.0)
+            freedom = variances**2 / (errors**2 / degrees + layouts**2 / self._builds.degrees)
+            self._now[place].add(ratios.values, 1 / (variances * _widening(freedom, self._tail)))
             by_blocks.append(errors)
+        self._level[:, :, self._place] = self._now[1].sums()
         return by_blocks[0]
 
     def _of(self, rows: Rows) -> Evidence:
-        weights, totals = self._step[:, rows]
+        weights, totals = self._now[0].sums()[:, rows]
         with np.errstate(divide="ignore", invalid="ignore"):
             step = log_evidence(totals / weights, 1 / weights)
         changes, variances, _ = self._candidates(rows)
@@ -204,6 +199,39 @@ class Detector:
             variances = 1 / since[0] + 1 / before[0]
         measured = (weights[:, first:] > 0) & (before[0] > 0)
         return changes, np.where(measured, variances, np.inf), first
+
+
+class _Readings:
+    """All readings of one head, of each series."""
+
+    def __init__(self, rows: int) -> None:
+        self._sums = np.zeros((3, rows))  # of weights, weighted values, and weighted squares
+        self._readings = np.zeros(rows)
+
+    def add(self, values: Numbers, weights: Numbers) -> None:
+        """Adds a reading, by the inverse of its variance; NaN: there is none."""
+        measured = np.isfinite(values)
+        own = np.where(measured, weights, 0.0)
+        value = np.where(measured, values, 0.0)
+        self._sums += np.stack((own, own * value, own * value**2))
+        self._readings += measured
+
+    def forget(self, rows: Flags) -> None:
+        """Leaves the readings of these series out."""
+        self._sums[:, rows] = 0.0
+        self._readings[rows] = 0.0
+
+    def sums(self) -> Numbers:
+        """The weights and weighted values; lowered where readings of one head disagree.
+
+        By the square of Birge's ratio, chi² / (n - 1), where that is beyond UNLIKE (Birge, The
+        calculation of errors by the method of least squares, Physical Review 40, 1932).
+        """
+        weights, totals, squares = self._sums
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = (squares - totals**2 / weights) / (self._readings - 1)
+        scale = np.where((self._readings > 1) & (ratio > UNLIKE), ratio, 1.0)
+        return self._sums[:2] / scale
 
 
 class _Scatter:

@@ -37,7 +37,7 @@ class Fit:
 
     samples: tuple[tuple[tuple[str, ...], int], ...]
     rows: float
-    seconds: float
+    seconds: float  # of the median call: a mean is one call's that something else delayed
     problem: str = ""  # why they are not like the source's; empty: they are
 
     @property
@@ -65,13 +65,23 @@ def fit(tried: Sequence[Tried], rows: float | None, seconds: float) -> Fit:
     ]
     whole = sum(weight for _, weight in kept)
     now_rows = sum(each.rows * weight for each, weight in kept) / whole
-    now_s = sum(each.seconds * weight for each, weight in kept) / whole
+    now_s = _median([(each.seconds, weight) for each, weight in kept])
     return Fit(
         samples=tuple((each.values, weight) for each, weight in kept),
         rows=now_rows,
         seconds=now_s,
         problem=_rows_problem(now_rows, rows) or _time_problem(now_s, seconds),
     )
+
+
+def _median(seconds: Sequence[tuple[float, int]]) -> float:
+    """The median of values with weights."""
+    left = sum(weight for _, weight in seconds) / 2
+    for value, weight in sorted(seconds):
+        left -= weight
+        if left <= 0:
+            return value
+    raise AssertionError("there is a value")
 
 
 def _rows_problem(now: float, source: float | None) -> str:

@@ -21,7 +21,7 @@ from dbdyno.model.error import HostError
 from dbdyno.model.work import Amounts, WorkChange, WorkComparison
 from dbdyno.report.section import work as section
 from dbdyno.run import background_count
-from dbdyno.run.background_count import Mark
+from dbdyno.run.background_count import Mark, Marks
 
 
 def written(main: str, instructions: int, *, whole: bool = True) -> str:
@@ -63,7 +63,8 @@ def test_threads_have_a_file_each_and_a_session_none_of_them(tmp_path: Path) -> 
     for name, main, amount in (
         ("counts.10.1-01", "main", 7), ("counts.10.1-02", "log_writer", 9),
         ("counts.10.2-04", "log_writer", 11), ("counts.10.3-01", "main", 100),
-        ("counts.10.3-02", "log_writer(log_t*)", 20), ("counts.10.3-03", "srv_purge_coordinator_thread", 5),
+        ("counts.10.3-02", "log_writer(log_t*)", 20),
+        ("counts.10.3-03", "srv_purge_coordinator_thread", 5),
         ("counts.10.3-04", "handle_connection", 999), ("counts.10.3-05", "nameless", 3),
     ):  # fmt: skip
         (tmp_path / name).write_text(written(main, amount))
@@ -114,6 +115,17 @@ def test_a_process_that_never_writes_is_left_out(
     (tmp_path / "counts.10.1").write_text(written("CheckpointerMain", 1, whole=False))
     with pytest.raises(HostError, match=r"counts\.10\.1: the file has no end"):
         background_count.whole(tmp_path, "counts.10.1")
+
+
+def test_a_mark_after_a_step_is_that_before_the_next_of_its_server() -> None:
+    """Once, so that a step which is not counted leaves none."""
+    marks, mark = Marks(), Mark(parts={10: 2}, unix_ns=1)
+    assert marks.taken(5) is None
+    marks.keep(5, mark)
+    assert marks.taken(5) is mark
+    assert marks.taken(5) is None
+    marks.keep(5, mark)
+    assert marks.taken(6) is None
 
 
 def test_the_function_of_marks_is_not_counted_itself() -> None:

@@ -80,6 +80,7 @@ def test_two_versions_differ_by_named_functions(tmp_path: Path) -> None:
         assert change.base is not None
         assert 20_000 < change.base.instructions < (500_000 if step != "l.i1" else 20_000_000)
         assert change.base.atomics > 10
+        assert change.fills == (1 if first != second else 0), "one build has one fill for both arms"
         storage = change.base.storage
         assert storage.log_bytes is not None
         assert (storage.log_bytes > 50) == (step != "point-query")
@@ -133,4 +134,5 @@ def test_a_version_does_the_same_work_as_itself(tmp_path: Path) -> None:
     build = builds()[-1]
     for change in counted(tmp_path, build, build, repeats=2).values():
         assert change.word == "same"
+        assert change.fills == 0
         assert not change.changed

@@ -46,6 +46,25 @@ class Mark:
     unix_ns: int
 
 
+class Marks:
+    """The mark after a server's last step, which is that before its next one: nothing is between.
+
+    So a step has one mark to wait for and not two.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[int, Mark] | None = None  # by the server's first process
+
+    def keep(self, first: int | None, mark: Mark) -> None:
+        """Keeps the mark after a step."""
+        self._last = None if first is None else (first, mark)
+
+    def taken(self, first: int | None) -> Mark | None:
+        """The mark after this server's step before, once; None: it had none that was counted."""
+        last, self._last = self._last, None
+        return last[1] if last is not None and last[0] == first else None
+
+
 def mark(folder: Path, first: int, *, threads: bool = False) -> Mark:
     """Has the server's processes, or threads, write what they have counted, and begin anew.
 

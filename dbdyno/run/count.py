@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -31,7 +32,7 @@ from dbdyno.model.step_files import StepDone
 from dbdyno.plan import count as plans
 from dbdyno.plan import counted_step, schedule
 from dbdyno.run import background_count, blocks, count_fill, storage
-from dbdyno.run.background_count import Mark
+from dbdyno.run.background_count import Mark, Marks
 from dbdyno.run.check import preflight
 from dbdyno.run.check.counting import counting_of
 from dbdyno.run.lab import Lab
@@ -58,7 +59,8 @@ def go(lab: Lab) -> None:
     prepared = preflight.prepare(plan, Results.begun_plan(parent / plan.name))
     rates = count_fill.rates(plan, parent)
     prepared = replace(prepared, steps=counted_steps(plan, prepared, wish, rates))
-    part = replace(count_fill.part_of(lab, plan, prepared, parent), load=CountedLoad)
+    load = partial(CountedLoad, marks=Marks())
+    part = replace(count_fill.part_of(lab, plan, prepared, parent), load=load)
     seed = schedule.block(plan, 1).seed  # of all repeats, so that they differ by chance alone
     for block in blocks.missing_blocks(plan, part.results):
         repeat = replace(part, part=f"count {block.number}/{wish.repeats}")
@@ -118,8 +120,10 @@ class Window:
 class CountedLoad(Load):
     """A load whose work the server's counter has written when it ends."""
 
-    def __init__(self, measurement: Measurement) -> None:
+    def __init__(self, measurement: Measurement, marks: Marks) -> None:
+        """`marks`: what the loads of one pass share."""
         super().__init__(measurement)
+        self._marks = marks
         self._counting = engine.of(self.bench.server.engine).counting
         self._role = next((role for role in self.step.job.roles if role.marks is not None), None)
         self._session: Connected | None = None
@@ -128,7 +132,9 @@ class CountedLoad(Load):
 
     def __enter__(self) -> Self:
         """As any load, with what would disturb a step that writes held still meanwhile."""
-        self._begun = self._marked()
+        before = self._marks.taken(self._first)
+        if self._role is not None:
+            self._begun = before or self._marked()
         super().__enter__()
         address, hold = self.bench.server.address(), self._counting.hold
         if self.step.writes and hold is not None and address is not None:
@@ -137,16 +143,20 @@ class CountedLoad(Load):
 
     def _marked(self) -> Mark | None:
         """A mark of the server's background; None where it has none, or cannot be asked."""
-        made = self.bench.server.made
-        if self._role is None or self._counting.background is None or made is None:
-            return None
-        if made.postmaster_pid is None:
+        made, first = self.bench.server.made, self._first
+        if made is None or first is None or self._counting.background is None:
             return None
         folder, threads = made.data_dir.parent / launch.COUNTS, self._counting.threads
         try:
-            return background_count.mark(folder, made.postmaster_pid, threads=threads)
+            return background_count.mark(folder, first, threads=threads)
         except (HostError, OSError):
             return None
+
+    @property
+    def _first(self) -> int | None:
+        """The server's first process; None where it is not seen."""
+        made = self.bench.server.made
+        return None if made is None else made.postmaster_pid
 
     def take(self, event: AnyEvent) -> Pulse | None:
         """As any load; keeps which process or thread serves the marked connection."""
@@ -184,6 +194,7 @@ class CountedLoad(Load):
         background, ended = self._counting.background, self._marked()
         if background is None or self._begun is None or ended is None:
             return None
+        self._marks.keep(self._first, ended)
         sums = background_count.between(folder, self._begun, ended, background)
         return {purpose: work / operations for purpose, work in sorted(sums.items())}
 

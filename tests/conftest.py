@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,14 @@ __all__ = ["_dyno", "_hosts", "_hosts_lab", "mysql_engine", "mysql_server"]
 # How long an example takes says how busy the machine is, and nothing of what is tested.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the folder of empty databases, which the processes that follow from this one share."""
+    if own_lab.CLUSTERS not in os.environ:
+        folder = os.environ[own_lab.CLUSTERS] = tempfile.mkdtemp(prefix="dyno-clusters-")
+        config.add_cleanup(partial(shutil.rmtree, folder))
+        config.add_cleanup(partial(os.environ.pop, own_lab.CLUSTERS))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

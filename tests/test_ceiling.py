@@ -73,7 +73,7 @@ def test_the_real_generator_and_its_null_server_give_sensible_figures() -> None:
     assert [len(load.threads) for load in found.loads] == [1, 2, 2, 1, 2]
     for load in found.loads:
         assert load.seconds == pytest.approx(ceiling.SECONDS)
-        assert load.operations > 500
+        assert load.operations > 1_000 * load.seconds
         assert load.per_s == pytest.approx(load.operations / load.seconds)
         assert 0.1 < (load.cpu_us_per_operation or 0) < 500
         assert all(0 < thread.busy_share < 1.1 for thread in load.threads)

@@ -60,7 +60,6 @@ pub struct Reader {
     framing: Framing,
     pub(super) answer: Answer,
     mariadb: bool,
-    no_backslash_escapes: bool,
 }
 
 /// How far the answer to a request has come.
@@ -87,6 +86,8 @@ pub(super) struct Answer {
     pub(super) warnings: u16,
     /// How far the data of a LOAD DATA LOCAL are.
     bulk: Bulk,
+    /// Whether `\` stands for itself in literals, by what the server said last.
+    plain_backslashes: bool,
 }
 
 impl Reader {
@@ -108,16 +109,16 @@ impl Reader {
                 prepared: Prepared::default(),
                 warnings: 0,
                 bulk: Bulk::Unexpected,
+                plain_backslashes: false,
             },
             mariadb: false,
-            no_backslash_escapes: false,
         }
     }
 
     /// Keeps what the server said of itself, by its greeting and when it let us in.
     pub(super) fn set_server(&mut self, greeting: &Greeting, status: u16) {
         self.mariadb = greeting.is_mariadb();
-        self.no_backslash_escapes = status & NO_BACKSLASH_ESCAPES != 0;
+        self.answer.plain_backslashes = status & NO_BACKSLASH_ESCAPES != 0;
     }
 
     pub(super) fn is_mariadb(&self) -> bool {
@@ -125,7 +126,7 @@ impl Reader {
     }
 
     pub(super) fn takes_backslashes_as_they_are(&self) -> bool {
-        self.no_backslash_escapes
+        self.answer.plain_backslashes
     }
 
     /// Returns the statement that was prepared last.
@@ -299,6 +300,7 @@ impl Answer {
     fn has_ended(&mut self, status: u16, rows: u64, reply: &mut Reply) -> bool {
         self.expect = Expect::Answer;
         reply.in_block = status & IN_TRANSACTION != 0;
+        self.plain_backslashes = status & NO_BACKSLASH_ESCAPES != 0;
         if let Some(results) = &mut reply.results {
             results.complete(rows);
         }

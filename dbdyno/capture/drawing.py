@@ -153,7 +153,7 @@ class _Drawing:
         self.turn = turn
         rows = [self._chosen(number) for number in range(len(self.pools))]
         absent = self._absent() if turn % ROUND == ROUND - 1 else 0
-        values = {}
+        values: dict[int, Value] = {}
         places = self.material.places.places
         for number in sorted(self.material.types):
             place = places.get(number, Place(number, "other"))

@@ -34,7 +34,7 @@ from dbdyno.model.error import ServerError
 from dbdyno.model.own_query import OwnQuery
 from dbdyno.model.step_files import StepDone
 from dbdyno.plan import schedule
-from dbdyno.run import blocks, count
+from dbdyno.run import blocks, count_fill
 from dbdyno.run.measurement import Measurement, StepFailed
 from dbdyno.run.own_calls import Number, Value, as_call
 from dbdyno.run.progress import Pulse
@@ -88,7 +88,7 @@ def drawn(plan: Plan, step: str, queries: Sequence[OwnQuery], places_of: PlacesO
 
 def why(folder: Path) -> str:
     """The reason of the first step that failed."""
-    return count.why(Results.open(folder)).removeprefix(": ") or "the base's server failed"
+    return count_fill.why(Results.open(folder)).removeprefix(": ") or "the base's server failed"
 
 
 class Drawing(Load):

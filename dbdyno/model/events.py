@@ -245,6 +245,16 @@ class Error(Event):
     fatal: bool
 
 
+class Gave(Event):
+    """A part of a bulk load that a program or a file gave has come to its end."""
+
+    table: str
+    part: Natural
+    rows: Natural
+    bytes: Natural
+    sha256: str
+
+
 class WindowClose(Event):
     """Counting has ended. `status`: how, where that was not as the job says."""
 
@@ -279,6 +289,7 @@ AnyEvent = (
     | Captured
     | Operation
     | Error
+    | Gave
     | WindowClose
     | Done
 )

@@ -103,6 +103,7 @@ class WorkloadRecord(Struct, frozen=True, kw_only=True):
     scripts_sha256: Mapping[str, str] = {}
     own_folder: str | None = field(default=None, name="folder")  # older results have none
     application: ApplicationRecord | None = None
+    note: str = ""  # what the file wants said beside its results
 
     @property
     def folder(self) -> str:

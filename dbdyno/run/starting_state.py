@@ -100,7 +100,17 @@ def points(
 
 
 def lasting(job: Job) -> Job:
-    """The part of a job that determines data: a dump is its content, wherever it lies."""
+    """The part of a job that determines data: a dump is its content, wherever it lies.
+
+    So is what gives rows, whose version the driver tells.
+    """
+    fills = tuple(
+        fill
+        if (source := fill.source) is None
+        else structs.replace(fill, source=structs.replace(source, folder="", remedy=""))
+        for fill in job.fills
+    )
+    job = structs.replace(job, fills=fills)
     if job.restore is None:
         return job
     return structs.replace(job, workload="", restore=structs.replace(job.restore, path=""))

@@ -14,7 +14,7 @@ from dbdyno.model.job import Job, Log, Stop
 from dbdyno.model.job.fills import Column, ColumnType, Fill
 from dbdyno.model.job.role import Rate, Role, Tied
 from dbdyno.model.job.values import Format
-from dbdyno.workload import maker_schema, program, schema, tables
+from dbdyno.workload import maker_schema, program, schema, supplied, tables
 from dbdyno.workload import role as step_roles
 from dbdyno.workload.job_content import Content
 from dbdyno.workload.scope import Scope, for_table
@@ -281,6 +281,7 @@ def _fill(base: str, file: schema.WorkloadFile, content: Content, scope: Scope) 
         table=base,
         streams=streams,
         rows=rows,
+        source=supplied.source(file.tables[base], written, scope),
         columns=tuple(
             _column(name, column, content, scope.at("columns", name), rows)
             for name, column in written.columns.items()

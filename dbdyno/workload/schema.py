@@ -77,6 +77,22 @@ def _column(data: Any) -> Any:
     return {"value": data.removeprefix(":")} if isinstance(data, str) else data
 
 
+class Supply(Form):
+    """Rows that a program writes to standard output, or a file has; one of the two is there.
+
+    `version` are the arguments by which the program tells its version.
+    """
+
+    command: list[str] | None = Field(default=None, min_length=1)
+    file: str | None = None
+    format: Literal["csv"] = "csv"
+    header: bool | Number = False
+    columns: list[str] = Field(default_factory=list)
+    parts: Number = 1
+    version: list[str] = Field(default_factory=list)
+    remedy: str = ""
+
+
 class Fill(Form):
     """Rows that are loaded in bulk before the first step, and what stands around them."""
 
@@ -84,7 +100,8 @@ class Fill(Form):
     streams: Number = 0
     frozen: Number = 0
     before: Sql | None = None
-    columns: dict[str, Annotated[Column, BeforeValidator(_column)]] = Field(min_length=1)
+    columns: dict[str, Annotated[Column, BeforeValidator(_column)]] = Field(default_factory=dict)
+    source: Supply | None = Field(default=None, alias="from")
     after: Sql | None = None
 
 
@@ -427,6 +444,7 @@ class WorkloadFile(Form):
     """The whole file."""
 
     description: str = ""
+    note: str = ""
     fill: Load | None = None
     set: str | None = None
     protocol: str = "simple"

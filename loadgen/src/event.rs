@@ -51,6 +51,15 @@ pub enum Event {
     WindowOpen { mono_ns: u64 },
     /// One role's second.
     Tick(Tick),
+    /// A part of a fill's rows that a program or a file gave has come to its end.
+    Gave {
+        mono_ns: u64,
+        table: String,
+        part: usize,
+        rows: u64,
+        bytes: u64,
+        sha256: String,
+    },
     /// All is quiet.
     Paused { mono_ns: u64 },
     /// The step goes on.

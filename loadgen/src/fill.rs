@@ -3,14 +3,17 @@
 //!
 //! Tables are filled side by side, each over connections of its own (`fill/table.rs`). What a row
 //! holds depends on seed, table, row and column only (`fill/row.rs`), so any number of connections
-//! gives the same content.
+//! gives the same content. Rows that programs or files give come part by part (`fill/source.rs`), as CSV.
 
 mod binary;
 mod copy;
 mod lines;
 mod load;
 mod pieces;
+mod records;
 mod row;
+mod source;
+mod supply;
 mod table;
 
 use std::convert::Infallible;
@@ -21,7 +24,7 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use crate::job::{Fill, Value};
-use crate::message::FillProgress;
+use crate::message::{FillGave, FillProgress};
 use crate::session::cancel::Canceller;
 use crate::session::{ServerError, SessionError, Target};
 use crate::wire::Wire;
@@ -39,7 +42,7 @@ const NO_THREAD: &str = "starting a thread of the fill";
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 /// What a fill did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FillTotals {
     /// The rows that the server said it kept.
     pub rows: u64,
@@ -47,6 +50,8 @@ pub struct FillTotals {
     pub bytes: u64,
     /// Whether `stop` ended it early. Nothing is left of a COPY, or of a LOAD DATA's chunk, that had not come to its end.
     pub stopped: bool,
+    /// What each part gave, where rows come from programs or files.
+    pub gave: Vec<FillGave>,
 }
 
 /// Fills the tables side by side over `fill.streams` connections in all: as many tables at a time
@@ -230,6 +235,7 @@ impl<'a> Work<'a> {
             rows: self.loads.iter().map(TableLoad::kept).sum(),
             bytes: self.loads.iter().map(TableLoad::bytes).sum(),
             stopped: !whole && self.halt.stop.load(Ordering::Relaxed),
+            gave: self.loads.iter().flat_map(TableLoad::gave).collect(),
         }
     }
 }

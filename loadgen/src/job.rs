@@ -11,6 +11,7 @@ mod program;
 mod role;
 mod script;
 mod server;
+mod source;
 mod statement;
 mod tls;
 mod types;
@@ -32,6 +33,7 @@ pub use script::{
     SeedOf, Variable,
 };
 pub use server::{Password, PasswordPlace, Server};
+pub use source::{Source, SourceFormat, SourcePart};
 pub use statement::{Protocol, ResultForm, Statement};
 pub use tls::{ChannelBinding, Tls, TlsMode};
 pub use types::declared_oid;
@@ -365,7 +367,7 @@ pub enum Capture {
     Notices,
 }
 
-/// A bulk load by COPY in binary form into every table of a name.
+/// A bulk load into every table of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fill {
@@ -374,10 +376,14 @@ pub struct Fill {
     /// Connections in all, shared out to the tables; 0 = min(4, cores).
     #[serde(default)]
     pub streams: u32,
-    /// Rows of each table.
+    /// Rows of each table; a guess where they come `from` elsewhere.
     pub rows: u64,
-    /// The columns in order.
+    /// The columns in order; empty where the rows come `from` elsewhere.
+    #[serde(default)]
     pub columns: Vec<FillColumn>,
+    /// What gives the rows in place of values.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub from: Option<Source>,
     /// Whether PostgreSQL takes the rows as old ones (FREEZE): over one connection for each table, which it empties first.
     #[serde(default, skip_serializing_if = "is_default")]
     pub frozen: bool,

@@ -88,12 +88,29 @@ pub struct FillProgress {
     pub server_pid: u32,
 }
 
+/// What a part of a fill gave, where its rows come from a program or a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FillGave {
+    /// The table's name.
+    pub table: String,
+    /// The part's index.
+    pub part: usize,
+    /// Its rows.
+    pub rows: u64,
+    /// Its bytes, with those of a header.
+    pub bytes: u64,
+    /// The SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+}
+
 /// What the thread of a fill tells.
 #[derive(Debug)]
 pub enum FillNote {
     /// A stream of the fill of this index has come so far.
     Progress(usize, FillProgress),
-    /// All fills are done, or have failed; rows that the server has kept.
+    /// What a part gave.
+    Gave(FillGave),
+    /// All fills are done, or have failed; rows that the server has kept of those that are made of values.
     End(Result<u64, String>),
 }
 

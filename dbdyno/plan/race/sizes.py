@@ -46,6 +46,9 @@ SCALES: Mapping[str, Scale] = {
     "scale": Scale(parameter="scale", bytes_each=16_000_000, per_minute=0.4, least=1),
     "tab_rows": Scale(parameter="tab_rows", bytes_each=300, per_minute=20_000, least=10_000),
     "records": Scale(parameter="records", bytes_each=1_400, per_minute=20_000, least=10_000),
+    "scale_factor": Scale(
+        parameter="scale_factor", bytes_each=2_000_000_000, per_minute=0.01, least=0.01
+    ),
     "size_gb": Scale(parameter="size_gb", bytes_each=4 * GB, per_minute=0.1, least=0.1),
     "table_size": Scale(parameter="table_size", bytes_each=300, per_minute=20_000, least=10_000),
 }
@@ -80,9 +83,12 @@ def fitting(names: Mapping[str, object], arms: int, minutes: float, host: Capaci
 
 
 def whole(amount: float) -> float:
-    """An amount cut to one digit: 87,654 is 80,000, and 0.57 is 0.5."""
+    """An amount cut to one digit: 87,654 is 80,000, and 0.057 is 0.05."""
+    if amount <= 0:
+        return 0
     if amount < 1:
-        return math.floor(10 * amount) / 10
+        unit = int("1" + "0" * -math.floor(math.log10(amount)))
+        return math.floor(unit * amount) / unit
     number = int(amount)
     unit = int("1" + "0" * (len(str(number)) - 1))
     return number // unit * unit

@@ -142,6 +142,8 @@ def _workloads(plan: PlanRecord) -> Iterable[str]:
         words = [*chosen, *([_named(given)] if given else [])]
         how = f" with {', '.join(words)}" if words else " with its own parameters"
         yield f"The workload is {use.name}{how}."
+        if use.note:
+            yield use.note
 
 
 def _value(value: object) -> str:

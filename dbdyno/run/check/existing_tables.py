@@ -42,6 +42,8 @@ def filled(load: Step) -> Iterator[tuple[str, list[str], int]]:
     """The tables of a load: name, columns, rows."""
     for fill in load.job.fills:
         columns = [column.name for column in fill.columns]
+        if fill.source is not None:
+            columns = list(fill.source.columns) or ["*"]
         for table in load.job.table_names(fill.table):
             yield table, columns, fill.rows
 

@@ -210,6 +210,7 @@ def workload_json(plan: Plan, use: WorkloadUse, steps: Sequence[Step]) -> Json:
     return said(written, WorkloadUse, ("restart", "restore", "statistics")) | {
         "folder": loaded.name,
         "sha256": workload.sha256(use.name, plan.path),
+        **({"note": loaded.file.note} if loaded.file.note else {}),
         **({"programs": known} if known else {}),
         **({"scripts_sha256": scripts} if scripts else {}),
         **application_json(loaded.application),

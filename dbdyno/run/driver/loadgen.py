@@ -19,6 +19,7 @@ from dbdyno.model.error import GeneratorError, ServerError
 from dbdyno.model.events import Told
 from dbdyno.model.job import Job
 from dbdyno.model.job.endpoint import Endpoint
+from dbdyno.run.driver import supplies
 from dbdyno.run.driver.interface import END_TIMEOUT_S, Bench, GeneratorDied
 
 DEFAULT_THREADS = 0
@@ -32,15 +33,20 @@ class Loadgen:
     tells: frozenset[Told] = frozenset(get_args(Told))
 
     def check(self, step: Step, plan: Plan, build: Build | None) -> None:
-        """Nothing stands against it: what it needs came with dyno."""
+        """Raises PlanError where a program or a file is not there that gives rows.
 
-    def version(self, step: Step) -> None:
-        """The version is that of dyno."""
+        All else that it needs came with dyno.
+        """
+        supplies.refuse_missing(step)
+
+    def version(self, step: Step) -> str | None:
+        """The versions of programs and files that give rows; its own is that of dyno."""
+        return supplies.version(step.job)
 
     def prepare(self, step: Step, bench: Bench) -> Job:
         """The step's job for this server and block, complete as dyno-loadgen takes it."""
         return replace(
-            addressed(bench.server, step.job),
+            supplies.resolved(addressed(bench.server, step.job)),
             seed=bench.seed,
             threads=bench.threads or DEFAULT_THREADS,
             processors=bench.processors if step.job.roles else (),

@@ -211,6 +211,10 @@ def refuse_unfit(step: Step, hosts: Sequence[str]) -> None:
             f"{where}: {driver} makes its load beside the server; remove `hosts`, or take the "
             "driver `loadgen`"
         )
+    if any(fill.source is not None for fill in step.job.fills):
+        raise PlanError(
+            f"{where}: a program or a file gives rows, and lies on this host; remove `hosts`"
+        )
     if step.job.log is not None:
         raise PlanError(
             f"{where}: the log of transactions would be left on {', '.join(hosts)}; remove the "

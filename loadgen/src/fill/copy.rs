@@ -39,7 +39,7 @@ pub(super) fn send(
     let mut copying = Copying::default();
     while !copying.is_last {
         if halt.is_on() {
-            return give_up(session);
+            return give_up(&mut session);
         }
         let rows_before = copying.rows;
         let bytes = write_message(pieces, session.output(), &mut copying);
@@ -92,7 +92,7 @@ fn write_message(pieces: &Pieces, output: &mut Vec<u8>, copying: &mut Copying) -
 }
 
 /// Ends a COPY without keeping its rows. The server's error about it is what was asked for.
-fn give_up(mut session: PostgresSession) -> Result<(), SessionError> {
+pub(super) fn give_up(session: &mut PostgresSession) -> Result<(), SessionError> {
     let output = session.output();
     output.clear();
     postgres::copy_fail(output, "stopped by the load generator");

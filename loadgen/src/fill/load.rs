@@ -13,7 +13,7 @@ use crate::session::{ServerError, SessionError, Target};
 pub(super) use super::lines::statement;
 
 /// About the most bytes of lines in a chunk.
-const CHUNK_BYTES_MAX: u64 = 16 << 20;
+pub(super) const CHUNK_BYTES_MAX: u64 = 16 << 20;
 
 /// How servers say that they take no data from clients: MySQL, MariaDB, both before.
 const LOCAL_IS_OFF: [u16; 3] = [3948, 4166, 1148];
@@ -75,7 +75,7 @@ fn write_lines(rows: &Rows, out: &mut Vec<u8>, share: &mut Share) {
 }
 
 /// Returns what the server doubts first, as an error: with data of a client it only warns where it would refuse a statement's.
-fn doubted(session: &mut MySqlSession, loaded: Loaded) -> Result<SessionError, SessionError> {
+pub(super) fn doubted(session: &mut MySqlSession, loaded: Loaded) -> Result<SessionError, SessionError> {
     let told = session.query("SHOW WARNINGS LIMIT 1")?;
     let words = told.rows.into_iter().flatten().flatten();
     let words: Vec<_> = words.collect();
@@ -87,7 +87,7 @@ fn doubted(session: &mut MySqlSession, loaded: Loaded) -> Result<SessionError, S
 }
 
 /// Returns an error with the way out where the server takes no data from clients.
-fn explained(error: SessionError) -> SessionError {
+pub(super) fn explained(error: SessionError) -> SessionError {
     match error {
         SessionError::Server(ServerError {
             code,

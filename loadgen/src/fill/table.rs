@@ -6,10 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use super::pieces::{Pieces, Stream};
+use super::records::Gave;
 use super::row::Rows;
+use super::source::Parts;
 use super::{CONNECT_MAX, Form, Halt, NO_THREAD, copy, load};
 use crate::job::Fill;
-use crate::message::FillProgress;
+use crate::message::{FillGave, FillProgress};
 use crate::session::{AnySession, CancelKey, SessionError, Target};
 
 /// One table while it is filled.
@@ -18,6 +20,8 @@ pub(super) struct TableLoad<'a> {
     index: usize,
     form: Form,
     pieces: Pieces<'a>,
+    /// The rows, where programs or files give them in place of the pieces.
+    parts: Option<Parts<'a>>,
     after: Vec<String>,
     streams: Vec<Stream>,
     /// Whether something of it runs.
@@ -54,7 +58,14 @@ impl<'a> TableLoad<'a> {
                 load::piece_rows(&rows, fill.rows, streams),
             ),
         };
-        let pieces = usize::try_from(fill.rows.div_ceil(piece_rows)).unwrap_or(usize::MAX);
+        let parts = fill
+            .from
+            .as_ref()
+            .map(|source| Parts::new(source, name, form, fill.frozen));
+        let pieces = parts.as_ref().map_or_else(
+            || usize::try_from(fill.rows.div_ceil(piece_rows)).unwrap_or(usize::MAX),
+            Parts::len,
+        );
         Self {
             index,
             form,
@@ -67,6 +78,7 @@ impl<'a> TableLoad<'a> {
                 piece_rows,
                 next: AtomicU64::new(0),
             },
+            parts,
             after: fill
                 .after
                 .iter()
@@ -92,9 +104,10 @@ impl<'a> TableLoad<'a> {
         std::thread::scope(|scope| {
             for (index, stream) in self.streams.iter().enumerate() {
                 let started = Builder::new().spawn_scoped(scope, move || {
-                    let outcome = match self.form {
-                        Form::Copy => copy::send(&self.pieces, stream, target, halt),
-                        Form::Lines => load::send(&self.pieces, stream, target, halt),
+                    let outcome = match (&self.parts, self.form) {
+                        (Some(parts), form) => parts.send(form, stream, target, halt),
+                        (None, Form::Copy) => copy::send(&self.pieces, stream, target, halt),
+                        (None, Form::Lines) => load::send(&self.pieces, stream, target, halt),
                     };
                     if let Err(error) = outcome {
                         let place = format!("filling `{}`, stream {index}", self.name());
@@ -107,7 +120,11 @@ impl<'a> TableLoad<'a> {
                 }
             }
         });
-        let done = self.after.is_empty() && self.kept() == self.pieces.row_count;
+        let whole = self.parts.as_ref().map_or_else(
+            || self.kept() == self.pieces.row_count,
+            |parts| parts.gave().len() == parts.len(),
+        );
+        let done = self.after.is_empty() && whole;
         self.done.store(done, Ordering::Relaxed);
         self.busy.store(false, Ordering::Relaxed);
         self.ended.fetch_add(1, Ordering::Release);
@@ -185,6 +202,21 @@ impl<'a> TableLoad<'a> {
             .iter()
             .map(|stream| stream.kept.load(Ordering::Relaxed))
             .sum()
+    }
+
+    /// Returns what each part gave, where programs or files give the rows.
+    pub(super) fn gave(&self) -> Vec<FillGave> {
+        let Some(parts) = &self.parts else {
+            return Vec::new();
+        };
+        let of_table = |(part, gave): (usize, Gave)| FillGave {
+            table: self.name().to_owned(),
+            part,
+            rows: gave.rows,
+            bytes: gave.bytes,
+            sha256: gave.sha256,
+        };
+        parts.gave().into_iter().map(of_table).collect()
     }
 
     /// Returns the bytes of rows that were sent.

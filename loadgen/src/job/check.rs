@@ -4,6 +4,7 @@ mod load;
 mod script;
 mod server;
 mod session;
+mod source;
 mod sql;
 mod value;
 

@@ -6,8 +6,7 @@ use crate::clock::{monotonic_ns, process_cpu_ns, unix_ahead_ns};
 use crate::event::{Event, OperationTick, Tick, Totals};
 use crate::fill;
 use crate::job::{Engine, Fill, Job, nanoseconds};
-use crate::message::FillProgress;
-use crate::message::{FillNote, Message};
+use crate::message::{FillGave, FillNote, FillProgress, Message};
 use crate::record;
 use crate::session::Target;
 use crate::session::fake::CPU_NS_PER_REPLY;
@@ -128,6 +127,7 @@ impl Step<'_> {
                 Turn::Fill(FillNote::Progress(fill, progress)) => {
                     self.progress(account, fill, progress);
                 }
+                Turn::Fill(FillNote::Gave(gave)) => self.gave(gave),
                 Turn::Fill(FillNote::End(Err(reason))) => return End::Failed(reason),
                 Turn::Fill(FillNote::End(Ok(_))) if stop.load(Ordering::Relaxed) => {
                     return End::Stopped("stopped by the caller".to_owned());
@@ -154,6 +154,24 @@ impl Step<'_> {
                 }
             }
         }
+    }
+
+    fn gave(&self, gave: FillGave) {
+        let FillGave {
+            table,
+            part,
+            rows,
+            bytes,
+            sha256,
+        } = gave;
+        self.write(Event::Gave {
+            mono_ns: monotonic_ns(),
+            table,
+            part,
+            rows,
+            bytes,
+            sha256,
+        });
     }
 
     /// Whether the server has kept all rows.
@@ -249,10 +267,11 @@ impl Step<'_> {
     }
 }
 
-/// The rows that a job's fills make.
+/// The rows that a job's fills make of values.
 fn expected_rows(job: &Job) -> u64 {
     job.fills
         .iter()
+        .filter(|fill| fill.from.is_none())
         .map(|fill| fill.rows * u64::from(job.table_count(&fill.table)))
         .sum()
 }
@@ -275,7 +294,14 @@ fn fill_all(job: &Job, target: &Target, stop: &AtomicBool, messages: &Sender<Mes
             stop,
             progress,
         ) {
-            Ok(totals) => rows += totals.rows,
+            Ok(totals) => {
+                if fill.from.is_none() {
+                    rows += totals.rows;
+                }
+                for gave in totals.gave {
+                    tell(FillNote::Gave(gave));
+                }
+            }
             Err(error) => {
                 tell(FillNote::End(Err(error.to_string())));
                 return;

@@ -31,6 +31,7 @@ pub(in crate::fill) fn fill(columns: &[(ColumnType, usize)]) -> Fill {
         streams: 1,
         rows: 1000,
         columns,
+        from: None,
         frozen: false,
         after: Vec::new(),
     }

@@ -431,10 +431,13 @@ impl Job {
                 format!("{key}.rows"),
                 "is 0; leave the fill out",
             )?;
+            if let Some(source) = &fill.from {
+                source.check(self.tables[&fill.table], &format!("{key}.from"))?;
+            }
             ensure(
-                !fill.columns.is_empty(),
+                fill.columns.is_empty() == fill.from.is_some(),
                 format!("{key}.columns"),
-                "is empty; give at least one",
+                "give at least one, or `from`",
             )?;
             for (place, column) in fill.columns.iter().enumerate() {
                 let key = format!("{key}.columns[{place}]");

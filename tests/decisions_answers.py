@@ -1,0 +1,84 @@
+"""Answers of `decisions`: what is kept of the known ones, and the same of a server's.
+
+The known answers are those that DuckDB's repository keeps of the TPC-H queries with their
+validation parameters, at scale 0.01 and 1 (its tpch extension). Its generator makes other addresses
+and comments of suppliers and customers than TPC's, so these columns are left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+import pytest
+
+TOLERANCE = 1e-4
+"""Of sums: MySQL and MariaDB divide to four digits more than what they divide has."""
+LEFT_OUT = {"q2": (5, 7), "q10": (5, 7), "q15": (2,), "q20": (1,)}
+"""Columns of addresses and comments, from 0."""
+KNOWN = Path(__file__).parent / "decisions_answers.json"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an answer comes to, whatever the order of its rows.
+
+    Of a column of numbers `sums` has the sum; `texts` has a hash of all others.
+    """
+
+    rows: int
+    sums: tuple[float, ...]
+    texts: str
+
+
+def summary(name: str, rows: Iterable[Sequence[object]]) -> Answer:
+    """What the rows of a query come to; NULL is an empty text."""
+    without = LEFT_OUT.get(name, ())
+    table = [
+        [
+            "" if cell is None else str(cell).strip()
+            for place, cell in enumerate(row)
+            if place not in without
+        ]
+        for row in rows
+    ]
+    columns = list(zip(*table, strict=True))
+    numeric = [all(map(_is_number, column)) for column in columns]
+    sums = [
+        float(sum(map(Decimal, column)))
+        for column, is_number in zip(columns, numeric, strict=True)
+        if is_number
+    ]
+    texts = sorted(
+        "|".join(cell for cell, is_number in zip(row, numeric, strict=True) if not is_number)
+        for row in table
+    )
+    digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    return Answer(rows=len(table), sums=tuple(sums), texts=digest)
+
+
+def known(scale: str) -> dict[str, Answer]:
+    """The known answers by query."""
+    written = json.loads(KNOWN.read_text())[scale]
+    return {
+        name: Answer(rows=one["rows"], sums=tuple(one["sums"]), texts=one["texts"])
+        for name, one in written.items()
+    }
+
+
+def same(first: Answer, second: Answer) -> bool:
+    """Whether two answers are the same, but for digits of sums."""
+    return (first.rows, first.texts) == (second.rows, second.texts) and first.sums == pytest.approx(
+        second.sums, rel=TOLERANCE
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return Decimal(text).is_finite()
+    except InvalidOperation:
+        return False

@@ -124,8 +124,7 @@ class Clusters:
             copied(first, recipe.folder)
             return subprocess.CompletedProcess(text, 0, "", "")
         done = self._run(words, own, limit_s=limit_s, **options)
-        # An index of binary logs names the folder in which they lie.
-        if done.returncode == 0 and not any(recipe.folder.glob("binlog*")):
+        if done.returncode == 0:
             self.folder.mkdir(exist_ok=True)
             part = Path(tempfile.mkdtemp(dir=self.folder))
             copied(recipe.folder, part)
@@ -163,8 +162,14 @@ def program(path: str) -> tuple[object, ...]:
 
 
 def copied(source: Path, to: Path) -> None:
-    """Makes a folder that is there the same as another, owners and rights included."""
+    """Makes a folder that is there the same as another, owners and rights included.
+
+    An index of binary logs names them where they lie now.
+    """
     subprocess.run(["cp", "--archive", "--reflink=auto", "-T", source, to], check=True)
+    for index in to.glob("*.index"):
+        names = [Path(line).name for line in index.read_text().splitlines()]
+        index.write_text("".join(f"{to / name}\n" for name in names))
 
 
 def command(*arguments: str | Path) -> list[str]:

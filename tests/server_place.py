@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+from _pytest.mark import ParameterSet
+
 from dbdyno.engine import LabServer, Place
 from dbdyno.engine.arm_server import provide
 from dbdyno.engine.postgres import build, numbering
@@ -108,3 +111,19 @@ def _cached(version: str) -> list[Path]:
 def ends() -> list[Path]:
     """The oldest and the newest of them: enough for what versions do not do each in its own way."""
     return list(dict.fromkeys([builds()[0], builds()[-1]]))
+
+
+def newest() -> list[Path | ParameterSet]:
+    """The newest alone, where no version has a way of its own; in `make soak` the oldest, too."""
+    *older, last = ends()
+    return [*map(in_soak, older), last]
+
+
+def outermost() -> list[Path | ParameterSet]:
+    """The oldest and the newest, of which one goes the way of all between; those in `make soak`."""
+    return [path if path in ends() else in_soak(path) for path in builds()]
+
+
+def in_soak(value: object) -> ParameterSet:
+    """A parameter of tests that `make soak` runs."""
+    return pytest.param(value, marks=pytest.mark.soak)

@@ -18,7 +18,7 @@ from dbdyno.capture.view import Place
 from dbdyno.engine import LabServer
 from dbdyno.model import Address, Arm
 from dbdyno.model.error import DynoError
-from server_place import a_place, address, builds, started
+from server_place import a_place, address, outermost, started
 
 pytestmark = pytest.mark.live
 
@@ -37,7 +37,7 @@ PIECES = ("'", "''", '"', "\\", "\n", "\r\n", "\t", "$1", "$$", "$a$", "--", "/*
 WORDS = ("x", "O'Brien", "%s", "E'", " ", "NULL", ", $2 = 'y'", "日本", "...", "0")
 
 
-@pytest.fixture(params=builds(), ids=lambda path: path.name, scope="module")
+@pytest.fixture(params=outermost(), ids=lambda path: path.name, scope="module")
 def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
     """A server that logs every call in all formats that it has, and counts them."""
     arm = Arm(

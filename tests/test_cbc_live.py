@@ -17,7 +17,7 @@ from dbdyno.model.step_files import StepDone
 from dbdyno.report import cbc
 from dbdyno.run import blocks, told
 from mysql_place import build_of
-from server_place import a_place, builds, ends, started
+from server_place import a_place, builds, newest, started
 from step_load import load
 
 pytestmark = pytest.mark.live
@@ -64,7 +64,7 @@ def taken(
 
 @pytest.fixture(
     scope="module",
-    params=[*(pytest.param(one, marks=pytest.mark.soak) for one in ends()[:-1]), ends()[-1]],
+    params=newest(),
     ids=lambda one: one.name,
 )
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:

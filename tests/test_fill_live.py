@@ -13,7 +13,7 @@ import step_load
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.model import Arm, Json, Step
-from server_place import a_place, address, ends, started
+from server_place import a_place, address, newest, started
 
 pytestmark = pytest.mark.live
 
@@ -66,9 +66,9 @@ LEFT_OVER = """
 SELECT relname FROM pg_stat_user_tables WHERE n_dead_tup > 0 OR n_mod_since_analyze > 0"""
 
 
-@pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")
+@pytest.fixture(params=newest(), ids=lambda path: path.name, scope="module")
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    """A server of the oldest and of the newest version that is here, without autovacuum."""
+    """A server of the newest version that is here, without autovacuum; see `newest`."""
     arm = Arm(
         name="filled",
         engine="postgres",

@@ -20,7 +20,7 @@ from dbdyno.model.answer import Answer
 from dbdyno.model.answer_word import Compared, compared
 from dbdyno.model.error import ServerError
 from dbdyno.model.plan_tree import PlanNode
-from server_place import a_place, address, builds, started
+from server_place import a_place, address, outermost, started
 
 pytestmark = pytest.mark.live
 
@@ -42,7 +42,7 @@ def make(server: LabServer) -> None:
     server.execute(*TABLES, database="ib")
 
 
-@pytest.fixture(params=builds(), ids=lambda path: path.name, scope="module")
+@pytest.fixture(params=outermost(), ids=lambda path: path.name, scope="module")
 def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
     """A server with a table."""
     arm = Arm(name="asked", engine="postgres", base_dir=request.param)

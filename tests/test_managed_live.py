@@ -20,7 +20,7 @@ from dbdyno.report.render import markdown
 from dbdyno.run import blocks, step
 from dbdyno.run.check import preflight
 from foreign_server import DATABASE, PASSWORD, SECRET, UNADMINISTERED, Service, a_service
-from server_place import a_place, ends, started
+from server_place import a_place, newest, started
 
 pytestmark = pytest.mark.live
 
@@ -97,7 +97,7 @@ HOST_ONLY = (
 
 @pytest.fixture(
     scope="module",
-    params=[*(pytest.param(one, marks=pytest.mark.soak) for one in ends()[:-1]), ends()[-1]],
+    params=newest(),
     ids=lambda one: one.name,
 )
 def service(request: pytest.FixtureRequest) -> Iterator[Service]:

@@ -25,7 +25,7 @@ from dbdyno.run import blocks
 from dbdyno.run.check import existing_tables, preflight
 from dbdyno.store import Results
 from one_arm import ONE_LIVE_ARM
-from server_place import a_place, address, builds, ends, started
+from server_place import a_place, address, builds, newest, started
 from step_load import load
 
 pytestmark = pytest.mark.live
@@ -86,9 +86,9 @@ SELECT query, calls FROM pg_stat_statements s JOIN pg_database d ON d.oid = dbid
 WHERE datname = current_database() AND query ~* '^(BEGIN|END|UPDATE|SELECT abalance|INSERT)'"""
 
 
-@pytest.fixture(params=ends(), ids=lambda path: path.name, scope="module")
+@pytest.fixture(params=newest(), ids=lambda path: path.name, scope="module")
 def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
-    """A server of the oldest and of the newest version that is here, without autovacuum."""
+    """A server of the newest version that is here, without autovacuum; see `newest`."""
     settings = {"autovacuum": "off", "shared_buffers": "64MB", "fsync": "off"} | COUNTED
     arm = Arm(name="bench", engine="postgres", base_dir=request.param, settings=settings)
     with a_place() as place, started(arm, place) as made:

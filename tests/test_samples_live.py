@@ -12,7 +12,7 @@ import pytest
 
 from dbdyno.engine import LabServer
 from dbdyno.model import Arm, Json
-from server_place import a_place, started
+from server_place import a_place, newest, started
 from step_load import events, only_step
 
 pytestmark = pytest.mark.live
@@ -51,10 +51,10 @@ SLOW = ", ".join(f"information_schema.collations {name}" for name in "abcd")
 """What no server joins within a test."""
 
 
-@pytest.fixture(scope="module")
-def server(base_dir: Path) -> Iterator[LabServer]:
+@pytest.fixture(params=newest(), ids=lambda path: path.name, scope="module")
+def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
     """PostgreSQL, with a schema that no search path has."""
-    arm = Arm(name="a", engine="postgres", base_dir=base_dir, settings={"fsync": "off"})
+    arm = Arm(name="a", engine="postgres", base_dir=request.param, settings={"fsync": "off"})
     with a_place() as place, started(arm, place) as made:
         made.create_database("ib")
         made.execute(

@@ -14,7 +14,7 @@ import pytest
 from dbdyno import workload
 from dbdyno.engine import LabServer
 from dbdyno.model import Arm, Json, Step
-from server_place import a_place, ends, started
+from server_place import a_place, newest, started
 from step_load import load
 
 pytestmark = pytest.mark.live
@@ -66,7 +66,7 @@ class Seen:
 
 
 @pytest.fixture(
-    params=[*(pytest.param(one, marks=pytest.mark.soak) for one in ends()[:-1]), ends()[-1]],
+    params=newest(),
     ids=lambda path: path.name,
     scope="module",
 )

@@ -23,7 +23,7 @@ from dbdyno.model.error import ServerError
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.check import reached as check
 from foreign_server import switch_tls_on
-from server_place import a_place, builds, over_tcp, reached, started, within
+from server_place import a_place, outermost, over_tcp, reached, started, within
 
 pytestmark = pytest.mark.live
 
@@ -89,7 +89,7 @@ def secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_OF_TEST", SECRET)
 
 
-@pytest.fixture(name="here", scope="module", params=builds(), ids=lambda path: path.name)
+@pytest.fixture(name="here", scope="module", params=outermost(), ids=lambda path: path.name)
 def _here(request: pytest.FixtureRequest) -> Iterator[Encrypting]:
     arm = Arm(name="a", engine="postgres", base_dir=request.param, transport="tcp")
     with a_place() as place, started(arm, place) as server:

@@ -14,7 +14,7 @@ from dbdyno.engine import Server
 from dbdyno.model import Arm, Step, StepRun
 from dbdyno.store import Results, StepFolder
 from one_arm import ONE_LIVE_ARM, results_of
-from server_place import a_place, address, ends, started
+from server_place import a_place, address, ends, newest, started
 from step_load import load
 
 pytestmark = pytest.mark.live
@@ -33,10 +33,7 @@ CREATE TABLE benchruns (
 SUM = "SELECT sum(scratch) FROM bench0001"
 
 
-VERSIONS = [*(pytest.param(one, marks=pytest.mark.soak) for one in ends()[:-1]), ends()[-1]]
-
-
-@pytest.fixture(params=VERSIONS, ids=lambda path: path.name, scope="module")
+@pytest.fixture(params=newest(), ids=lambda path: path.name, scope="module")
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """A server of the newest version that is here; in the soak of the oldest, too."""
     settings = {"fsync": "off", "shared_buffers": "128MB", "deadlock_timeout": "50ms"}

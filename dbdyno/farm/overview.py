@@ -47,6 +47,10 @@ class Found:
     first: str  # the head by which it was there
     report: FindingReport | None  # None: its commit is still looked for
 
+    def is_of(self, series: Series) -> bool:
+        """Whether it tells of a step, by whatever it was measured."""
+        return any(own.step == series.step for own in self.series)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Followed:

@@ -209,7 +209,7 @@ def drawn(branch: Followed, series: Series, links: Places) -> Curve | None:
     folders = [
         commit.cells[series].folder if series in commit.cells else "" for commit in branch.commits
     ]
-    own = [finding for finding in branch.findings if series in finding.series]
+    own = [finding for finding in branch.findings if finding.is_of(series)]
     return farm_curve.curve(
         branch,
         series,

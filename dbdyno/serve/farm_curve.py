@@ -19,6 +19,7 @@ REACH_MIN = 0.004
 TICKS_MIN = 4
 NAMES_MAX = 8
 SHORT_DIGITS = 10
+RADIUS_MIN, RADIUS_MAX = 2.0, 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +53,7 @@ class Curve:
     right: float
     top: int
     bottom: float
+    radius: float  # of a dot
     dots: tuple[Dot, ...]
     ticks: tuple[Mark, ...]
     names: tuple[Mark, ...]
@@ -65,7 +67,7 @@ def curve(
 ) -> Curve | None:
     """The curve of a series; None where no commit has a reading.
 
-    `links`: of each commit's report. `findings`: of those of this series, the words and the link
+    `links`: of each commit's report. `findings`: of those of this step, the words and the link
     of each, in the order of `branch.findings`.
     """
     ratios = [_ratio(commit, series) for commit in branch.commits]
@@ -73,7 +75,7 @@ def curve(
     if not measured:
         return None
     scale = _Scale.of([end for _, *ends in measured for end in ends], len(ratios))
-    own = [finding for finding in branch.findings if series in finding.series]
+    own = [finding for finding in branch.findings if finding.is_of(series)]
     places = {commit.commit: place for place, commit in enumerate(branch.commits)}
     return Curve(
         width=WIDTH,
@@ -82,6 +84,7 @@ def curve(
         right=WIDTH - RIGHT,
         top=TOP,
         bottom=HEIGHT - BOTTOM,
+        radius=max(RADIUS_MIN, min(RADIUS_MAX, (WIDTH - LEFT - RIGHT) / len(ratios) / 2)),
         dots=tuple(
             Dot(
                 x=scale.x(place),

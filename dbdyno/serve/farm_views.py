@@ -12,7 +12,7 @@ from dbdyno.farm.overview import Cell, Commit, Followed, Overview, interval, ste
 from dbdyno.model.metric import less_is_better
 from dbdyno.report.colors import Tone
 from dbdyno.report.number import MISSING
-from dbdyno.report.parts import Callout, Column, Finding, Row, Table, TableCell, Text
+from dbdyno.report.parts import AnyPart, Callout, Column, Finding, Row, Table, TableCell, Text
 from dbdyno.serve.charted import View, Way, Ways, day
 from dbdyno.serve.farm_curve import percents, points, short
 
@@ -20,6 +20,7 @@ SURE = 3.0
 """A cell has a colour where it is beyond the margin by so many standard errors."""
 NS = 1e9
 SUBJECT_MAX = 60
+DAY_DIGITS = 10
 FOUND = "◆"
 AT = "farm"
 
@@ -51,8 +52,10 @@ def shown(branch: Followed, instrument: str | None, metric: str | None) -> tuple
 
 def grid(farm: Overview, branch: Followed, of: tuple[str, str] | None, places: Places) -> View:
     """A row for each commit, the newest first, and a column for each step."""
-    parts = [*_odd(branch), *([_grid(branch, of, places)] if of else [_nothing()])]
-    parts += [_findings(branch, places)] if branch.findings else []
+    parts: list[AnyPart] = [*_odd(branch)]
+    if branch.findings:
+        parts.append(_findings(branch, places))
+    parts.append(_grid(branch, of, places) if of else _nothing())
     return View(
         title=branch.name,
         label=f"Against {branch.pinned or 'the pinned release'}, measured in the same blocks",
@@ -149,12 +152,12 @@ def _grid(branch: Followed, of: tuple[str, str], places: Places) -> Table:
         title=f"Commits and steps: {measure(*of)}",
         columns=(
             Column(text="commit", left=True),
-            Column(text="measured (UTC)", left=True),
+            Column(text="day (UTC)", left=True),
+            Column(text="", left=True),
             *(
                 Column(text=series.step[1], group=series.step[0] if several else "")
                 for series in columns
             ),
-            Column(text="", left=True),
         ),
         rows=(Row(cells=_curves(columns, places)), *rows),
         note=f"Change against the pinned release in percent; a cell leads to its report. {FOUND}: "
@@ -166,23 +169,22 @@ def _grid(branch: Followed, of: tuple[str, str], places: Places) -> Table:
 
 def _curves(columns: list[Series], places: Places) -> tuple[TableCell, ...]:
     """The row that leads to the curves."""
-    cells = [TableCell(text="all"), TableCell(text="")]
-    cells += [TableCell(text="curve", link=places.curve(series)) for series in columns]
-    return (*cells, TableCell(text=""))
+    cells = [TableCell(text="curve", link=places.curve(series)) for series in columns]
+    return (TableCell(text="all"), TableCell(text=""), TableCell(text=""), *cells)
 
 
 def _row(
     branch: Followed, commit: Commit, columns: list[Series], places: Places
 ) -> Iterator[TableCell]:
     begun = [finding for finding in branch.findings if finding.first == commit.commit]
+    names = ", ".join(finding.title for finding in begun)
+    link = places.finding(begun[0].name) if begun else ""
     yield TableCell(text=short(commit.commit), title=commit.subject[:SUBJECT_MAX])
-    yield TableCell(text=day(commit.at_s * NS))
+    yield TableCell(text=day(commit.at_s * NS)[:DAY_DIGITS])
+    yield TableCell(text=names or commit.why, link=link, tone="" if begun else "quiet")
     for series in columns:
         is_begun = any(series in finding.series for finding in begun)
         yield _cell(series, commit, places, mark=FOUND if is_begun else "")
-    names = ", ".join(finding.title for finding in begun)
-    link = places.finding(begun[0].name) if begun else ""
-    yield TableCell(text=names or commit.why, link=link, tone="" if begun else "quiet")
 
 
 def _cell(series: Series, commit: Commit, places: Places, mark: str) -> TableCell:
@@ -263,7 +265,7 @@ def _reading(
     begun = [
         finding
         for finding in branch.findings
-        if finding.first == commit.commit and series in finding.series
+        if finding.first == commit.commit and finding.is_of(series)
     ]
     yield TableCell(text=short(commit.commit), link=link, title=commit.subject[:SUBJECT_MAX])
     yield TableCell(text=day(commit.at_s * NS))

@@ -25,7 +25,7 @@ from dbdyno.serve.frame import Frame
 from dbdyno.store import glance
 
 INDEX, STYLE, LIBRARY, REPORTS = "index.html", "farm.css", "vega.js", "report"
-BACK = '<p class="frame plain"><a href="../index.html">To the farm</a></p>'
+BACK = '<p style="margin: .7rem 1.25rem 0"><a href="../index.html">To the farm</a></p>'
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,6 +54,16 @@ def test_queries_are_counted_without_the_writers_beside_them() -> None:
     assert counted_step.uncountable(step("qr100")) is None
 
 
+def test_a_call_that_is_counted_has_no_time_limit() -> None:
+    """It takes 20 to 100 times as long as on the server that the limit is of."""
+    made = step("qr100")
+    roles = tuple(structs.replace(role, statement_limit_s=1.0) for role in made.job.roles)
+    limited = replace(made, job=structs.replace(made.job, roles=roles))
+    counting = engine.of("postgres").counting
+    (role,) = counted_step.counted(limited, LENGTHS, counting, 180000).job.roles
+    assert role.statement_limit_s is None
+
+
 def test_an_amount_of_work_below_the_wish_is_counted_whole() -> None:
     """One operation makes the indexes: there is nothing to warm up."""
     (role,) = counted("l.x").job.roles

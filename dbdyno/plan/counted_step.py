@@ -107,6 +107,7 @@ def counted(step: Step, lengths: tuple[int, int], counting: Counting, version_nu
         role,
         stop=RoleStop(operations=warmup + MARKS_BEFORE + operations + 1),
         marks=Marks(program=len(job.programs), warmup=warmup),
+        statement_limit_s=None,  # it is of a server that runs by itself
     )
     job = structs.replace(
         job,

@@ -201,7 +201,7 @@ class Origin:
             new.rename(folder)
         if version == known:
             return Sight(tip=version)
-        return Sight(tip=version, heads=(Head(commit=version, subject=version),))
+        return Sight(tip=version, heads=(Head(commit=version),))
 
 
 def timed(clock: Callable[[], float] = time.monotonic) -> Callable[[], float]:

@@ -86,9 +86,7 @@ class Searcher:
     def of_versions(self, good: str, first: str) -> Culprit:
         """A build that a command has made: no commits lie between two."""
         functions, folder, why = self.functions(good, first)
-        return Culprit(
-            commit=first, subject=first, before=good, functions=functions, folder=folder, why=why
-        )
+        return Culprit(commit=first, before=good, functions=functions, folder=folder, why=why)
 
     def named(self, repository: Followed, commit: str, before: str, why: str = "") -> Culprit:
         """A commit that is sure, with the functions that it changed."""

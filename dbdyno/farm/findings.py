@@ -134,6 +134,11 @@ def percent(share: float) -> str:
     return f"{100 * share:+.2f} %".replace("-", "−")
 
 
+def signed(number: float) -> str:
+    """A number with its sign: `−564.0`."""
+    return f"{number:+,.1f}".replace("-", "−")
+
+
 def markdown(of: FindingReport) -> str:
     """The report for people."""
     return "\n".join(lines(of)) + "\n"
@@ -145,7 +150,7 @@ def lines(of: FindingReport) -> Iterator[str]:
     yield ""
     yield f"- found {of.day} on branch {of.branch} of `{of.source}`, revision {of.revision}"
     if of.commit:
-        yield f"- commit `{of.commit}`: {one_line(of.subject)}"
+        yield f"- commit `{of.commit}`" + (f": {one_line(of.subject)}" if of.subject else "")
         yield f"- measured beside `{of.before}`"
     if of.suspects:
         yield f"- {100 * of.probability:.0f} % sure; it may be any of:"
@@ -172,7 +177,7 @@ def lines(of: FindingReport) -> Iterator[str]:
         for function in of.functions:
             yield (
                 f"| `{function.function}` | {function.step} | {function.before:,.1f} | "
-                f"{function.after:,.1f} | {function.change:+,.1f} {function.unit} |"
+                f"{function.after:,.1f} | {signed(function.change)} {function.unit} |"
             )
     if of.command:
         yield ""

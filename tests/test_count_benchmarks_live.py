@@ -47,7 +47,7 @@ steps = ["call-setup", "call-run"]
 parameters = { tab_rows = 5000, batch_size_setup = 1000, batch_size = 100, run_seconds = 0 }
 """
 SCRIPTS = """
-pgbench = ["read.sql@9", "transfer.sql"]
+pgbench = ["read.sql", "transfer.sql"]
 parameters = { scale = 1, protocol = "prepared" }
 """
 INSERTS = """
@@ -87,7 +87,7 @@ def counted(folder: Path, workload: str, base_dir: Path) -> dict[str, Count]:
         (CBC, {"t03-select-max": 1e4, "t04-selectr": 1e5}, "ExplainOneQuery"),
         (OUTSIDE, {"run": 1e5}, "ExecAgg"),
         (PROCEDURES, {"call-run": 1e5}, "plpgsql_call_handler"),
-        (SCRIPTS, {"scripts": 1e4}, "ExecModifyTable"),
+        (SCRIPTS, {"scripts": 1e4}, "heap_update"),
         (INSERTS, {"l.x": 1e6, "l.i1": 1e5, "l.i2": 1e5}, "heap_delete"),
     ],
     ids=["cbc", "ybio", "ybio-procedures", "pgbench-scripts", "insert-benchmark"],

@@ -33,7 +33,13 @@ BACKGROUND = Background(
         "log_flusher": "log",
         "log_write_notifier": "log",
         "log_writer": "log",
+        "Clone_persist_gtid::periodic_write": "GTID writer",
+        "LinuxAIOHandler::poll": "I/O",
         "io_handler_thread": "I/O",
+        "dict_stats_thread": "statistics",
+        "lock_wait_timeout_thread": "monitor",
+        "srv_error_monitor_thread": "monitor",
+        "srv_monitor_thread": "monitor",
         "tpool::thread_pool_generic::worker_main": "pool of threads",
     },
     sessions=frozenset({

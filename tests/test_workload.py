@@ -150,8 +150,8 @@ def test_quoted_colons_and_casts_are_no_values(tmp_path: Path) -> None:
         ('"INSERT', '"{m} INSERT', "key `statements.put`: `{m}`: no parameter `m`; there are "
          "`clients`, `engine`, `n`, `number`, `t`"),
         ("{ uniform", "{ constant = 1, uniform", "key `values.a`: needs exactly one of uniform, "
-         "zipf, pareto, special, bates, gaussian, exponential, add, permutation, sequence, item, "
-         "client, text, pattern, clock, constant, sample, not 2"),
+         "zipf, pareto, special, bates, gaussian, exponential, add, permutation, compute, join, "
+         "sequence, count, newest, item, client, text, pattern, clock, constant, sample, not 2"),
         ('[1, "{n}"]', "[20, 10]", "key `values.a.uniform`: the lower bound 20 is above the "
          "upper bound 10"),
         ("[[{n}:", "[[0:", "key `statements.put`: a repetition begins with a number, as "
@@ -470,12 +470,12 @@ def test_another_text_has_another_hash(tmp_path: Path) -> None:
 def test_the_reference_of_workload_files_names_every_key() -> None:
     reference = (ROOT / "docs" / "workload.md").read_text()
     forms = (
-        schema.WorkloadFile, schema.Table, schema.Fill, schema.Column, maker_schema.Maker,
-        maker_schema.Text,
+        schema.WorkloadFile, schema.Table, schema.Fill, schema.Children, schema.Column,
+        maker_schema.Maker, maker_schema.Text, maker_schema.Part,
         schema.Cursor, schema.Statement, schema.Transaction, schema.Repetition, schema.Repeated,
-        schema.Sleep, schema.StepSet, schema.Step, schema.Role, schema.Pace, schema.Stop,
-        schema.OnError, schema.Part, schema.Headline, schema.Query, schema.Told, schema.Right,
-        schema.Sla,
+        schema.Assigned, schema.Sleep, schema.StepSet, schema.Step, schema.Role, schema.Pace,
+        schema.Stop, schema.OnError, schema.Part, schema.Headline, schema.Query, schema.Told,
+        schema.Right, schema.Sla,
     )  # fmt: skip
     for one in forms:
         for name, field in one.model_fields.items():

@@ -37,7 +37,7 @@ from dbdyno.model.plan import (
 )
 from dbdyno.model.profile import Profile
 from dbdyno.model.ratio import Ratio
-from dbdyno.model.step import Headline, MetricSource, Requirement, Right, Sla, Step
+from dbdyno.model.step import Condition, Headline, MetricSource, Requirement, Right, Sla, Step
 from dbdyno.model.step_run import (
     Ending,
     Extent,
@@ -73,6 +73,7 @@ __all__ = [
     "Bound",
     "Cell",
     "Comparison",
+    "Condition",
     "CountWish",
     "Difference",
     "Ending",

@@ -56,6 +56,14 @@ class MetricSource:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Condition:
+    """What has to hold after a step: a question that counts what breaks it."""
+
+    name: str
+    query: str  # SQL whose answer is 0 where it holds
+
+
+@dataclass(frozen=True, kw_only=True)
 class Right:
     """A privilege that a step needs of the user of a server elsewhere."""
 
@@ -105,6 +113,7 @@ class Step:
     nominal_s: float | None  # what the step lasts where the target rate is held
     group: str | None = None  # the title under which tables list it: "point queries"
     invariants: tuple[str, ...] = ()  # SQL whose answer the load must not change
+    conditions: tuple[Condition, ...] = ()  # that hold after the load
     makes: tuple[str, ...] = ()  # tables that its own statements create
     metrics: tuple[MetricSource, ...] = ()  # beside those that every step has
     rights: tuple[Right, ...] = ()  # that its statements need

@@ -1,7 +1,7 @@
 """Checks facts that a step's load must not change, such as that balances agree, by SQL.
 
 The server is asked after the step's set-up and again after its load, outside of all that is
-measured.
+measured. Conditions are asked after the load alone: each counts what breaks it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,29 @@ def compared(step: Step, before: Sequence[str], after: Sequence[str]) -> list[Ch
         Check(what=f"invariant `{sql}`", expected=answer, actual=later, ok=answer == later)
         for sql, answer, later in zip(step.invariants, before, after, strict=False)
     ]
+
+
+def held(server: Server, step: Step) -> list[Check]:
+    """The step's conditions as `checks` of done.json; none without a database.
+
+    Raises ServerError.
+    """
+    if server.address() is None:
+        return []
+    answers = (
+        (condition, _text(server.execute(condition.query, limit_s=ANSWER_S_MAX)))
+        for condition in step.conditions
+    )
+    return [
+        Check(what=f"condition `{each.name}`", expected="0", actual=answer, ok=answer == "0")
+        for each, answer in answers
+    ]
+
+
+def unmet(checks: Sequence[Check]) -> str | None:
+    """The conditions that do not hold, each with its answer; None where all do."""
+    wrong = [f"{check.what} by {check.actual}" for check in checks if not check.ok]
+    return f"after the load not 0: {', '.join(wrong)}" if wrong else None
 
 
 def broken(checks: Sequence[Check]) -> str | None:

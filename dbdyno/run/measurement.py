@@ -133,12 +133,18 @@ class Measurement:
             self.done.warnings.append(f"indexes: not read: {read.unavailable}")
 
     def _check_invariants(self) -> None:
-        """Adds what the step must not change to its checks; raises StepFailed where it did."""
+        """Adds what the step must not change, and what has to hold after it, to its checks.
+
+        Raises StepFailed where it did, or where that does not hold.
+        """
         after = invariants.answers(self.bench.server, self.step)
         checks = invariants.compared(self.step, self._answers, after)
         if (reason := invariants.broken(checks)) is not None:
             raise StepFailed(reason)
-        self.done.checks = [*self.done.checks, *checks]
+        conditions = invariants.held(self.bench.server, self.step)
+        if (reason := invariants.unmet(conditions)) is not None:
+            raise StepFailed(reason)
+        self.done.checks = [*self.done.checks, *checks, *conditions]
 
     def _ask(self) -> None:
         """The values that the workload wants told; raises StepFailed if a table is missing."""

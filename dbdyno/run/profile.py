@@ -52,6 +52,7 @@ def window(step: Step, wish: ProfileWish) -> Step:
         warm="none",
         setup=(),
         invariants=(),
+        conditions=(),
         metrics=(),
         pad_to_s=None,
         device_gb=0.0,

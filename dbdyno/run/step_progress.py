@@ -183,7 +183,7 @@ class Meter:
             whole_s = job.stop.warmup_s + job.stop.seconds
             return float(min(1.0, self.counts[self.leader].elapsed_s / whole_s))
         if job.fills:
-            rows = [fill.rows * len(job.table_names(fill.table)) for fill in job.fills]
+            rows = [fill.expected_rows * len(job.table_names(fill.table)) for fill in job.fills]
             return self.done("fill", sum(rows))
         shares = [
             self.done(role.name, role.stop.operations * job.clients_of(role))

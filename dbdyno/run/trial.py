@@ -107,6 +107,7 @@ def short(step: Step) -> Step:
         expected_s=SECONDS,
         warm="none",
         invariants=(),
+        conditions=(),
         metrics=(),
         pad_to_s=None,
         device_gb=0.0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from dbdyno.model import MetricSource, Requirement, Right
+from dbdyno.model import Condition, MetricSource, Requirement, Right
 from dbdyno.model.document import suggestion
 from dbdyno.workload import schema
 from dbdyno.workload.job import Made
@@ -39,6 +39,21 @@ def rights(step: schema.Step, tables: Tables, scope: Scope) -> Iterable[Right]:
             yield Right(
                 name=place.at("right").text(right.right), query=question(right, tables, place)
             )
+
+
+def conditions(
+    step: schema.Step, file: schema.WorkloadFile, tables: Tables, scope: Scope
+) -> Iterable[Condition]:
+    """What has to hold after a step, in the step's order. Raises WorkloadError."""
+    for number, written in enumerate(step.conditions, start=1):
+        place = scope.at("conditions", number)
+        name = place.text(written)
+        if not name:
+            continue
+        if name not in file.conditions:
+            raise place.error(f"no condition `{name}`; {suggestion(name, file.conditions)}")
+        own = scope.root("conditions", name)
+        yield Condition(name=name, query=question(file.conditions[name], tables, own))
 
 
 def requirements(file: schema.WorkloadFile, scope: Scope) -> Iterable[Requirement]:

@@ -31,16 +31,17 @@ ROW = "row"
 class Needed:
     """What a value is made from: numbers of values and cursors by name, and the job's values.
 
-    `rows` are those of the fill that it is for.
+    `rows` are those of the fill that it is for, `items` the most that a row has of children.
     """
 
     numbers: Mapping[str, int]
     values: Sequence[values.Value]
     rows: int | None = None
+    items: int | None = None
 
     def extent(self, number: int) -> tuple[int, int]:
         """The least and the greatest that a value can be."""
-        return distribution.extent(self.values, number, self.rows) or ANY
+        return distribution.extent(self.values, number, self.rows, self.items) or ANY
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ def names(text: str, scope: Scope) -> list[str]:
     if DEFAULT_SEED in used:
         raise scope.error("give the hash its seed, as in `hash_fnv1a(:n, 0)`")
     return list(dict.fromkeys(f":{ROW}" if name == ROW else name for name in used))
+
+
+def condition(text: str) -> str:
+    """An expression that is 1 where a condition is true, otherwise 0."""
+    return f"CASE WHEN {text} THEN 1 ELSE 0 END"
 
 
 def made(text: str, scope: Scope, needed: Needed) -> values.Computed:

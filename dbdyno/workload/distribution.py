@@ -79,11 +79,14 @@ def span(written: Sequence[Number], scope: Scope) -> tuple[int, int]:
 
 
 def extent(
-    made: Sequence[values.Value], number: int, rows: int | None = None
+    made: Sequence[values.Value],
+    number: int,
+    rows: int | None = None,
+    items: int | None = None,
 ) -> tuple[int, int] | None:
     """The least and the greatest number that a job's value can be, where the job alone says it.
 
-    `rows` are those of the fill that it is for.
+    `rows` are those of the fill that it is for, `items` the most that a row has of children.
     """
     value = made[number]
     match value:
@@ -94,18 +97,20 @@ def extent(
         case values.Value(count=values.Count(first=first)):
             return first, COUNTED_MAX
         case values.Value(newest=values.Newest(value=base)):
-            inner = extent(made, base, rows)
+            inner = extent(made, base, rows, items)
             return inner and (inner[0] - 1, inner[1])
         case values.Value(row=int() as first) if rows is not None:
             return first, first + rows - 1
+        case values.Value(item=values.Item(first=first)) if items is not None:
+            return first, first + items - 1
         case values.Value(add=values.Added(value=base, plus=int() as plus)):
-            inner = extent(made, base, rows)
+            inner = extent(made, base, rows, items)
             return inner and (inner[0] + plus, inner[1] + plus)
         case values.Value(add=values.Added(value=base, other=int() as other)):
             # Two that have something in common may not reach their bounds together.
             if with_bases(made, base) & with_bases(made, other):
                 return None
-            ends = extent(made, base, rows), extent(made, other, rows)
+            ends = extent(made, base, rows, items), extent(made, other, rows, items)
             return ends[0] and ends[1] and (ends[0][0] + ends[1][0], ends[0][1] + ends[1][1])
     ranged = value.permutation or value.compute or value.distribution
     return ranged.range if ranged else None

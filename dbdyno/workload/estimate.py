@@ -35,9 +35,12 @@ def estimate(
     scope = Scope(source=workload.source, names=values, engine=traits)
     rows, disk_bytes = 0, 0
     names = tables.names(workload.file, scope)
+    filled = {fill.table: fill.expected_rows for step in steps for fill in step.job.fills}
     for base, table in workload.file.tables.items():
         place = scope.root("tables", base)
         written = table.fill.rows if table.fill and table.rows is None else table.rows
+        if isinstance(written, schema.Children):
+            written = filled.get(base)
         each = place.at("rows").integer(0 if written is None else written, low=0)
         rows += each * len(names[base])
         per_row = _bytes_per_row(table, {step.name for step in steps}, place.at("bytes_per_row"))

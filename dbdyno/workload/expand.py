@@ -179,6 +179,7 @@ def _step(draft: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
         nominal_s=made.nominal_s,
         group=_group(written, file, scope.at("group")),
         invariants=tuple(_own("invariants", written.invariants, tables, scope)),
+        conditions=tuple(asked.conditions(written, file, tables, scope)),
         device_gb=float(scope.at("device_gb").number(written.device_gb, low=0, high=DEVICE_GB_MAX)),
         sweep=draft.base if draft.values else None,
         makes=makes,
@@ -217,7 +218,7 @@ def _warm(written: list[str] | Literal["none"], scope: Scope) -> tuple[str, ...]
 
 def _fill_s(made: Job) -> float:
     """About how long the job of a fill takes, keys and indexes included."""
-    rows = sum(fill.rows * len(made.table_names(fill.table)) for fill in made.fills)
+    rows = sum(fill.expected_rows * len(made.table_names(fill.table)) for fill in made.fills)
     return float(rows / FILL_ROWS_PER_S)
 
 

@@ -64,7 +64,7 @@ def literal(values: Sequence[Value], number: int, item: int, of: int) -> str:
     """A sample of a value as SQL writes it; `item` counts from 0 among `of` of a repetition."""
     value = values[number]
     if value.join is not None:
-        parts = (_part(values, part, item, of) for part in value.join)
+        parts = (_part(values, part, item, of) for part in value.join if _stands(values, part))
         return "'" + "".join(parts).replace("'", "''") + "'"
     if value.text is not None:
         return "'" + value.text.fill * value.text.length[0] + "'"
@@ -82,6 +82,11 @@ def literal(values: Sequence[Value], number: int, item: int, of: int) -> str:
         case "text" | "timestamp":
             return f"'{digits}'"
     return digits
+
+
+def _stands(values: Sequence[Value], part: str | JoinPart) -> bool:
+    """Whether a part of a joined text is there; a part without a condition always is."""
+    return isinstance(part, str) or part.when is None or sample(values, part.when, 0, 1) != 0
 
 
 def _part(values: Sequence[Value], part: str | JoinPart, item: int, of: int) -> str:

@@ -5,31 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from msgspec.structs import replace
 
 from dbdyno.model.document import suggestion
 from dbdyno.model.job import Job, Log, Stop
-from dbdyno.model.job.fills import Column, ColumnType, Fill
 from dbdyno.model.job.role import Rate, Role, Tied
-from dbdyno.model.job.values import Format
-from dbdyno.workload import maker_schema, program, schema, supplied, tables
+from dbdyno.workload import filling, program, schema, tables
 from dbdyno.workload import role as step_roles
 from dbdyno.workload.job_content import Content
-from dbdyno.workload.scope import Scope, for_table
-from dbdyno.workload.value import MAKERS
+from dbdyno.workload.scope import Scope
 
-STREAMS_MAX = 64
 STEP_S_MAX = 2_592_000
 """The longest that a timed step, or its warm-up, may take, as dyno-loadgen has it: 30 days."""
-COLUMN_TYPES: Mapping[Format, ColumnType] = {
-    "text": "text",
-    "timestamp": "timestamp",
-    "hundredths": "float4",
-}
-"""The SQL type of a filled column by its value's format, where the file names none; else int4."""
-TYPES: tuple[ColumnType, ...] = get_args(ColumnType)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,18 +145,14 @@ def _filled(
 ) -> Made:
     """The job that loads tables in bulk; `finished`: with what their fills do afterwards."""
     content = Content(file, scope)
-    fills = [
-        made
-        for base in kinds
-        if (made := _fill(base, file, content, scope.root("tables", base, "fill")))
-    ]
+    fills = filling.made(kinds, file, content, scope)
     if not fills:
         raise scope.error("fills no rows")
     if not finished:
         fills = [replace(fill, after=()) for fill in fills]
     if content.cursors:
         raise scope.error(f"a fill cannot use the cursor `{content.cursors[0].name}`")
-    _check_filled(content, fills, scope)
+    filling.check(content, fills, scope)
     return Made(
         job=replace(_frame(name, file, scope), values=tuple(content.values), fills=tuple(fills)),
         kinds={"fill": "insert"},
@@ -175,22 +160,6 @@ def _filled(
         uses=frozenset(fill.table for fill in fills),
         nominal_s=None,
     )
-
-
-def _check_filled(content: Content, fills: Sequence[Fill], scope: Scope) -> None:
-    """Refuses values that depend on operations, and sums of two that are no column's value."""
-    for value in content.values:
-        for maker in ("sequence", "count", "newest", "item", "client"):
-            if getattr(value, maker) is not None:
-                raise scope.error(f"a fill cannot use the {maker} `{value.name}`; use `:row`")
-        if value.add is None or value.add.other is None:
-            continue
-        if not all(value.bases & {column.value for column in fill.columns} for fill in fills):
-            first, other = content.values[value.add.value], content.values[value.add.other]
-            raise scope.error(
-                f"`{value.name}` adds `{first.name}` and `{other.name}`, of which in a fill one "
-                "has to be the value of another column"
-            )
 
 
 def _frame(name: str, file: schema.WorkloadFile, scope: Scope) -> Job:
@@ -264,50 +233,3 @@ def _nominal_s(job: Job) -> float | None:
             per_s = max(1, math.ceil(per_s))
         longest = max(longest, role.stop.operations / per_s)
     return longest + float(job.stop.warmup_s)
-
-
-def _fill(base: str, file: schema.WorkloadFile, content: Content, scope: Scope) -> Fill | None:
-    """The fill of a kind of table; None where it has no rows."""
-    written = file.tables[base].fill
-    assert written is not None, "the caller looked"
-    rows = scope.at("rows").integer(written.rows, low=0)
-    if not rows:
-        return None
-    streams = scope.at("streams").integer(written.streams, low=0)
-    if streams > STREAMS_MAX:
-        raise scope.at("streams").error(f"at most {STREAMS_MAX}, not {streams}")
-    after = scope.at("after").sql(written.after) if written.after else ()
-    return Fill(
-        table=base,
-        streams=streams,
-        rows=rows,
-        source=supplied.source(file.tables[base], written, scope),
-        columns=tuple(
-            _column(name, column, content, scope.at("columns", name), rows)
-            for name, column in written.columns.items()
-        ),
-        frozen=bool(scope.at("frozen").number(written.frozen)),
-        after=tuple(for_table(sql, "{t}", "{number}") for sql in after),
-    )
-
-
-def _column(name: str, column: schema.Column, content: Content, scope: Scope, rows: int) -> Column:
-    """A column takes a value of the file, or has one of its own named for it."""
-    given = [key for key in (*MAKERS, "row", "value") if getattr(column, key, None) is not None]
-    if len(given) != 1:
-        raise scope.error(f"needs exactly one value or maker, not {len(given)}")
-    each = scope.at("each").integer(column.each, low=1)
-    if column.value is not None:
-        number = content.value(column.value)
-    elif column.row is not None:
-        number = content.add_row(content.free_name(name), column.row)
-    else:
-        maker = maker_schema.Maker.model_validate({given[0]: getattr(column, given[0])})
-        own = content.free_name(name)
-        number = content.add_value(own, maker, scope, math.ceil(rows / each))
-    default = COLUMN_TYPES.get(content.values[number].format, "int4")
-    word = default if column.type is None else scope.at("type").text(column.type)
-    type = next((type for type in TYPES if type == word), None)
-    if type is None:
-        raise scope.at("type").error(f"no type `{word}`; {suggestion(word, TYPES)}")
-    return Column(name=name, type=type, value=number, each=each)

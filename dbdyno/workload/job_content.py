@@ -19,6 +19,7 @@ from dbdyno.model.job.statements import Piece
 from dbdyno.workload import (
     distribution,
     explain_literals,
+    items,
     joined,
     own_text,
     sending,
@@ -26,6 +27,7 @@ from dbdyno.workload import (
     transaction,
 )
 from dbdyno.workload.computed import Needed
+from dbdyno.workload.flow import Flow
 from dbdyno.workload.maker_schema import Maker, Sample
 from dbdyno.workload.samples import Samples
 from dbdyno.workload.schema import Cursor, Statement, Transaction, WorkloadFile
@@ -34,9 +36,12 @@ from dbdyno.workload.script.files import StepScripts
 from dbdyno.workload.script.sql import ESCAPING, STANDARD, named
 from dbdyno.workload.tables import names
 from dbdyno.workload.value import (
+    ITEM,
     MAKERS,
+    NO_ROW,
     ROW,
     SCOPES,
+    Row,
     base_names,
     check_permutation,
     cursor_names,
@@ -63,6 +68,7 @@ class Content:
         self.statements: list[statements.Statement] = []
         self.programs: list[Program] = []
         self.explain: dict[str, str] = {}
+        self.children: set[int] = set()  # values that are the numbers of children
         self.named: frozenset[str] = frozenset()  # kinds of table that SQL calls by their names
         self._numbers: dict[tuple[str, str], int] = {}
         self._used: dict[str, set[int]] = {}  # statement -> values that it draws
@@ -70,6 +76,7 @@ class Content:
         self._tables: dict[str, str | None] = {}  # statement -> the kind of table it names
         self._entering: list[str] = []
         self.scripts = StepScripts(file, scope)
+        self.kept = transaction.kept(file)
         self.samples = Samples()
 
     def value(self, name: str) -> int:
@@ -98,26 +105,33 @@ class Content:
         model, theirs = self._model(other, (*above, name))
         return model, like(maker, theirs)
 
-    def add_value(self, name: str, maker: Maker, scope: Scope, rows: int | None = None) -> int:
+    def add_value(self, name: str, maker: Maker, scope: Scope, row: Row = NO_ROW) -> int:
         """Enters a value; those that it is computed from come before it.
 
-        `rows` are those of the fill that it is for.
+        `row` is that of the fill that it is for.
         """
         numbers = {}
         for base in base_names(maker, scope):
-            if base == ROW and rows is not None:
-                numbers[base] = self.add_row(f"row of {name}", 1)
-            else:
-                numbers[base] = self.value(base)
+            numbers[base] = self._base(name, base, row)
             self._check_base(base, self.values[numbers[base]], maker, scope)
         for own, inner, place in joined.expressions(name, maker, scope):
-            numbers[own] = self.add_value(own, inner, place, rows)
+            numbers[own] = self.add_value(own, inner, place, row)
         for cursor in cursor_names(maker, scope):
             numbers[f"cursor:{cursor}"] = self.cursor(cursor)
-        needed = Needed(numbers, self.values, rows)
+        needed = Needed(numbers, self.values, row.rows, row.items)
         self.values.append(made(name, maker, scope, needed, self.samples))
-        check_permutation(self.values, len(self.values) - 1, scope, rows)
+        check_permutation(len(self.values) - 1, scope, needed)
         return len(self.values) - 1
+
+    def _base(self, name: str, base: str, row: Row) -> int:
+        """The number of what a value is computed from: a column of the row, or a value."""
+        if base in row.columns:
+            return row.columns[base]
+        if base == ROW and row.rows is not None and row.items is None:
+            return self.add_row(f"row of {name}", 1)
+        if base == ITEM and row.items is not None:
+            return self.add_item(f"item of {name}")
+        return self.value(base)
 
     def _check_base(self, name: str, base: values.Value, maker: Maker, scope: Scope) -> None:
         """Refuses to compute a value from a text, or from one that is drawn more often."""
@@ -140,6 +154,13 @@ class Content:
     def add_row(self, name: str, first: int) -> int:
         """Enters a fill's number of the row, counted from `first`."""
         self.values.append(values.Value(name=name, per="item", format="integer", row=first))
+        return len(self.values) - 1
+
+    def add_item(self, name: str) -> int:
+        """Enters the number of a child among its parent's, from 1."""
+        item = values.Item(1)
+        self.values.append(values.Value(name=name, per="item", format="integer", item=item))
+        self.children.add(len(self.values) - 1)
         return len(self.values) - 1
 
     def cursor(self, name: str) -> int:
@@ -182,6 +203,7 @@ class Content:
         self, name: str, text: str, pieces: tuple[sql.Piece, ...], form: Statement, scope: Scope
     ) -> int:
         """Enters a statement that has been cut into pieces."""
+        pieces = sql.with_variables(pieces, self.kept - self.file.values.keys())
         self.named |= named(self._unnumbered(), text, self._token)
         written = sending.protocol(form, self.file, scope)
         protocol = sending.preparable(written, text.split(maxsplit=1)[:1], scope.engine)
@@ -197,7 +219,7 @@ class Content:
                 tables.add(self.table(scope))
         if any(self._is_bound(number) for number in used):
             self._bound.add(name)
-        self._check_repeated(pieces, scope)
+        items.check(self.values, [self.value(name) for name in items.names(pieces)], scope)
         self._used[name] = used
         self._tables[name] = next(iter(tables), None)
         samples = self._samples(pieces)
@@ -225,10 +247,14 @@ class Content:
             self.file,
             scope,
         )
+        variables = any(isinstance(piece, sql.VariableHere) for piece in sql.walk(pieces))
+        if form.keep or variables:
+            columns = {name: self.scripts.shared.number(name) for name in form.keep}
+            statement = sending.with_variables(statement, columns, scope)
         if samples:
             statement = sending.answered_in_text(statement, scope.engine)
         self.statements.append(statement)
-        if sql.explainable(text) and (self.scope.engine.placeholders or not samples):
+        if sql.explainable(text) and (self.scope.engine.placeholders or not (samples or variables)):
             self.explain[name] = self._explained(bound, self._first_table(name), types)
         return number
 
@@ -242,6 +268,8 @@ class Content:
         match piece:
             case sql.ValueHere(name=name):
                 return Piece(value=self.value(name))
+            case sql.VariableHere(name=name):
+                return Piece(variable=self.scripts.shared.number(name))
             case sql.CursorHere(name=name):
                 return Piece(cursor=self.cursor(name))
             case sql.TableHere():
@@ -316,16 +344,23 @@ class Content:
         if isinstance(form, Transaction):
             scope = self.scope.root("transactions", name)
             first = self._listed(form.draw, scope.at("draw"))
+            flow = Flow(self.scripts.shared, self._computable, code)
             for part in transaction.parts(form, scope):
                 drawn = self._anew(part)
                 anew |= set(drawn)
                 turn = [Instruction("draw", number) for number in drawn]
-                code += (turn + self._instructions(part.does)) * part.times
+                if part.computes:
+                    for number in range(part.times):
+                        code += turn
+                        flow.turn(part, number, self._instructions)
+                else:
+                    code += (turn + self._instructions(part.sends)) * part.times
+            first |= flow.drawn
         else:
             code = self._instructions([name])
         sent = [self.statements[number].name for verb, number in code if verb == "send"]
         first |= {number for statement in sent for number in self._wide(statement)}
-        code = [Instruction("draw", number) for number in sorted(first - anew)] + code
+        code = self.scripts.moved([Instruction("draw", n) for n in sorted(first - anew)], code)
         self._check_drawn(name, code)
         self.programs.append(Program(name, tuple(code)))
         return len(self.programs) - 1
@@ -344,6 +379,19 @@ class Content:
     def _token(self) -> re.Pattern[str]:
         """A token of SQL, as the engine reads it."""
         return ESCAPING if self.scope.engine.backslash_escapes else STANDARD
+
+    def _computable(self, name: str, scope: Scope) -> int | None:
+        """The value of an expression in a transaction; None where the name is a variable's."""
+        if name not in self.file.values:
+            if name in self.kept:
+                return None
+            raise scope.error(f"neither a value nor a kept column is called `{name}`")
+        number = self.value(name)
+        if not self._is_wide(number):
+            raise scope.error(f'`{name}` is computed with; give it the key per = "transaction"')
+        if self.values[number].is_text:
+            raise scope.error(f"nothing can be computed from `{name}`, which is a text")
+        return number
 
     def _instructions(self, does: Sequence[str | int]) -> list[Instruction]:
         """An item that sends these statements, and sleeps so many microseconds."""
@@ -365,8 +413,8 @@ class Content:
     def _anew(self, part: transaction.Part) -> list[int]:
         """The values that a repetition draws for each turn: its list, and those made from it."""
         listed = self._listed(part.draw, part.scope.at("draw"))
-        self._instructions(part.does)  # enters the statements, so that their values are known
-        used = {n for doe in part.does if isinstance(doe, str) for n in self._wide(doe)}
+        self._instructions(part.sends)  # enters the statements, so that their values are known
+        used = {n for doe in part.sends if isinstance(doe, str) for n in self._wide(doe)}
         return sorted(
             listed
             | {number for number in used if distribution.with_bases(self.values, number) & listed}
@@ -429,26 +477,6 @@ class Content:
         """Whether a cursor bounds a value."""
         bounds = self.values[number].uniform or ()
         return any(isinstance(bound, values.CursorBound) for bound in bounds)
-
-    def _check_repeated(self, pieces: tuple[sql.Piece, ...], scope: Scope) -> None:
-        """A sequence counts operations, so it is of no use where each item needs its own."""
-        items = [part for piece in pieces if isinstance(piece, sql.Repeat) for part in piece.pieces]
-        names = [item.name for item in items if isinstance(item, sql.ValueHere)]
-        for name in names:
-            self._check_item(self.value(name), scope)
-
-    def _check_item(self, number: int, scope: Scope) -> None:
-        for base in sorted(distribution.with_bases(self.values, number)):
-            value = self.values[base]
-            if value.sample is not None:
-                raise scope.error(
-                    f"`{value.name}` is the same in each item; write it outside of it"
-                )
-            if value.sequence is not None and value.per == "item":
-                raise scope.error(
-                    f"`{value.name}` counts operations, so all items would have the same; "
-                    'give it the key per = "statement" if that is meant'
-                )
 
     def _once(self, section: str, name: str, enter: Callable[[Scope], int]) -> int:
         """The number under which something is entered; enters it when it is new."""

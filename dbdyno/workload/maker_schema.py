@@ -94,13 +94,16 @@ class Client(Form):
 
 
 class Part(Form):
-    """A number in a joined text, or in its place the word of a list: that number, modulo the words.
+    """A part of a joined text: a number that is computed, or the word of a list, or a `text`.
 
-    Words count from 0.
+    The word is that of the number, modulo the words, which count from 0. `when` is the condition
+    under which the part stands.
     """
 
-    compute: str
+    compute: str | None = None
     of: list[str] | None = Field(default=None, min_length=1)
+    text: str | None = None
+    when: str | None = None
 
 
 class Numbers(Form):
@@ -125,6 +128,7 @@ class Text(Form):
     fill: str = Field(default="a", min_length=1, max_length=1)
     length: list[Number] = Field(min_length=2, max_length=2)
     random: Number = 0
+    alphabet: str = ""
 
 
 class Sample(Form):

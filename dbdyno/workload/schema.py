@@ -69,6 +69,8 @@ class Column(Numbers):
     pattern: str | None = None
     each: Number = 1
     type: str | None = None
+    scale: Number | None = None
+    null_if: str | None = None
 
 
 def _column(data: Any) -> Any:
@@ -93,10 +95,17 @@ class Supply(Form):
     remedy: str = ""
 
 
+class Children(Form):
+    """So many rows for each row of another table, as the value of that table's column says."""
+
+    per: str
+    count: str
+
+
 class Fill(Form):
     """Rows that are loaded in bulk before the first step, and what stands around them."""
 
-    rows: Number
+    rows: Number | Children
     streams: Number = 0
     frozen: Number = 0
     before: Sql | None = None
@@ -141,6 +150,7 @@ class Statement(PerEngine):
     """
 
     values: list[str] | None = None
+    keep: list[str] = Field(default_factory=list)
     protocol: str | None = None
     types: str | list[str] | None = None
     rows: Number | None = None
@@ -148,12 +158,23 @@ class Statement(PerEngine):
     progress: str | None = Field(default=None, min_length=1)
 
 
-class Repetition(Form):
-    """Statements that are sent several times, or not at all; `draw` is drawn anew each time."""
+class Assigned(Form):
+    """A variable that becomes what an expression makes of values and variables."""
 
-    repeat: Number
+    set: str
+    to: str
+
+
+class Repetition(Form):
+    """Statements that are sent several times, or not at all; `draw` is drawn anew each time.
+
+    Under `when`, a turn is left out whose condition is not true as its values have been drawn.
+    """
+
+    repeat: Number = 1
     draw: list[str] = Field(default_factory=list)
-    do: list[str] = Field(min_length=1)
+    when: str | None = None
+    do: list[str | Assigned | Repetition] = Field(min_length=1)
 
 
 class Sleep(Form):
@@ -169,7 +190,7 @@ class Transaction(Form):
     """
 
     draw: list[str] = Field(default_factory=list)
-    do: list[str | Repetition | Sleep] = Field(default_factory=list)
+    do: list[str | Repetition | Sleep | Assigned] = Field(default_factory=list)
     script: str | None = None
     protocol: str | None = None
 
@@ -376,6 +397,7 @@ class Step(Form):
     turn_s: Number = 0
     expected_s: Number | None = None
     invariants: Sql | None = None
+    conditions: list[str] = Field(default_factory=list)
     capture: list[Literal["rows", "notices"]] = Field(default_factory=list)
     trace: bool = False
     log: Number = 0
@@ -465,6 +487,7 @@ class WorkloadFile(Form):
         default_factory=dict
     )
     transactions: dict[str, Transaction] = Field(default_factory=dict)
+    conditions: dict[str, Sql] = Field(default_factory=dict)
     choices: dict[str, dict[str, Number]] = Field(default_factory=dict)
     source: Source = Field(default_factory=Source)
     queries: dict[str, OwnQuery] = Field(default_factory=dict)

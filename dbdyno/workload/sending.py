@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from dbdyno.model.document import suggestion
 from dbdyno.model.engine import Traits
 from dbdyno.model.job.role import Connect
-from dbdyno.model.job.statements import DECLARED_TYPES, Protocol, Statement
+from dbdyno.model.job.statements import DECLARED_TYPES, Into, Protocol, Statement
 from dbdyno.model.job.values import Format
 from dbdyno.workload import schema, sql
 from dbdyno.workload.maker_schema import Sample
@@ -82,6 +82,18 @@ def formed(statement: Statement, file: schema.WorkloadFile, scope: Scope) -> Sta
     if sysbench:
         return replace(statement, libpq=True)
     return as_pgbench(statement, scope.engine) if texts else statement
+
+
+def with_variables(statement: Statement, columns: Mapping[str, int], scope: Scope) -> Statement:
+    """A statement that has variables, and gives them the columns of its row by their names.
+
+    Raises WorkloadError where it is executed by SQL, which binds none.
+    """
+    if statement.protocol == "execute":
+        raise scope.at("protocol").error('"execute" has no variables; use "prepared"')
+    if columns:
+        statement = replace(statement, into=Into(columns=columns), place=scope.key)
+    return as_pgbench(statement, scope.engine)
 
 
 def as_pgbench(statement: Statement, engine: Traits) -> Statement:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope
 
@@ -27,6 +27,13 @@ EXPLAINABLE = ("select", "insert", "update", "delete", "with", "merge")
 @dataclass(frozen=True)
 class ValueHere:
     """A value's place in a statement."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class VariableHere:
+    """The place of what a statement before it returned, or of what was computed from that."""
 
     name: str
 
@@ -57,7 +64,7 @@ class Repeat:
     separator: str = ","
 
 
-Piece = str | ValueHere | CursorHere | TableHere | NumberHere | Repeat
+Piece = str | ValueHere | VariableHere | CursorHere | TableHere | NumberHere | Repeat
 
 
 def cut(sql: str, scope: Scope) -> tuple[Piece, ...]:
@@ -107,6 +114,19 @@ def _piece(match: re.Match[str], quoted: bool) -> Piece:
     return CursorHere(match["cursor"]) if match["cursor"] else ValueHere(match["value"])
 
 
+def with_variables(pieces: tuple[Piece, ...], names: Container[str]) -> tuple[Piece, ...]:
+    """The pieces with variables in place of values of these names."""
+    made: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, ValueHere) and piece.name in names:
+            made.append(VariableHere(piece.name))
+        elif isinstance(piece, Repeat):
+            made.append(replace(piece, pieces=with_variables(piece.pieces, names)))
+        else:
+            made.append(piece)
+    return tuple(made)
+
+
 def walk(pieces: tuple[Piece, ...]) -> Iterator[Piece]:
     """Every piece once, those within repetitions too."""
     for piece in pieces:
@@ -143,10 +163,10 @@ def bound(pieces: tuple[Piece, ...], once: Container[str]) -> tuple[Piece, ...]:
     return tuple(made)
 
 
-def parameters(pieces: tuple[Piece, ...]) -> Iterator[ValueHere | CursorHere]:
+def parameters(pieces: tuple[Piece, ...]) -> Iterator[ValueHere | VariableHere | CursorHere]:
     """What one execution binds, in order."""
     for piece in written(pieces):
-        if isinstance(piece, (ValueHere, CursorHere)):
+        if isinstance(piece, (ValueHere, VariableHere, CursorHere)):
             yield piece
 
 

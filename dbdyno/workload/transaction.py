@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dbdyno.workload.schema import Sleep, Transaction
+from dbdyno.workload.schema import Assigned, Repetition, Sleep, Transaction, WorkloadFile
 from dbdyno.workload.scope import Scope
 
+Item = str | Repetition | Sleep | Assigned
+"""What a transaction or a repetition does."""
 SLEEP_S_MAX = 86_400
 SENDS_MAX = 1_000_000
 """A transaction is written out in its job, a few bytes for each statement."""
@@ -15,12 +17,49 @@ SENDS_MAX = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Statements and sleeps (in microseconds) that a transaction does one or more times."""
+    """Statements, sleeps (in microseconds), assignments and parts, done one or more times.
 
-    does: Sequence[str | int]
+    A turn for which `when` is not true is left out.
+    """
+
+    does: Sequence[str | int | Assigned | Part]
     times: int = 1
     draw: Sequence[str] = ()
+    when: str | None = None
     scope: Scope
+
+    @property
+    def sends(self) -> list[str | int]:
+        """What it sends and sleeps, and what the parts within it do."""
+        inner = [doe.sends if isinstance(doe, Part) else [doe] for doe in self.does]
+        return [doe for does in inner for doe in does if not isinstance(doe, Assigned)]
+
+    @property
+    def count(self) -> int:
+        """How many statements it sends at most."""
+        counts = (doe.count if isinstance(doe, Part) else 1 for doe in self.does)
+        return self.times * sum(counts)
+
+    @property
+    def computes(self) -> bool:
+        """Whether it assigns, or something in it has a condition."""
+        return self.when is not None or any(isinstance(d, (Assigned, Part)) for d in self.does)
+
+
+def kept(file: WorkloadFile) -> frozenset[str]:
+    """The variables of a file's transactions: kept columns, and what is assigned."""
+    columns = (name for statement in file.statements.values() for name in statement.keep)
+    items = (item for form in file.transactions.values() for item in _items(form.do))
+    assigned = (item.set for item in items if isinstance(item, Assigned))
+    return frozenset({*columns, *assigned})
+
+
+def _items(does: Sequence[Item]) -> Iterator[Item]:
+    """All items, those within repetitions too."""
+    for item in does:
+        yield item
+        if isinstance(item, Repetition):
+            yield from _items(item.do)
 
 
 def parts(transaction: Transaction, scope: Scope) -> list[Part]:
@@ -31,24 +70,41 @@ def parts(transaction: Transaction, scope: Scope) -> list[Part]:
     made: list[Part] = []
     for number, item in enumerate(transaction.do, start=1):
         place = scope.at("do", number)
-        if isinstance(item, str):
-            made.append(Part(does=[place.text(item)], scope=place))
-        elif isinstance(item, Sleep):
-            made.append(Part(does=[_sleep_us(item, place.at("sleep_s"))], scope=place))
-        else:
-            times = place.at("repeat").integer(item.repeat, low=0)
-            does = [place.text(name) for name in item.do]
-            made.append(Part(does=does, times=times, draw=item.draw, scope=place))
-            sends = sum(part.times * len(part.does) for part in made)
-            if sends > SENDS_MAX:
-                sentence = f"at most {SENDS_MAX} statements in all, not {times} times"
+        if isinstance(item, Repetition):
+            made.append(_part(item, place))
+            if sum(part.count for part in made) > SENDS_MAX:
+                sentence = f"at most {SENDS_MAX} statements in all, not {made[-1].times} times"
                 raise place.at("repeat").error(sentence)
+        else:
+            made.append(Part(does=[_doe(item, place)], scope=place))
     made = [part for part in made if part.times]
-    if not made:
+    if not any(isinstance(send, str) for part in made for send in part.sends):
         raise scope.at("do").error("sends nothing")
-    if isinstance(made[0].does[0], int) or isinstance(made[-1].does[-1], int):
+    sends = [send for part in made for send in part.sends]
+    if isinstance(sends[0], int) or isinstance(sends[-1], int):
         raise scope.at("do").error("a `sleep_s` belongs between two statements")
     return made
+
+
+def _part(item: Repetition, scope: Scope) -> Part:
+    """A repetition, with those within it; these draw nothing anew."""
+    does: list[str | int | Assigned | Part] = []
+    for number, doe in enumerate(item.do, start=1):
+        if not isinstance(doe, Repetition):
+            does.append(_doe(doe, scope))
+            continue
+        place = scope.at("do", number)
+        if doe.draw:
+            raise place.at("draw").error("a repetition within another draws nothing; remove it")
+        does.append(_part(doe, place))
+    times = scope.at("repeat").integer(item.repeat, low=0)
+    return Part(does=does, times=times, draw=item.draw, when=item.when, scope=scope)
+
+
+def _doe(item: str | Sleep | Assigned, scope: Scope) -> str | int | Assigned:
+    if isinstance(item, Sleep):
+        return _sleep_us(item, scope.at("sleep_s"))
+    return scope.text(item) if isinstance(item, str) else item
 
 
 def _sleep_us(sleep: Sleep, scope: Scope) -> int:

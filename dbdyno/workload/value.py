@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
@@ -33,8 +34,28 @@ MAKERS = (
         "sample",
     ),
 )
+ALPHABET_MAX = 128
+"""The most characters of an alphabet, as dyno-loadgen has it."""
 ROW = ":row"
 """The name that a fill's column has in place of a value: the row's number, from 1."""
+ITEM = "item"
+"""The name of a child's number among its parent's, from 1."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The row of a fill that values are made for; `columns` are the numbers of values by column.
+
+    `rows` are those of the table, of children those of their parent, which has up to `items` each.
+    """
+
+    rows: int | None = None
+    items: int | None = None
+    columns: Mapping[str, int] = field(default_factory=dict)
+
+
+NO_ROW = Row()
+
 FORMATS: Mapping[str, values.Format] = {
     "text": "text",
     "pattern": "text",
@@ -153,14 +174,13 @@ def _bound(
     return scope.integer(bound)
 
 
-def check_permutation(
-    made: Sequence[values.Value], number: int, scope: Scope, rows: int | None = None
-) -> None:
+def check_permutation(number: int, scope: Scope, needed: Needed) -> None:
     """Refuses a permutation of a value that is known to leave its range."""
+    made = needed.values
     permutation = made[number].permutation
     if permutation is None:
         return
-    inside = distribution.extent(made, permutation.value, rows)
+    inside = distribution.extent(made, permutation.value, needed.rows, needed.items)
     low, high = permutation.range
     if inside and not (low <= inside[0] and inside[1] <= high):
         name = made[permutation.value].name
@@ -203,4 +223,7 @@ def _text(text: Text, scope: Scope) -> values.Text:
     random = scope.at("random").number(text.random, low=0)
     if random > 1:
         raise scope.at("random").error(f"is a share from 0 to 1, not {random}")
-    return values.Text(fill=text.fill, length=(shortest, longest), random=random)
+    alphabet = scope.at("alphabet").text(text.alphabet)
+    if not alphabet.isascii() or len(alphabet) > ALPHABET_MAX:
+        raise scope.at("alphabet").error(f"takes at most {ALPHABET_MAX} ASCII characters")
+    return values.Text(fill=text.fill, length=(shortest, longest), random=random, alphabet=alphabet)

@@ -6,6 +6,7 @@
 mod source;
 
 use crate::counter::Counter;
+use crate::expression::Scalar;
 use crate::expression::{Expression, Outcome, Registers};
 use crate::job::{Bound, Format, Job, JoinPart, Maker, Per, Role, Value};
 use crate::samples::{Backslash, Sampled, Samples};
@@ -137,10 +138,13 @@ impl Values {
                 for part in parts {
                     match part {
                         JoinPart::Text(text) => out.extend_from_slice(text.as_bytes()),
-                        JoinPart::Value(part) => self.write(out, part.value, draw),
-                        JoinPart::Word(part) => {
+                        JoinPart::Value(part) if draw.is_on(part.when) => {
+                            self.write(out, part.value, draw);
+                        }
+                        JoinPart::Word(part) if draw.is_on(part.when) => {
                             out.extend_from_slice(part.word(draw.drawn(part.at)).as_bytes());
                         }
+                        JoinPart::Value(_) | JoinPart::Word(_) => {}
                     }
                 }
             }
@@ -157,7 +161,7 @@ impl Values {
 fn can_hold(values: &[Value], index: usize, characters: &[u8]) -> bool {
     let holds = |text: &str| text.bytes().any(|byte| characters.contains(&byte));
     match &values[index].maker {
-        Maker::Text(shape) => holds(&shape.fill),
+        Maker::Text(shape) => holds(&shape.fill) || holds(&shape.alphabet),
         Maker::Pattern(pattern) => holds(pattern),
         Maker::Join(parts) => parts.iter().any(|part| match part {
             JoinPart::Text(text) => holds(text),
@@ -317,6 +321,9 @@ impl Draw {
     /// What cannot be computed.
     #[inline]
     pub fn evaluate(&mut self, expression: &Expression) -> Outcome {
+        if let Expression::Drawn(value) = expression {
+            return Ok(Scalar::Integer(self.drawn[*value]));
+        }
         let (operation, next) = (self.operation, &mut self.next);
         let mut random = || {
             let random = mix_in(operation, *next);
@@ -346,6 +353,12 @@ impl Draw {
     #[must_use]
     pub fn drawn(&self, index: usize) -> i64 {
         self.drawn[index]
+    }
+
+    /// Whether a part stands whose condition is that value: it always does without one.
+    #[inline]
+    fn is_on(&self, condition: Option<usize>) -> bool {
+        condition.is_none_or(|index| self.drawn[index] != 0)
     }
 
     #[inline]

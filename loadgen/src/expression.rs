@@ -60,6 +60,8 @@ pub enum Expression {
     Case(Box<[Expression]>),
     /// Its argument, which is also shown with its place.
     Debug(Box<(String, Expression)>),
+    /// What a value was drawn as last, which its connection knows.
+    Drawn(usize),
     /// What cannot be computed, for this reason.
     Error(Box<str>),
 }
@@ -165,6 +167,7 @@ impl Expression {
                 registers.show(&shown.0, value);
                 Ok(value)
             }
+            Self::Drawn(_) => Ok(Scalar::Null),
             Self::Error(reason) => fault(Fault::Said(reason.clone())),
             common => common.evaluate(registers, random),
         }

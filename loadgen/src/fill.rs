@@ -46,6 +46,8 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 pub struct FillTotals {
     /// The rows that the server said it kept.
     pub rows: u64,
+    /// The rows that it was to keep.
+    pub planned: u64,
     /// The bytes of rows that were sent.
     pub bytes: u64,
     /// Whether `stop` ended it early. Nothing is left of a COPY, or of a LOAD DATA's chunk, that had not come to its end.
@@ -233,6 +235,7 @@ impl<'a> Work<'a> {
         let whole = self.loads.iter().all(TableLoad::is_done);
         FillTotals {
             rows: self.loads.iter().map(TableLoad::kept).sum(),
+            planned: self.loads.iter().map(TableLoad::planned).sum(),
             bytes: self.loads.iter().map(TableLoad::bytes).sum(),
             stopped: !whole && self.halt.stop.load(Ordering::Relaxed),
             gave: self.loads.iter().flat_map(TableLoad::gave).collect(),

@@ -4,6 +4,7 @@
 
 mod check;
 mod composed;
+mod fill;
 mod log;
 mod maker;
 mod piece;
@@ -18,6 +19,7 @@ mod types;
 
 pub use check::JobError;
 pub use composed::{Computed, JoinPart, JoinValue, JoinWord, Permuted};
+pub use fill::{Children, ColumnType, Fill, FillColumn};
 pub use log::Log;
 pub use maker::{
     Bound, ClientNumber, Count, ItemNumber, Maker, Newest, SampleColumn, Sequence, Value,
@@ -367,74 +369,8 @@ pub enum Capture {
     Notices,
 }
 
-/// A bulk load into every table of a name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fill {
-    /// The tables' name without its number.
-    pub table: String,
-    /// Connections in all, shared out to the tables; 0 = min(4, cores).
-    #[serde(default)]
-    pub streams: u32,
-    /// Rows of each table; a guess where they come `from` elsewhere.
-    pub rows: u64,
-    /// The columns in order; empty where the rows come `from` elsewhere.
-    #[serde(default)]
-    pub columns: Vec<FillColumn>,
-    /// What gives the rows in place of values.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub from: Option<Source>,
-    /// Whether PostgreSQL takes the rows as old ones (FREEZE): over one connection for each table, which it empties first.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub frozen: bool,
-    /// SQL that is run for each table when its rows are there; `{t}` is the table, `{number}` its number.
-    #[serde(default)]
-    pub after: Vec<String>,
-}
-
-/// One column of a fill.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FillColumn {
-    /// The column's name.
-    pub name: String,
-    /// Its type on the wire.
-    #[serde(rename = "type")]
-    pub type_: ColumnType,
-    /// The index of its value.
-    pub value: usize,
-    /// It changes with every so many rows.
-    #[serde(default = "each_row", skip_serializing_if = "is_each_row")]
-    pub each: u64,
-}
-
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-fn each_row() -> u64 {
-    1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_each_row(each: &u64) -> bool {
-    *each == 1
-}
-
-/// The types that a fill writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ColumnType {
-    /// A 4-byte integer.
-    Int4,
-    /// An 8-byte integer.
-    Int8,
-    /// A 4-byte floating-point number.
-    Float4,
-    /// text, varchar or char.
-    Text,
-    /// timestamp without time zone; its value counts seconds since 1970.
-    Timestamp,
 }
 
 /// The in-process server: what it takes how long for, and what goes wrong.

@@ -110,8 +110,9 @@ pub enum FillNote {
     Progress(usize, FillProgress),
     /// What a part gave.
     Gave(FillGave),
-    /// All fills are done, or have failed; rows that the server has kept of those that are made of values.
-    End(Result<u64, String>),
+    /// All fills are done, or have failed; of those that are made of values, the rows that the server has kept, and those
+    /// that it was to keep.
+    End(Result<(u64, u64), String>),
 }
 
 /// What a worker has for the writer.

@@ -23,6 +23,25 @@ pub fn write_hundredths(out: &mut Vec<u8>, hundredths: i64) {
     out.extend_from_slice(&[b'.', digit(hundredths / 10), digit(hundredths)]);
 }
 
+/// Appends so many units of the last of `scale` decimals: 12345 of 4 as `1.2345`.
+#[inline]
+pub fn write_scaled(out: &mut Vec<u8>, number: i64, scale: u32) {
+    if number < 0 {
+        out.push(b'-');
+    }
+    let (number, one) = (number.unsigned_abs(), 10_u64.pow(scale));
+    out.extend_from_slice(itoa::Buffer::new().format(number / one).as_bytes());
+    if scale == 0 {
+        return;
+    }
+    out.push(b'.');
+    let mut place = one / 10;
+    while place > 0 {
+        out.push(b'0' + u8::try_from(number / place % 10).unwrap_or(0));
+        place /= 10;
+    }
+}
+
 /// The significant digits of a double: as many as every double of so many keeps (C's `DBL_DIG`).
 const DOUBLE_DIGITS: usize = 15;
 
@@ -241,6 +260,22 @@ mod tests {
         ] {
             let mut out = b"x".to_vec();
             write_hundredths(&mut out, hundredths);
+            assert_eq!(String::from_utf8_lossy(&out[1..]), expected);
+        }
+    }
+
+    #[test]
+    fn units_of_the_last_decimal_keep_their_zeros() {
+        for (number, scale, expected) in [
+            (0, 0, "0"),
+            (-7, 0, "-7"),
+            (0, 4, "0.0000"),
+            (12_345, 4, "1.2345"),
+            (-50, 4, "-0.0050"),
+            (i64::MIN, 18, "-9.223372036854775808"),
+        ] {
+            let mut out = b"x".to_vec();
+            write_scaled(&mut out, number, scale);
             assert_eq!(String::from_utf8_lossy(&out[1..]), expected);
         }
     }

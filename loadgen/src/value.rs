@@ -24,6 +24,9 @@ const BASE64_CHARACTERS_PER_DRAW: usize = 10;
 /// Pattern characters that one random number yields; more would show the bias of reusing its bits.
 const PATTERN_CHARACTERS_PER_DRAW: usize = 8;
 
+/// Characters of an alphabet of at most 128 that one random number yields.
+const ALPHABET_CHARACTERS_PER_DRAW: usize = 6;
+
 /// Applies the finaliser of SplitMix64 (Steele, Lea and Flood 2014; Stafford's variant 13): a bijection that mixes all bits.
 #[must_use]
 #[inline]
@@ -92,6 +95,8 @@ pub struct TextShape {
     pub length_max: u32,
     /// The share of the length that is random, 0 to 1.
     pub random: f64,
+    /// What random characters are taken from, each alike often; empty: base64's.
+    pub alphabet: String,
 }
 
 impl TextShape {
@@ -112,7 +117,29 @@ impl TextShape {
         } else {
             out.extend(fill.iter().copied().cycle().take(length - cut));
         }
-        write_base64(out, cut, random);
+        match self.alphabet.as_bytes() {
+            [] => write_base64(out, cut, random),
+            alphabet => write_of(out, alphabet, cut, random),
+        }
+    }
+}
+
+/// Appends `count` random characters of an alphabet.
+fn write_of(out: &mut Vec<u8>, alphabet: &[u8], count: usize, random: u64) {
+    let (mut bits, size) = (0, alphabet.len() as u128);
+    for place in 0..count {
+        if place % ALPHABET_CHARACTERS_PER_DRAW == 0 {
+            bits = mix_in(random, (place / ALPHABET_CHARACTERS_PER_DRAW) as u64 + 1);
+        }
+        let product = u128::from(bits) * size;
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the upper half is below the alphabet's length; the lower half goes on as the random bits"
+        )]
+        {
+            out.push(alphabet[(product >> 64) as usize]);
+            bits = product as u64;
+        }
     }
 }
 
@@ -205,6 +232,7 @@ mod tests {
             length_min: 10,
             length_max: 20,
             random: 0.375,
+            alphabet: String::new(),
         };
         let mut lengths = std::collections::BTreeSet::new();
         for draw in 0..1000 {
@@ -240,6 +268,34 @@ mod tests {
     }
 
     #[test]
+    fn characters_of_an_alphabet_are_alike_often_at_every_place() {
+        let shape = TextShape {
+            fill: "a".into(),
+            length_min: 14,
+            length_max: 14,
+            random: 1.0,
+            alphabet: "abcde01".into(),
+        };
+        let mut seen = vec![[0_u32; 256]; 14];
+        for draw in 0..7_000 {
+            let mut out = Vec::new();
+            shape.write(&mut out, mix(9, &[draw]));
+            for (place, byte) in out.iter().enumerate() {
+                seen[place][usize::from(*byte)] += 1;
+            }
+        }
+        for counts in seen {
+            assert_eq!(counts.iter().sum::<u32>(), 7_000);
+            // 1,000 expected of each, with a standard deviation of 29.
+            assert!(
+                b"abcde01"
+                    .iter()
+                    .all(|byte| (850..1150).contains(&counts[usize::from(*byte)]))
+            );
+        }
+    }
+
+    #[test]
     fn pattern_keeps_what_is_not_random() {
         let mut out = Vec::new();
         write_pattern(&mut out, b"###########-@@@@@@@@@@ x", 5);
@@ -259,7 +315,7 @@ mod tests {
 
         #[test]
         fn a_text_is_never_longer_or_shorter_than_its_shape(random: u64, low in 0_u32..50, more in 0_u32..50, share in 0.0..=1.0) {
-            let shape = TextShape { fill: "ab".into(), length_min: low, length_max: low + more, random: share };
+            let shape = TextShape { fill: "ab".into(), length_min: low, length_max: low + more, random: share, alphabet: String::new() };
             let mut out = Vec::new();
             shape.write(&mut out, random);
             prop_assert!((low..=low + more).contains(&u32::try_from(out.len()).unwrap()));

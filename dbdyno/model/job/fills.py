@@ -8,7 +8,9 @@ from msgspec import Struct, field
 
 from dbdyno.model.json import Natural, always
 
-ColumnType = Literal["int4", "int8", "float4", "text", "timestamp"]
+ColumnType = Literal[
+    "int2", "int4", "int8", "float4", "float8", "numeric", "text", "timestamp", "date"
+]
 
 
 class Column(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -17,6 +19,8 @@ class Column(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     type: ColumnType
     value: Natural
+    scale: Natural = 0  # the decimals of a numeric
+    null_if: Natural | None = None  # the number of the value that is not 0 where it is NULL
     each: Natural = 1  # it changes with every so many rows
 
 
@@ -39,13 +43,33 @@ class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
     remedy: str = ""  # what to do where a program is not there
 
 
+class Children(Struct, frozen=True, kw_only=True):
+    """The rows of another table, each of which has some rows as its children."""
+
+    table: str
+    columns: tuple[Column, ...]  # of the other table, as its own fill has them
+    count: Natural  # the number of the value that is how many children a row has
+    least: Natural
+    most: Natural
+
+
 class Fill(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A bulk load into every table of a kind."""
 
     table: str
     streams: Natural = always(0)  # connections in all; 0: as many as dyno-loadgen takes
-    rows: Natural  # of each table; a guess where they come from elsewhere
+    # Of each table; of children: places, the most for each row of their parent; where they come from
+    # elsewhere a guess.
+    rows: Natural
+    per: Children | None = None
     columns: tuple[Column, ...] = ()
     source: Source | None = field(default=None, name="from")
     frozen: bool = False  # whether PostgreSQL takes the rows as old ones
     after: tuple[str, ...] = always(())  # SQL for each table when its rows are there
+
+    @property
+    def expected_rows(self) -> int:
+        """The rows of each table; of children as many as are likely."""
+        if self.per is None:
+            return self.rows
+        return self.rows // self.per.most * (-(-(self.per.least + self.per.most) // 2))

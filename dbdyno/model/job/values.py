@@ -99,11 +99,15 @@ class Computed(Struct, frozen=True, kw_only=True):
 
 
 class JoinPart(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part of a joined text: a value, or a word of a list by the number that a value is."""
+    """A part of a joined text: a value, or a word of a list by the number that a value is.
+
+    It is left out where the value `when` is 0.
+    """
 
     value: Natural | None = None
     of: tuple[str, ...] = ()
     at: Natural | None = None
+    when: Natural | None = None
 
 
 class Sequence(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -139,12 +143,16 @@ class Client(Struct, frozen=True, kw_only=True):
     step: int
 
 
-class Text(Struct, frozen=True, kw_only=True):
-    """A text: `fill` characters in front, random ones behind, which are the share `random`."""
+class Text(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A text: `fill` characters in front, random ones behind, which are the share `random`.
+
+    Random ones are of the alphabet; where that is empty, of base64.
+    """
 
     fill: str
     length: Span
     random: int | float
+    alphabet: str = ""
 
 
 class Sample(Struct, frozen=True, kw_only=True):
@@ -207,7 +215,7 @@ class Value(Struct, frozen=True, kw_only=True, omit_defaults=True):
             return frozenset(variables(self.compute.expression))
         if self.join is not None:
             parts = [part for part in self.join if isinstance(part, JoinPart)]
-            numbers = (part.at if part.value is None else part.value for part in parts)
+            numbers = [number for part in parts for number in (part.value, part.at, part.when)]
             return frozenset(number for number in numbers if number is not None)
         if self.add is None:
             return frozenset()

@@ -19,8 +19,10 @@ CREATION = re.compile(r"\s*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?([^\s(]+)",
 KEYED = re.compile(r"\bPRIMARY\s+KEY\b|\bLIKE\b", re.IGNORECASE)
 """In a statement that makes a table with a primary key, or with that of another table."""
 HOLDS: dict[ColumnType, tuple[int, int]] = {
+    "int2": (-(1 << 15), (1 << 15) - 1),
     "int4": (-(1 << 31), (1 << 31) - 1),
     "float4": (-(1 << 24), 1 << 24),  # whole numbers that it holds exactly
+    "float8": (-(1 << 53), 1 << 53),
 }
 
 
@@ -59,7 +61,10 @@ def numbers(job: Job, fill: Fill, column: Column, number: int) -> tuple[int, int
     if value.constant is not None:
         return value.constant, value.constant
     if value.row is not None:
-        return value.row, value.row + -(-fill.rows // column.each) - 1
+        rows = fill.rows if fill.per is None else fill.rows // fill.per.most
+        return value.row, value.row + -(-rows // column.each) - 1
+    if value.item is not None and fill.per is not None:
+        return value.item.first, value.item.first + fill.per.most - 1
     if value.uniform is not None:
         low, high = value.uniform
         return (low, high) if isinstance(low, int) and isinstance(high, int) else None

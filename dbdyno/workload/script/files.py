@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.job import Job
 from dbdyno.model.job.programs import Initial, Instruction
@@ -72,6 +74,21 @@ class StepScripts:
     def computed(self, job: Job) -> Job:
         """The job with what its scripts compute; as it is where the step has no script."""
         return job if self._scripts is None else self._scripts.computed(job)
+
+    @property
+    def shared(self) -> Scripts:
+        """What the step's programs compute together; scripts and transactions number it alike."""
+        if self._scripts is None:
+            self._scripts = Scripts([], {}, self._scope.engine)
+        return self._scripts
+
+    def moved(self, first: list[Instruction], code: list[Instruction]) -> list[Instruction]:
+        """A program behind further instructions, to which its conditions lead that much later."""
+        targets = {number for verb, number in code if verb == "unless"}
+        for number in targets:
+            branch = self.shared.branches[number]
+            self.shared.branches[number] = replace(branch, to=branch.to + len(first))
+        return [*first, *code]
 
     @property
     def explain(self) -> Mapping[str, str]:

@@ -87,6 +87,7 @@ impl Compiler {
             job::Expression::Boolean(truth) => Expression::Constant(Scalar::Boolean(*truth)),
             job::Expression::Null => Expression::Constant(Scalar::Null),
             job::Expression::Error(reason) => Expression::Error(reason.as_str().into()),
+            job::Expression::Drawn(value) => Expression::Drawn(*value),
             job::Expression::Variable(index) => match self.constants[*index] {
                 Some(constant) => Expression::Constant(constant),
                 None => Expression::Variable(*index),

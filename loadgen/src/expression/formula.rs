@@ -58,9 +58,10 @@ impl Tree {
             Expression::Boolean(truth) => Self::Constant(Scalar::Boolean(*truth)),
             Expression::Variable(index) => Self::Value(*index),
             Expression::Call(function, arguments) => Self::call(*function, arguments),
-            Expression::Double(_) | Expression::Null | Expression::Error(_) => {
-                Self::Constant(Scalar::Null)
-            }
+            Expression::Double(_)
+            | Expression::Null
+            | Expression::Error(_)
+            | Expression::Drawn(_) => Self::Constant(Scalar::Null),
         }
     }
 

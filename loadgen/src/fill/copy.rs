@@ -83,9 +83,11 @@ fn write_message(pieces: &Pieces, output: &mut Vec<u8>, copying: &mut Copying) -
             copying.is_last = true;
             break;
         }
-        binary::write(output, &pieces.rows, share.next);
+        if pieces.rows.is_there(share.next) {
+            binary::write(output, &pieces.rows, share.next);
+            copying.rows += 1;
+        }
         share.next += 1;
-        copying.rows += 1;
     }
     postgres::copy_data_end(output, mark);
     (output.len() - mark - 4) as u64

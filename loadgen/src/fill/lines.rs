@@ -2,14 +2,20 @@
 //!
 //! (MySQL documentation, "LOAD DATA Statement", "Field and Line Handling".)
 
-use super::row::{ColumnKind, Ranges, Rows, write_digits};
-use crate::text::{write_integer, write_timestamp};
+use super::row::{ColumnKind, DAY_S, Ranges, Rows, write_digits};
+use crate::text::{write_integer, write_scaled, write_timestamp};
 use crate::value::{mix_in, write_pattern};
 
 /// What MySQL's columns can hold: times from 1000-01-01 to 9999-12-31, without a fraction.
 pub(super) const RANGES: Ranges = Ranges {
     timestamp_s: (-30_610_224_000, 253_402_300_799),
 };
+
+/// What stands for NULL, between tabs.
+const NULL: &[u8] = b"\\N";
+
+/// The length of a time of day behind a date, with its space.
+const TIME_BYTES: usize = " 00:00:00".len();
 
 /// The statement that asks for the lines of some columns of a table. The bytes that cut them are written as numbers, as
 /// a `sql_mode` may take the meaning from a backslash in a text. Lines are UTF-8, whatever the table holds.
@@ -26,11 +32,19 @@ pub(super) fn write(out: &mut Vec<u8>, rows: &Rows, row: u64) {
     for column in &rows.columns {
         let row = column.row(row);
         match &column.kind {
-            ColumnKind::Int4(number) | ColumnKind::Int8(number) => {
+            _ if column.is_null(row) => out.extend_from_slice(NULL),
+            ColumnKind::Int2(number) | ColumnKind::Int4(number) | ColumnKind::Int8(number) => {
                 write_integer(out, number.of(row));
             }
+            ColumnKind::Numeric(number, scale) => write_scaled(out, number.of(row), *scale),
+            ColumnKind::Date(number) => {
+                write_timestamp(out, number.of(row) * DAY_S);
+                out.truncate(out.len() - TIME_BYTES);
+            }
             ColumnKind::Timestamp(number) => write_timestamp(out, number.of(row)),
-            ColumnKind::Float4(number, format) | ColumnKind::Digits(number, format) => {
+            ColumnKind::Float4(number, format)
+            | ColumnKind::Float8(number, format)
+            | ColumnKind::Digits(number, format) => {
                 write_digits(out, number.of(row), *format);
             }
             ColumnKind::Text(state, shape) => {

@@ -45,10 +45,9 @@ pub(super) fn send(
         session.query("START TRANSACTION")?;
         session.bulk_begin(&pieces.request).map_err(explained)?;
         while share.next < share.end && !halt.is_on() {
-            let first = share.next;
-            write_lines(&pieces.rows, &mut lines, &mut share);
+            let rows = write_lines(&pieces.rows, &mut lines, &mut share);
             session.local_send(&lines)?;
-            stream.has_sent(share.next - first, lines.len() as u64);
+            stream.has_sent(rows, lines.len() as u64);
         }
         let loaded = session.local_end()?;
         if halt.is_on() {
@@ -65,13 +64,18 @@ pub(super) fn send(
     Ok(())
 }
 
-/// Writes rows until there is enough for a message or the chunk is at its end.
-fn write_lines(rows: &Rows, out: &mut Vec<u8>, share: &mut Share) {
+/// Writes rows until there is enough for a message or the chunk is at its end; returns how many.
+fn write_lines(rows: &Rows, out: &mut Vec<u8>, share: &mut Share) -> u64 {
     out.clear();
+    let mut written = 0;
     while share.next < share.end && out.len() < MESSAGE_BYTES {
-        lines::write(out, rows, share.next);
+        if rows.is_there(share.next) {
+            lines::write(out, rows, share.next);
+            written += 1;
+        }
         share.next += 1;
     }
+    written
 }
 
 /// Returns what the server doubts first, as an error: with data of a client it only warns where it would refuse a statement's.

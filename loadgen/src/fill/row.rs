@@ -2,19 +2,15 @@
 //!
 //! What they hold is the same for all servers; [`binary`](super::binary) and [`lines`](super::lines) write them.
 
-use crate::expression::Formula;
-use crate::job::{Bound, ColumnType, Fill, Format, JoinPart, JoinWord, Maker, Value};
-use crate::text::{write_hundredths, write_integer};
-use crate::value::{
-    Bounds, Permutation, Skewed, TextShape, mix, mix_in, name_part, uniform, write_pattern,
-};
+mod form;
+mod number;
 
-/// What a server's columns can hold, where servers differ in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ranges {
-    /// Times in seconds from 1970.
-    pub(super) timestamp_s: (i64, i64),
-}
+use crate::expression::Formula;
+use crate::job::{Bound, ColumnType, Fill, FillColumn, Format, JoinPart, JoinWord, Maker, Value};
+use crate::value::{Permutation, Skewed, TextShape, mix, mix_in, name_part, write_pattern};
+pub(super) use form::{DAY_S, Ranges, float4, float8, write_digits};
+pub(super) use number::Number;
+use number::{Computation, NumberKind};
 
 /// How a table's rows are made; checked when they are built, so that no row can fail.
 #[derive(Debug)]
@@ -22,6 +18,8 @@ pub(super) struct Rows<'a> {
     /// How many columns there are.
     pub(super) count: u16,
     pub(super) columns: Vec<Column<'a>>,
+    /// Of children, how many a parent has, and for how many each has places.
+    children: Option<(Number, u64)>,
 }
 
 /// How the values of a column are made.
@@ -29,6 +27,8 @@ pub(super) struct Rows<'a> {
 pub(super) struct Column<'a> {
     /// The row's number is divided by this first.
     each: u64,
+    /// It is NULL where this is not 0.
+    null_if: Option<Number>,
     pub(super) kind: ColumnKind<'a>,
 }
 
@@ -38,15 +38,30 @@ impl Column<'_> {
     pub(super) fn row(&self, row: u64) -> u64 {
         if self.each == 1 { row } else { row / self.each }
     }
+
+    /// Tells whether the column is NULL in a row, by the number with which the row counts in it.
+    #[inline]
+    pub(super) fn is_null(&self, row: u64) -> bool {
+        match &self.null_if {
+            None => false,
+            Some(number) => number.of(row) != 0,
+        }
+    }
 }
 
 #[derive(Debug)]
 pub(super) enum ColumnKind<'a> {
+    Int2(Number),
     Int4(Number),
     Int8(Number),
     /// Of a number in that format.
     Float4(Number, Format),
+    /// Of a number in that format.
+    Float8(Number, Format),
+    /// Of a number with so many decimals.
+    Numeric(Number, u32),
     Timestamp(Number),
+    Date(Number),
     /// A number as a text, in that format.
     Digits(Number, Format),
     Text(u64, &'a TextShape),
@@ -62,6 +77,8 @@ pub(super) enum Part<'a> {
     Text(u64, &'a TextShape),
     Pattern(u64, &'a [u8]),
     Word(Number, &'a JoinWord),
+    /// Others, where the number is not 0.
+    When(Number, Vec<Self>),
 }
 
 impl<'a> Rows<'a> {
@@ -77,25 +94,69 @@ impl<'a> Rows<'a> {
         ranges: Ranges,
     ) -> Result<Self, String> {
         let count = u16::try_from(fill.columns.len()).map_err(|_| "it has too many columns")?;
-        let state = mix(seed, &[name_part("fill"), name_part(table)]);
+        let number = table.strip_prefix(fill.table.as_str()).unwrap_or_default();
+        let family = fill.per.as_ref().map(|per| {
+            let parent = format!("{}{number}", per.table);
+            let rows = fill.rows / per.most.max(1);
+            let plan = Plan::new((&per.columns, rows), values, seed, &parent, ranges);
+            Box::new(Family {
+                parent: plan,
+                places: per.most.max(1),
+            })
+        });
         let plan = Plan {
-            fill,
-            values,
-            seed,
-            state,
-            ranges,
+            family,
+            ..Plan::new((&fill.columns, fill.rows), values, seed, table, ranges)
         };
         let columns = fill.columns.iter().enumerate().map(|(index, column)| {
             let kind = plan.column(index)?;
+            let null_if = column.null_if.map(|value| {
+                let number = plan.apart(value, plan.at(index));
+                number.ok_or_else(|| format!("column `{}`: `null_if`: {IMPURE}", column.name))
+            });
             Ok(Column {
                 each: column.each,
+                null_if: null_if.transpose()?,
                 kind,
             })
         });
+        let columns = columns.collect::<Result<_, String>>()?;
+        let children = fill.per.as_ref().map(|per| {
+            let number = plan.apart(per.count, plan.at(0));
+            let number = number.ok_or_else(|| format!("how many children there are: {IMPURE}"))?;
+            let (least, most) = number.range();
+            if least < 0 || most > i128::from(per.most) {
+                return Err(format!(
+                    "its parents have {least} to {most} children, and places for {}",
+                    per.most
+                ));
+            }
+            Ok((number, per.most.max(1)))
+        });
         Ok(Self {
             count,
-            columns: columns.collect::<Result<_, String>>()?,
+            columns,
+            children: children.transpose()?,
         })
+    }
+
+    /// Tells whether there is a row of that number: of children, places beyond those that their parent has are empty.
+    #[inline]
+    pub(super) fn is_there(&self, row: u64) -> bool {
+        match &self.children {
+            None => true,
+            Some((count, places)) => (row % places).cast_signed() < count.of(row),
+        }
+    }
+
+    /// Returns how many of the first rows there are.
+    pub(super) fn there(&self, rows: u64) -> u64 {
+        match &self.children {
+            None => rows,
+            Some((count, places)) => (0..rows / places)
+                .map(|parent| count.of(parent * places).cast_unsigned())
+                .sum(),
+        }
     }
 }
 
@@ -105,11 +166,20 @@ const IMPURE: &str = "a fill has no cursor, clock or sequence, and sums of at mo
 
 /// What columns are made from, while the writer is built.
 struct Plan<'a> {
-    fill: &'a Fill,
+    columns: &'a [FillColumn],
+    rows: u64,
     values: &'a [Value],
     seed: u64,
     state: u64,
     ranges: Ranges,
+    /// Of children alone.
+    family: Option<Box<Family<'a>>>,
+}
+
+/// How the rows are made that children belong to, and how many places each has for them.
+struct Family<'a> {
+    parent: Plan<'a>,
+    places: u64,
 }
 
 /// Where a value is drawn: for a column, from a state, and from so many others at most.
@@ -121,8 +191,26 @@ struct At {
 }
 
 impl<'a> Plan<'a> {
+    fn new(
+        (columns, rows): (&'a [FillColumn], u64),
+        values: &'a [Value],
+        seed: u64,
+        table: &str,
+        ranges: Ranges,
+    ) -> Self {
+        Self {
+            columns,
+            rows,
+            values,
+            seed,
+            state: mix(seed, &[name_part("fill"), name_part(table)]),
+            ranges,
+            family: None,
+        }
+    }
+
     fn column(&self, index: usize) -> Result<ColumnKind<'a>, String> {
-        let column = &self.fill.columns[index];
+        let column = &self.columns[index];
         let values = self.values;
         let value = values.get(column.value).ok_or_else(|| {
             format!(
@@ -137,6 +225,9 @@ impl<'a> Plan<'a> {
                 column.name, value.name
             ))
         };
+        if value.maker.is_text() && self.of_parent(column.value).is_some() {
+            return refuse("children take no text of their parent");
+        }
         match (column.type_, &value.maker) {
             (ColumnType::Text, Maker::Text(shape)) => {
                 Ok(ColumnKind::Text(self.random(index), shape))
@@ -166,10 +257,14 @@ impl<'a> Plan<'a> {
                     ));
                 }
                 Ok(match type_ {
+                    ColumnType::Int2 => ColumnKind::Int2(number),
                     ColumnType::Int4 => ColumnKind::Int4(number),
                     ColumnType::Int8 => ColumnKind::Int8(number),
                     ColumnType::Float4 => ColumnKind::Float4(number, value.format),
+                    ColumnType::Float8 => ColumnKind::Float8(number, value.format),
+                    ColumnType::Numeric => ColumnKind::Numeric(number, column.scale),
                     ColumnType::Timestamp => ColumnKind::Timestamp(number),
+                    ColumnType::Date => ColumnKind::Date(number),
                     ColumnType::Text => ColumnKind::Digits(number, value.format),
                 })
             }
@@ -179,6 +274,9 @@ impl<'a> Plan<'a> {
     /// Returns the number that a value stands for in a column; `None` where it is none, or not a pure one. It draws from
     /// `state`. A value that another is computed from is the one of the column that shows it, if there is one.
     fn number(&self, value: usize, at: At) -> Option<Number> {
+        if let Some(number) = self.of_parent(value) {
+            return number;
+        }
         let shown = |value: usize| self.shown(value).is_some();
         let base = |base: usize| self.base(base, at);
         let (column, state) = (at.column, at.state);
@@ -195,9 +293,10 @@ impl<'a> Plan<'a> {
             }
             Maker::Constant(number) => NumberKind::Constant(*number),
             Maker::Row(first) => {
-                let each = self.fill.columns[column].each;
-                NumberKind::Row(*first, self.fill.rows.div_ceil(each))
+                let each = self.columns[column].each;
+                NumberKind::Row(*first, self.rows.div_ceil(each))
             }
+            Maker::Item(item) => NumberKind::Child(item.first, self.family.as_ref()?.places),
             Maker::Add { value, plus } => {
                 let mut number = base(*value)?;
                 number.plus = number.plus.checked_add(*plus)?;
@@ -219,7 +318,6 @@ impl<'a> Plan<'a> {
             | Maker::Sequence(_)
             | Maker::Count(_)
             | Maker::Newest(_)
-            | Maker::Item(_)
             | Maker::Client(_)
             | Maker::Sum { .. }
             | Maker::Clock
@@ -239,25 +337,63 @@ impl<'a> Plan<'a> {
         for part in written {
             match part {
                 JoinPart::Text(text) => parts.push(Part::Fixed(text)),
-                JoinPart::Word(word) => parts.push(Part::Word(self.apart(word.at, at)?, word)),
+                JoinPart::Word(word) => {
+                    let part = Part::Word(self.apart(word.at, at)?, word);
+                    self.push(vec![part], word.when, at, parts)?;
+                }
                 JoinPart::Value(part) => {
-                    let place = self.place(part.value, at)?;
-                    let value = self.values.get(part.value)?;
-                    match &value.maker {
-                        Maker::Text(shape) => parts.push(Part::Text(place.state, shape)),
-                        Maker::Pattern(pattern) => {
-                            parts.push(Part::Pattern(place.state, pattern.as_bytes()));
-                        }
-                        Maker::Join(_) => self.join(part.value, place, parts)?,
-                        _ => {
-                            let number = self.number(part.value, place)?;
-                            parts.push(Part::Digits(number, value.format));
-                        }
-                    }
+                    let mut own = Vec::new();
+                    self.value(part.value, at, &mut own)?;
+                    self.push(own, part.when, at, parts)?;
                 }
             }
         }
         Some(())
+    }
+
+    /// Appends parts that stand by a condition, where there is one.
+    fn push(
+        &self,
+        own: Vec<Part<'a>>,
+        when: Option<usize>,
+        at: At,
+        parts: &mut Vec<Part<'a>>,
+    ) -> Option<()> {
+        match when {
+            None => parts.extend(own),
+            Some(when) => parts.push(Part::When(self.apart(when, at)?, own)),
+        }
+        Some(())
+    }
+
+    /// Appends a value as a part of a text.
+    fn value(&self, index: usize, at: At, parts: &mut Vec<Part<'a>>) -> Option<()> {
+        let place = self.place(index, at)?;
+        let value = self.values.get(index)?;
+        if value.maker.is_text() && self.of_parent(index).is_some() {
+            return None;
+        }
+        match &value.maker {
+            Maker::Text(shape) => parts.push(Part::Text(place.state, shape)),
+            Maker::Pattern(pattern) => {
+                parts.push(Part::Pattern(place.state, pattern.as_bytes()));
+            }
+            Maker::Join(_) => self.join(index, place, parts)?,
+            _ => parts.push(Part::Digits(self.number(index, place)?, value.format)),
+        }
+        Some(())
+    }
+
+    /// Returns the number that a value is in the parent's row, where a column of the parent shows it.
+    fn of_parent(&self, value: usize) -> Option<Option<Number>> {
+        let family = self.family.as_ref()?;
+        let column = family.parent.shown(value)?;
+        let number = family.parent.number(value, family.parent.at(column));
+        let each = family.parent.columns[column].each;
+        Some(number.map(|number| Number {
+            kind: NumberKind::OfParent(Box::new(number), family.places * each),
+            plus: 0,
+        }))
     }
 
     /// Returns the number that another is computed from, where that takes one base: it draws as the column does.
@@ -276,15 +412,14 @@ impl<'a> Plan<'a> {
     }
 
     /// Where a value is drawn from which another is computed: in the column that shows it; without one, in the other's
-    /// column, from a state of its own.
+    /// column, from a state of its own, so that it is the same for all that is computed from it in a row.
     fn place(&self, value: usize, at: At) -> Option<At> {
         let depth = at.depth.checked_sub(1)?;
         let Some(shown) = self.shown(value) else {
-            let state = mix_in(at.state, value as u64);
+            let state = mix_in(mix_in(self.state, u64::MAX), value as u64);
             return Some(At { state, depth, ..at });
         };
-        let columns = &self.fill.columns;
-        let together = columns[shown].each == columns[at.column].each;
+        let together = self.columns[shown].each == self.columns[at.column].each;
         together.then(|| At {
             depth,
             ..self.at(shown)
@@ -301,65 +436,12 @@ impl<'a> Plan<'a> {
 
     /// The first column that shows a value.
     fn shown(&self, value: usize) -> Option<usize> {
-        let mut columns = self.fill.columns.iter();
+        let mut columns = self.columns.iter();
         columns.position(|column| column.value == value)
     }
 
     fn random(&self, column: usize) -> u64 {
         mix_in(self.state, column as u64)
-    }
-}
-
-impl Ranges {
-    /// Returns the least and the greatest number that a column of this type can hold.
-    fn of(self, type_: ColumnType) -> (i64, i64) {
-        match type_ {
-            ColumnType::Int4 => (i32::MIN.into(), i32::MAX.into()),
-            ColumnType::Int8 | ColumnType::Text => (i64::MIN, i64::MAX),
-            // Whole numbers that a float holds exactly, so that a hundredth of one is the nearest float.
-            ColumnType::Float4 => (-(1 << 24), 1 << 24),
-            ColumnType::Timestamp => self.timestamp_s,
-        }
-    }
-}
-
-/// A number as a function of the row.
-#[derive(Debug, Clone)]
-pub(super) struct Number {
-    kind: NumberKind,
-    plus: i64,
-}
-
-#[derive(Debug, Clone)]
-enum NumberKind {
-    /// Random state of the column, low, high.
-    Uniform(u64, i64, i64),
-    /// Random state of the column, and what is drawn from.
-    Skewed(u64, Box<Skewed>),
-    /// Another number, permuted.
-    Permuted(Box<(Number, Permutation)>),
-    /// Two others, added.
-    Sum(Box<(Number, Number)>),
-    Computed(Box<Computation>),
-    Constant(i64),
-    /// The number of row 0, and how many numbers there are.
-    Row(i64, u64),
-}
-
-/// What is computed from others, each by the index of its value.
-#[derive(Debug, Clone)]
-struct Computation {
-    formula: Formula,
-    bases: Vec<(usize, Number)>,
-}
-
-impl Computation {
-    fn of(&self, row: u64) -> i64 {
-        self.formula.number(&|value| {
-            let mut bases = self.bases.iter();
-            let base = bases.find(|(index, _)| *index == value);
-            base.map_or(0, |(_, number)| number.of(row))
-        })
     }
 }
 
@@ -375,68 +457,12 @@ impl Part<'_> {
             Self::Word(number, words) => {
                 out.extend_from_slice(words.word(number.of(row)).as_bytes());
             }
-        }
-    }
-}
-
-impl Number {
-    /// Returns the number of a row.
-    #[inline]
-    pub(super) fn of(&self, row: u64) -> i64 {
-        let number = match &self.kind {
-            NumberKind::Uniform(state, low, high) => uniform(mix_in(*state, row), *low, *high),
-            NumberKind::Skewed(state, skewed) => skewed.number(mix_in(*state, row)),
-            NumberKind::Permuted(permuted) => permuted.1.number(permuted.0.of(row)),
-            NumberKind::Sum(two) => two.0.of(row).wrapping_add(two.1.of(row)),
-            NumberKind::Computed(computation) => computation.of(row),
-            NumberKind::Constant(number) => *number,
-            NumberKind::Row(first, _) => first.wrapping_add_unsigned(row),
-        };
-        number.wrapping_add(self.plus)
-    }
-
-    /// Returns the least and the greatest number that can come, without the limits of an `i64`.
-    fn range(&self) -> (i128, i128) {
-        let both = |range: Bounds| (range.low.into(), range.high.into());
-        let (low, high): (i128, i128) = match &self.kind {
-            NumberKind::Uniform(_, low, high) => ((*low).into(), (*high.max(low)).into()),
-            NumberKind::Skewed(_, skewed) => both(skewed.range()),
-            NumberKind::Permuted(permuted) => both(permuted.1.range()),
-            NumberKind::Sum(two) => {
-                let (one, other) = (two.0.range(), two.1.range());
-                (one.0 + other.0, one.1 + other.1)
+            Self::When(number, parts) => {
+                if number.of(row) != 0 {
+                    parts.iter().for_each(|part| part.write(out, row));
+                }
             }
-            NumberKind::Computed(computation) => both(computation.formula.range()),
-            NumberKind::Constant(number) => ((*number).into(), (*number).into()),
-            NumberKind::Row(first, rows) => {
-                let first = i128::from(*first);
-                (first, first + i128::from(*rows) - 1)
-            }
-        };
-        (low + i128::from(self.plus), high + i128::from(self.plus))
-    }
-}
-
-/// Appends a number as a text in a format; as its column is a text, a time is its seconds.
-#[inline]
-pub(super) fn write_digits(out: &mut Vec<u8>, number: i64, format: Format) {
-    match format {
-        Format::Integer | Format::Text | Format::Timestamp => write_integer(out, number),
-        Format::Decimal2 => {
-            write_integer(out, number);
-            out.extend_from_slice(b".00");
         }
-        Format::Hundredths => write_hundredths(out, number),
-    }
-}
-
-/// Returns the float nearest to a number in a format; [`Ranges`] has seen to it that it is exact before the division.
-#[inline]
-#[expect(clippy::cast_precision_loss, reason = "at most 2^24")]
-pub(super) fn float4(number: i64, format: Format) -> f32 {
-    match format {
-        Format::Hundredths => number as f32 / 100.0,
-        _ => number as f32,
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) struct TableLoad<'a> {
     /// Its index among the fill's tables.
     index: usize,
     form: Form,
+    /// The rows that it is to have.
+    planned: u64,
     pieces: Pieces<'a>,
     /// The rows, where programs or files give them in place of the pieces.
     parts: Option<Parts<'a>>,
@@ -69,6 +71,7 @@ impl<'a> TableLoad<'a> {
         Self {
             index,
             form,
+            planned: rows.there(fill.rows),
             pieces: Pieces {
                 table: name,
                 request,
@@ -121,7 +124,7 @@ impl<'a> TableLoad<'a> {
             }
         });
         let whole = self.parts.as_ref().map_or_else(
-            || self.kept() == self.pieces.row_count,
+            || self.kept() == self.planned,
             |parts| parts.gave().len() == parts.len(),
         );
         let done = self.after.is_empty() && whole;
@@ -194,6 +197,11 @@ impl<'a> TableLoad<'a> {
             .finishing
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = key;
+    }
+
+    /// Returns the rows that it is to have.
+    pub(super) fn planned(&self) -> u64 {
+        self.planned
     }
 
     /// Returns the rows that the server said it kept.

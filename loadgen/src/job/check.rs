@@ -1,5 +1,6 @@
 //! Reading a job and everything that makes one valid, so that nothing of it has to be checked again.
 
+mod fill;
 mod load;
 mod script;
 mod server;

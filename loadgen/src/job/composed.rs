@@ -49,6 +49,7 @@ impl Computed {
                 Expression::Double(_) => Some("a double".to_owned()),
                 Expression::Null => Some("null".to_owned()),
                 Expression::Error(_) => Some("an error".to_owned()),
+                Expression::Drawn(_) => Some("a drawn value".to_owned()),
                 Expression::Call(function, _) if function.is_of_integers() => None,
                 Expression::Call(function, _) => Some(format!("`{}`", function.name())),
             };
@@ -71,13 +72,14 @@ pub enum JoinPart {
 }
 
 impl JoinPart {
-    /// The index of the value that it is made from.
-    pub(super) fn base(&self) -> Option<usize> {
-        match self {
-            Self::Text(_) => None,
-            Self::Value(part) => Some(part.value),
-            Self::Word(part) => Some(part.at),
-        }
+    /// The indices of the values that it is made from, and that of its condition.
+    pub(super) fn bases(&self) -> impl Iterator<Item = usize> {
+        let (base, when) = match self {
+            Self::Text(_) => (None, None),
+            Self::Value(part) => (Some(part.value), part.when),
+            Self::Word(part) => (Some(part.at), part.when),
+        };
+        base.into_iter().chain(when)
     }
 }
 
@@ -87,6 +89,9 @@ impl JoinPart {
 pub struct JoinValue {
     /// The index of the value.
     pub value: usize,
+    /// The index of the value that is 0 where the part is left out; null: it always stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<usize>,
 }
 
 /// A word in a joined text, by a number modulo the words.
@@ -97,6 +102,9 @@ pub struct JoinWord {
     pub of: Vec<String>,
     /// The index of the value that is the word's number.
     pub at: usize,
+    /// The index of the value that is 0 where the part is left out; null: it always stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<usize>,
 }
 
 impl JoinWord {

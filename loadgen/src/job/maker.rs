@@ -81,7 +81,7 @@ impl Maker {
             Self::Sum { value, other } => vec![*value, *other],
             Self::Permutation(permuted) => vec![permuted.value],
             Self::Compute(computed) => computed.bases(),
-            Self::Join(parts) => parts.iter().filter_map(JoinPart::base).collect(),
+            Self::Join(parts) => parts.iter().flat_map(JoinPart::bases).collect(),
             _ => Vec::new(),
         }
     }
@@ -215,6 +215,8 @@ struct RawText {
     fill: String,
     length: (u32, u32),
     random: f64,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    alphabet: String,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -312,6 +314,7 @@ impl TryFrom<RawValue> for Value {
                     length_min: text.length.0,
                     length_max: text.length.1,
                     random: text.random,
+                    alphabet: text.alphabet,
                 })
             }),
             raw.pattern.map(Maker::Pattern),
@@ -390,6 +393,7 @@ impl From<Value> for RawValue {
                     fill: shape.fill,
                     length: (shape.length_min, shape.length_max),
                     random: shape.random,
+                    alphabet: shape.alphabet,
                 });
             }
             Maker::Pattern(pattern) => raw.pattern = Some(pattern),

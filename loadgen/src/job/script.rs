@@ -116,6 +116,8 @@ pub enum Expression {
     Null,
     /// What a variable holds, by its index.
     Variable(usize),
+    /// What a value was drawn as last, by its index; the whole of an assignment's expression, never a part.
+    Drawn(usize),
     /// What cannot be computed, and why.
     Error(String),
     /// A function of others.
@@ -283,13 +285,18 @@ fn leaf(name: &str, rest: &[Json]) -> Option<Result<Expression, String>> {
         // Of another expression it is the function.
         ("double", [value]) if !value.is_array() => value.as_f64().map(Expression::Double),
         ("boolean", [value]) => value.as_bool().map(Expression::Boolean),
-        ("variable", [value]) => {
+        ("variable" | "drawn", [value]) => {
             let index = value.as_u64().and_then(|index| usize::try_from(index).ok());
-            index.map(Expression::Variable)
+            let form = if name == "drawn" {
+                Expression::Drawn
+            } else {
+                Expression::Variable
+            };
+            index.map(form)
         }
         ("error", [Json::String(reason)]) => Some(Expression::Error(reason.clone())),
         ("null", []) => Some(Expression::Null),
-        ("integer" | "boolean" | "variable" | "error" | "null", _) => None,
+        ("integer" | "boolean" | "variable" | "drawn" | "error" | "null", _) => None,
         _ => return None,
     };
     Some(made.ok_or_else(|| SHAPE.to_owned()))
@@ -351,6 +358,7 @@ impl From<Expression> for Json {
             Expression::Boolean(truth) => json!(["boolean", truth]),
             Expression::Null => json!(["null"]),
             Expression::Error(reason) => json!(["error", reason]),
+            Expression::Drawn(index) => json!(["drawn", index]),
             Expression::Variable(index) => json!(["variable", index]),
             Expression::Call(function, arguments) => {
                 let arguments = arguments.into_iter().map(Self::from);

@@ -132,7 +132,7 @@ impl Step<'_> {
                 Turn::Fill(FillNote::End(Ok(_))) if stop.load(Ordering::Relaxed) => {
                     return End::Stopped("stopped by the caller".to_owned());
                 }
-                Turn::Fill(FillNote::End(Ok(rows))) => return self.verdict(rows),
+                Turn::Fill(FillNote::End(Ok(rows))) => return verdict(rows),
                 Turn::Abort => return End::Stopped("given up by a signal".to_owned()),
                 _ => {}
             }
@@ -172,16 +172,6 @@ impl Step<'_> {
             bytes,
             sha256,
         });
-    }
-
-    /// Whether the server has kept all rows.
-    fn verdict(&self, rows: u64) -> End {
-        let expected = expected_rows(self.job);
-        if rows == expected {
-            End::Done
-        } else {
-            End::Failed(format!("the server kept {rows} of {expected} rows"))
-        }
     }
 
     fn progress(&self, account: &mut Account, fill: usize, progress: FillProgress) {
@@ -246,7 +236,7 @@ impl Step<'_> {
         let row_us = *fake.service_us.get(OPERATION).unwrap_or(&fake.default_us);
         let (mut done, mut began_ns) = (0, start_ns);
         for fill in &self.job.fills {
-            let rows = fill.rows * u64::from(self.job.table_count(&fill.table));
+            let rows = fill.expected_rows() * u64::from(self.job.table_count(&fill.table));
             let all_ns =
                 nanoseconds(rows as f64 * row_us / 1e6 / f64::from(fill.streams.max(1))).max(1);
             let end_ns = began_ns + all_ns;
@@ -267,13 +257,13 @@ impl Step<'_> {
     }
 }
 
-/// The rows that a job's fills make of values.
-fn expected_rows(job: &Job) -> u64 {
-    job.fills
-        .iter()
-        .filter(|fill| fill.from.is_none())
-        .map(|fill| fill.rows * u64::from(job.table_count(&fill.table)))
-        .sum()
+/// Whether the server has kept all rows: those that it has kept, and those that it was to keep.
+fn verdict((rows, planned): (u64, u64)) -> End {
+    if rows == planned {
+        End::Done
+    } else {
+        End::Failed(format!("the server kept {rows} of {planned} rows"))
+    }
 }
 
 /// Runs the fills one after the other, each over all its tables.
@@ -282,7 +272,7 @@ fn fill_all(job: &Job, target: &Target, stop: &AtomicBool, messages: &Sender<Mes
         // Where the step has given the fill up, nobody listens.
         let _ = messages.send(Message::Fill(note));
     };
-    let mut rows = 0;
+    let (mut rows, mut planned) = (0, 0);
     for (index, fill) in job.fills.iter().enumerate() {
         let progress = |progress| tell(FillNote::Progress(index, progress));
         match fill::run(
@@ -297,6 +287,7 @@ fn fill_all(job: &Job, target: &Target, stop: &AtomicBool, messages: &Sender<Mes
             Ok(totals) => {
                 if fill.from.is_none() {
                     rows += totals.rows;
+                    planned += totals.planned;
                 }
                 for gave in totals.gave {
                     tell(FillNote::Gave(gave));
@@ -311,7 +302,7 @@ fn fill_all(job: &Job, target: &Target, stop: &AtomicBool, messages: &Sender<Mes
             break;
         }
     }
-    tell(FillNote::End(Ok(rows)));
+    tell(FillNote::End(Ok((rows, planned))));
 }
 
 fn names(job: &Job, fill: &Fill) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fill::binary;
-use crate::job::{Computed, FillColumn, JoinValue, Permuted, Scope};
+use crate::job::{Children, Computed, FillColumn, ItemNumber, JoinValue, Permuted, Scope};
 use crate::value::Distribution;
 use crate::value::zipf::Zipf;
 use std::collections::BTreeSet;
@@ -23,6 +23,8 @@ pub(in crate::fill) fn fill(columns: &[(ColumnType, usize)]) -> Fill {
         name: format!("c{index}"),
         type_,
         value,
+        scale: 0,
+        null_if: None,
         each: 1,
     };
     let columns = columns.iter().enumerate().map(column).collect();
@@ -30,6 +32,7 @@ pub(in crate::fill) fn fill(columns: &[(ColumnType, usize)]) -> Fill {
         table: "t".to_owned(),
         streams: 1,
         rows: 1000,
+        per: None,
         columns,
         from: None,
         frozen: false,
@@ -190,9 +193,16 @@ fn columns_are_computed_and_joined_from_the_row_and_from_other_columns() {
         JoinPart::Word(JoinWord {
             of: syllables,
             at: 0,
+            when: None,
         }),
-        JoinPart::Value(JoinValue { value: 2 }),
-        JoinPart::Value(JoinValue { value: 3 }),
+        JoinPart::Value(JoinValue {
+            value: 2,
+            when: None,
+        }),
+        JoinPart::Value(JoinValue {
+            value: 3,
+            when: None,
+        }),
     ];
     let values = [
         value("row", Maker::Row(1)),
@@ -223,6 +233,140 @@ fn columns_are_computed_and_joined_from_the_row_and_from_other_columns() {
         pairs.insert(pair.expect(name).to_owned());
     }
     assert_eq!(pairs.len(), 100, "two digits of each row");
+}
+
+#[test]
+fn a_value_that_no_column_shows_is_one_for_all_that_is_computed_from_it_in_a_row() {
+    let drawn = Maker::Uniform(Bound::Integer(0), Bound::Integer(999));
+    let values = [
+        value("drawn", drawn),
+        value("same", computed(r#"["variable",0]"#, 0, 999)),
+        value(
+            "text",
+            Maker::Join(vec![JoinPart::Value(JoinValue {
+                value: 1,
+                when: None,
+            })]),
+        ),
+    ];
+    let fill = fill(&[(ColumnType::Int4, 1), (ColumnType::Text, 2)]);
+    for row in 0..100 {
+        let fields = fields(&fill, &values, row);
+        let number = i32::from_be_bytes(fields[0][..].try_into().unwrap());
+        assert_eq!(fields[1], number.to_string().into_bytes());
+    }
+}
+
+#[test]
+fn a_part_stands_where_its_condition_is_not_0() {
+    let even = r#"["case",["eq",["remainder",["variable",0],["integer",2]],["integer",0]],["integer",1],["integer",0]]"#;
+    let parts = vec![
+        JoinPart::Text("<".to_owned()),
+        JoinPart::Word(JoinWord {
+            of: vec!["even".to_owned()],
+            at: 0,
+            when: Some(1),
+        }),
+        JoinPart::Value(JoinValue {
+            value: 0,
+            when: Some(1),
+        }),
+        JoinPart::Text(">".to_owned()),
+    ];
+    let values = [
+        value("row", Maker::Row(0)),
+        value("is_even", computed(even, 0, 1)),
+        value("text", Maker::Join(parts)),
+    ];
+    let fill = fill(&[(ColumnType::Text, 2)]);
+    assert_eq!(fields(&fill, &values, 4), [b"<even4>".to_vec()]);
+    assert_eq!(fields(&fill, &values, 5), [b"<>".to_vec()]);
+}
+
+#[test]
+fn a_column_is_null_where_its_value_says_so() {
+    let mut fill = fill(&[(ColumnType::Int2, 0), (ColumnType::Numeric, 0)]);
+    fill.columns[1].scale = 2;
+    fill.columns[1].null_if = Some(1);
+    let values = [
+        value("row", Maker::Row(0)),
+        value(
+            "odd",
+            computed(r#"["remainder",["variable",0],["integer",2]]"#, 0, 1),
+        ),
+    ];
+    let rows = Rows::new(&fill, &values, 1, "t1", binary::RANGES).expect("valid");
+    let written = |row| {
+        let mut out = Vec::new();
+        binary::write(&mut out, &rows, row);
+        out
+    };
+    assert_eq!(written(3), [0, 2, 0, 0, 0, 2, 0, 3, 0xff, 0xff, 0xff, 0xff]);
+    assert_eq!(written(2)[8..12], [0, 0, 0, 10], "not null");
+}
+
+/// Orders of 2 to 4 lines, and their lines: (parent, number, how many the parent has).
+#[test]
+fn children_are_as_many_as_their_parent_says_and_take_its_numbers() {
+    let values = [
+        value("order", Maker::Row(1)),
+        value(
+            "lines",
+            Maker::Uniform(Bound::Integer(2), Bound::Integer(4)),
+        ),
+        value("number", Maker::Item(ItemNumber { first: 1 })),
+        value(
+            "amount",
+            Maker::Uniform(Bound::Integer(0), Bound::Integer(1 << 30)),
+        ),
+    ];
+    let int4 = ColumnType::Int4;
+    let orders = Fill {
+        table: "orders".to_owned(),
+        rows: 50,
+        ..fill(&[(int4, 0), (int4, 1)])
+    };
+    let lines = Fill {
+        table: "lines".to_owned(),
+        rows: 200,
+        per: Some(Children {
+            table: "orders".to_owned(),
+            columns: orders.columns.clone(),
+            count: 1,
+            least: 2,
+            most: 4,
+        }),
+        ..fill(&[(int4, 0), (int4, 2), (int4, 1), (int4, 3)])
+    };
+    let numbers = |fill: &Fill, table, row| {
+        let rows = Rows::new(fill, &values, 1, table, binary::RANGES).expect("valid");
+        rows.is_there(row).then(|| {
+            let mut out = Vec::new();
+            binary::write(&mut out, &rows, row);
+            let fields = out[2..].chunks(8);
+            fields
+                .map(|field| i32::from_be_bytes(field[4..].try_into().unwrap()))
+                .collect::<Vec<_>>()
+        })
+    };
+    let made: Vec<_> = (0..200)
+        .filter_map(|row| numbers(&lines, "lines1", row))
+        .collect();
+    let mut expected = Vec::new();
+    for row in 0..50 {
+        let order = numbers(&orders, "orders1", row).expect("an order");
+        expected.extend((1..=order[1]).map(|number| [order[0], number, order[1]]));
+    }
+    let shown: Vec<_> = made
+        .iter()
+        .map(|line| [line[0], line[1], line[2]])
+        .collect();
+    assert_eq!(shown, expected);
+    let amounts: BTreeSet<_> = made.iter().map(|line| line[3]).collect();
+    assert!(amounts.len() > expected.len() - 3, "drawn for each line");
+    let rows = Rows::new(&lines, &values, 1, "lines1", binary::RANGES).expect("valid");
+    assert_eq!(rows.there(200), expected.len() as u64);
+    assert_ne!(expected.len(), 150, "drawn, not half of the places");
 }
 
 #[test]

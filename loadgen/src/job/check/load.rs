@@ -1,12 +1,11 @@
-//! What makes a job's roles and fills valid.
+//! What makes a job's roles valid.
 
 use super::{
     Check, DAY_S, JobError, ensure, ensure_index, ensure_names, ensure_positive, ensure_retry,
     refuse, session,
 };
 use crate::job::{
-    Arrivals, Bound, ColumnType, Connect, FillColumn, Instruction, Job, Maker, Marks, OnLost, Pace,
-    Per, Queue, Role, TableBy,
+    Arrivals, Connect, Instruction, Job, Marks, OnLost, Pace, Per, Queue, Role, TableBy,
 };
 use std::collections::BTreeSet;
 
@@ -17,7 +16,7 @@ const LEAD_MAX: u64 = 65_536;
 const CONNECTIONS_MAX: u64 = 100_000;
 
 /// The most connections of one fill: each is a thread.
-const STREAMS_MAX: u32 = 64;
+pub(super) const STREAMS_MAX: u32 = 64;
 
 /// Names of roles that the generator's own events use.
 const RESERVED: [&str; 2] = ["probe", "fill"];
@@ -399,99 +398,5 @@ impl Job {
         awaited.iter().any(|other| {
             *other == target || (seen.insert(*other) && self.waits_for(*other, target, seen))
         })
-    }
-
-    pub(super) fn check_fills(&self) -> Check {
-        ensure(
-            self.segment.of == 1,
-            "segment",
-            "fills are not shared by processes; use more `streams`",
-        )?;
-        for (index, fill) in self.fills.iter().enumerate() {
-            let key = format!("fills[{index}]");
-            ensure(
-                self.tables.contains_key(&fill.table),
-                format!("{key}.table"),
-                format!("`tables` has no `{}`; add its count", fill.table),
-            )?;
-            ensure(
-                fill.streams <= STREAMS_MAX,
-                format!("{key}.streams"),
-                format!("{}; at most {STREAMS_MAX}", fill.streams),
-            )?;
-            for (place, sql) in fill.after.iter().enumerate() {
-                ensure(
-                    !sql.trim().is_empty() && !sql.contains('\0'),
-                    format!("{key}.after[{place}]"),
-                    "give one statement, without NUL",
-                )?;
-            }
-            ensure(
-                fill.rows >= 1,
-                format!("{key}.rows"),
-                "is 0; leave the fill out",
-            )?;
-            if let Some(source) = &fill.from {
-                source.check(self.tables[&fill.table], &format!("{key}.from"))?;
-            }
-            ensure(
-                fill.columns.is_empty() == fill.from.is_some(),
-                format!("{key}.columns"),
-                "give at least one, or `from`",
-            )?;
-            for (place, column) in fill.columns.iter().enumerate() {
-                let key = format!("{key}.columns[{place}]");
-                ensure_index(
-                    column.value,
-                    self.values.len(),
-                    format!("{key}.value"),
-                    "values",
-                )?;
-                ensure(
-                    column.each >= 1,
-                    format!("{key}.each"),
-                    "is 0; give at least 1",
-                )?;
-                let rows = fill.rows.div_ceil(column.each);
-                self.check_fill_value(column, rows, &format!("{key}.value"))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_fill_value(&self, column: &FillColumn, rows: u64, key: &str) -> Check {
-        let value = column.value;
-        let text = self.values[value].maker.is_text();
-        ensure(
-            !text || column.type_ == ColumnType::Text,
-            key,
-            format!(
-                "`{}` is a text; give the column the type `text`",
-                self.values[value].name
-            ),
-        )?;
-        for index in std::iter::once(value).chain(self.bases(value).unwrap_or_default()) {
-            let (name, pure) = match &self.values[index].maker {
-                Maker::Uniform(low, high) => (
-                    "a cursor",
-                    matches!((low, high), (Bound::Integer(_), Bound::Integer(_))),
-                ),
-                Maker::Clock => ("the clock", false),
-                Maker::Sequence(_) | Maker::Item(_) => ("operations; use `row`", false),
-                Maker::Client(_) => ("the client", false),
-                Maker::Sample(_) => ("a file of samples", false),
-                _ => ("", true),
-            };
-            ensure(
-                pure,
-                key,
-                format!(
-                    "`{}` depends on {name}, but a fill has to be repeatable",
-                    self.values[index].name
-                ),
-            )?;
-            self.check_permuted(index, Some(rows))?;
-        }
-        Ok(())
     }
 }

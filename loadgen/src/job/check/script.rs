@@ -1,6 +1,6 @@
 //! What makes a job's variables, and the programs that compute with them, valid.
 
-use super::{Check, ensure, ensure_index, ensure_names};
+use super::{Check, ensure, ensure_index, ensure_names, refuse};
 use crate::job::{Expression, Initial, Instruction, Job, Piece, Program, Protocol, Statement};
 
 impl Job {
@@ -15,7 +15,17 @@ impl Job {
         for (index, assignment) in self.assignments.iter().enumerate() {
             let key = format!("assignments[{index}]");
             self.check_variable(assignment.variable, format!("{key}.variable"))?;
-            self.check_expression(&assignment.expression, &format!("{key}.expression"))?;
+            let key = format!("{key}.expression");
+            if let Expression::Drawn(value) = assignment.expression {
+                ensure_index(value, self.values.len(), key.clone(), "values")?;
+                ensure(
+                    !self.values[value].maker.is_text(),
+                    key,
+                    "is a text; only numbers can be computed with",
+                )?;
+                continue;
+            }
+            self.check_expression(&assignment.expression, &key)?;
         }
         for (index, branch) in self.branches.iter().enumerate() {
             self.check_expression(&branch.unless, &format!("branches[{index}].unless"))?;
@@ -32,10 +42,14 @@ impl Job {
 
     fn check_expression(&self, expression: &Expression, key: &str) -> Check {
         let mut outcome = Ok(());
-        expression.walk(&mut |part| {
-            if let (Ok(()), Expression::Variable(index)) = (&outcome, part) {
+        expression.walk(&mut |part| match (&outcome, part) {
+            (Ok(()), Expression::Variable(index)) => {
                 outcome = self.check_variable(*index, key.to_owned());
             }
+            (Ok(()), Expression::Drawn(_)) => {
+                outcome = Err(refuse(key, "a drawn value is the whole of an assignment"));
+            }
+            _ => {}
         });
         outcome
     }

@@ -2,7 +2,8 @@
 
 use super::{Check, ensure, ensure_index, ensure_names, refuse};
 use crate::job::{
-    Bound, Computed, Format, Job, JoinPart, Maker, Permuted, SampleColumn, Scope, Value,
+    Bound, Computed, Format, Job, JoinPart, JoinValue, JoinWord, Maker, Permuted, SampleColumn,
+    Scope, Value,
 };
 use crate::value::skewed::{ITERATIONS_MAX, PARAMETER_MIN};
 use crate::value::{Bounds, Distribution, TextShape, zipf};
@@ -10,6 +11,9 @@ use std::collections::BTreeSet;
 
 /// The longest text that a value may make: a mistake in a job must not exhaust the memory.
 const TEXT_CHARACTERS_MAX: u32 = 4 << 20;
+
+/// The most characters of an alphabet, as many as [`TextShape`] draws evenly.
+const ALPHABET_CHARACTERS_MAX: usize = 128;
 
 impl Job {
     pub(super) fn check_values(&self) -> Check {
@@ -118,6 +122,17 @@ impl Job {
         self.check_base_indices(&key, index)?;
         for (number, part) in parts.iter().enumerate() {
             let key = format!("{key}[{number}]");
+            if let JoinPart::Value(JoinValue {
+                when: Some(when), ..
+            })
+            | JoinPart::Word(JoinWord {
+                when: Some(when), ..
+            }) = part
+            {
+                let key = format!("{key}.when");
+                self.check_number(&key, *when)?;
+                self.check_scope(&key, index, *when)?;
+            }
             match part {
                 JoinPart::Text(_) => {}
                 JoinPart::Value(part) => {
@@ -355,5 +370,10 @@ fn check_text(key: &str, shape: &TextShape) -> Check {
         !shape.fill.is_empty() && shape.fill.is_ascii(),
         format!("{key}.text.fill"),
         "give at least one ASCII character",
+    )?;
+    ensure(
+        shape.alphabet.is_ascii() && shape.alphabet.len() <= ALPHABET_CHARACTERS_MAX,
+        format!("{key}.text.alphabet"),
+        format!("give at most {ALPHABET_CHARACTERS_MAX} ASCII characters"),
     )
 }

@@ -355,7 +355,8 @@ class Content:
                         flow.turn(part, number, self._instructions)
                 else:
                     code += (turn + self._instructions(part.sends)) * part.times
-            first |= flow.drawn
+            bases = (distribution.with_bases(self.values, number) for number in flow.drawn)
+            first |= set().union(*bases)
         else:
             code = self._instructions([name])
         sent = [self.statements[number].name for verb, number in code if verb == "send"]

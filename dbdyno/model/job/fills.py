@@ -58,8 +58,8 @@ class Fill(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     table: str
     streams: Natural = always(0)  # connections in all; 0: as many as dyno-loadgen takes
-    # Of each table; of children: places, the most for each row of their parent; where they come from
-    # elsewhere a guess.
+    # Of each table; of children: places, the most for each row of their parent; a guess where they
+    # come from elsewhere.
     rows: Natural
     per: Children | None = None
     columns: tuple[Column, ...] = ()

@@ -51,6 +51,7 @@ SCALES: Mapping[str, Scale] = {
     ),
     "size_gb": Scale(parameter="size_gb", bytes_each=4 * GB, per_minute=0.1, least=0.1),
     "table_size": Scale(parameter="table_size", bytes_each=300, per_minute=20_000, least=10_000),
+    "warehouses": Scale(parameter="warehouses", bytes_each=110_000_000, per_minute=0.4, least=1),
 }
 """By the parameter of a workload that says how large its tables are."""
 

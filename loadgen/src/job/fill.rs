@@ -19,7 +19,7 @@ pub struct Fill {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per: Option<Children>,
     /// The columns in order; empty where the rows come `from` elsewhere.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<FillColumn>,
     /// What gives the rows in place of values.
     #[serde(default, skip_serializing_if = "is_default")]

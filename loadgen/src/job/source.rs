@@ -12,16 +12,16 @@ pub struct Source {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub header: bool,
     /// The columns in the order of the records; empty: the table's own.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<String>,
     /// The folder in which programs work.
     #[serde(default)]
     pub folder: String,
     /// The arguments by which a program tells its version, for the caller.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub version: Vec<String>,
     /// What to do where a program is not there.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub remedy: String,
     /// The rows, part by part; streams take parts in their order.
     pub parts: Vec<SourcePart>,

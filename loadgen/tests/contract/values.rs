@@ -163,9 +163,9 @@ pub(crate) const CASES: &[Case] = &[
     (
         "values",
         "/values/1/permutation/value",
-        "12",
-        "values[1].permutation.value",
-        "which has 12",
+        "99",
+        "values[1].permutation",
+        "99 is not an index of `values`",
     ),
     (
         "values",
@@ -227,7 +227,7 @@ pub(crate) const CASES: &[Case] = &[
         "tables",
         "/values/8/add/other",
         "9",
-        "values[8].add.other",
+        "values[8].add",
         "which has 9",
     ),
     (
@@ -277,7 +277,7 @@ pub(crate) const CASES: &[Case] = &[
         "/values/1",
         r#"{"name": "k", "per": "item", "format": "integer", "item": {"first": 1}}"#,
         "fills[0].columns[1].value",
-        "use `row`",
+        "depends on a parent",
     ),
     (
         "fill",
@@ -300,6 +300,48 @@ pub(crate) const CASES: &[Case] = &[
         "values[1].permutation.range",
         "`id` runs from 1 to 1000000",
     ),
+    (
+        "children",
+        "/fills/1/per/count",
+        "99",
+        "fills[1].per.count",
+        "99 is not an index of `values`",
+    ),
+    (
+        "children",
+        "/fills/1/per/most",
+        "7",
+        "fills[1].per.most",
+        "a divisor of `rows`",
+    ),
+    (
+        "children",
+        "/tables/orders",
+        "2",
+        "fills[1].per.table",
+        "as many `orders` as `lines`",
+    ),
+    (
+        "children",
+        "/fills/1/columns/0/scale",
+        "2",
+        "fills[1].columns[0].scale",
+        "only a `numeric` has decimals",
+    ),
+    (
+        "children",
+        "/fills/1/columns/2/scale",
+        "19",
+        "fills[1].columns[2].scale",
+        "at most 18",
+    ),
+    (
+        "children",
+        "/fills/0/columns/2/null_if",
+        "99",
+        "fills[0].columns[2].null_if",
+        "99 is not an index of `values`",
+    ),
 ];
 
 #[test]
@@ -321,7 +363,11 @@ fn the_examples_show_every_maker() {
         "exponential",
         "add",
         "permutation",
+        "compute",
+        "join",
         "sequence",
+        "count",
+        "newest",
         "item",
         "client",
         "text",

@@ -204,6 +204,13 @@ mod tests {
             let refused = refused(|job| *job.pointer_mut(path).unwrap() = 99.into());
             assert!(refused.contains(key), "{refused}");
         }
+        for (expression, key) in [
+            (json!(["drawn", 99]), "99 is not an index of `values`"),
+            (json!(["not", ["drawn", 0]]), "the whole of an assignment"),
+        ] {
+            let refused = refused(|job| job["assignments"][0]["expression"] = expression);
+            assert!(refused.contains(key), "{refused}");
+        }
         let refused =
             refused(|job| job["branches"][0]["unless"] = json!(["not", ["variable", 99]]));
         assert!(refused.contains("`branches[0].unless`: 99 is not an index of `variables`"));

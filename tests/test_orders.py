@@ -1,0 +1,79 @@
+"""The shipped workload `orders`: its mix, what its transactions send, what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbdyno import workload
+from dbdyno.model import Step
+from dbdyno.model.error import WorkloadError
+
+ENGINES = ("postgres", "mysql", "mariadb")
+ROWS = {"item": 100_000, "warehouse": 2, "district": 20, "customer": 60_000, "history": 60_000,
+        "orders": 60_000, "new_order": 18_000, "order_line": 600_000, "stock": 200_000}  # fmt: skip
+"""Of two warehouses; order lines as many as are likely."""
+
+
+def steps(engine: str = "postgres", **given: object) -> dict[str, Step]:
+    made = workload.expand(workload.load("orders"), {"warehouses": 2, **given}, engine)
+    return {step.name: step for step in made}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tables_have_the_rows_of_the_specification(engine: str) -> None:
+    fills = steps(engine)["fill"].job.fills
+    assert {fill.table: fill.expected_rows for fill in fills} == ROWS
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_hundredth_of_new_orders_is_rolled_back_and_the_mix_is_that_of_weights(
+    engine: str,
+) -> None:
+    job = steps(engine)["orders"].job
+    (role,) = job.roles
+    total = sum(choice.weight for choice in role.choose)
+    shares = {job.programs[c.program].name: 100 * c.weight / total for c in role.choose}
+    assert shares == {"new_order": 44.55, "new_order_rolled_back": 0.45, "payment": 43.0,
+                      "order_status": 4.0, "delivery": 4.0, "stock_level": 4.0}  # fmt: skip
+
+
+def sent(name: str, engine: str = "postgres") -> list[str]:
+    """The statements of a transaction, those under conditions among them."""
+    job = steps(engine)["orders"].job
+    (program,) = (program for program in job.programs if program.name == name)
+    return [job.statements[number].name for number in program.sends]
+
+
+def test_a_new_order_sends_six_statements_and_four_for_each_line() -> None:
+    whole = sent("new_order")
+    assert whole[1:6] == ["buyer", "next_order", "count_order", "add_order", "add_new_order"]
+    assert whole[6:-1] == ["item", "stock", "take_stock", "add_line"] * 15
+    assert (whole[0], whole[-1]) == ("BEGIN", "COMMIT")
+    back = sent("new_order_rolled_back")
+    assert back[-2:] == ["missing_item", "ROLLBACK"]
+    assert back[:-2] == whole[: 6 + 4 * 14]
+
+
+def test_all_conditions_are_asked_after_the_load_and_all_but_one_after_the_run() -> None:
+    made = steps()
+    names = [f"c{number}" for number in range(1, 13)]
+    assert [condition.name for condition in made["check-load"].conditions] == names
+    asked = [condition.name for condition in made["orders"].conditions]
+    assert asked == [name for name in names if name != "c11"]
+    assert "check-load" not in steps(check=0)
+    assert steps(check=0)["orders"].conditions == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"warehouses": 32_768}, "at most 32767"),
+        ({"skew": "zipf"}, "skew has to be nurand or uniform"),
+        ({"protocol": "execute"}, "protocol has to be simple, extended or prepared"),
+    ],
+)
+def test_what_is_not_supported_gets_one_line(given: dict[str, object], line: str) -> None:
+    with pytest.raises(WorkloadError) as raised:
+        steps(**given)
+    assert line in str(raised.value)
+    assert "\n" not in str(raised.value)

@@ -59,6 +59,8 @@ def course(use: WorkloadUse, arms: Sequence[RaceArm], plan: Path) -> Course:
     """The course that suits workload and arms. Raises WorkloadError."""
     steps = expanded(use, arms[0].engine, plan)
     after = workload.loaded(use, steps)
+    while after and not steps[after - 1].writes:
+        after -= 1  # what only warms caches is no part of the data: each block does it
     elsewhere = any(arm.elsewhere for arm in arms)
     rest = steps[after:]
     writes = any(step.writes for step in rest)

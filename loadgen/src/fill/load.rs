@@ -79,7 +79,10 @@ fn write_lines(rows: &Rows, out: &mut Vec<u8>, share: &mut Share) -> u64 {
 }
 
 /// Returns what the server doubts first, as an error: with data of a client it only warns where it would refuse a statement's.
-pub(super) fn doubted(session: &mut MySqlSession, loaded: Loaded) -> Result<SessionError, SessionError> {
+pub(super) fn doubted(
+    session: &mut MySqlSession,
+    loaded: Loaded,
+) -> Result<SessionError, SessionError> {
     let told = session.query("SHOW WARNINGS LIMIT 1")?;
     let words = told.rows.into_iter().flatten().flatten();
     let words: Vec<_> = words.collect();

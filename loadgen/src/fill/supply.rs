@@ -48,7 +48,10 @@ impl Supply {
             SourcePart::Command(words) => Program::start(words, folder),
             SourcePart::File(path) => match File::open(path) {
                 Ok(file) => Ok(Self::File(format!("`{path}`"), file)),
-                Err(error) => Err(failed(&format!("`{path}`"), &format!("cannot be read: {error}"))),
+                Err(error) => Err(failed(
+                    &format!("`{path}`"),
+                    &format!("cannot be read: {error}"),
+                )),
             },
         }
     }

@@ -116,6 +116,16 @@ def test_a_value_of_the_lab_s_own_is_written_from_the_version_that_has_it() -> N
     assert "secure_file_priv" not in settled(version_num=50633)
 
 
+@pytest.mark.parametrize(
+    ("version_num", "own", "ssl"),
+    [(101105, {}, None), (110405, {}, "OFF"), (110405, {"ssl": "ON"}, "ON")],
+)
+def test_no_start_of_mariadb_makes_a_certificate_that_nobody_needs(
+    version_num: int, own: dict[str, str], ssl: str | None
+) -> None:
+    assert settled("mariadb", version_num, **own).get("ssl") == ssl
+
+
 def shown(name: str, version: str) -> str:
     """What `dyno config show` says."""
     size = ("--cores", "8", "--memory", "32G", "--engine", "mysql")

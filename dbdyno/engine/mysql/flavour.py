@@ -37,6 +37,7 @@ class Flavour:
     logs_from: int | None = None  # the binary log is on by default
     caching_from: int | None = None  # it has caching_sha2_password
     native_until: int | None = None  # it has mysql_native_password without being asked for it
+    certifies_from: int | None = None  # each start makes a certificate, by seconds of CPU
     samples_from: int | None = None  # its digests keep a text of each statement, with values
     explains_from: int  # EXPLAIN has FORMAT=JSON
     form_from: int | None = None  # explain_json_format_version chooses among its forms
@@ -139,6 +140,7 @@ _MARIADB = Flavour(
     changed="SELECT VARIABLE_NAME FROM information_schema.SYSTEM_VARIABLES "
     "WHERE GLOBAL_VALUE_ORIGIN NOT IN ('COMPILE-TIME', 'AUTO', 'SQL') "
     "AND NOT (GLOBAL_VALUE <=> DEFAULT_VALUE)",
+    certifies_from=110401,
     explains_from=100100,
     analyzes=True,
     globals_of="SELECT variable_name, global_value FROM information_schema.system_variables "

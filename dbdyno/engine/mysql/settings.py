@@ -38,7 +38,7 @@ from dbdyno.model.size import Capacity
 NOTHING = Demand()
 CHECK_S_MAX = 30.0
 DEFAULT_CONNECTIONS_MAX = 151
-POOL = "innodb_buffer_pool_size"
+POOL, TLS = "innodb_buffer_pool_size", "ssl"
 LAB = {
     "bind_address": "127.0.0.1",
     "skip_name_resolve": "ON",
@@ -97,15 +97,30 @@ def settle(arm: Arm, build: Build, host: Capacity, demand: Demand = NOTHING) -> 
         values[CONNECTIONS] = str(needed)
     if POOL in values:
         refuse_too_much_memory(arm.name, Cache(POOL, values[POOL], POOL in own), host, amount)
-    departures = (*departures, *told)
+    transport = study.transport_of(arm, preset, demand.workloads)
+    values, untold = uncertified(values, build, by_socket=transport == study.OWN)
+    departures = (*departures, *told, *untold)
     loose = {options.canonical(name) for name in arm.settings if options.is_loose(name)}
     values = {options.LOOSE * (name in loose) + name: value for name, value in values.items()}
     return Settled(
         values=values | labs(build),
         preset=preset.values,
         departures=departures,
-        transport=study.transport_of(arm, preset, demand.workloads),
+        transport=transport,
     )
+
+
+def uncertified(
+    values: Mapping[str, str], build: Build, *, by_socket: bool
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The options without the certificate that no session by a socket needs; how that departs.
+
+    MariaDB draws a key of 4,096 bits for it at each start: seconds, on a busy host minutes.
+    """
+    certifies = since(flavour.of(build.engine).certifies_from, build.version_num)
+    if not certifies or not by_socket or {TLS, f"skip_{TLS}"} & values.keys():
+        return dict(values), ()
+    return {**values, TLS: "OFF"}, (f"{TLS} is OFF, not ON: sessions come by the socket",)
 
 
 def instrumented(

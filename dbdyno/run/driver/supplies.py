@@ -54,15 +54,14 @@ def version(job: Job) -> str | None:
 
 def resolved(job: Job) -> Job:
     """The job with the paths of programs and files from the root on."""
-    fills = (
-        fill if fill.source is None else replace(fill, source=_resolved(fill.source))
-        for fill in job.fills
-    )
+    fills = []
+    for fill in job.fills:
+        source = fill.source
+        if source is not None:
+            parts = tuple(_whole(source, part) for part in source.parts)
+            source = replace(source, parts=parts)
+        fills.append(replace(fill, source=source))
     return replace(job, fills=tuple(fills))
-
-
-def _resolved(source: Source) -> Source:
-    return replace(source, parts=tuple(_whole(source, part) for part in source.parts))
 
 
 def _whole(source: Source, part: Part) -> Part:
@@ -96,13 +95,13 @@ def _versions(source: Source) -> Iterator[str]:
             yield name
             continue
         facts = path.stat()
-        told = name if part.command is None else _told(path, source.version) or name
+        words = name if part.command is None else _first_line(path, source.version) or name
         digest = _digest(path, (facts.st_size, facts.st_mtime_ns))
-        yield f"{told} (sha256 {digest[:VERSION_DIGITS]})"
+        yield f"{words} (sha256 {digest[:VERSION_DIGITS]})"
 
 
 @cache
-def _told(path: Path, arguments: tuple[str, ...]) -> str:
+def _first_line(path: Path, arguments: tuple[str, ...]) -> str:
     """The first line by which a program tells its version; nothing where it tells none."""
     if not arguments:
         return ""

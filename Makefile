@@ -7,8 +7,8 @@ ENTER := set -euo pipefail; source .tools/env;
 TEST_SERVERS := 17 18
 TEST_RELEASES := mariadb/10.2.11 mariadb/10.11.5 mariadb/11.4.5 mysql/5.5.9
 
-# Tests with servers mostly wait; more of them would disturb what they measure.
-LIVE_PROCESSES := 6
+# Tests with servers wait most of their time, so that two processors serve eight of them.
+LIVE_PROCESSES := 8
 
 .PHONY: help setup demo wheel pictures test soak test-slow check bench calibrate docs servers clean
 .DEFAULT_GOAL := help

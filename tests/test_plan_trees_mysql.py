@@ -92,6 +92,7 @@ def test_tables_of_a_join_under_one_key_are_all_there_and_their_order_is_told() 
     ("more", "node"),
     [
         ({"access_type": "range", "using_index": True}, "covering range"),
+        ({"access_type": "const", "using_index": True}, "const"),
         ({"access_type": "index", "backward_index_scan": True}, "index backward"),
         ({"access_type": "ALL", "using_join_buffer": "hash join"}, "ALL by hash join"),
         ({"access_type": "ALL", "insert": True}, "insert"),

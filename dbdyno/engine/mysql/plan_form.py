@@ -324,6 +324,8 @@ def _table(raw: Raw) -> PlanNode:
     )
 
 
+READ_ONCE = frozenset({"const", "system"})
+"""Read while the query is planned; versions differ in whether they say that the index suffices."""
 CHANGES = ("insert", "replace", "update", "delete")
 
 
@@ -333,7 +335,7 @@ def _access(table: Table) -> str:
     if does in ("insert", "replace"):
         return does  # EXPLAIN says ALL then, though nothing is read
     words = [
-        "covering" if table.using_index else "",
+        "covering" if table.using_index and table.access_type not in READ_ONCE else "",
         table.access_type or f"no access: {without_values(table.message).lower()}".rstrip(": "),
         "backward" if table.backward_index_scan else "",
     ]

@@ -64,7 +64,7 @@ def literal(values: Sequence[Value], number: int, item: int, of: int) -> str:
     """A sample of a value as SQL writes it; `item` counts from 0 among `of` of a repetition."""
     value = values[number]
     if value.join is not None:
-        parts = (_part(values, part, item, of) for part in value.join if _stands(values, part))
+        parts = (_part(values, part, item, of) for part in value.join)
         return "'" + "".join(parts).replace("'", "''") + "'"
     if value.text is not None:
         return "'" + value.text.fill * value.text.length[0] + "'"
@@ -84,15 +84,12 @@ def literal(values: Sequence[Value], number: int, item: int, of: int) -> str:
     return digits
 
 
-def _stands(values: Sequence[Value], part: str | JoinPart) -> bool:
-    """Whether a part of a joined text is there; a part without a condition always is."""
-    return isinstance(part, str) or part.when is None or sample(values, part.when, 0, 1) != 0
-
-
 def _part(values: Sequence[Value], part: str | JoinPart, item: int, of: int) -> str:
-    """A part of a joined text."""
+    """A part of a joined text; nothing where its condition is not true."""
     if isinstance(part, str):
         return part
+    if part.when is not None and not sample(values, part.when, item, of):
+        return ""
     if part.value is not None:
         written = literal(values, part.value, item, of)
         return written[1:-1].replace("''", "'") if written.startswith("'") else written

@@ -53,8 +53,6 @@ Item = TypeVar("Item")
 
 TRANSACTION_CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
 """Statements that a transaction names without their being in [statements]."""
-ONCE = "once"
-"""In place of a cursor's `resync_every`: read at the step's start alone."""
 
 
 class Content:
@@ -177,7 +175,7 @@ class Content:
                 name=name,
                 start=start.replace(TABLE_MARK, "{t}"),
                 advance=scope.at("advance").integer(cursor.advance),
-                resync_every=_resync_every(cursor, scope.at("resync_every")),
+                resync_every=sending.resync_every(cursor, scope.at("resync_every")),
                 connect=sending.connect(cursor.connect, scope.at("connect")),
             )
         )
@@ -490,13 +488,6 @@ class Content:
             self._numbers[section, name] = enter(scope)
             self._entering.pop()
         return self._numbers[section, name]
-
-
-def _resync_every(cursor: Cursor, scope: Scope) -> int | None:
-    """After more than how many statements a cursor is read again; None: never."""
-    if scope.value(cursor.resync_every) == ONCE:
-        return None
-    return scope.integer(cursor.resync_every, low=0)
 
 
 def _find(there: Mapping[str, Item], name: str, scope: Scope, what: str) -> Item:

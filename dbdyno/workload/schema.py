@@ -166,10 +166,7 @@ class Assigned(Form):
 
 
 class Repetition(Form):
-    """Statements that are sent several times, or not at all; `draw` is drawn anew each time.
-
-    Under `when`, a turn is left out whose condition is not true as its values have been drawn.
-    """
+    """What is done several times or not at all, each by a new `draw`, where `when` is true."""
 
     repeat: Number = 1
     draw: list[str] = Field(default_factory=list)

@@ -22,6 +22,9 @@ BEGINS = ("BEGIN", "START")
 BINDING = ("extended", "prepared")
 """Those that bind parameters, for which PostgreSQL takes types."""
 
+ONCE = "once"
+"""In place of a cursor's `resync_every`: read at the step's start alone."""
+
 SYSBENCH: Mapping[Format, str] = {
     "integer": "bigint",
     "decimal2": "double precision",
@@ -82,6 +85,16 @@ def formed(statement: Statement, file: schema.WorkloadFile, scope: Scope) -> Sta
     if sysbench:
         return replace(statement, libpq=True)
     return as_pgbench(statement, scope.engine) if texts else statement
+
+
+def resync_every(cursor: schema.Cursor, scope: Scope) -> int | None:
+    """After more than how many statements a cursor is read again; None: never.
+
+    Raises WorkloadError.
+    """
+    if scope.value(cursor.resync_every) == ONCE:
+        return None
+    return scope.integer(cursor.resync_every, low=0)
 
 
 def with_variables(statement: Statement, columns: Mapping[str, int], scope: Scope) -> Statement:

@@ -14,7 +14,7 @@ ROWS = {"item": 100_000, "warehouse": 2, "district": 20, "customer": 60_000, "hi
 """Of two warehouses; order lines as many as are likely."""
 
 
-def steps(engine: str = "postgres", **given: object) -> dict[str, Step]:
+def steps(engine: str = "postgres", **given: int | str) -> dict[str, Step]:
     made = workload.expand(workload.load("orders"), {"warehouses": 2, **given}, engine)
     return {step.name: step for step in made}
 
@@ -72,8 +72,8 @@ def test_all_conditions_are_asked_after_the_load_and_all_but_one_after_the_run()
         ({"protocol": "execute"}, "protocol has to be simple, extended or prepared"),
     ],
 )
-def test_what_is_not_supported_gets_one_line(given: dict[str, object], line: str) -> None:
+def test_what_is_not_supported_gets_one_line(given: dict[str, int | str], line: str) -> None:
     with pytest.raises(WorkloadError) as raised:
-        steps(**given)
+        steps("postgres", **given)
     assert line in str(raised.value)
     assert "\n" not in str(raised.value)

@@ -86,7 +86,7 @@ def test_a_rewritten_branch_is_told_and_followed_from_where_it_parts(tree: Path)
     git(tree, "reset", "--quiet", "--hard", first)
     made = changes(tree, "new", "newer")
     sight = of.look(lost)
-    assert sight.rewritten
+    assert (sight.rewritten, sight.parted) == (True, first)
     assert [head.commit for head in sight.heads] == made
     assert sight.why == (
         f"`main` was rewritten: {lost[:10]} is no longer on it; goes on with {made[-1][:10]}"

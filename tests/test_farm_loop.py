@@ -259,15 +259,18 @@ def test_the_same_finding_is_not_reported_twice_under_two_names(folder: Path) ->
 
 
 def test_heads_that_wait_on_a_rewritten_branch_give_way_to_those_that_are_on_it() -> None:
-    def looked(*numbers: int, rewritten: bool = False) -> journal.Looked:
+    def looked(*numbers: int, parted: str = "", rewritten: bool = False) -> journal.Looked:
         heads = tuple(journal.Head(commit=sha(number)) for number in numbers)
         return journal.Looked(
-            at_s=1.0, branch="master", heads=heads, tip=heads[-1].commit, rewritten=rewritten
-        )
+            at_s=1.0, branch="master", heads=heads, tip=heads[-1].commit, parted=parted,
+            rewritten=rewritten,
+        )  # fmt: skip
 
     before = state.fold([looked(1, 2)])
     now = state.after(before, looked(7, 8, rewritten=True)).branch("master")
     assert [each.head.commit for each in now.waiting] == [sha(7), sha(8)]
+    later = state.after(before, looked(7, 8, parted=sha(1), rewritten=True)).branch("master")
+    assert [each.head.commit for each in later.waiting] == [sha(1), sha(7), sha(8)]
     kept = state.after(before, looked(3)).branch("master")
     assert [each.head.commit for each in kept.waiting] == [sha(1), sha(2), sha(3)]
 

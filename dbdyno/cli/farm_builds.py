@@ -74,7 +74,7 @@ class Origin:
             f"goes on with {tip[:SHORT_DIGITS]}"
         )
         heads = (self.head(tip),) if parted is None else self.heads(parted, tip)
-        return Sight(tip=tip, heads=heads, rewritten=True, why=why)
+        return Sight(tip=tip, heads=heads, parted=parted or "", rewritten=True, why=why)
 
     def heads(self, after: str, tip: str) -> tuple[Head, ...]:
         """The heads to measure after a commit: all, or the night's last."""

@@ -23,6 +23,7 @@ class Sight:
     tip: str  # where it is
     heads: tuple[Head, ...] = ()  # after what was known, the oldest first
     since: str = ""  # the commit that the branch's `since` means, at its first look
+    parted: str = ""  # of a rewritten branch: the last commit that it still has
     rewritten: bool = False  # whether what was known is no longer on it
     why: str = ""  # a sentence for a person; empty: nothing is odd
 

@@ -77,6 +77,7 @@ class Looked(Struct, frozen=True, kw_only=True, tag="looked"):
     heads: tuple[Head, ...] = ()  # that are to be measured, the oldest first
     tip: str = ""  # where the branch was; empty: it was not reached
     since: str = ""  # the commit before the first head, where the file names one
+    parted: str = ""  # of a rewritten branch: the last commit that it still has
     rewritten: bool = False  # whether what was measured last is no longer on the branch
     why: str = ""  # a sentence about what is odd; empty: nothing is
 

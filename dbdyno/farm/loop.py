@@ -29,7 +29,7 @@ from dbdyno.farm.journal import (
     Undelivered,
 )
 from dbdyno.farm.outlet import Message
-from dbdyno.farm.state import Finding, State, Waiting
+from dbdyno.farm.state import Finding, State, Waiting, still_on
 from dbdyno.model.error import DiskError, DynoError, ServerError
 
 HOLD_S = 900.0
@@ -382,11 +382,12 @@ def looked(now_s: float, state: State, branch: Branch, sight: Sight) -> Looked:
     """What a look comes to: heads that were measured or skipped before are none."""
     of = state.branch(branch.name)
     known = {done.head for done in of.measured} | {done.head for done in of.skipped}
-    known |= set() if sight.rewritten else {each.head.commit for each in of.waiting}
+    kept = still_on(of.waiting, sight.parted) if sight.rewritten else of.waiting
+    known |= {each.head.commit for each in kept}
     heads = tuple(head for head in sight.heads if head.commit not in known)
     return Looked(
         at_s=now_s, branch=branch.name, heads=heads, tip=sight.tip,
-        since=sight.since, rewritten=sight.rewritten, why=sight.why,
+        since=sight.since, parted=sight.parted, rewritten=sight.rewritten, why=sight.why,
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Literal
@@ -141,14 +141,17 @@ def of_branch(
     """A branch after an event of it."""
     match event:
         case Looked():
-            waiting = tuple(Waiting(head=head, seen_s=event.at_s) for head in event.heads)
+            new = tuple(Waiting(head=head, seen_s=event.at_s) for head in event.heads)
+            kept = branch.waiting
+            if event.rewritten:
+                kept = still_on(kept, event.parted)
             return replace(
                 branch,
                 looked_s=event.at_s,
                 reached=bool(event.tip),
                 tip=event.tip or branch.tip,
                 since=event.since or branch.since,
-                waiting=waiting if event.rewritten else (*branch.waiting, *waiting),
+                waiting=(*kept, *new),
                 subjects={
                     **branch.subjects,
                     **{head.commit: head.subject for head in event.heads},
@@ -165,6 +168,12 @@ def of_branch(
             branch = replace(branch, measured=(*branch.measured, event))
     waiting = tuple(each for each in branch.waiting if each.head.commit != event.head)
     return replace(branch, waiting=waiting, trouble="", held_s=None)
+
+
+def still_on(waiting: Sequence[Waiting], parted: str) -> tuple[Waiting, ...]:
+    """The heads that wait and that a rewritten branch still has: those up to where it parts."""
+    commits = [each.head.commit for each in waiting]
+    return tuple(waiting[: commits.index(parted) + 1]) if parted in commits else ()
 
 
 def opened(before: Finding | None, event: Opened) -> Finding:

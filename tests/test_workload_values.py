@@ -40,7 +40,8 @@ newest = { newest = "added" }
 [statements]
 put = { protocol = "prepared", any = "INSERT INTO {t} (id, key, k) VALUES (:id, :key, :k)" }
 get = \"\"\"SELECT k FROM {t} WHERE id IN (:ranked, :scattered, :hot, :middle, :bell, -:recent) \\
-         OR id BETWEEN :early AND :later AND id >= :least OR :name = \'\' OR id IN (:added, :newest)\"\"\"
+         OR id BETWEEN :early AND :later AND id >= :least \\
+         OR :name = \'\' OR id IN (:added, :newest)\"\"\"
 
 [[steps]]
 name = "mix"

@@ -15,7 +15,7 @@ FIRST_KEYS = ("user6284781860667377211", "user8517097267634966620")
 """The first two that YCSB's load of the table `usertable` inserts."""
 
 
-def steps(engine: str = "postgres", **given: object) -> dict[str, Step]:
+def steps(engine: str = "postgres", **given: str) -> dict[str, Step]:
     made = workload.expand(workload.load("ycsb"), {"records": 1000, **given}, engine)
     return {step.name: step for step in made}
 
@@ -72,6 +72,6 @@ def test_keys_are_those_of_ycsb() -> None:
         ({"protocol": "text"}, "protocol has to be simple, extended or prepared"),
     ],
 )
-def test_a_wrong_parameter_gets_one_line(given: dict[str, object], line: str) -> None:
+def test_a_wrong_parameter_gets_one_line(given: dict[str, str], line: str) -> None:
     with pytest.raises(WorkloadError, match=line):
         steps(**given)

@@ -65,8 +65,10 @@ def of_room(sources: Iterable[str]) -> Figures:
 
 
 def is_access(node: ast.AST) -> bool:
-    """Whether it is `x["key"]`, read, or `x.get("key")`."""
+    """Whether it is `x["key"]`, read, or `x.get("key")`; a type `Literal["word"]` is none."""
     match node:
+        case ast.Subscript(value=ast.Name(id="Literal")):
+            return False
         case ast.Subscript(slice=ast.Constant(value=str()), ctx=ast.Load()):
             return True
         case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str()), *_]):

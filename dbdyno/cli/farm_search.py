@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from dbdyno.cli import farm_plans
 from dbdyno.farm import readings
-from dbdyno.farm.journal import Culprit, Head
+from dbdyno.farm.journal import Culprit, FunctionCost, Head
 from dbdyno.farm.readings import HEAD, PINNED, PREVIOUS
 from dbdyno.model.error import ResultError, ServerError
 
@@ -114,9 +114,7 @@ class Searcher:
 
     # --- Functions
 
-    def functions(
-        self, before: str, commit: str
-    ) -> tuple[tuple[readings.FunctionCost, ...], str, str]:
+    def functions(self, before: str, commit: str) -> tuple[tuple[FunctionCost, ...], str, str]:
         """The functions that changed, the folder that says so, and why none are told."""
         place = self.measured / "work" if self.measured is not None else None
         try:

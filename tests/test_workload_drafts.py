@@ -299,6 +299,8 @@ def test_what_a_repetition_draws_is_not_used_before_it(tmp_path: Path) -> None:
         "list it under the transaction's `draw`, too"
     )
     assert complaint(early, tmp_path) == line
+    listed = early.replace("[transactions.turns]", '[transactions.turns]\ndraw = ["id"]')
+    assert code(listed, tmp_path)[:3] == ["draw id", "draw k", "send out"]
 
 
 def test_a_repetition_draws_values_of_transactions(tmp_path: Path) -> None:

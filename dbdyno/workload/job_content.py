@@ -337,11 +337,12 @@ class Content:
         if isinstance(form, Transaction) and form.script is not None:
             return self._add_script(name)
         code: list[Instruction] = []
+        listed: set[int] = set()
         first: set[int] = set()
         anew: set[int] = set()  # what repetitions draw
         if isinstance(form, Transaction):
             scope = self.scope.root("transactions", name)
-            first = self._listed(form.draw, scope.at("draw"))
+            listed = self._listed(form.draw, scope.at("draw"))
             flow = Flow(self.scripts.shared, self._computable, code)
             for part in transaction.parts(form, scope):
                 drawn = self._anew(part)
@@ -359,7 +360,8 @@ class Content:
             code = self._instructions([name])
         sent = [self.statements[number].name for verb, number in code if verb == "send"]
         first |= {number for statement in sent for number in self._wide(statement)}
-        code = self.scripts.moved([Instruction("draw", n) for n in sorted(first - anew)], code)
+        begins = [Instruction("draw", number) for number in sorted(listed | first - anew)]
+        code = self.scripts.moved(begins, code)
         self._check_drawn(name, code)
         self.programs.append(Program(name, tuple(code)))
         return len(self.programs) - 1

@@ -72,8 +72,10 @@ class StepScripts:
         return self._scripts.program(self._read[name], statements)
 
     def computed(self, job: Job) -> Job:
-        """The job with what its scripts compute; as it is where the step has no script."""
-        return job if self._scripts is None else self._scripts.computed(job)
+        """The job with what its programs compute; as it is where none does, and none is a script."""
+        if self._scripts is None or not (self._read or self._scripts.variables):
+            return job
+        return self._scripts.computed(job)
 
     @property
     def shared(self) -> Scripts:

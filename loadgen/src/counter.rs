@@ -35,7 +35,7 @@ impl Counter {
         let mut ahead = self
             .ahead
             .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         ahead.insert(number);
         let mut newest = self.newest.load(Ordering::Relaxed);
         while ahead.remove(&(newest + 1)) {

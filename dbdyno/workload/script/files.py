@@ -72,7 +72,7 @@ class StepScripts:
         return self._scripts.program(self._read[name], statements)
 
     def computed(self, job: Job) -> Job:
-        """The job with what its programs compute; as it is where none does, and none is a script."""
+        """The job with what its programs compute; as it is where none is a script or computes."""
         if self._scripts is None or not (self._read or self._scripts.variables):
             return job
         return self._scripts.computed(job)

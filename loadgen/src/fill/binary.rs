@@ -80,7 +80,9 @@ pub(super) fn write(out: &mut Vec<u8>, rows: &Rows, row: u64) {
             }
             ColumnKind::Join(parts) => {
                 field(out, |out| {
-                    parts.iter().for_each(|part| part.write(out, row))
+                    for part in parts {
+                        part.write(out, row);
+                    }
                 });
             }
         }
@@ -110,11 +112,11 @@ fn write_numeric(out: &mut Vec<u8>, number: i64, scale: u32) {
     // Five digits hold 64 bits, five more 18 decimals.
     let mut digits = [0_u16; 10];
     for digit in digits[5..5 + groups as usize].iter_mut().rev() {
-        *digit = (part % u128::from(NUMERIC_BASE)) as u16;
+        *digit = u16::try_from(part % u128::from(NUMERIC_BASE)).unwrap_or_default();
         part /= u128::from(NUMERIC_BASE);
     }
     for digit in digits[..5].iter_mut().rev() {
-        *digit = (whole % NUMERIC_BASE) as u16;
+        *digit = u16::try_from(whole % NUMERIC_BASE).unwrap_or_default();
         whole /= NUMERIC_BASE;
     }
     let first = digits.iter().position(|digit| *digit != 0);
@@ -123,17 +125,17 @@ fn write_numeric(out: &mut Vec<u8>, number: i64, scale: u32) {
         (Some(first), Some(last)) => first..last + 1,
         _ => 0..0,
     };
-    let weight = if kept.is_empty() {
-        0
-    } else {
-        4 - kept.start as i16
+    let weight = match i16::try_from(kept.start) {
+        Ok(start) if !kept.is_empty() => 4 - start,
+        _ => 0,
     };
+    let short = |number: usize| u16::try_from(number).unwrap_or_default().to_be_bytes();
     let sign: u16 = if number < 0 { 0x4000 } else { 0 };
     field(out, |out| {
-        out.extend_from_slice(&(kept.len() as u16).to_be_bytes());
+        out.extend_from_slice(&short(kept.len()));
         out.extend_from_slice(&weight.to_be_bytes());
         out.extend_from_slice(&sign.to_be_bytes());
-        out.extend_from_slice(&(scale as u16).to_be_bytes());
+        out.extend_from_slice(&short(scale as usize));
         for digit in &digits[kept.clone()] {
             out.extend_from_slice(&digit.to_be_bytes());
         }
@@ -160,8 +162,12 @@ mod tests {
         ] {
             let mut out = Vec::new();
             write_numeric(&mut out, number, scale);
-            let written: String = out[4..].iter().map(|byte| format!("{byte:02x}")).collect();
-            assert_eq!(written, hex, "{number} of {scale}");
+            let bytes = hex.as_bytes().chunks(2).map(|pair| {
+                let pair = str::from_utf8(pair).expect("ASCII");
+                u8::from_str_radix(pair, 16).expect("hexadecimal")
+            });
+            let expected: Vec<u8> = bytes.collect();
+            assert_eq!(out[4..], expected, "{number} of {scale}");
         }
     }
 }

@@ -55,7 +55,9 @@ pub(super) fn write(out: &mut Vec<u8>, rows: &Rows, row: u64) {
             }
             ColumnKind::Join(parts) => {
                 escaped(out, |out| {
-                    parts.iter().for_each(|part| part.write(out, row))
+                    for part in parts {
+                        part.write(out, row);
+                    }
                 });
             }
         }

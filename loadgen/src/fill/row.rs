@@ -385,6 +385,10 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns the number that a value is in the parent's row, where a column of the parent shows it.
+    #[expect(
+        clippy::option_option,
+        reason = "none where no column shows it, and within where it is no pure number"
+    )]
     fn of_parent(&self, value: usize) -> Option<Option<Number>> {
         let family = self.family.as_ref()?;
         let column = family.parent.shown(value)?;
@@ -459,7 +463,9 @@ impl Part<'_> {
             }
             Self::When(number, parts) => {
                 if number.of(row) != 0 {
-                    parts.iter().for_each(|part| part.write(out, row));
+                    for part in parts {
+                        part.write(out, row);
+                    }
                 }
             }
         }

@@ -64,6 +64,7 @@ pub struct Reader {
 
 /// How far the answer to a request has come.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Answer {
     /// Whether a request has been made whose answer is not complete.
     asked: bool,

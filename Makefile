@@ -18,7 +18,7 @@ help:
 	@echo "make demo    compare PostgreSQL 12 with 18, in under five minutes, and write a report"
 	@echo "make wheel   make a wheel in dist/ that installs on any Linux without Rust or C, a quarter of an hour once"
 	@echo "make pictures   take the three pictures of docs/ anew, from a race on this machine"
-	@echo "make test    run the tests, some 21 minutes"
+	@echo "make test    run the tests, some 27 minutes"
 	@echo "make soak    run the tests that take long for what they add: suites on every version, further options"
 	@echo "make test-slow SOURCE=postgresql-18.6.tar.bz2   build that PostgreSQL and start it, some minutes"
 	@echo "make check   formatters, linters, types, and the rules of STYLE.md"

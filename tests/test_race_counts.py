@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,17 @@ def test_an_arm_that_the_counter_refuses_ends_them() -> None:
     )  # fmt: skip
     wanted = Race(command="dyno race", arms=(plain, refused), minutes=5.0, counter=True)
     assert counts(wanted) == []
+
+
+def test_counts_alone_load_no_more_rows_than_analyze_reads_whole() -> None:
+    """300 rows for each of default_statistics_target, 100: so fills have the same statistics."""
+    host = Capacity(cores=2, memory_bytes=32 << 30, free_disk_bytes=1 << 40)
+
+    def rows(*, count: bool) -> int:
+        made = tomllib.loads(
+            text_of(race("postgres", "postgres", minutes=60, count=count), Path("p.toml"), host)
+        )
+        return int(made["workloads"][0]["parameters"]["rows"])
+
+    assert rows(count=False) > 30_000
+    assert rows(count=True) == 30_000

@@ -17,7 +17,7 @@ from dbdyno.model.size import Capacity
 from dbdyno.plan.race import counts
 from dbdyno.plan.race.arm import RaceArm, named
 from dbdyno.plan.race.course import DEFAULT, Course, course, steps_of
-from dbdyno.plan.race.sizes import LENGTHS, Sizes, fitting, query_times, run_s, seconds
+from dbdyno.plan.race.sizes import LENGTHS, Sizes, counted, fitting, query_times, run_s, seconds
 from dbdyno.plan.schedule import SAVE
 from dbdyno.workload import mixes
 from dbdyno.workload.queries import MIX
@@ -70,6 +70,8 @@ def text_of(race: Race, plan: Path, host: Capacity) -> str:
     loaded = workload.used(use, plan)
     names = loaded.file.parameters
     sizes = fitting(names, len(race.arms), race.minutes, host)
+    if race.count:
+        sizes = counted(sizes)
     parameters = parameters_of(names, sizes, race)
     way = course(replace(use, parameters=parameters), race.arms, plan)
     if not way.writes:

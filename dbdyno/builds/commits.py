@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dbdyno.builds import source
-from dbdyno.model.bisection import SHORT_DIGITS, Commit
+from dbdyno.model.bisection import Commit, short
 from dbdyno.model.error import ServerError
 
 COMMITS_MAX = 100_000
@@ -36,7 +36,7 @@ def between(folder: Path, good: str, bad: str) -> tuple[Commit, ...]:
     """
     first, last = _commit(folder, good, "--good"), _commit(folder, bad, "--bad")
     if first == last:
-        raise ServerError(f"--good {good} and --bad {bad} are one commit, {first[:SHORT_DIGITS]}")
+        raise ServerError(f"--good {good} and --bad {bad} are one commit, {short(first)}")
     common = source.ask(["merge-base", first, last], folder)
     if common == last:
         raise ServerError(f"--bad {bad} is an ancestor of --good {good}: exchange the two")
@@ -48,7 +48,7 @@ def between(folder: Path, good: str, bad: str) -> tuple[Commit, ...]:
     if common != first:
         raise ServerError(
             f"--good {good} is no ancestor of --bad {bad}: they part at "
-            f"{common[:SHORT_DIGITS]}: name that one, if it is good"
+            f"{short(common)}: name that one, if it is good"
         )
     inside = ["rev-list", "--ancestry-path", f"{first}..{last}"]
     after = set(source.ask(inside, folder, must=True).split())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dbdyno.farm.hands import Sight
 from dbdyno.farm.journal import Head
 from dbdyno.farm.readings import HEAD, PINNED, PREVIOUS
+from dbdyno.model.bisection import short
 from dbdyno.model.error import HostError, PlanError, ServerError
 from dbdyno.store import safe_name
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from dbdyno.farm.hands import Pair
 
 REPOSITORIES, BUILDS = "repositories", "builds"
-SHORT_DIGITS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +70,8 @@ class Origin:
             return Sight(tip=tip, since=since, heads=self.heads(commit, tip), why=odd)
         parted = repository.parting(commit, tip)
         why = (
-            f"`{self.branch.branch}` was rewritten: {commit[:SHORT_DIGITS]} is no longer on it; "
-            f"goes on with {tip[:SHORT_DIGITS]}"
+            f"`{self.branch.branch}` was rewritten: {short(commit)} is no longer on it; "
+            f"goes on with {short(tip)}"
         )
         heads = (self.head(tip),) if parted is None else self.heads(parted, tip)
         return Sight(tip=tip, heads=heads, parted=parted or "", rewritten=True, why=why)
@@ -82,12 +82,11 @@ class Origin:
             return ()
         if self.branch.every == "night":
             return (self.head(tip),)
-        commits = self.repository.between(after, tip)
-        return tuple(Head(commit=each.sha, subject=each.subject) for each in commits)
+        return tuple(map(Head.of, self.repository.between(after, tip)))
 
     def head(self, commit: str) -> Head:
         """A commit as the journal has it."""
-        return Head(commit=commit, subject=self.repository.alone(commit).subject)
+        return Head.of(self.repository.alone(commit))
 
     # --- The pinned release
 
@@ -121,7 +120,7 @@ class Origin:
             return ""
         return (
             f"pinned `{self.branch.pinned}` has moved or gone: goes on with commit "
-            f"{commit[:SHORT_DIGITS]}, as it was"
+            f"{short(commit)}, as it was"
         )
 
     # --- Builds
@@ -138,9 +137,7 @@ class Origin:
             if pair.previous is not None:
                 arms[PREVIOUS] = self.built(pair.previous, relaid=relaid)
         except ServerError as error:
-            raise HostError(
-                f"what {pair.head[:SHORT_DIGITS]} is measured beside: {error}"
-            ) from None
+            raise HostError(f"what {short(pair.head)} is measured beside: {error}") from None
         return arms | {HEAD: head}
 
     def pinned(self, *, relaid: bool = False) -> str:

@@ -20,7 +20,7 @@ from dbdyno.cli.farm_builds import Origin, timed
 from dbdyno.cli.farm_plans import Wanted
 from dbdyno.cli.farm_search import Searcher
 from dbdyno.farm import outlet, readings
-from dbdyno.farm.chain import Reading, Series
+from dbdyno.farm.chain import Instrument, Reading, Series
 from dbdyno.farm.file import Branch, Farm
 from dbdyno.farm.hands import Measurement, Pair, Sight
 from dbdyno.farm.journal import Culprit
@@ -28,6 +28,7 @@ from dbdyno.farm.loop import REPEATS_MAX
 from dbdyno.farm.outlet import Message
 from dbdyno.farm.readings import HEAD, PINNED, PREVIOUS, Taken
 from dbdyno.farm.state import Finding
+from dbdyno.model.bisection import short
 from dbdyno.model.error import HostError, ServerError
 from dbdyno.store import safe_name
 from dbdyno.store.file import made, write_atomically
@@ -35,8 +36,7 @@ from dbdyno.store.file import made, write_atomically
 if TYPE_CHECKING:
     from dbdyno.run.way import Way
 
-SHORT_DIGITS = 10
-INSTRUMENTS = ("work", "time")
+INSTRUMENTS: tuple[Instrument, ...] = ("work", "time")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class FarmHands:
     def search(self, finding: Finding, branch: Branch) -> Culprit:
         """The commit of a finding, and its functions."""
         first = finding.alarms[0].first
-        folders = sorted(self.farm.folder.glob(f"*-{branch.name}-{short(first)}"))
+        folders = sorted(self.farm.folder.glob(f"*-{branch.name}-{folder_name(first)}"))
         return Searcher(
             origin=self.origin(branch),
             finding=finding,
@@ -98,7 +98,7 @@ class FarmHands:
         return Origin(farm=self.farm, branch=branch, say=self.say)
 
     def part(
-        self, pair: Pair, instrument: str, steps: tuple[str, ...], *, repetition: int
+        self, pair: Pair, instrument: Instrument, steps: tuple[str, ...], *, repetition: int
     ) -> Measurement:
         """One instrument's plan of a head, built and run. Raises ServerError: the head's fault."""
         origin, taken_s, spent = self.origin(pair.branch), time.time(), timed()
@@ -117,12 +117,11 @@ class FarmHands:
         )  # fmt: skip
         folder = self.run(pair.branch, wanted, path)
         taken = Taken(
-            branch=pair.branch.name, head=pair.head, previous=pair.previous, taken_s=taken_s,
-            repetition=repetition,
+            branch=pair.branch.name, instrument=instrument, head=pair.head,
+            previous=pair.previous, taken_s=taken_s, repetition=repetition,
         )  # fmt: skip
-        read = readings.of_work if instrument == "work" else readings.of_time
         return Measurement(
-            readings=tuple(completed(read(folder, taken, tuple(kept)), arms)),
+            readings=tuple(completed(readings.of_plan(folder, taken, tuple(kept)), arms)),
             pinned=pinned,
             folders=(str(folder.relative_to(self.farm.folder)),),
             seconds=spent() - build_s,
@@ -139,7 +138,7 @@ class FarmHands:
     def folder(self, pair: Pair) -> Path:
         """The folder of a head's results, the same after a break."""
         night = datetime.fromtimestamp(pair.seen_s, UTC).date().isoformat()
-        return self.farm.folder / f"{night}-{pair.branch.name}-{short(pair.head)}"
+        return self.farm.folder / f"{night}-{pair.branch.name}-{folder_name(pair.head)}"
 
     def run(self, branch: Branch, wanted: Wanted, path: Path) -> Path:
         """Runs a plan, or what is missing of it; the folder of its results. Raises DynoError."""
@@ -183,9 +182,9 @@ def forget(keys: frozenset[str]) -> None:
             golden.remove(root, ours)
 
 
-def short(commit: str) -> str:
+def folder_name(commit: str) -> str:
     """A commit, or a version, as a part of a folder's name."""
-    return safe_name(commit[:SHORT_DIGITS])
+    return safe_name(short(commit))
 
 
 def joined(parts: Sequence[Measurement]) -> Measurement:

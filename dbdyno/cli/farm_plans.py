@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,10 +18,6 @@ COUNT_MINUTES = 1.0
 BLOCKS = 6
 """Of a race of a head, whose steps are as long as so many blocks let them be."""
 BLOCKS_MAX = 60
-RUN_S, STEP_S, STEP_S_MAX = 12.0, 4.0, 60.0
-"""The seconds of a server's start, around a step, and of the longest step (plan/race/sizes.py)."""
-RESTART = re.compile(r"^restart = true.*\n", re.MULTILINE)
-"""The line of a race that restarts servers on the same data."""
 REPEATS, REPEATS_OF_WRITES = 1, 3
 """Counts of each arm: every head is counted again beside the next one. Of steps that write single
 counts may be off (analysis/commit_work.py)."""
@@ -55,21 +50,22 @@ def text_of(farm: Farm, branch: Branch, wanted: Wanted, path: Path) -> str:
     arms = tuple(
         replace(arm, name=name) for arm, name in zip(race_of.arms, wanted.arms, strict=True)
     )
-    blocks = None if wanted.count else blocks_of(wanted)
-    text = race.text_of(replace(race_of, arms=arms, counted=True, blocks=blocks), path)
-    text = text.replace("seed = 1 ", f"seed = {wanted.seed} ", 1)
+    race_of = replace(race_of, arms=arms, counted=True, seed=wanted.seed)
     if wanted.count:
         steps = bisect.measured(race_of.workload or DEFAULT, wanted.steps, arms[0].engine)
         writes = any(step.writes for step in steps.values())
-        return f"{text}repeats = {REPEATS_OF_WRITES if writes else REPEATS}\n"
-    if farm.hosts:  # blocks begin from copies there
-        text = RESTART.sub("", text)
+        repeats = REPEATS_OF_WRITES if writes else REPEATS
+        return race.text_of(replace(race_of, repeats=repeats), path)
+    on_hosts = bool(farm.hosts)  # where blocks begin from copies
+    text = race.text_of(replace(race_of, blocks=blocks_of(wanted), restart=not on_hosts), path)
     return text + "".join(of_hosts(farm))
 
 
 def blocks_of(wanted: Wanted) -> int:
     """The blocks of a race: more than BLOCKS where steps are as long as they get."""
-    of_run = RUN_S + len(wanted.steps) * (STEP_S + STEP_S_MAX)
+    from dbdyno.plan.race.sizes import RUN_S, SECONDS_MAX, STEP_S
+
+    of_run = RUN_S + len(wanted.steps) * (STEP_S + SECONDS_MAX)
     fit = math.floor(60 * wanted.minutes / (of_run * len(wanted.arms)))
     return min(BLOCKS_MAX, max(BLOCKS, fit - fit % 2))
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from dbdyno.cli import farm_plans
 from dbdyno.farm import readings
 from dbdyno.farm.journal import Culprit, FunctionCost, Head
@@ -19,7 +21,7 @@ from dbdyno.farm.readings import HEAD, PINNED, PREVIOUS
 from dbdyno.model.error import ResultError, ServerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from dbdyno.builds.followed import Followed
     from dbdyno.cli.bisect import Asked, Begun
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from dbdyno.cli.farm_plans import Wanted
     from dbdyno.farm.chain import Alarm
     from dbdyno.farm.state import Finding
-    from dbdyno.model.bisection import Commit, CommitChange
+    from dbdyno.model.bisection import CommitChange
 
 SEARCHES = "searches"
 SMALLEST_MIN = 0.1
@@ -77,9 +79,8 @@ class Searcher:
         try:
             return self.searched(repository, good, first)
         except (ResultError, ServerError) as error:
-            suspects = tuple(Head(commit=each.sha, subject=each.subject) for each in between)
             return Culprit(
-                commit="", before=good, probability=0.0, suspects=suspects,
+                commit="", before=good, probability=0.0, suspects=tuple(map(Head.of, between)),
                 why=f"the search ended: {error}", command=self.command(good, first),
             )  # fmt: skip
 
@@ -194,7 +195,7 @@ class Searcher:
             subject=commit.subject,
             before=before.sha,
             probability=1 / len(unknown),
-            suspects=heads_of(unknown) if len(unknown) > 1 else (),
+            suspects=tuple(map(Head.of, unknown)) if len(unknown) > 1 else (),
             reverts=repository.reverts(commit.sha),
             functions=readings.costs(change.work.changes, self.steps),
             folder=str(begun.folder.folder.relative_to(self.origin.farm.folder)),
@@ -228,15 +229,9 @@ class Searcher:
             raise ServerError("no commit was told within the minutes")
         commit, before = commits[answer.first], commits[answer.first - 1]
         culprit = self.named(repository, commit.sha, before.sha)
-        suspects = heads_of([commits[index] for index in answer.suspects])
-        return Culprit(
-            commit=culprit.commit, subject=culprit.subject, before=culprit.before,
-            probability=answer.probability, suspects=() if answer.sure else suspects,
-            reverts=culprit.reverts, functions=culprit.functions, folder=culprit.folder,
-            command=culprit.command, why=culprit.why,
-        )  # fmt: skip
-
-
-def heads_of(commits: Sequence[Commit]) -> tuple[Head, ...]:
-    """Commits as the journal has them."""
-    return tuple(Head(commit=each.sha, subject=each.subject) for each in commits)
+        suspects = tuple(Head.of(commits[index]) for index in answer.suspects)
+        return structs.replace(
+            culprit,
+            probability=answer.probability,
+            suspects=() if answer.sure else suspects,
+        )

@@ -10,8 +10,11 @@ from typing import Literal
 
 from msgspec import Struct
 
+from dbdyno.model.metric import less_is_better
 from dbdyno.model.step import StepName
+from dbdyno.stats.interval import t_quantile
 
+CONFIDENCE = 0.95
 Instrument = Literal["work", "time"]
 """How a head was measured: by the instructions that an operation executes, or by time."""
 
@@ -23,6 +26,12 @@ class LogRatio(Struct, frozen=True, kw_only=True):
     standard_error: float
     degrees: float  # of freedom of the standard error
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of its 95 % interval: Student's."""
+        half = t_quantile((1 + CONFIDENCE) / 2, self.degrees) * self.standard_error
+        return self.value - half, self.value + half
+
 
 class Series(Struct, frozen=True, kw_only=True, order=True):
     """What is followed from head to head: a metric of a step of a branch."""
@@ -31,6 +40,11 @@ class Series(Struct, frozen=True, kw_only=True, order=True):
     step: StepName  # workload and step
     instrument: Instrument
     metric: str  # "instructions", or a primary metric: "qps", "cpu_per_op" …
+
+    def is_worse(self, log_ratio: float) -> bool:
+        """Whether a head with this log ratio is worse than what it is compared with."""
+        less = self.instrument == "work" or less_is_better(self.metric)
+        return (log_ratio > 0) == less
 
 
 class Reading(Struct, frozen=True, kw_only=True):

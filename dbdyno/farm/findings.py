@@ -12,15 +12,11 @@ from dbdyno.farm.chain import Alarm
 from dbdyno.farm.file import Branch
 from dbdyno.farm.journal import FunctionCost, Head
 from dbdyno.farm.state import Finding, Standing
+from dbdyno.model.bisection import short
 from dbdyno.model.json import encoder
-from dbdyno.model.metric import less_is_better
-from dbdyno.stats.interval import t_quantile
 
 FORMAT = 1
-CONFIDENCE = 0.95
 FUNCTIONS_MAX = 10
-SHORT_DIGITS = 10
-WORK = "instructions"
 
 
 class ReportedChange(Struct, frozen=True, kw_only=True):
@@ -91,17 +87,16 @@ def report(finding: Finding, branch: Branch | None) -> FindingReport:
 def change_of(alarm: Alarm) -> ReportedChange:
     """An alarm as a report has it: a ratio with the t interval of its logarithm."""
     change, series = alarm.change, alarm.series
-    half = t_quantile((1 + CONFIDENCE) / 2, change.degrees) * change.standard_error
-    less = series.instrument == "work" or less_is_better(series.metric)
+    low, high = change.ends
     return ReportedChange(
         workload=series.step[0],
         step=series.step[1],
         instrument=series.instrument,
         metric=series.metric,
         change=math.expm1(change.value),
-        low=math.expm1(change.value - half),
-        high=math.expm1(change.value + half),
-        worse=(change.value > 0) == less,
+        low=math.expm1(low),
+        high=math.expm1(high),
+        worse=series.is_worse(change.value),
         against=alarm.seen_against,
     )
 
@@ -115,11 +110,11 @@ def title(of: FindingReport) -> str:
     """The report in a line, as the subject of a mail."""
     largest = max(of.changes, key=lambda change: abs(change.change))
     more = f" and {len(of.changes) - 1} more" if len(of.changes) > 1 else ""
-    commit = of.commit[:SHORT_DIGITS] or "no single commit"
+    commit = short(of.commit) or "no single commit"
     standing = {
         "open": "",
-        "fixed": f"fixed by {of.back_since[:SHORT_DIGITS]}: ",
-        "reverted": f"reverted by {of.back_since[:SHORT_DIGITS]}: ",
+        "fixed": f"fixed by {short(of.back_since)}: ",
+        "reverted": f"reverted by {short(of.back_since)}: ",
     }[of.standing]
     return f"{standing}{of.branch} {commit}: {change_words(largest)}{more}"
 

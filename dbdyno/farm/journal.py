@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from dbdyno.farm.chain import Alarm, Reading
-from dbdyno.model.error import ResultError
+from dbdyno.model.bisection import Commit
 from dbdyno.model.json import decoder, encoder
 from dbdyno.store import disk
 from dbdyno.store.file import decoded_lines, read_if_there, write_atomically
@@ -30,6 +30,11 @@ class Head(Struct, frozen=True, kw_only=True):
 
     commit: str
     subject: str = ""  # the first line of its message
+
+    @classmethod
+    def of(cls, commit: Commit) -> Self:
+        """A commit of a repository."""
+        return cls(commit=commit.sha, subject=commit.subject)
 
 
 class FunctionCost(Struct, frozen=True, kw_only=True):
@@ -201,7 +206,7 @@ class Journal:
     def __init__(self, folder: Path, boot_id: str) -> None:
         """`boot_id`: the kernel's name for this boot of the host."""
         self._folder = folder
-        self._lock = FolderLock(folder, boot_id)
+        self._lock = FolderLock(folder, boot_id, busy="another watcher works")
         self._torn = True  # unless it was looked at
 
     @property
@@ -211,11 +216,7 @@ class Journal:
 
     def __enter__(self) -> Self:
         """Takes the folder. Raises ResultError where another watcher has it."""
-        try:
-            self._lock.__enter__()
-        except ResultError as error:
-            raise ResultError(str(error).replace("another lab writes", "another watcher works")
-                              ) from None  # fmt: skip
+        self._lock.__enter__()
         return self
 
     def __exit__(

@@ -30,6 +30,7 @@ from dbdyno.farm.journal import (
 )
 from dbdyno.farm.outlet import Message
 from dbdyno.farm.state import Finding, State, Waiting, still_on
+from dbdyno.model.bisection import short
 from dbdyno.model.error import DiskError, DynoError, ServerError
 
 HOLD_S = 900.0
@@ -42,7 +43,6 @@ NIGHTS_A_QUARTER = 91.3
 COMMITS_A_QUARTER = 700.0
 """Commits of a busy branch, such as PostgreSQL's master in 2025."""
 DAY_S = 86_400.0
-NAME_DIGITS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +186,7 @@ def suspects(state: State, farm: Farm, now_s: float) -> Iterator[Repeat | Open]:
     }
     for alarm in alarms:
         if alarm.sure and not alarm.known and (alarm.series, alarm.head) not in known:
-            name = f"{alarm.series.branch}-{alarm.first[:NAME_DIGITS]}"
+            name = f"{alarm.series.branch}-{short(alarm.first)}"
             alike = tuple(
                 other
                 for other in alarms

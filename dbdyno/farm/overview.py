@@ -11,9 +11,6 @@ from dbdyno.farm.chain import LogRatio, Reading, Series
 from dbdyno.farm.findings import FindingReport
 from dbdyno.farm.journal import Measured
 from dbdyno.farm.state import BranchState, Finding, State
-from dbdyno.stats.interval import t_quantile
-
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,8 +183,8 @@ def combined(ratios: Iterable[LogRatio | None]) -> LogRatio | None:
 
 def interval(ratio: LogRatio) -> tuple[float, float]:
     """The ends of the ratio's 95 % interval."""
-    half = t_quantile((1 + CONFIDENCE) / 2, ratio.degrees) * ratio.standard_error
-    return math.exp(ratio.value - half), math.exp(ratio.value + half)
+    low, high = ratio.ends
+    return math.exp(low), math.exp(high)
 
 
 def steps(series: Sequence[Series]) -> dict[tuple[str, str], list[Series]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.analysis import compare
-from dbdyno.farm.chain import LogRatio, Reading, Series
+from dbdyno.farm.chain import Instrument, LogRatio, Reading, Series
 from dbdyno.farm.journal import FunctionCost
 from dbdyno.model import Comparison
 from dbdyno.model.error import HostError, ServerError
@@ -26,49 +26,31 @@ class Taken:
     """What all readings of a plan share."""
 
     branch: str
+    instrument: Instrument
     head: str
     previous: str | None
     taken_s: float
     repetition: int = 0
 
 
-def of_work(folder: Path, taken: Taken, arms: Sequence[str]) -> tuple[Reading, ...]:
-    """The readings of a plan that counted. `arms`: those that it has, PINNED or PREVIOUS first.
+def of_plan(folder: Path, taken: Taken, arms: Sequence[str]) -> tuple[Reading, ...]:
+    """A reading of each step and metric that has a ratio to either arm.
 
-    Raises ServerError where the head was not counted; HostError where another arm was not, which
-    is not the head's fault.
+    `arms`: those that the plan has. Raises ServerError where the head was not counted, or failed;
+    HostError where another arm was not counted, which is not the head's fault.
     """
     against = {
-        base: dict(work_ratios(compare.load(folder, base=base), folder))
+        base: dict(ratios(compare.load(folder, base=base), folder, taken.instrument))
         for base in (PINNED, PREVIOUS)
         if base in arms
     }
-    return readings(taken, "work", against)
-
-
-def of_time(folder: Path, taken: Taken, arms: Sequence[str]) -> tuple[Reading, ...]:
-    """The readings of a plan that measured time. Raises as `of_work` does."""
-    against = {
-        base: dict(time_ratios(compare.load(folder, base=base)))
-        for base in (PINNED, PREVIOUS)
-        if base in arms
-    }
-    return readings(taken, "time", against)
-
-
-Ratios = Mapping[tuple[StepName, str], LogRatio]
-"""By step and metric."""
-
-
-def readings(taken: Taken, instrument: str, against: Mapping[str, Ratios]) -> tuple[Reading, ...]:
-    """A reading of each step and metric that has a ratio to either arm."""
-    keys = sorted({key for ratios in against.values() for key in ratios})
+    keys = sorted({key for of_base in against.values() for key in of_base})
     return tuple(
         Reading(
             series=Series(
                 branch=taken.branch,
                 step=step,
-                instrument="work" if instrument == "work" else "time",
+                instrument=taken.instrument,
                 metric=metric,
             ),
             head=taken.head,
@@ -82,9 +64,18 @@ def readings(taken: Taken, instrument: str, against: Mapping[str, Ratios]) -> tu
     )
 
 
-def work_ratios(
-    comparison: Comparison, folder: Path
-) -> Iterator[tuple[tuple[StepName, str], LogRatio]]:
+Ratios = Iterator[tuple[tuple[StepName, str], LogRatio]]
+"""By step and metric."""
+
+
+def ratios(comparison: Comparison, folder: Path, instrument: Instrument) -> Ratios:
+    """What an instrument says of the head beside the base. Raises ServerError, HostError."""
+    if instrument == "work":
+        return work_ratios(comparison, folder)
+    return time_ratios(comparison)
+
+
+def work_ratios(comparison: Comparison, folder: Path) -> Ratios:
     """The head's instructions by those of the base. Raises ServerError, HostError."""
     work = comparison.work
     if work is None:
@@ -121,7 +112,7 @@ def refuse(step: str, reason: str, folder: Path) -> None:
     raise HostError(said)
 
 
-def time_ratios(comparison: Comparison) -> Iterator[tuple[tuple[StepName, str], LogRatio]]:
+def time_ratios(comparison: Comparison) -> Ratios:
     """The head's primary metrics by those of the base. Raises ServerError: the head has failed."""
     for compared in comparison.steps:
         for cell in compared.cells:

@@ -32,12 +32,12 @@ from dbdyno.farm.journal import (
 )
 from dbdyno.farm.loop import Action, Doing, Look, Wait, next_action
 from dbdyno.farm.state import State
+from dbdyno.model.bisection import short
 from dbdyno.model.error import DiskError, PlanError
 
 FULL_S = 60.0
 """Between two tries where the disk takes nothing."""
 SLEEP_S_MAX = 3600.0
-SHORT_DIGITS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,26 +144,26 @@ def lines(before: State, now: State, event: Event) -> list[str]:
         case Held(branch=name, why=why):
             return [f"{name}: waits: {why}"]
         case Skipped(branch=name):
-            return [f"{name} {event.head[:SHORT_DIGITS]}: skipped: {event.why}"]
+            return [f"{name} {short(event.head)}: skipped: {event.why}"]
         case Measured(branch=name):
             odd = f"; {event.why}" if event.why else ""
             return [
-                f"{name} {event.head[:SHORT_DIGITS]}: measured in {event.seconds:.0f} s, built in "
+                f"{name} {short(event.head)}: measured in {event.seconds:.0f} s, built in "
                 f"{event.build_s:.0f} s{odd}"
             ]
         case Repeated(branch=name):
             odd = f": {event.why}" if event.why else ""
-            return [f"{name} {event.head[:SHORT_DIGITS]}: measured again ({event.number}){odd}"]
+            return [f"{name} {short(event.head)}: measured again ({event.number}){odd}"]
         case Opened():
             series = ", ".join(
                 f"{alarm.series.step[1]} {alarm.series.metric}" for alarm in event.alarms
             )
             return [f"{event.finding}: changed: {series}"]
         case Searched(finding=name, culprit=culprit):
-            who = culprit.commit[:SHORT_DIGITS] or "no single commit"
+            who = short(culprit.commit) or "no single commit"
             return [f"{name}: {who} {culprit.subject}".rstrip()]
         case Resolved():
-            return [f"{event.finding}: back since {event.commit[:SHORT_DIGITS]}"]
+            return [f"{event.finding}: back since {short(event.commit)}"]
         case Reported(finding=name):
             return [f"report: {findings.title(findings.report(now.findings[name], None))}"]
         case Delivered(finding=name):

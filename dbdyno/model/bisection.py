@@ -13,6 +13,11 @@ from dbdyno.model.work import WorkComparison
 SHORT_DIGITS = 10
 
 
+def short(commit: str) -> str:
+    """The first digits of a commit, as people write it."""
+    return commit[:SHORT_DIGITS]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Commit:
     """A commit of a repository."""
@@ -22,8 +27,8 @@ class Commit:
 
     @property
     def short(self) -> str:
-        """Its first digits, as people write it."""
-        return self.sha[:SHORT_DIGITS]
+        """Its first digits."""
+        return short(self.sha)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from dbdyno.model.bisection import short
 from dbdyno.model.gate import Change, Gate, GateSide, GateStep, TimeCheck, WorkCheck
 from dbdyno.model.metric.primary import called
 from dbdyno.model.tolerance import Answer
@@ -19,7 +20,6 @@ STEPS_MAX = 20
 REASONS_MAX = 12
 FUNCTIONS_NAMED = 3
 ORDER: Sequence[Answer] = ("no", "not yet", "yes")
-SHORT_DIGITS = 10
 
 
 def lines(gate: Gate) -> Iterator[str]:
@@ -48,7 +48,7 @@ def sides(gate: Gate) -> str:
 
 def side(of: GateSide) -> str:
     """A side as it was asked for, with its commit and what was changed beside it."""
-    commit = "" if of.commit is None else of.commit[:SHORT_DIGITS]
+    commit = "" if of.commit is None else short(of.commit)
     known_as = "" if of.commit is None or of.commit.startswith(of.written) else f" {commit}"
     if not of.changed:
         return f"{of.written}{known_as}"

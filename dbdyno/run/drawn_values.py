@@ -178,7 +178,7 @@ class Asking:
         written: Sequence[Place],
     ) -> Pool:
         """The rows of a draft, of all that it reads; else of each column by itself."""
-        share = max([100.0, *map(drawer.share, draft.tables[:1])][-1], 0.001)
+        share = max(drawer.share(draft.tables[0]), 0.001) if draft.tables else 100.0
         text = draft.whole if share == 100 else draft.sampled.replace(drawing.SHARE, f"{share:.4f}")
         rows: Sequence[Row] = ()
         if text:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dbdyno.farm.chain import Series
 from dbdyno.farm.overview import Commit, Followed, interval
+from dbdyno.model.bisection import short
 from dbdyno.report import number
 
 WIDTH, HEIGHT = 960, 280
@@ -18,7 +19,6 @@ REACH_MIN = 0.004
 """Of the axis, as a share: noise of less fills no curve."""
 TICKS_MIN = 4
 NAMES_MAX = 8
-SHORT_DIGITS = 10
 RADIUS_MIN, RADIUS_MAX = 2.0, 4.0
 
 
@@ -111,11 +111,6 @@ def curve(
         said=f"{len(measured)} of {len(ratios)} commits, from {percents(measured[0][1])} to "
         f"{percents(measured[-1][1])} against the pinned release; findings: {len(own)}",
     )
-
-
-def short(commit: str) -> str:
-    """A commit's first digits."""
-    return commit[:SHORT_DIGITS]
 
 
 def percents(value: float, *ends: float) -> str:

@@ -9,12 +9,12 @@ from typing import Protocol
 from dbdyno.farm.chain import LogRatio, Series
 from dbdyno.farm.evidence import MARGIN
 from dbdyno.farm.overview import Cell, Commit, Followed, Overview, interval, steps
-from dbdyno.model.metric import less_is_better
+from dbdyno.model.bisection import short
 from dbdyno.report.colors import Tone
 from dbdyno.report.number import MISSING
 from dbdyno.report.parts import AnyPart, Callout, Column, Finding, Row, Table, TableCell, Text
 from dbdyno.serve.charted import View, Way, Ways, day
-from dbdyno.serve.farm_curve import percents, points, short
+from dbdyno.serve.farm_curve import percents, points
 
 SURE = 3.0
 """A cell has a colour where it is beyond the margin by so many standard errors."""
@@ -205,8 +205,7 @@ def tone(series: Series, ratio: LogRatio) -> Tone:
     """The colour of a change that is plain."""
     if abs(ratio.value) - SURE * ratio.standard_error <= MARGIN:
         return ""
-    less = series.instrument == "work" or less_is_better(series.metric)
-    return "slower" if (ratio.value > 0) == less else "faster"
+    return "slower" if series.is_worse(ratio.value) else "faster"
 
 
 def _findings(branch: Followed, places: Places) -> Table:

@@ -43,8 +43,9 @@ class FolderLock:
     A folder that is missing is made, and goes again where it stays empty.
     """
 
-    def __init__(self, folder: Path, boot_id: str) -> None:
-        """`boot_id`: the kernel's name for this boot of the host."""
+    def __init__(self, folder: Path, boot_id: str, *, busy: str = "another lab writes") -> None:
+        """`boot_id`: the kernel's name for this boot of the host; `busy`: what another does."""
+        self._busy = busy
         self._path = folder / FILE
         self._holder = Holder(
             host=socket.gethostname(),
@@ -140,7 +141,7 @@ class FolderLock:
             return f"{self._path}: is damaged; delete it if no lab writes into the folder"
         since = time.strftime("%Y-%m-%d %H:%M", time.localtime(holder.since_unix_ns / 1e9))
         return (
-            f"{self._path.parent}: another lab writes there: process {holder.process} on host "
+            f"{self._path.parent}: {self._busy} there: process {holder.process} on host "
             f"{holder.host}, since {since}; wait for its end, or delete `{self._path}` if it is "
             "gone"
         )

@@ -23,6 +23,8 @@ LEAST, GREATEST = -(2**63), 2**63 - 1
 ANY = (LEAST, GREATEST)
 COMPARISONS = frozenset({"lt", "le", "eq", "ne", "gt", "ge"})
 HASHES = frozenset({"hash_fnv1a", "hash_murmur2"})
+REMEDY = "use a value for a part of it"
+"""Where an expression nests too deep."""
 ROW = "row"
 """The variable that is a fill's number of the row, from 1."""
 
@@ -65,7 +67,7 @@ def names(text: str, scope: Scope) -> list[str]:
 
     Raises WorkloadError where it is no expression.
     """
-    used = [str(node.value) for node in _read(text, scope).variables()]
+    used = [str(node.value) for node in read(text, scope, REMEDY).variables()]
     if DEFAULT_SEED in used:
         raise scope.error("give the hash its seed, as in `hash_fnv1a(:n, 0)`")
     return list(dict.fromkeys(f":{ROW}" if name == ROW else name for name in used))
@@ -79,10 +81,7 @@ def condition(text: str) -> str:
 def made(text: str, scope: Scope, needed: Needed) -> values.Computed:
     """An expression as a job has it. Raises WorkloadError where it might not be computed."""
     proof = _Proof(scope, needed, scope.text(text))
-    node = _read(text, scope)
-    if node.depth > TREE_DEPTH_MAX:
-        raise scope.error(f"nests deeper than {TREE_DEPTH_MAX} times; use a value for a part of it")
-    tree, range_ = proof.read(node)
+    tree, range_ = proof.read(read(text, scope, REMEDY))
     if range_.is_truth:
         raise scope.error("is true or false; write `CASE WHEN … THEN 1 ELSE 0 END`")
     return values.Computed(expression=tree, range=(range_.low, range_.high))
@@ -104,11 +103,17 @@ def evaluate(expression: Expression, value: Callable[[int], int]) -> int:
     return _computed(form, [evaluate(argument, value) for argument in arguments])
 
 
-def _read(text: str, scope: Scope) -> Node:
+def read(text: str, scope: Scope, remedy: str) -> Node:
+    """The expression that is written at a place, with its braces filled in.
+
+    `remedy`: what helps where it nests too deep. Raises WorkloadError.
+    """
     source = Source(f"{scope.source}: key `{scope.key}`", scope.text(text))
     node, end = parse(source, 0)
     if source.text[end:].strip():
         raise source.error(end, "an expression ends with its line; remove what follows")
+    if node.depth > TREE_DEPTH_MAX:
+        raise scope.error(f"nests deeper than {TREE_DEPTH_MAX} times; {remedy}")
     return node
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from dbdyno.model.job.programs import Assignment, Branch, Expression, Instruction
+from dbdyno.workload import computed
 from dbdyno.workload.schema import Assigned
 from dbdyno.workload.scope import TURN, Scope
-from dbdyno.workload.script.compile import TREE_DEPTH_MAX, Scripts
-from dbdyno.workload.script.expression import Node, parse
-from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.compile import Scripts
+from dbdyno.workload.script.expression import Node
 from dbdyno.workload.transaction import Part
 
 Sending = Callable[[Sequence[str | int]], list[Instruction]]
@@ -69,12 +69,7 @@ class Flow:
 
     def _tree(self, text: str, scope: Scope) -> Expression:
         """An expression as a job has it, behind assignments of the values that it takes."""
-        source = Source(f"{scope.source}: key `{scope.key}`", scope.text(text))
-        node, end = parse(source, 0)
-        if source.text[end:].strip():
-            raise source.error(end, "an expression ends with its line; remove what follows")
-        if node.depth > TREE_DEPTH_MAX:
-            raise scope.error(f"nests deeper than {TREE_DEPTH_MAX} times; assign a part of it")
+        node = computed.read(text, scope, "assign a part of it")
         for name in dict.fromkeys(str(variable.value) for variable in node.variables()):
             value = self._value(name, scope)
             if value is not None:

@@ -8,7 +8,7 @@ intervals hold what differs between fills, by the host's calibration or by these
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_facts import CountScatter
@@ -125,10 +125,7 @@ def widened(
         for place, spread in zip(places, spreads, strict=True):
             row = rows[place]
             seen = Scatter(deviation=spread.sd, freedom=spread.freedom)
-            yield (
-                place,
-                Sample(ratios=row.ratios, scatter=stats.wider(row.scatter, seen), fills=row.fills),
-            )
+            yield place, replace(row, scatter=stats.wider(row.scatter, seen))
 
 
 def between_fills(calibration: CountScatter | None, step: StepName) -> Scatter | None:

@@ -56,6 +56,9 @@ class Race:
     counted: bool = False  # whether it was already, so that the race is of time alone
     restore: str | None = None  # the dump that makes the data, a path from the root on
     tolerate: float | None = None  # the loss beyond which each is to be excluded, a share
+    seed: int = 1
+    repeats: int | None = None  # of counts alone; None: the plan's usual
+    restart: bool = True  # whether later blocks restart servers on the same data where they can
 
 
 def name_of(arms: Sequence[RaceArm], *, count: bool = False) -> str:
@@ -171,7 +174,7 @@ def heading(race: Race, plan: Path) -> Iterator[str]:
         yield "#"
         yield f"#     dyno run {plan.with_stem('mine')} --out {plan.parent}"
     yield ""
-    yield "seed = 1  # draws the order of the arms and every value"
+    yield f"seed = {race.seed}  # draws the order of the arms and every value"
     yield f"base = {quoted(race.arms[0].name)}  # the others are compared with it"
 
 
@@ -208,7 +211,7 @@ def of_workload(race: Race, use: WorkloadUse, way: Course) -> Iterator[str]:
     if way.save is not None:
         yield f"save = {quoted(SAVE + way.save)}  # loads once; later blocks begin with a copy"
         yield f"warm = {quoted(way.warm or 'none')}"
-        if not way.writes:
+        if race.restart and not way.writes:
             yield "restart = true  # later blocks restart the servers on the same data"
 
 
@@ -291,7 +294,7 @@ def placement_lines(trial: PlacementTrial) -> Iterator[str]:
 def of_count(race: Race, way: Course, application: Application | None) -> Iterator[str]:
     """The counts of work: asked for, or beside time where they take little of it."""
     if race.count:
-        yield from counts.only()
+        yield from counts.only(race.repeats)
     elif race.counter and not race.counted and race.blocks is None and way.save is not None:
         if application is not None:
             yield from counts.of_queries(race.arms, way.rest, application, race.minutes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import StepComparison
+from dbdyno.model.bisection import short
 from dbdyno.model.profile import FunctionCost
 from dbdyno.model.suspects import CommitBetween, Suspect, Suspects
 from dbdyno.report import number
@@ -15,7 +16,6 @@ FUNCTIONS_MAX = 15
 """So many functions are listed, the surest; the others are counted."""
 COMMITS_MAX = 4
 """So many commits of a function are named, those that touched the fewest functions."""
-SHORT_DIGITS = 10
 SUBJECT_MAX = 60
 """Characters of a commit's subject."""
 CAUTION = (
@@ -40,7 +40,7 @@ def _between(found: Suspects) -> str:
     its, count = found.between, len(found.between.commits)
     text = (
         f"{its.arm}: {count:,} commit{'s' * (count != 1)} with code between"
-        f" {its.base_commit[:SHORT_DIGITS]} ({its.base}) and {its.arm_commit[:SHORT_DIGITS]}"
+        f" {short(its.base_commit)} ({its.base}) and {short(its.arm_commit)}"
     )
     text += f" ({its.missing})" if its.missing else ""
     if not found.sure:
@@ -81,7 +81,7 @@ def _commit(one: CommitBetween) -> str:
     if len(subject) > SUBJECT_MAX:
         subject = f"{subject[: SUBJECT_MAX - 1]}…"
     only = ", in the base alone" if one.of == "base" else ""
-    return f"{one.commit[:SHORT_DIGITS]} ({subject}{only})"
+    return f"{short(one.commit)} ({subject}{only})"
 
 
 def _parts(subject: Subject) -> Iterable[Text]:

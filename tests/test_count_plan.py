@@ -132,3 +132,13 @@ def test_short_timeouts_are_named_in_their_units() -> None:
         "arms.a: statement_timeout = 500",
         "arms.a: authentication_timeout = 30",
     ]
+
+
+def test_workloads_have_parameters_of_their_own_while_they_are_counted() -> None:
+    """Time is measured with the workload's; a name that no workload has is refused."""
+    timed = parsed(keys="parameters = { rows = 5_000 }")
+    (use,) = count.filling(timed).workloads
+    assert use.parameters["rows"] == 5_000
+    assert "rows" not in timed.workloads[0].parameters
+    with pytest.raises(PlanError, match=r"`count\.parameters\.row`: .*did you mean `rows`"):
+        parsed(keys="parameters = { row = 5_000 }")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_counts_take_a_fifth_of_the_minutes_at_most(
 ) -> None:
     """Twice where that is a tenth of them; servers of two families have no work to compare."""
     lines = counts(race(*engines, minutes=minutes))
-    assert lines == ([] if repeats is None else [f"repeats = {repeats}"])
+    assert lines[:1] == ([] if repeats is None else [f"repeats = {repeats}"])
 
 
 def test_a_host_without_a_counter_counts_nothing() -> None:
@@ -79,15 +80,16 @@ def test_an_arm_that_the_counter_refuses_ends_them() -> None:
     assert counts(wanted) == []
 
 
-def test_counts_alone_load_no_more_rows_than_analyze_reads_whole() -> None:
+def test_counts_load_no_more_rows_than_analyze_reads_whole() -> None:
     """300 rows for each of default_statistics_target, 100: so fills have the same statistics."""
     host = Capacity(cores=2, memory_bytes=32 << 30, free_disk_bytes=1 << 40)
 
-    def rows(*, count: bool) -> int:
-        made = tomllib.loads(
-            text_of(race("postgres", "postgres", minutes=60, count=count), Path("p.toml"), host)
-        )
-        return int(made["workloads"][0]["parameters"]["rows"])
+    def made(*, count: bool) -> dict[str, Any]:
+        wanted = race("postgres", "postgres", minutes=60, count=count)
+        return tomllib.loads(text_of(wanted, Path("p.toml"), host))
 
-    assert rows(count=False) > 30_000
-    assert rows(count=True) == 30_000
+    timed, alone = made(count=False), made(count=True)
+    assert timed["workloads"][0]["parameters"]["rows"] > 30_000
+    assert timed["count"]["parameters"] == {"rows": 30_000}
+    assert alone["workloads"][0]["parameters"]["rows"] == 30_000
+    assert "parameters" not in alone["count"]

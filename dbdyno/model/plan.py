@@ -230,6 +230,8 @@ class CountWish:
     operations: int | Mapping[str, int] | None = None
     warmup: int | Mapping[str, int] | None = None
     steps: tuple[str, ...] | None = None  # only these; None: all measured ones
+    # Of the workloads while they are counted; others are as where time is measured.
+    parameters: Mapping[str, object] = field(default_factory=dict)
     repeats: int = 2  # how often each arm is counted, each time by a fresh server
     only: bool = False  # whether nothing else is measured
     fills: int | None = None  # of each arm's data; None: one that all share, else one by repeat

@@ -165,6 +165,7 @@ class CountRecord(Struct, frozen=True, kw_only=True):
 
     repeats: int = 0
     only: bool = False
+    parameters: dict[str, Any] = {}  # of the workloads while they are counted
 
 
 class PlanRecord(Struct, frozen=True, kw_only=True):

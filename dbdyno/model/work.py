@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from dbdyno.model.count_storage import NOT_TOLD, Storage
@@ -112,4 +112,6 @@ class WorkComparison:
     scatter: float  # the standard deviation of a repeat's log ratio, of steps that read
     scatter_of_writes: float
     calibration: CountScatter | None = None  # that the scatter is of; None: these repeats'
+    # Of the workloads while they were counted, where the plan names them for counts alone.
+    parameters: Mapping[str, object] = field(default_factory=dict)
     changes: tuple[WorkChange, ...]

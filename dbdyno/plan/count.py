@@ -40,6 +40,7 @@ def wish(form: CountForm | None) -> CountWish | None:
         operations=form.operations,
         warmup=form.warmup,
         steps=None if form.steps is None else tuple(form.steps),
+        parameters=form.parameters,
         repeats=form.repeats,
         only=form.only,
     )
@@ -50,6 +51,11 @@ def check(plan: Plan, steps: Collection[str], source: str) -> None:
     wish = plan.count
     if wish is None:
         return
+    known = {name for use in plan.workloads for name in of_file(use, plan)}
+    for name in wish.parameters:
+        if name not in known:
+            sentence = f"no workload has such a parameter; {suggestion(name, known)}"
+            raise refusal(source, f"{KEY}.parameters.{name}", sentence)
     for arm in plan.arms:
         if (why := uncounted(arm)) is not None:
             raise refusal(source, KEY, f"{why}; remove the table, or the arm")
@@ -66,6 +72,11 @@ def check(plan: Plan, steps: Collection[str], source: str) -> None:
             if name not in steps:
                 sentence = f"no measured step `{name}`; {suggestion(name, steps)}"
                 raise refusal(source, f"{KEY}.{key}", sentence)
+
+
+def of_file(use: WorkloadUse, plan: Plan) -> Mapping[str, object]:
+    """The parameters that a workload has, with its file's values."""
+    return workload.used(use, plan.path).file.parameters
 
 
 def uncounted(arm: Arm) -> str | None:
@@ -148,12 +159,16 @@ def steady(arm: Arm) -> Arm:
 def uses(plan: Plan, arms: tuple[Arm, ...]) -> Iterator[WorkloadUse]:
     """The workloads, each once, by one client, from a state that is kept."""
     seen = set()
+    counted = {} if plan.count is None else plan.count.parameters
     for use in plan.workloads:
         load = {name: value for name, value in use.load.items() if name != CLIENTS}
-        parameters = {**use.parameters, **use.load}
-        loaded = workload.used(use, plan.path)
-        if CLIENTS in loaded.file.parameters:
-            parameters[CLIENTS] = 1
+        known = of_file(use, plan)
+        own = {**counted, CLIENTS: 1}
+        parameters = {
+            **use.parameters,
+            **use.load,
+            **{name: value for name, value in own.items() if name in known},
+        }
         single = replace(
             use,
             parameters=parameters,

@@ -303,6 +303,7 @@ class CountForm(Form):
     steps: list[str] | None = Field(
         default=None, min_length=1, description="a step, or remove the key"
     )
+    parameters: dict[str, Any] = Field(default_factory=dict)
     repeats: int = Field(default=CountWish.repeats, ge=1, le=REPEATS_MAX)
     only: bool = CountWish.only
 

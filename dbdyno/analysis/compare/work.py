@@ -91,6 +91,7 @@ def load(results: Results, base: str | None = None) -> WorkComparison | None:
         scatter=scatters[False].deviation,
         scatter_of_writes=scatters[True].deviation,
         calibration=calibration,
+        parameters={} if results.plan.count is None else results.plan.count.parameters,
         changes=tuple(
             beside.change(step, arm, of_step, samples[step, arm])
             for step, of_step in steps.items()

@@ -91,16 +91,17 @@ ANALYZED = 30_000
 
 
 def counted(sizes: Sizes) -> Sizes:
-    """The sizes where nothing is timed: of no more rows than ANALYZE reads whole.
+    """The sizes where nothing is timed: of no more rows than ANALYZE reads whole."""
+    return replace(sizes, amounts={**sizes.amounts, **counted_rows(sizes.amounts)})
+
+
+def counted_rows(amounts: Mapping[str, float]) -> dict[str, float]:
+    """The amounts that differ where steps are counted: of no more rows than ANALYZE reads whole.
 
     So each fill has the same statistics, and plans that are made from them cost the same. With a
     sample, a covered range of 100,000 rows took 1.5 % more in one fill than in another.
     """
-    amounts = {
-        name: min(amount, ANALYZED) if name in ROWS else amount
-        for name, amount in sizes.amounts.items()
-    }
-    return replace(sizes, amounts=amounts)
+    return {name: ANALYZED for name in ROWS if amounts.get(name, 0) > ANALYZED}
 
 
 def whole(amount: float) -> float:

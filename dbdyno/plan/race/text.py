@@ -17,7 +17,16 @@ from dbdyno.model.size import Capacity
 from dbdyno.plan.race import counts
 from dbdyno.plan.race.arm import RaceArm, named
 from dbdyno.plan.race.course import DEFAULT, Course, course, steps_of
-from dbdyno.plan.race.sizes import LENGTHS, Sizes, counted, fitting, query_times, run_s, seconds
+from dbdyno.plan.race.sizes import (
+    LENGTHS,
+    Sizes,
+    counted,
+    counted_rows,
+    fitting,
+    query_times,
+    run_s,
+    seconds,
+)
 from dbdyno.plan.schedule import SAVE
 from dbdyno.workload import mixes
 from dbdyno.workload.queries import MIX
@@ -94,7 +103,7 @@ def text_of(race: Race, plan: Path, host: Capacity) -> str:
         *of_parameters(parameters),
         *of_placement(race),
         *of_schedule(race, way, host, own=own is not None),
-        *of_count(race, way, own),
+        *of_count(race, way, own, sizes),
         *of_tolerance(race),
     ]
     return "\n".join(lines) + "\n"
@@ -291,15 +300,22 @@ def placement_lines(trial: PlacementTrial) -> Iterator[str]:
     yield f"placement_trial = {value_of({'step': trial.step, **costs})}"
 
 
-def of_count(race: Race, way: Course, application: Application | None) -> Iterator[str]:
+def of_count(
+    race: Race, way: Course, application: Application | None, sizes: Sizes
+) -> Iterator[str]:
     """The counts of work: asked for, or beside time where they take little of it."""
     if race.count:
         yield from counts.only(race.repeats)
-    elif race.counter and not race.counted and race.blocks is None and way.save is not None:
+        return
+    lines: list[str] = []
+    if race.counter and not race.counted and race.blocks is None and way.save is not None:
         if application is not None:
-            yield from counts.of_queries(race.arms, way.rest, application, race.minutes)
+            lines += counts.of_queries(race.arms, way.rest, application, race.minutes)
         else:
-            yield from counts.beside_time(race.arms, way.rest, race.minutes)
+            lines += counts.beside_time(race.arms, way.rest, race.minutes)
+    yield from lines
+    if lines and (rows := counted_rows(sizes.amounts)):
+        yield f"parameters = {value_of(rows)}  # which ANALYZE reads whole"
 
 
 def of_tolerance(race: Race) -> Iterator[str]:

@@ -158,6 +158,7 @@ def steps_table(work: WorkComparison) -> Table:
             f"{', '.join(work.left_out) or 'nothing'}. A repeat's ratio scatters by "
             f"{100 * work.scatter:.3f} % where steps read, by {100 * work.scatter_of_writes:.3f} % "
             f"where they write{scatter_source(work)}. {fills(work)}"
+            f"{own_parameters(work)}"
         ),
         narrow="figures",
     )
@@ -168,6 +169,15 @@ def scatter_source(work: WorkComparison) -> str:
     if work.calibration is None:
         return ", by these repeats alone: `dyno calibrate --count` keeps what a host's have"
     return f", by {work.calibration.repeats} counts of one build on this host"
+
+
+def own_parameters(work: WorkComparison) -> str:
+    """With what the steps were counted, where that is other than for time, in a sentence."""
+    written = [
+        f"{name} = {value:,}" if isinstance(value, int) else f"{name} = {value}"
+        for name, value in work.parameters.items()
+    ]
+    return f" Counted with {', '.join(written)}." if written else ""
 
 
 SHARED = "Both began from the same files."

@@ -97,7 +97,7 @@ def between(plan: Plan) -> Json:
     if plan.attribution is not None:
         written["attribute"] = plan.attribution.written
     if plan.count is not None:
-        written["count"] = said(asdict(plan.count), CountWish(), ("fills",))
+        written["count"] = said(asdict(plan.count), CountWish(), ("fills", "parameters"))
     if plan.hooks:
         written["hooks"] = [said(asdict(hook), Hook, ("joins", "at_s")) for hook in plan.hooks]
     return written

@@ -53,7 +53,7 @@ def taken(
         with store.Lines(path) as lines:
             last, _ = load(server, step, lines.write_raw)
         done = StepDone(status="ok")
-        told.take(server, step, path, done)
+        told.take(server, step, path, done, {})
         metrics = {name: metric.value for name, metric in done.metrics.items()}
         (total,) = last["totals"].values()
         yield step.name, Taken(total["rows"], metrics, done.work, tuple(done.warnings))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from dbdyno import workload
 from dbdyno.engine import Place, Server
 from dbdyno.model import Arm, Step
-from dbdyno.run import invariants
+from dbdyno.run import invariants, told
 from mysql_steps import DATABASE
 from server_place import a_place, ends, started
 from step_load import load
@@ -35,8 +36,8 @@ def place() -> Iterator[Place]:
         yield made
 
 
-def steps(server: Server) -> dict[str, Step]:
-    given = {"warehouses": 1, "clients": 4, "seconds": 3}
+def steps(server: Server, **more: int | str) -> dict[str, Step]:
+    given = {"warehouses": 1, "clients": 4, "seconds": 3, **more}
     made = workload.expand(workload.load("orders"), given, server.engine)
     return {step.name: step for step in made}
 
@@ -76,6 +77,38 @@ def check(server: Server) -> None:
         "SELECT (SELECT count(*) FROM orders) - 30000, sum(d_next_o_id - 3001) FROM district"
     )
     assert made_orders == next_order > 0
+    deal(server, ask)
+
+
+def deal(server: Server, ask: Callable[[str], list[tuple[Any, ...]]]) -> None:
+    """Runs the deck: shares, roll-backs apart, and the change of counters is what was made."""
+    run = steps(server, mix="deck", rollbacks=20, check=0)["orders"]
+    before = told.before(server, run)
+    lines: list[bytes] = []
+    last, _ = load(server, run, lines.append)
+    counts, rolled_back = outcomes(lines)
+    ended = counts | {"new_order": counts["new_order"] + rolled_back}
+    # The last deck of each of four clients may be dealt in part.
+    decks = sum(ended.values()) / 23
+    for name, cards in CARDS.items():
+        assert abs(ended[name] - cards * decks) <= 4 * cards, (name, ended)
+    assert 0 < rolled_back < ended["new_order"] / 2
+    assert last["totals"]["terminals"]["rolled_back"] == rolled_back
+    (counter,) = run.metrics
+    ((next_order,),) = ask("SELECT sum(d_next_o_id) FROM district")
+    assert counter.query == "SELECT sum(d_next_o_id) FROM district"
+    assert next_order - before[counter.name] == counts["new_order"]
+
+
+CARDS = {"new_order": 10, "payment": 10, "order_status": 1, "delivery": 1, "stock_level": 1}
+
+
+def outcomes(lines: list[bytes]) -> tuple[dict[str, int], int]:
+    """By transaction how many completed, and how many new orders were rolled back."""
+    ticks = [event for event in map(json.loads, lines) if event["event"] == "tick"]
+    parts = [tick["operations"] for tick in ticks]
+    counts = {name: sum(part[name]["count"] for part in parts) for name in CARDS}
+    return counts, sum(part["new_order"].get("rolled_back", 0) for part in parts)
 
 
 def test_conditions_hold_on_postgresql_after_the_load_and_after_a_run(place: Place) -> None:

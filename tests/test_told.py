@@ -76,7 +76,7 @@ def of(step: Step, tmp_path: Path, server: Answers | None = None) -> StepDone:
     lines = ({"event": "paused", "mono_ns": 1}, VACUUM, PLAN, {"event": "resumed", "mono_ns": 1})
     events.write_text("".join(json.dumps(line) + "\n" for line in lines))
     done = StepDone(status="ok")
-    told.take(cast(Server, server or Answers()), step, events, done)
+    told.take(cast(Server, server or Answers()), step, events, done, {})
     return done
 
 
@@ -247,3 +247,50 @@ def test_a_part_that_a_server_lacks_is_refused_in_a_line_whoever_made_it() -> No
             "w: the server of arm theirs has no storage engine `rocksdb`: install it"
         )
         server_parts.refuse_missing(cast(Server, Answers(remote=remote, has=1)), [step])
+
+
+LASTED = (
+    {"event": "started", "mono_ns": 1_000_000_000, "unix_ns": 1},
+    {"event": "window_open", "mono_ns": 3_000_000_000},
+    {"event": "paused", "mono_ns": 5_000_000_000},
+    {"event": "resumed", "mono_ns": 50_000_000_000},
+    {"event": "window_close", "mono_ns": 56_000_000_000, "active_ns": 8, "ended": {},
+     "clients_end_ns": []},
+)  # fmt: skip
+"""A load of 10 s, 2 of them before its window, with a pause of 45 s."""
+
+
+def change(tmp_path: Path, by: str, first: object, last: object) -> StepDone:
+    step = replace(STEP, metrics=(replace(SOURCE, query="q", change=by),))  # type: ignore[arg-type]
+    earlier = told.before(cast(Server, Answers(q=first)), step)
+    events, done = tmp_path / "events.jsonl", StepDone(status="ok")
+    events.write_text("".join(json.dumps(line) + "\n" for line in LASTED))
+    told.take(cast(Server, Answers(q=last)), step, events, done, earlier)
+    return done
+
+
+@pytest.mark.parametrize(
+    ("by", "value"), [("second", 3.0), ("minute", 180.0), ("hour", 10_800.0), ("load", 30.0)]
+)
+def test_a_change_is_told_by_the_time_of_the_load_without_pauses(
+    tmp_path: Path, by: str, value: float
+) -> None:
+    done = change(tmp_path, by, Decimal(70), 100)
+    assert (done.metrics["m"].value, done.warnings) == (value, [])
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "line"),
+    [
+        (None, 1, "before the load the answer is empty"),
+        (ServerError("no such table"), 1, "before the load no such table"),
+        (1, ServerError("no such table"), "no such table"),
+        (1, "x", "'x' is not a number"),
+    ],
+)
+def test_a_change_of_which_a_side_is_missing_is_one_warning(
+    tmp_path: Path, first: object, last: object, line: str
+) -> None:
+    done = change(tmp_path, "second", first, last)
+    assert done.metrics["m"].value is None
+    assert done.warnings == [f"step `s`: metric `m` by query `q`: {line}"]

@@ -59,6 +59,7 @@ class Part(Struct, kw_only=True, omit_defaults=True):
     retried: Natural | None = 0
     errors: dict[str, Natural] | None = None
     failed: dict[str, Natural] | None = None
+    rolled_back: Natural | None = 0
     skipped: Natural | None = 0
     over_limit: Natural | None = 0
     max_us: Natural | None
@@ -101,6 +102,7 @@ class Totals(Struct, kw_only=True, omit_defaults=True):
     retries: Natural | None
     retried: Natural | None = 0
     failed: Natural | None = 0
+    rolled_back: Natural | None = 0
     skipped: Natural | None = 0
     over_limit: Natural | None = 0
     in_ticks: InTicks | None = None

@@ -17,11 +17,14 @@ class Kind:
     times_of: str = "other"  # whose response times are its own: insert, query, other
     whole: bool = False  # it tells of the whole window alone, whatever its role did in it
     per_second: bool = True  # whether it is a rate
+    span_s: int = 1  # its rate is that of so many seconds
 
     @property
     def rate(self) -> str:
         """What it is called in the headings of tables: `rows inserted/s`."""
-        return f"{self.counted}/s" if self.per_second else self.counted
+        if not self.per_second:
+            return self.counted
+        return f"{self.counted}/{'min' if self.span_s == 60 else 's'}"
 
     @property
     def unit(self) -> str:
@@ -32,6 +35,7 @@ class Kind:
 HEADLINES: Mapping[str, Kind] = {
     "ips": Kind(counted="rows inserted", singular="row", many="rows", times_of="insert"),
     "qps": Kind(counted="queries", singular="query", many="queries", times_of="query"),
+    "opm": Kind(counted="operations", span_s=60),
     "scan": Kind(
         counted="rows scanned", singular="row", many="rows", in_full="row scanned", times_of="query"
     ),

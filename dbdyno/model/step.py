@@ -10,6 +10,8 @@ from dbdyno.model.find import Probed
 from dbdyno.model.job import Job
 from dbdyno.model.json import Natural, Positive
 
+Change = Literal["second", "minute", "hour", "load"]
+"""The time by which a change over the load is divided; by nothing where it is of the whole load."""
 StepName = tuple[str, str]
 """Workload and step."""
 
@@ -21,12 +23,13 @@ class Headline:
     Of the whole window are "seconds", its length, and "mbps", its work in bytes by that.
     """
 
-    metric: str  # "ips", "qps", "scan", "riops", "seconds" or "mbps"
+    metric: str  # "ips", "qps", "opm", "scan", "riops", "seconds" or "mbps"
     role: str
     count: str  # "rows", "operations", or "statements" with BEGIN and COMMIT
     work: Natural | None = None  # this much work instead of what was counted (l.x: indexed rows)
     each: Natural | None = None  # each operation counts as so much work (scan: the rows of a table)
     work_query: str | None = None  # in place of `work`: SQL that is asked for it after the load
+    operations: tuple[str, ...] = ()  # those of these names count, not all of the role's
 
     @property
     def has_work(self) -> bool:
@@ -53,6 +56,7 @@ class MetricSource:
     pattern: str | None = None  # a regular expression for lines of notices and rows, with one group
     of: str | None = None  # the statement whose rows and notices these are; None: all
     query: str | None = None  # SQL that is asked after the load
+    change: Change | None = None  # asked before the load, too: how far it has moved, per what
 
 
 @dataclass(frozen=True, kw_only=True)

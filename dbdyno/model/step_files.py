@@ -84,17 +84,19 @@ class Check(Struct, frozen=True, kw_only=True):
     ok: bool
 
 
-class Counted(Struct, frozen=True, kw_only=True):
+class Counted(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The work of the headline's role in the window."""
 
     seconds: float
     operations: int
     rows: int
     statements: int
+    named: int | None = None  # of the operations those that the headline names
 
     def amount(self, count: str) -> int:
         """The amount of what a headline counts: "operations", "rows" or "statements"."""
-        amounts = {"operations": self.operations, "rows": self.rows, "statements": self.statements}
+        named = self.operations if self.named is None else self.named
+        amounts = {"operations": named, "rows": self.rows, "statements": self.statements}
         return amounts[count]
 
 

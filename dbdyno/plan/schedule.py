@@ -30,7 +30,6 @@ from math import comb
 from typing import TypeVar
 
 from dbdyno.model import Block, Plan, Step, WorkloadUse
-from dbdyno.model.job.role import Closed
 from dbdyno.stats.find import PROBES_USUAL
 
 OneOrdered = TypeVar("OneOrdered")
@@ -161,9 +160,7 @@ def _does_what_it_can(step: Step) -> bool:
     headline = step.headline
     roles = step.job.roles if headline is not None and step.job.stop.seconds else ()
     counted = [role for role in roles if headline is not None and role.name == headline.role]
-    return (
-        step.measured and bool(counted) and all(isinstance(role.pace, Closed) for role in counted)
-    )
+    return step.measured and bool(counted) and all(role.does_what_it_can for role in counted)
 
 
 def with_searches(use: WorkloadUse, steps: Sequence[Step]) -> tuple[Step, ...]:

@@ -32,6 +32,7 @@ from dbdyno.model.events import (
     WindowClose,
     WindowOpen,
 )
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.job import Job
 from dbdyno.model.job.role import Role, RoleStop, Tied
 from dbdyno.model.server_status import StatusLook
@@ -318,7 +319,7 @@ def summary(step: Step, done: StepDone) -> str:
 
 def per_second(headline: Headline, amount: float, seconds: float) -> str:
     """A rate in words, of so much in so many seconds."""
-    rate = amount / seconds
+    rate = amount / seconds * kind_of(headline.metric).span_s
     return f"{rate / MIB if headline.metric == 'mbps' else rate:,.0f} {unit(headline)}"
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from dbdyno.model import Headline, Json, Step, metric
 from dbdyno.model.events import Part, Tick
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.job import amounts
-from dbdyno.model.job.role import Closed
 from dbdyno.model.step_files import Counted
 from dbdyno.run.progress import Pulse
 from dbdyno.stats.few_operations import Claim, for_edges_s, for_scatter_s
@@ -42,10 +42,13 @@ class Count:
     sum_us: float = 0.0  # of these lengths
     squares: float = 0.0  # the sum of their squares
 
-    def add(self, tick: Tick, statements: frozenset[str]) -> None:
-        """Takes a tick of the role; `statements` are the names of those, not of transactions."""
+    def add(self, tick: Tick, statements: frozenset[str], named: tuple[str, ...] = ()) -> None:
+        """Takes a tick of the role; `statements` are the names of those, not of transactions.
+
+        `named`: what the headline names of its operations.
+        """
         seconds = tick.active_ns / NS_PER_S
-        self.second = amounts(tick, statements)
+        self.second = amounts(tick, statements, named)
         self.elapsed_s += seconds
         self.operations += self.second["operations"]
         self.errors += sum(client.errors for client in tick.per_client)
@@ -53,7 +56,7 @@ class Count:
         if tick.measured:
             self.measured_s += seconds
             for what, amount in self.second.items():
-                self.amounts[what] += amount
+                self.amounts[what] = self.amounts.get(what, 0) + amount
 
     def time(self, parts: Iterable[Part]) -> None:
         """Takes the lengths of whole operations of a second of the window."""
@@ -73,7 +76,7 @@ class Count:
 
     def rate(self, what: str) -> float | None:
         """Operations, rows or statements per second of the window so far."""
-        return self.amounts[what] / self.measured_s if self.measured_s else None
+        return self.amounts.get(what, 0) / self.measured_s if self.measured_s else None
 
 
 class Meter:
@@ -86,13 +89,16 @@ class Meter:
         self.response = Histogram()
         headline = step.headline
         roles = [role.name for role in step.job.roles]
+        self.named = headline.operations if headline else ()
+        self.what = "named" if self.named else headline.count if headline else ""
         self.leader = headline.role if headline else roles[0] if roles else "fill"
         self.timed = step.job.timed_operations()
         self.statements = step.job.statement_names
 
     def take(self, tick: Tick) -> Pulse | None:
         """Counts a tick; returns how the step does where it is one of the headline's role."""
-        self.counts.setdefault(tick.role, Count()).add(tick, self.statements)
+        named = self.named if tick.role == self.leader else ()
+        self.counts.setdefault(tick.role, Count()).add(tick, self.statements, named)
         if tick.role != self.leader or not tick.active_ns:
             return None
         rates = self.rates(tick)
@@ -132,11 +138,12 @@ class Meter:
         headline = self.step.headline
         if headline is None or headline.is_whole:
             return {"unit": "", "rate": None, "rate_so_far": None}
-        count, each = self.counts[self.leader], headline.each or 1
-        so_far = count.rate(headline.count)
+        count = self.counts[self.leader]
+        each = (headline.each or 1) * kind_of(headline.metric).span_s
+        so_far = count.rate(self.what)
         return {
             "unit": unit(headline),
-            "rate": count.second[headline.count] * each * NS_PER_S / tick.active_ns,
+            "rate": count.second[self.what] * each * NS_PER_S / tick.active_ns,
             "rate_so_far": None if so_far is None else so_far * each,
         }
 
@@ -161,7 +168,7 @@ class Meter:
         """
         job, headline, counted = self.step.job, self.step.headline, self.counted()
         role, seconds = job.role(self.leader), job.stop.seconds
-        if self.claim is None or role is None or not isinstance(role.pace, Closed) or not seconds:
+        if self.claim is None or role is None or not role.does_what_it_can or not seconds:
             return None
         if headline is None or headline.has_work or headline.each or not counted.seconds:
             return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -18,13 +19,24 @@ from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.model import MetricSource, Step, ToldMetric
 from dbdyno.model.error import ServerError
-from dbdyno.model.events import Captured, read
+from dbdyno.model.events import (
+    AnyEvent,
+    Captured,
+    Newer,
+    Paused,
+    Resumed,
+    Started,
+    WindowClose,
+    read,
+)
+from dbdyno.model.step import Change
 from dbdyno.model.step_files import StepDone
 from dbdyno.run.invariants import ANSWER_S_MAX
 
 BETWEEN = " | "
 """The separator of the values of a row that is searched as a text."""
 
+NS_PER_S = 1_000_000_000
 Value = float | str
 
 
@@ -32,11 +44,28 @@ class NotTold(Exception):
     """A value is not there; why, in words."""
 
 
-def take(server: Server, step: Step, events: Path, done: StepDone) -> None:
+Before = Mapping[str, float | NotTold]
+"""The answers before a load by the metric's name, or why there is none."""
+
+
+def before(server: Server, step: Step) -> Before:
+    """Asks, before the load, for what is told as its change."""
+    queries = {metric.name: metric.query for metric in step.metrics if metric.change is not None}
+    answers: dict[str, float | NotTold] = {}
+    for name, query in queries.items():
+        assert query is not None, "only a query can be asked twice"
+        try:
+            answers[name] = answered(server, query)
+        except NotTold as reason:
+            answers[name] = NotTold(f"before the load {reason}")
+    return answers
+
+
+def take(server: Server, step: Step, events: Path, done: StepDone, earlier: Before) -> None:
     """Adds work and metrics to `done`, as far as the step asks for them, and warnings of these.
 
-    `events` is its events.jsonl, with what statements returned. A server without a database tells
-    nothing, and nothing is said of that.
+    `events` is its events.jsonl, with what statements returned; `earlier` are the answers before
+    the load. A server without a database tells nothing, and nothing is said of that.
     """
 
     def answer_to(what: str, read: Callable[[], Value]) -> Value | None:
@@ -53,10 +82,10 @@ def take(server: Server, step: Step, events: Path, done: StepDone) -> None:
         assert not isinstance(work, str)
         done.work = work
     if step.metrics:
-        captured = returned(events, step.metrics)
+        said = returned(events, step.metrics)
         done.metrics = {
             metric.name: ToldMetric(
-                value=answer_to(_named(metric), partial(value, metric, server, captured)),
+                value=answer_to(_named(metric), partial(value, metric, server, said, earlier)),
                 unit=metric.unit,
                 title=metric.title,
                 better=metric.better,
@@ -73,26 +102,74 @@ def _named(source: MetricSource) -> str:
     return f"metric `{source.name}` by {by}{of}"
 
 
-def returned(events: Path, sources: Sequence[MetricSource]) -> list[Captured]:
-    """The rows that statements returned, by execution; read only if a metric needs them."""
-    if all(source.query is not None for source in sources):
-        return []
-    lines = store.decoded_lines(events, read)
-    return [event for line in lines for event in line if isinstance(event, Captured)]
+@dataclass(frozen=True)
+class Said:
+    """What a load said that metrics need: rows that statements returned, how long it lasted."""
+
+    captured: Sequence[Captured]
+    lasted_s: float
 
 
-def value(source: MetricSource, server: Server, captured: Iterable[Captured]) -> Value:
+def returned(events: Path, sources: Sequence[MetricSource]) -> Said:
+    """What the events say; read only if a metric needs them."""
+    if all(source.query is not None and source.change is None for source in sources):
+        return Said((), 0.0)
+    lines = [event for line in store.decoded_lines(events, read) for event in line]
+    return Said([event for event in lines if isinstance(event, Captured)], lasted_s(lines))
+
+
+def lasted_s(said: Iterable[AnyEvent | Newer]) -> float:
+    """From the load's beginning to its window's end, warm-up included, without its pauses."""
+    since_ns, whole_ns = 0, 0
+    for event in said:
+        if isinstance(event, Started | Resumed):
+            since_ns = event.mono_ns
+        elif since_ns and isinstance(event, Paused | WindowClose):
+            whole_ns += event.mono_ns - since_ns
+            since_ns = 0
+    return whole_ns / NS_PER_S
+
+
+def value(source: MetricSource, server: Server, said: Said, earlier: Before) -> Value:
     """The value of a metric. Raises NotTold."""
     if source.query is not None:
         first = answer(server, source.query)
+        if source.change is not None:
+            return changed(source, number(first), said, earlier)
         return str(first) if source.text else number(first)
-    own = [execution for execution in captured if source.of in (None, execution.statement)]
+    own = [execution for execution in said.captured if source.of in (None, execution.statement)]
     texts = list(_in_columns(source.column, own) if source.column else _matches(source, own))
     if not texts:
         raise NotTold("captured nothing" if own else "no statement that could tell it ended")
     if source.text:
         return texts[0 if source.take == "first" else -1]
     return TAKES[source.take]([number(text) for text in texts])
+
+
+def changed(source: MetricSource, after: float, said: Said, earlier: Before) -> float:
+    """How far an answer has moved over the load, by the time that the metric names.
+
+    The load is asked about as a whole: its warm-up changed the answer, too. Raises NotTold.
+    """
+    first = earlier.get(source.name, NotTold("nobody asked before the load"))
+    if isinstance(first, NotTold):
+        raise first
+    assert source.change is not None
+    spans_s = SPANS_S[source.change]
+    if spans_s is None:
+        return after - first
+    if not said.lasted_s:
+        raise NotTold("the load did not say how long it lasted")
+    return (after - first) * spans_s / said.lasted_s
+
+
+SPANS_S: Mapping[Change, float | None] = {
+    "second": 1.0,
+    "minute": 60.0,
+    "hour": 3600.0,
+    "load": None,
+}
+"""The seconds that a change is told by; None: it is that of the whole load."""
 
 
 TAKES: Mapping[str, Callable[[Sequence[float]], float]] = {
@@ -141,8 +218,10 @@ def answer(server: Server, sql: str) -> object:
         rows: Sequence[Sequence[object]] = server.execute(sql, limit_s=ANSWER_S_MAX)
     except ServerError as error:
         raise NotTold(str(error)) from error
-    if not rows or not rows[0] or rows[0][0] is None:
+    if not rows or not rows[0]:
         raise NotTold("the answer is empty")
+    if rows[0][0] is None:
+        raise NotTold("the answer is NULL")
     return rows[0][0]
 
 

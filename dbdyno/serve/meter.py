@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbdyno.model import Headline, events, metric
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.job import Stop, amounts
 from dbdyno.report import number
 from dbdyno.store import StepFolder
@@ -30,6 +31,7 @@ class Measure:
     count: str  # rows, operations or statements
     role: str | None  # None: whichever comes first
     each: int = 1
+    named: tuple[str, ...] = ()  # of the operations those that count; empty: all
 
 
 class Meter:
@@ -64,7 +66,9 @@ class Meter:
         seconds = tick.active_ns / NS_PER_S
         if tick.role != self._role or seconds < SECOND_MIN_S:
             return
-        amount = amounts(tick, self._statements)[self.measure.count]
+        work = self.measure
+        counts = amounts(tick, self._statements, work.named)
+        amount = counts["named" if work.named else work.count]
         self.points.append((self.elapsed_s + seconds, amount * self.measure.each / seconds))
 
 
@@ -82,7 +86,8 @@ def measure(headline: Headline | None, *, fills: bool) -> Measure:
         unit=metric.by_name(headline.metric).unit,
         count=headline.count,
         role=headline.role,
-        each=headline.each or 1,
+        each=(headline.each or 1) * kind_of(headline.metric).span_s,
+        named=headline.operations,
     )
 
 

@@ -85,6 +85,8 @@ def metrics(step: schema.Step, made: Made, tables: Tables, scope: Scope) -> Iter
             for key in ("of", "take"):
                 if key in source.model_fields_set:
                     raise place.at(key).error("goes with `column` and `pattern`; remove it")
+        if source.change and (source.query is None or source.text):
+            raise place.at("change").error("goes with a `query` for a number; remove it")
         if source.text and source.take not in ("first", "last"):
             raise place.at("take").error(f'a text has no "{source.take}"; use "first" or "last"')
         yield MetricSource(
@@ -100,6 +102,7 @@ def metrics(step: schema.Step, made: Made, tables: Tables, scope: Scope) -> Iter
             query=None
             if source.query is None
             else question(source.query, tables, place.at("query")),
+            change=("second" if source.change is True else source.change) or None,
         )
 
 

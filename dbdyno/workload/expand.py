@@ -12,7 +12,7 @@ from dbdyno.model import Headline, Sla, Step, WorkloadUse
 from dbdyno.model import engine as engines
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import PlanError, WorkloadError
-from dbdyno.model.headlines import HEADLINES
+from dbdyno.model.headlines import HEADLINES, kind_of
 from dbdyno.model.job import Job
 from dbdyno.workload import (
     asked,
@@ -344,11 +344,28 @@ def _headline(
     return Headline(
         metric=metric,
         role=role,
-        count=headline.count,
+        count="operations" if isinstance(headline.count, schema.Named) else headline.count,
+        operations=_named(headline, made, scope.at("count", "operations")),
         work=None if work is None else scope.at("work").integer(work, low=1),
         each=None if each is None else scope.at("each").integer(each, low=1),
         work_query=query,
     )
+
+
+def _named(headline: schema.Headline, made: job.Made, scope: Scope) -> tuple[str, ...]:
+    """The operations that a headline names; none where it counts all of its role's."""
+    if not isinstance(headline.count, schema.Named):
+        return ()
+    if kind_of(headline.metric).whole or headline.work is not None or headline.each is not None:
+        raise scope.error("needs a rate of operations, such as opm; without `work` and `each`")
+    role = made.job.role(headline.role)
+    choose = () if role is None else role.choose
+    there = {made.job.operation_of(choice.program) for choice in choose}
+    for name in headline.count.operations:
+        if name not in there:
+            remedy = suggestion(name, there)
+            raise scope.error(f"role `{headline.role}` has no operation `{name}`; {remedy}")
+    return tuple(headline.count.operations)
 
 
 def _check_whole(metric: str, headline: schema.Headline, made: job.Made, scope: Scope) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from dbdyno.model.job.programs import Assignment, Branch, Expression, Instruction
 from dbdyno.workload import computed
-from dbdyno.workload.schema import Assigned
+from dbdyno.workload.schema import Assigned, End
 from dbdyno.workload.scope import TURN, Scope
 from dbdyno.workload.script.compile import Scripts
 from dbdyno.workload.script.expression import Node
@@ -45,6 +45,8 @@ class Flow:
             if isinstance(doe, Assigned):
                 place = scope.at("to")
                 self._set(doe.set, self._tree(doe.to, place), place)
+            elif isinstance(doe, End):
+                self._code.append(Instruction(doe.end, 0))
             elif isinstance(doe, Part):
                 for turn in range(doe.times):
                     self.turn(doe, turn, instructions)

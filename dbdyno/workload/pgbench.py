@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dbdyno.model.document import suggestion
 from dbdyno.model.job.external import Pgbench, Script
-from dbdyno.workload import schema
+from dbdyno.workload import program_schema
 from dbdyno.workload.scope import Scope
 
 BUILTIN = ("tpcb-like", "simple-update", "select-only")
@@ -34,7 +34,7 @@ OURS: Mapping[str, str] = {
 """Options that dyno sets or that are none of a load, and what says the same."""
 
 
-def called(written: schema.Pgbench, scope: Scope) -> Pgbench:
+def called(written: program_schema.Pgbench, scope: Scope) -> Pgbench:
     """The part of a job that is pgbench's. Raises WorkloadError."""
     builtin = [
         _script(text, scope.at("builtin", number), builtin=True)

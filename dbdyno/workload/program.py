@@ -10,7 +10,7 @@ from dbdyno.model.document import suggestion
 from dbdyno.model.job import Job
 from dbdyno.model.job.external import Pattern, Restore
 from dbdyno.model.job.role import Closed, Role
-from dbdyno.workload import pgbench, schema, sysbench
+from dbdyno.workload import pgbench, program_schema, schema, sysbench
 from dbdyno.workload.role import CONNECTIONS_MAX, KINDS
 from dbdyno.workload.scope import Scope
 
@@ -93,7 +93,7 @@ def called(job: Job, step: schema.Step, scope: Scope) -> Job:
     return replace(job, sysbench=sysbench.called(step.sysbench, scope.at("sysbench")))
 
 
-def _patterns(step: schema.Step, written: schema.Pattern, place: Scope) -> Pattern:
+def _patterns(step: schema.Step, written: program_schema.Pattern, place: Scope) -> Pattern:
     """The patterns of a program's lines. Raises WorkloadError."""
     if step.headline is not None and step.headline.count != "operations":
         raise place.at("result").error('tells of operations; write count = "operations"')

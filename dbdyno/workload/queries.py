@@ -241,7 +241,7 @@ def _mixed(mix: schema.Mix, file: schema.WorkloadFile, queries: Sequence[OwnQuer
             MIX: schema.Role(
                 per="step",
                 connections=mix.sessions,
-                choose=mix.choose,
+                choose=dict(mix.choose),
                 pace=schema.Pace(per_s=f"{{speed*{mix.per_s}}}", arrivals="poisson"),
                 kind="query",
                 session=None if like is None else session(like),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.plan import Statistics
-from dbdyno.workload import schema
+from dbdyno.workload import program_schema, schema
 
 STEP = "restore"
 """The name of the step."""
@@ -30,7 +30,7 @@ def with_restore(
     step = schema.Step(
         name=STEP,
         driver="restore",
-        restore=schema.Restore(
+        restore=program_schema.Restore(
             path=str(dump),
             encoding=source.encoding,
             locale=source.locale,

@@ -22,8 +22,7 @@ from dbdyno.model.job.role import (
     TableUse,
     Tied,
 )
-from dbdyno.workload import maker_schema, schema, sending
-from dbdyno.workload.expression import names_of
+from dbdyno.workload import choosing, schema, sending
 from dbdyno.workload.job_content import Content
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope
 
@@ -47,15 +46,13 @@ def from_roles(
         if scope.at("roles", name, "when").number(role.when)
     }
     chosen = {
-        name: _weights(role, content, scope.at("roles", name)) for name, role in roles.items()
+        name: choosing.entries(role, content, scope.at("roles", name))
+        for name, role in roles.items()
     }
-    content.scripts.read(program for weights in chosen.values() for program, *_ in weights)
+    content.scripts.read(entry.program for entries in chosen.values() for entry in entries)
     made = []
     for name, role in roles.items():
-        choose = tuple(
-            Choice(content.program(program, place), weight)
-            for program, weight, place in chosen[name]
-        )
+        choose = tuple(entry.choice(content) for entry in chosen[name])
         made.append(_made(name, role, choose, content, scope.at("roles", name)))
     # A role that `when` leaves out is waited for by none.
     left_out = written.keys() - roles.keys()
@@ -118,40 +115,6 @@ def _part_name(sql: str, taken: Sequence[str]) -> str:
     return word if number == 1 else f"{word}{number}"
 
 
-_Chosen = tuple[str, int, Scope]
-"""A statement or transaction, its weight, and where it is named."""
-
-
-def _weights(role: schema.Role, content: Content, scope: Scope) -> list[_Chosen]:
-    """The programs of a role with their weights, without those never chosen."""
-    if (role.run is None) == (role.choose is None):
-        raise scope.error("needs either `run` or `choose`")
-    if role.run is not None:
-        place = scope.at("run")
-        return [(place.text(role.run), 1, place)]
-    place = scope.at("choose")
-    weights = role.choose
-    if isinstance(weights, str):
-        name, choices = place.text(weights), content.file.choices
-        if name not in choices:
-            raise place.error(f"no choice `{name}`; {suggestion(name, choices)}")
-        place, weights = scope.root("choices", name), choices[name]
-    if not weights:
-        raise place.error("names no statement")
-    chosen = {name: place.at(name).integer(weight, low=0) for name, weight in weights.items()}
-    if not any(chosen.values()):
-        raise place.error(_nothing(weights, scope))
-    return [(name, weight, place) for name, weight in chosen.items() if weight]
-
-
-def _nothing(weights: Mapping[str, maker_schema.Number], scope: Scope) -> str:
-    """Why a role has nothing to choose from, and the parameters to look at."""
-    names = sorted({n for w in weights.values() if isinstance(w, str) for n in names_of(w)})
-    values = " or ".join(f"`{name}`, which is {scope.names[name]!r}" for name in names)
-    remedy = f"change {values}, or leave the step out" if values else "raise one of them"
-    return f"nothing to choose from: all weights are 0; {remedy}"
-
-
 def _made(
     name: str, role: schema.Role, choose: tuple[Choice, ...], content: Content, scope: Scope
 ) -> Role:
@@ -159,19 +122,21 @@ def _made(
     if connections > CONNECTIONS_MAX:
         raise scope.at("connections").error(f"at most {CONNECTIONS_MAX}, not {connections}")
     rows = {content.rows_of(choice.program) for choice in choose}
-    pace, place = role.pace, scope.at("latency_limit_ms")
-    limit_ms = place.number(role.latency_limit_ms, low=0, high=LATENCY_LIMIT_MS_MAX)
+    pace, place = role.pace, scope.at("pace")
+    limit_ms = scope.at("latency_limit_ms").number(
+        role.latency_limit_ms, low=0, high=LATENCY_LIMIT_MS_MAX
+    )
     burst = not isinstance(pace, str) and (pace.tied is not None or pace.arrivals == "burst")
     if role.queue != "role" and burst:
         raise scope.at("queue").error("only even and random arrivals can be shared; remove it")
-    return Role(
+    made = Role(
         name=name,
         per=role.per,
         connections=connections,
         choose=choose,
-        choice=role.choice,
+        choice=choosing.rule(role, choose, scope),
         table=_table(role, choose, content),
-        pace=_pace(pace, rows, scope.at("pace")),
+        pace=_pace(pace, rows, place),
         stop=_quota(role.stop, rows, scope.at("stop")),
         after=tuple(role.after),
         latency_limit_ms=float(limit_ms) if limit_ms else None,
@@ -187,6 +152,12 @@ def _made(
         connect=sending.connect(role.connect, scope.at("connect")),
         queue=role.queue,
     )
+    if made.thinks and not isinstance(made.pace, Closed):
+        raise place.error(
+            "`before_s` and `after_s` are of users, who wait for an answer; at a rate nobody does: "
+            "remove them, or `pace`"
+        )
+    return made
 
 
 def _session(role: schema.Role, scope: Scope) -> tuple[str, ...]:

@@ -9,7 +9,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from dbdyno.model.document import Form
 from dbdyno.model.engine import TRAITS
+from dbdyno.model.step import Change
+from dbdyno.workload.choice_schema import Weights
 from dbdyno.workload.maker_schema import Maker, Number, Numbers
+from dbdyno.workload.program_schema import Pattern, Pgbench, Restore, Sysbench
 
 BEFORE = re.compile(
     rf"({'|'.join({key: 0 for each in TRAITS.values() for key in each.sql})})_before_(\d+(?:_\d+)*)"
@@ -165,13 +168,19 @@ class Assigned(Form):
     to: str
 
 
+class End(Form):
+    """The end of a transaction that has rolled back what it did, as it was to."""
+
+    end: str
+
+
 class Repetition(Form):
     """What is done several times or not at all, each by a new `draw`, where `when` is true."""
 
     repeat: Number = 1
     draw: list[str] = Field(default_factory=list)
     when: str | None = None
-    do: list[str | Assigned | Repetition] = Field(min_length=1)
+    do: list[str | Assigned | End | Repetition] = Field(min_length=1)
 
 
 class Sleep(Form):
@@ -187,7 +196,7 @@ class Transaction(Form):
     """
 
     draw: list[str] = Field(default_factory=list)
-    do: list[str | Repetition | Sleep | Assigned] = Field(default_factory=list)
+    do: list[str | Repetition | Sleep | Assigned | End] = Field(default_factory=list)
     script: str | None = None
     protocol: str | None = None
 
@@ -233,8 +242,8 @@ class Role(Form):
     connections: Number = 1
     endpoint: str | None = Field(default=None, min_length=1)
     run: str | None = None
-    choose: str | dict[str, Number] | None = None
-    choice: Literal["random", "deficit"] = "random"
+    choose: str | Weights | None = None
+    choice: str = "random"
     table: Literal["own", "by_connection", "in_turn", "uniform"] | None = None
     pace: Literal["closed"] | Pace = "closed"
     stop: Stop | None = None
@@ -268,12 +277,18 @@ class Query(Form):
     query: Sql
 
 
+class Named(Form):
+    """Those operations of a role that count, by the names of statements and transactions."""
+
+    operations: list[str] = Field(min_length=1)
+
+
 class Headline(Form):
     """A step's published throughput, or its time."""
 
     metric: str
     role: str
-    count: Literal["rows", "operations", "statements"] = "operations"
+    count: Literal["rows", "operations", "statements"] | Named = "operations"
     work: Number | Query | None = None
     each: Number | None = None
 
@@ -288,6 +303,7 @@ class Told(Form):
     column: str | None = None
     pattern: str | None = None
     query: Sql | None = None
+    change: bool | Change = False
     of: str | None = None
     take: Literal["first", "last", "sum", "max", "mean"] = "first"
     text: bool = False
@@ -311,48 +327,6 @@ class Sla(Form):
 
     role: str
     rows_per_s: Number
-
-
-class Pgbench(Form):
-    """Scripts and options of pgbench; scripts are written as on its command line, `name@weight`."""
-
-    program: str = "newest"
-    builtin: list[str] = Field(default_factory=list)
-    scripts: list[str] = Field(default_factory=list)
-    protocol: Literal["simple", "extended", "prepared"] = "simple"
-    options: list[str] = Field(default_factory=list)
-
-
-class Sysbench(Form):
-    """The script and options of sysbench; options are written as on its command line."""
-
-    program: str = "sysbench"
-    script: str
-    options: list[str] = Field(default_factory=list)
-
-
-class Pattern(Form):
-    """Regular expressions for lines of a program that writes no events.
-
-    `open` and `close` say which lines are the ends of the window, `result` has what was done in it;
-    a line that `failed` matches means failure.
-    """
-
-    result: str
-    open: str | None = None
-    close: str | None = None
-    failed: str | None = None
-    decimal: Literal[".", ","] = "."
-    thousands: Literal[",", ".", " ", "'", "_"] | None = None
-
-
-class Restore(Form):
-    """A dump that makes the data; its path is from the root on."""
-
-    path: str
-    encoding: str | None = None
-    locale: str | None = None
-    statistics: Literal["same", "own"] = "same"
 
 
 class Step(Form):
@@ -485,7 +459,7 @@ class WorkloadFile(Form):
     )
     transactions: dict[str, Transaction] = Field(default_factory=dict)
     conditions: dict[str, Sql] = Field(default_factory=dict)
-    choices: dict[str, dict[str, Number]] = Field(default_factory=dict)
+    choices: dict[str, Weights] = Field(default_factory=dict)
     source: Source = Field(default_factory=Source)
     queries: dict[str, OwnQuery] = Field(default_factory=dict)
     mix: Mix | None = None

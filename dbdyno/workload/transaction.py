@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dbdyno.workload.schema import Assigned, Repetition, Sleep, Transaction, WorkloadFile
+from dbdyno.model.document import suggestion
+from dbdyno.workload.schema import (
+    Assigned,
+    End,
+    Repetition,
+    Sleep,
+    Transaction,
+    WorkloadFile,
+)
 from dbdyno.workload.scope import Scope
 
-Item = str | Repetition | Sleep | Assigned
+Item = str | Repetition | Sleep | Assigned | End
 """What a transaction or a repetition does."""
+OUTCOMES = ("rolled_back",)
+"""How a transaction may end itself; each is an instruction of this name."""
 SLEEP_S_MAX = 86_400
 SENDS_MAX = 1_000_000
 """A transaction is written out in its job, a few bytes for each statement."""
@@ -22,7 +32,7 @@ class Part:
     A turn for which `when` is not true is left out.
     """
 
-    does: Sequence[str | int | Assigned | Part]
+    does: Sequence[str | int | Assigned | End | Part]
     times: int = 1
     draw: Sequence[str] = ()
     when: str | None = None
@@ -32,7 +42,7 @@ class Part:
     def sends(self) -> list[str | int]:
         """What it sends and sleeps, and what the parts within it do."""
         inner = [doe.sends if isinstance(doe, Part) else [doe] for doe in self.does]
-        return [doe for does in inner for doe in does if not isinstance(doe, Assigned)]
+        return [doe for does in inner for doe in does if isinstance(doe, (str, int))]
 
     @property
     def count(self) -> int:
@@ -42,8 +52,9 @@ class Part:
 
     @property
     def computes(self) -> bool:
-        """Whether it assigns, or something in it has a condition."""
-        return self.when is not None or any(isinstance(d, (Assigned, Part)) for d in self.does)
+        """Whether it assigns or ends, or something in it has a condition."""
+        computing = (Assigned, End, Part)
+        return self.when is not None or any(isinstance(doe, computing) for doe in self.does)
 
 
 def kept(file: WorkloadFile) -> frozenset[str]:
@@ -88,7 +99,7 @@ def parts(transaction: Transaction, scope: Scope) -> list[Part]:
 
 def _part(item: Repetition, scope: Scope) -> Part:
     """A repetition, with those within it; these draw nothing anew."""
-    does: list[str | int | Assigned | Part] = []
+    does: list[str | int | Assigned | End | Part] = []
     for number, doe in enumerate(item.do, start=1):
         if not isinstance(doe, Repetition):
             does.append(_doe(doe, scope))
@@ -101,7 +112,9 @@ def _part(item: Repetition, scope: Scope) -> Part:
     return Part(does=does, times=times, draw=item.draw, when=item.when, scope=scope)
 
 
-def _doe(item: str | Sleep | Assigned, scope: Scope) -> str | int | Assigned:
+def _doe(item: str | Sleep | Assigned | End, scope: Scope) -> str | int | Assigned | End:
+    if isinstance(item, End) and item.end not in OUTCOMES:
+        raise scope.at("end").error(f"no outcome `{item.end}`; {suggestion(item.end, OUTCOMES)}")
     if isinstance(item, Sleep):
         return _sleep_us(item, scope.at("sleep_s"))
     return scope.text(item) if isinstance(item, str) else item

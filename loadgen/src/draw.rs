@@ -17,6 +17,9 @@ use source::{Source, counts};
 /// The number of the draw that chooses an operation's program; those of its values count from 0.
 const CHOICE: u64 = u64::MAX;
 
+/// What decks are shuffled with, apart from all draws.
+const DECK: &str = "deck";
+
 /// What the name of a class of statements is drawn with, apart from all other draws.
 const TABLE: &str = "table";
 
@@ -268,6 +271,19 @@ impl Draw {
     pub fn choose(&self, weights: u64) -> u64 {
         let high = i64::try_from(weights).unwrap_or(i64::MAX) - 1;
         uniform(mix_in(self.operation, CHOICE), 0, high).unsigned_abs()
+    }
+
+    /// A random number for what happens beside the operation, by a part that is not a draw's number.
+    #[inline]
+    #[must_use]
+    pub fn beside(&self, part: u64) -> u64 {
+        mix_in(self.operation, part)
+    }
+
+    /// The seed of the connection's deck of this number, whatever its operations draw.
+    #[must_use]
+    pub fn deck(&self, number: u64) -> u64 {
+        mix_in(mix_in(self.connection, name_part(DECK)), number)
     }
 
     /// One of `tables` for all statements of a class in this operation; `class` as [`class_part`] makes it.

@@ -191,6 +191,9 @@ pub struct OperationTick {
     /// Those that ended without success, by the code of their last error.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<String, u64>,
+    /// Those that ended by rolling back what they did, as they were to.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub rolled_back: u64,
     /// Those that were never begun, as they were later already than the latency limit.
     #[serde(default, skip_serializing_if = "is_none")]
     pub skipped: u64,
@@ -257,6 +260,9 @@ pub struct Totals {
     /// Operations that ended without success.
     #[serde(default, skip_serializing_if = "is_none")]
     pub failed: u64,
+    /// Operations that ended by rolling back what they did, as they were to.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub rolled_back: u64,
     /// Operations that were never begun.
     #[serde(default, skip_serializing_if = "is_none")]
     pub skipped: u64,
@@ -312,6 +318,7 @@ impl Totals {
         self.retries += other.retries;
         self.retried += other.retried;
         self.failed += other.failed;
+        self.rolled_back += other.rolled_back;
         self.skipped += other.skipped;
         self.over_limit += other.over_limit;
         if let Some(ticks) = other.in_ticks {

@@ -3,6 +3,7 @@
 mod choice;
 mod cursor;
 mod sample;
+mod think;
 
 use crate::draw::{Values, class_part};
 use crate::expression::ScriptCode;
@@ -11,10 +12,11 @@ use crate::record::{Code, Shape, number_code};
 use crate::samples::Samples;
 use crate::statement::Statement;
 use crate::wire::{Keep, Wire};
-pub use choice::{Behind, Choices};
+pub use choice::{Choices, Choosing};
 pub use cursor::CursorCode;
 pub use sample::Sample;
 use std::sync::Arc;
+use think::Thinks;
 
 /// A job in the form that workers run.
 #[derive(Debug)]
@@ -75,6 +77,8 @@ pub struct RoleCode {
     pub name: String,
     /// Its programs.
     pub choices: Choices,
+    /// How long its connections are idle before and after each of them; none: nothing is between them.
+    pub thinks: Option<Box<Thinks>>,
     /// The names of its operations, by their index.
     pub operations: Box<[String]>,
     /// By the operation's index: the first of the role's programs that it is, from 0.
@@ -158,6 +162,8 @@ pub enum Step {
     Flush,
     /// Completes the operation of a script.
     EndScript,
+    /// Ends the operation of a script as rolled back.
+    RolledBack,
     /// Completes the operation.
     End,
 }
@@ -284,12 +290,14 @@ fn role_code(job: &Job, role: &Role, steps: &mut Vec<Step>) -> RoleCode {
         scripts.resize(operations.len().max(scripts.len()), script);
         choices.push((below, program));
     }
+    let thinks = Thinks::of(role, choices.iter().map(|(_, program)| program.first));
     let mut marked = |marks: Marks| compile_program(job, marks.program, &mut operations, steps);
     let marks = role.marks.map(|marks| (marks, marked(marks)));
     scripts.resize(operations.len(), role.choose.len());
     RoleCode {
         name: role.name.clone(),
         choices: Choices::new(role.choice, choices.into()),
+        thinks,
         operations: operations.into(),
         scripts: scripts.into(),
         statements: job.statements_of(role).into_iter().collect(),
@@ -351,6 +359,7 @@ fn compile_program(
             Instruction::Pipeline => Step::Pipeline,
             Instruction::Sync => Step::Sync,
             Instruction::Flush => Step::Flush,
+            Instruction::RolledBack => Step::RolledBack,
             Instruction::Send(statement) => {
                 last = operation(&job.statements[statement].name);
                 let operation = last;

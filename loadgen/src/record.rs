@@ -52,6 +52,8 @@ pub struct OperationRecord {
     pub retried: u64,
     /// Operations that ended without success, by the code of their last error.
     pub failed: Vec<(Code, u64)>,
+    /// Operations that ended by rolling back what they did, as they were to.
+    pub rolled_back: u64,
     /// Operations that were never begun, as they were later already than the latency limit.
     pub skipped: u64,
     /// Of those that completed without error, those whose response time was over the latency limit.
@@ -205,7 +207,7 @@ impl OperationRecord {
     fn clear(&mut self) {
         (self.count, self.rows, self.empty) = (0, 0, 0);
         (self.max_us, self.retries, self.retried) = (0, 0, 0);
-        (self.skipped, self.over_limit) = (0, 0);
+        (self.rolled_back, self.skipped, self.over_limit) = (0, 0, 0);
         self.errors.clear();
         self.failed.clear();
         self.response.clear();
@@ -220,6 +222,7 @@ impl OperationRecord {
         self.max_us = self.max_us.max(other.max_us);
         self.retries += other.retries;
         self.retried += other.retried;
+        self.rolled_back += other.rolled_back;
         self.skipped += other.skipped;
         self.over_limit += other.over_limit;
         for (code, count) in &other.errors {

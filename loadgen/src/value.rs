@@ -52,6 +52,16 @@ pub fn mix(seed: u64, parts: &[u64]) -> u64 {
         .fold(mix64(seed), |state, part| mix_in(state, *part))
 }
 
+/// 2^-53: turns the upper 53 bits of a random number into a share of one.
+const SHARE_OF_BITS: f64 = 1.0 / (1_u64 << 53) as f64;
+
+/// Returns a number of the exponential distribution of mean 1: −ln(U), U in (0, 1] (inverse of the distribution).
+#[must_use]
+#[inline]
+pub fn exponential(random: u64) -> f64 {
+    -libm::log(((random >> 11) + 1) as f64 * SHARE_OF_BITS)
+}
+
 /// Returns a name as a part of a seed (FNV-1a over its bytes, then mixed).
 #[must_use]
 pub fn name_part(name: &str) -> u64 {

@@ -4,8 +4,8 @@
 //! `state` (what it keeps), `operation` (begin, send, reply, complete), `progress` (rows before the reply),
 //! `failure` (errors, lost connections),
 //! `counting` (which operations count, and for how long their connections had such), `skipping` (what is too late to
-//! begin), `connecting` (a connection for each operation), `logging`, `cursor`, `sleep`, `arrivals` (what schedules let
-//! start), `script` (what computes), `time` (ticks, pauses, the end), `spares` (empty records).
+//! begin), `connecting` (a connection for each operation), `logging`, `cursor`, `sleep`, `think` (idle times between
+//! operations), `arrivals` (what schedules let start), `script` (what computes), `time` (ticks, pauses, the end), `spares` (empty records).
 
 mod arrivals;
 mod connecting;
@@ -36,6 +36,7 @@ mod state;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod think;
 mod time;
 #[cfg(test)]
 mod waiting;

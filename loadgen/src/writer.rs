@@ -200,6 +200,7 @@ impl Writer {
             retries: record.retries,
             retried: record.retried,
             failed: by_code(&record.failed),
+            rolled_back: record.rolled_back,
             skipped: record.skipped,
             over_limit: record.over_limit,
             response: self.histogram(&record.response),

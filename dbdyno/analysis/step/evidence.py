@@ -14,7 +14,6 @@ from dbdyno.model.error import ResultError
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.host_reading import OwnerCounters, growth
 from dbdyno.model.job import Job
-from dbdyno.model.job.role import Closed
 from dbdyno.model.processor import BUSY
 from dbdyno.model.server_status import IndexStatistics, StatusLook
 from dbdyno.model.snapshot import Snapshot
@@ -237,12 +236,14 @@ class Evidence:
         if not count or not mean_us or not seconds:
             return None
         own = self.job.role(role)
-        if own is None or not isinstance(own.pace, Closed) or not self.job.stop.seconds:
+        if own is None or not own.does_what_it_can or not self.job.stop.seconds:
             return float(count)
         return self.job.connections_of(own) * seconds * US_PER_S / mean_us
 
     def counted(self, tick: raw_files.Tick) -> int | None:
         """What the headline counts in a second of its role: rows, operations or statements.
+
+        Of operations those that it names, where it does.
 
         Where each operation is so much work, those that ended in it count. Of headlines of the
         window operations do: rows are their work. None where the load does not tell its rows.
@@ -253,6 +254,9 @@ class Evidence:
         if count == "statements":
             parts = tick.operations.items()
             return sum(part.count for name, part in parts if name in self.statements)
+        if headline.operations:
+            parts = tick.operations.items()
+            return sum(part.count for name, part in parts if name in headline.operations)
         amount = tick.rows if count == "rows" else tick.count
         return None if amount is None else amount * (headline.each or 1)
 
@@ -277,6 +281,22 @@ class Evidence:
     def service(self, roles: list[str]) -> Histogram:
         """The same of service times."""
         return self._of_roles(self.services, roles)
+
+    @property
+    def headline_operations(self) -> frozenset[str]:
+        """The operations whose times are the headline's; empty: all, however they are made up."""
+        headline = self.step.headline
+        named = () if headline is None else headline.operations
+        return frozenset(named) or frozenset(self.job.timed_operations())
+
+    def headline_times(self, histograms: Mapping[tuple[str, str], Histogram]) -> Histogram:
+        """The response or service times of what the headline counts."""
+        roles, wanted = self.headline_roles, self.headline_operations
+        return merged(
+            histogram
+            for (role, operation), histogram in histograms.items()
+            if role in roles and (not wanted or operation in wanted)
+        )
 
     def _of_roles(
         self, histograms: Mapping[tuple[str, str], Histogram], roles: list[str]

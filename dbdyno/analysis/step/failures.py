@@ -35,9 +35,18 @@ def metrics(evidence: Evidence) -> Mapping[str, float | None]:
     return {
         **{f"failed_{name}": None if failed is None else float(failed[name]) for name in CLASSES},
         "retried": float(retried) if tells else None,
+        "rolled_back": rolled_back(evidence),
         "over_limit": float(over_limit) if limited else None,
         "skipped": float(skipped) if skipped or any(role.skips for role in roles) else None,
     }
+
+
+def rolled_back(evidence: Evidence) -> float | None:
+    """Operations of the window that ended as rolled back; None where none can."""
+    if not evidence.job.rolls_back:
+        return None
+    parts = (part for tick in evidence.load.ticks for part in tick.operations.values())
+    return float(sum(part.rolled_back or 0 for part in parts))
 
 
 def by_class(evidence: Evidence) -> Counter[str] | None:

@@ -25,6 +25,7 @@ from dbdyno.analysis.step.background_spans import overlap_s
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import per, scaled
 from dbdyno.model import Headline, RoleFigures, ServerSide, Span, StatementUse, metric
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job.role import Rate
 from dbdyno.model.snapshot import Figures, Snapshot, number
@@ -103,14 +104,14 @@ def throughput(evidence: Evidence) -> Metrics:
         "ips": per(evidence.rows_inserted, seconds),
         "qps": per(queries, seconds),
         "dps": per(evidence.rows("delete"), seconds),
-        **dict.fromkeys(("riops", "seconds", "mbps")),
+        **dict.fromkeys(("riops", "opm", "seconds", "mbps")),
     }
     if headline is not None:
         rates_of[headline.metric] = result(evidence, headline.metric)
         rates_of |= beside(evidence, headline)
     rates = per_second(evidence)
-    response = evidence.response(evidence.headline_roles)
-    service = evidence.service(evidence.headline_roles)
+    response = evidence.headline_times(evidence.histograms)
+    service = evidence.headline_times(evidence.services)
     return {
         **rates_of,
         "p50": interval.published_percentile(rates, 0.5),
@@ -131,7 +132,7 @@ def result(evidence: Evidence, headline: str) -> float | None:
         return seconds
     if headline == "mbps":
         return scaled(per(evidence.work, seconds), 1 / MIB)
-    return per(evidence.operations, seconds)
+    return scaled(per(evidence.operations, seconds), kind_of(headline).span_s)
 
 
 def beside(evidence: Evidence, headline: Headline) -> Metrics:
@@ -147,7 +148,7 @@ def means(evidence: Evidence) -> Metrics:
     roles = evidence.headline_roles
     at_rate = {role.name for role in evidence.job.roles if isinstance(role.pace, Rate)}
     paced = [role for role in roles if role in at_rate]
-    response = sums.of_roles(evidence, roles, "response")
+    response = sums.of_roles(evidence, roles, "response", evidence.headline_operations)
     late = sums.of_roles(evidence, paced, "late")
     return {
         "response_us_mean": response.mean_us if response else None,

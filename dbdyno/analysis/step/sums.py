@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
 from dbdyno.analysis.step.evidence import Evidence
@@ -19,12 +19,16 @@ class Moments:
     sd_us: float
 
 
-def of_roles(evidence: Evidence, roles: Iterable[str], times: str) -> Moments | None:
+def of_roles(
+    evidence: Evidence, roles: Iterable[str], times: str, named: Container[str] = ()
+) -> Moments | None:
     """Of what these roles did, each operation once: of `response`, `service` or `late` times.
+
+    Of `named` operations alone where there are such.
 
     None where nothing ended, or where an older result or a program does not tell sums.
     """
-    timed, wanted = evidence.job.timed_operations(), set(roles)
+    timed, wanted = named or evidence.job.timed_operations(), set(roles)
     return _moments(
         times,
         (

@@ -182,14 +182,21 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
         sent = {number for program in programs for number in program.sends}
         return any(self.statements[number].progress is not None for number in sent)
 
+    @property
+    def rolls_back(self) -> bool:
+        """Whether operations may end as rolled back."""
+        return any(verb == "rolled_back" for program in self.programs for verb, _ in program.code)
+
+    def operation_of(self, number: int) -> str:
+        """The name of a program's operation: its own, or that of its only statement."""
+        program = self.programs[number]
+        sent = [self.statements[number] for number in program.sends]
+        alone = len(sent) == 1 and not computes(program, sent[0])
+        return sent[0].name if alone else program.name
+
     def timed_operations(self) -> set[str]:
         """The names of the operations that are timed: a transaction's, not its statements'."""
-        names = set()
-        for program in self.programs:
-            sent = [self.statements[number] for number in program.sends]
-            alone = len(sent) == 1 and not computes(program, sent[0])
-            names.add(sent[0].name if alone else program.name)
-        return names
+        return {self.operation_of(number) for number in range(len(self.programs))}
 
 
 def table_names(table: str, count: int, digits: int) -> tuple[str, ...]:
@@ -205,12 +212,16 @@ def settling_s(turn_s: float) -> float:
     return min(SETTLE_S_DEFAULT, SETTLE_SHARE_MAX * turn_s)
 
 
-def amounts(tick: Tick, statements: Container[str]) -> dict[str, int]:
+def amounts(tick: Tick, statements: Container[str], named: Container[str] = ()) -> dict[str, int]:
     """The operations, rows and statements of a tick, all clients of its role together.
 
     `statements`: the names of those (`Job.statement_names`), so that no transaction counts as one.
+    `named`: what the headline names of the operations, if it does.
     """
     parts = tick.operations.items()
+    if named:
+        own = sum(part.count for name, part in parts if name in named)
+        return {**amounts(tick, statements), "named": own}
     return {
         "operations": sum(client.count for client in tick.per_client),
         "rows": sum(client.rows or 0 for client in tick.per_client),

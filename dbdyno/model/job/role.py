@@ -16,11 +16,32 @@ TableBy = Literal["own", "by_connection", "in_turn", "uniform"]
 """How one of several tables is chosen."""
 
 
-class Choice(Struct, frozen=True):
-    """A program, by its number, and how often it is chosen beside the others."""
+class Constant(Struct, frozen=True, tag_field="kind", tag="constant"):
+    """A think time that is always as long."""
+
+    us: Natural
+
+
+class Exponential(Struct, frozen=True, kw_only=True, tag_field="kind", tag="exponential"):
+    """A think time drawn from the exponential distribution, and cut."""
+
+    mean_us: Natural
+    max_us: Natural
+
+
+ThinkTime = Constant | Exponential
+"""How long a connection is idle because nobody has anything for it to do."""
+ChoiceRule = Literal["random", "deficit", "deck", "in_order"]
+"""How one of several programs is taken."""
+
+
+class Choice(Struct, frozen=True, omit_defaults=True):
+    """A program, by its number, how often it is chosen, and what its user takes around it."""
 
     program: Natural
     weight: Natural
+    before: ThinkTime | None = None
+    after: ThinkTime | None = None
 
 
 class TableUse(Struct, frozen=True):
@@ -90,7 +111,7 @@ class Role(Struct, frozen=True, kw_only=True, omit_defaults=True):
     per: Literal["client", "step"]
     connections: Natural  # for each client, or of the step
     choose: tuple[Choice, ...] = always(())
-    choice: Literal["random", "deficit"] = "random"
+    choice: ChoiceRule = "random"
     table: TableUse | None = always(None)
     pace: Pace
     stop: RoleStop | None = always(None)
@@ -104,6 +125,16 @@ class Role(Struct, frozen=True, kw_only=True, omit_defaults=True):
     connect: Connect = "once"
     queue: Literal["role", "thread"] = "role"
     marks: Marks | None = None
+
+    @property
+    def thinks(self) -> bool:
+        """Whether its connections are idle between operations, as users think."""
+        return any(choice.before or choice.after for choice in self.choose)
+
+    @property
+    def does_what_it_can(self) -> bool:
+        """Whether each operation follows the one before at once."""
+        return isinstance(self.pace, Closed) and not self.thinks
 
     @property
     def mark_count(self) -> int:

@@ -19,6 +19,13 @@ SERVICE: tuple[Metric, ...] = (
         procedures report, divided by the window's length (YBIO's RIOPS)""",
     ),
     row.own(
+        "opm", "operations/min", "higher", 0,
+        """operations per minute | for steps with this headline: those operations of its role that
+        the headline names, completed without error in the window, divided by the window's length in
+        minutes; what was rolled back or failed is not among them. Costs per operation and response
+        times refer to the same operations""",
+    ),
+    row.own(
         "seconds", "s", "lower", 3,
         """time of the step | window's length, for steps with this headline: an index build, a table
         copy. Costs per operation refer to the operations of the headline's role, such as one
@@ -237,6 +244,12 @@ SERVICE: tuple[Metric, ...] = (
     row.own(
         "failed_other", "count", "lower", 0,
         """failed otherwise | the same, by any other error or the loss of the connection""",
+    ),
+    row.own(
+        "rolled_back", "count", "lower", 0,
+        """rolled back | operations of all roles that ended in the window by rolling back what they
+        did, as their workload has it (`end = "rolled_back"`); neither errors nor counted in rates
+        and response times. NA where no operation can end so""",
     ),
     row.own(
         "over_limit", "count", "lower", 0,

@@ -11,9 +11,9 @@ from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, Tab
 
 _RESPONSE = (
     *("dps", "response", "service", "late", "connect_us_mean", "lag", "queue", "backlog"),
-    *("over_limit", "skipped", "retries", "retried", "errors", "failed", "told"),
+    *("over_limit", "skipped", "retries", "retried", "errors", "failed", "rolled", "told"),
 )
-_COUNTED = ("tps", "scan", "riops", "statements", "control", "rows_ps", "found")
+_COUNTED = ("tps", "opm", "scan", "riops", "statements", "control", "rows_ps", "found")
 _LEDGER = ("connection_us", "runnable", "wait_", "client_us", "unaccounted")
 _EVENTS = ("page_faults", "migrations")
 

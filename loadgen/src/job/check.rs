@@ -7,6 +7,7 @@ mod server;
 mod session;
 mod source;
 mod sql;
+mod think;
 mod value;
 
 use super::{CharacterSet, Engine, Fake, Job, Log, PROTOCOL, Stop};

@@ -36,6 +36,8 @@ pub enum Instruction {
     Sync,
     /// Sends what a pipeline has gathered, and waits for all answers.
     Flush,
+    /// Ends the operation, which counts as rolled back.
+    RolledBack,
 }
 
 impl Instruction {
@@ -61,9 +63,10 @@ impl TryFrom<(String, usize)> for Instruction {
             "pipeline" => Ok(Self::Pipeline),
             "sync" => Ok(Self::Sync),
             "flush" => Ok(Self::Flush),
+            "rolled_back" => Ok(Self::RolledBack),
             _ => Err(format!(
                 "no instruction `{verb}`; there are `draw`, `send`, `sleep`, `set`, `unless`, `jump`, `rest`, `pipeline`, \
-                 `sync` and `flush`"
+                 `sync`, `flush` and `rolled_back`"
             )),
         }
     }
@@ -82,6 +85,7 @@ impl From<Instruction> for (String, usize) {
             Instruction::Pipeline => ("pipeline", 0),
             Instruction::Sync => ("sync", 0),
             Instruction::Flush => ("flush", 0),
+            Instruction::RolledBack => ("rolled_back", 0),
         };
         (verb.to_owned(), index)
     }

@@ -89,6 +89,13 @@ impl Role {
         choices.chain(self.marks.map(|marks| marks.program))
     }
 
+    /// Whether its connections are idle between operations because nobody has anything for them to do.
+    #[must_use]
+    pub fn thinks(&self) -> bool {
+        let mut choices = self.choose.iter();
+        choices.any(|choice| choice.before.is_some() || choice.after.is_some())
+    }
+
     /// The quota of operations: for each client, or in all where the role is of the step.
     #[must_use]
     pub fn quota(&self) -> Option<u64> {
@@ -146,6 +153,30 @@ pub struct Choice {
     pub program: usize,
     /// How often it is taken, relative to the other weights.
     pub weight: u32,
+    /// How long its connection is idle before it; null: not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<ThinkTime>,
+    /// How long its connection is idle after it; null: not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<ThinkTime>,
+}
+
+/// A time in which nobody has anything for a connection to do, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ThinkTime {
+    /// Always as long.
+    Constant {
+        /// How long.
+        us: u64,
+    },
+    /// Drawn from the exponential distribution, and cut.
+    Exponential {
+        /// The distribution's mean.
+        mean_us: u64,
+        /// What a longer one is cut to.
+        max_us: u64,
+    },
 }
 
 /// By which rule a connection takes one of its role's programs.
@@ -157,6 +188,10 @@ pub enum ChoiceRule {
     Random,
     /// What is furthest behind its share of the connection's operations; the first written of several.
     Deficit,
+    /// From a deck with as many cards of each as it has weight, shuffled anew when it is used up.
+    Deck,
+    /// In the order in which they are written, each as often as it has weight, and from the start again.
+    InOrder,
 }
 
 /// Which table a role's statements name.

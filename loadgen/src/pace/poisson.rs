@@ -1,13 +1,10 @@
 //! Draws Poisson arrivals: exponential gaps, from the seed one after the other, so that they are the same each time.
 
 use super::share::Share;
-use crate::value::{mix, mix_in, name_part};
+use crate::value::{exponential, mix, mix_in, name_part};
 
 /// What tells the seed of arrivals from the seeds of values.
 const SEED_NAME: &str = "arrivals";
-
-/// 2^-53: turns the upper 53 bits of a random number into a share of one.
-const SHARE_OF_BITS: f64 = 1.0 / (1_u64 << 53) as f64;
 
 /// Arrivals at random: gaps of mean 1 / rate, none of which knows of another.
 #[derive(Debug)]
@@ -56,11 +53,10 @@ impl Poisson {
         poisson
     }
 
-    /// Returns the gap before the role's arrival of this number: −ln(U) · mean, U in (0, 1] (inverse of the distribution).
+    /// Returns the gap before the role's arrival of this number.
     #[inline]
     fn gap(&self, number: u64) -> f64 {
-        let random = mix_in(self.seed, number) >> 11;
-        -libm::log((random + 1) as f64 * SHARE_OF_BITS) * self.gap_ns
+        exponential(mix_in(self.seed, number)) * self.gap_ns
     }
 
     /// Returns this process's arrival `k`, from an earlier arrival or the same.

@@ -188,8 +188,12 @@ impl Start {
 
     /// Whether no connection of this worker ever waits for its schedule.
     fn is_busy(&self) -> bool {
-        let closed = |role: usize| matches!(self.job.roles[role].pace, Pace::Closed {});
-        self.layout.groups.iter().all(|group| closed(group.role))
+        let mut roles = self
+            .layout
+            .groups
+            .iter()
+            .map(|group| &self.job.roles[group.role]);
+        roles.all(|role| matches!(role.pace, Pace::Closed {}) && !role.thinks())
     }
 
     /// Role, client and number of each session, in the sessions' order.

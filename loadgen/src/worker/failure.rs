@@ -151,7 +151,7 @@ impl<S: Sessions> Worker<S> {
         match (self.mode, self.connections[index].state) {
             // It has nothing more to do, or is being made anew already.
             (Mode::Holding, _) | (_, State::Connecting | State::Done | State::Lost) => {}
-            (_, State::Idle) => {
+            (_, State::Idle | State::Thinking) => {
                 self.count_loss(index, error);
                 self.make_anew(index);
             }
@@ -172,7 +172,8 @@ impl<S: Sessions> Worker<S> {
         (connection.pipeline.open, connection.reply.in_block) = (false, false);
         self.fail_operation(index, code);
         let connection = &self.connections[index];
-        if connection.state == State::Idle && !self.code.roles[connection.role].connects_each {
+        let between = matches!(connection.state, State::Idle | State::Thinking);
+        if between && !self.code.roles[connection.role].connects_each {
             self.make_anew(index);
         }
     }
@@ -229,7 +230,7 @@ impl<S: Sessions> Worker<S> {
             }
         };
         connection.take_parameters(opened.parameters);
-        let (client, number, group) = (connection.client, connection.number, connection.group);
+        let (client, number) = (connection.client, connection.number);
         self.now_ns = self.sessions.now_ns();
         self.write(Event::Connected {
             mono_ns: self.now_ns,
@@ -242,10 +243,8 @@ impl<S: Sessions> Worker<S> {
         });
         let connection = &mut self.connections[index];
         connection.free_ns = self.now_ns;
-        if connection.state == State::Lost {
-            connection.state = State::Idle;
-            self.groups[group].idle.push_back(index);
-            self.due_groups.push(group);
+        if connection.state == State::Lost && !self.thinks_again(index) {
+            self.is_free(index);
         }
     }
 }

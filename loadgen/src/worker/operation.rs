@@ -73,7 +73,9 @@ impl<S: Sessions> Worker<S> {
             Some((marks, program)) if marks.cut(connection.operation.number, connection.quota) => {
                 program
             }
-            _ => role.choices.take(&connection.draw, &mut connection.behind),
+            _ => role
+                .choices
+                .take(&connection.draw, &mut connection.choosing),
         };
         (connection.operation.program, connection.operation.step) = (program, program.first);
         self.busy += 1;
@@ -216,6 +218,7 @@ impl<S: Sessions> Worker<S> {
                     | State::Connecting
                     | State::AwaitsCursor
                     | State::Asleep
+                    | State::Thinking
                     | State::Done
                     | State::Lost => {}
                 }
@@ -348,11 +351,18 @@ impl<S: Sessions> Worker<S> {
             connection.state = State::Done;
             let group = connection.group;
             self.one_done(group);
-        } else {
-            connection.state = State::Idle;
-            group.idle.push_back(index);
-            self.due_groups.push(connection.group);
+        } else if self.code.roles[connection.role].thinks.is_none() || !self.thinks(index, true) {
+            self.is_free(index);
         }
+    }
+
+    /// Lets a connection begin its next operation.
+    #[inline]
+    pub(super) fn is_free(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        connection.state = State::Idle;
+        self.groups[connection.group].idle.push_back(index);
+        self.due_groups.push(connection.group);
     }
 
     /// Keeps an operation for its event, unless it ended after the window's close.

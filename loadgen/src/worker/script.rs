@@ -9,7 +9,7 @@ use super::state::State;
 use super::{Mode, Worker};
 use crate::layout::Walk;
 use crate::program::Step;
-use crate::record::{Rows, Times};
+use crate::record::{Outcome, Rows, Times};
 use crate::session::{Sent, Sessions};
 use crate::wire::{Keep, postgres};
 
@@ -60,7 +60,11 @@ impl<S: Sessions> Worker<S> {
                 false
             }
             Step::EndScript => {
-                self.end_script(index);
+                self.end_script(index, Worker::complete);
+                false
+            }
+            Step::RolledBack => {
+                self.end_script(index, Worker::roll_back);
                 false
             }
             _ => self.compute(index),
@@ -286,9 +290,9 @@ impl<S: Sessions> Worker<S> {
         true
     }
 
-    /// Completes an operation whose script has come to its end, unless it left something open.
+    /// Completes an operation whose script has come to its end by `complete`, unless it left something open.
     #[inline]
-    fn end_script(&mut self, index: usize) {
+    fn end_script(&mut self, index: usize, complete: fn(&mut Self, usize)) {
         let connection = &self.connections[index];
         if connection.pipeline.open {
             self.give_up_program(index, "end of script reached with pipeline open");
@@ -299,8 +303,33 @@ impl<S: Sessions> Worker<S> {
             if connection.operation.sent_ns == 0 {
                 self.has_computed(index);
             }
-            self.complete(index);
+            complete(self, index);
         }
+    }
+
+    /// Ends an operation that has rolled back what it did, as it was to: it is neither complete nor failed.
+    fn roll_back(&mut self, index: usize) {
+        let counts = self.operation_counts(index);
+        let connection = &self.connections[index];
+        let operation = &connection.operation;
+        let (role, own) = (connection.role, operation.program.operation);
+        let retried = u64::from(operation.tries > 1);
+        self.totals[role].rolled_back += 1;
+        self.totals[role].retried += retried;
+        let record = &mut self.record.roles[role];
+        if counts {
+            record.operations[own].rolled_back += 1;
+            record.operations[own].retried += retried;
+        }
+        let outcome = Outcome::Done {
+            response_ns: self.now_ns.saturating_sub(operation.due_ns),
+            late_ns: operation.sent_ns.saturating_sub(operation.due_ns),
+        };
+        if self.code.trace {
+            self.trace(index, None);
+        }
+        self.log(index, own, outcome);
+        self.finish(index);
     }
 
     /// Takes the time of an operation that neither sent anything nor slept, and lets its group wait for its turn.

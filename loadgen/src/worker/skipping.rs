@@ -29,7 +29,7 @@ impl<S: Sessions> Worker<S> {
         connection.draw.begin(connection.begun);
         let program = self.code.roles[connection.role]
             .choices
-            .next(&connection.draw, &connection.behind);
+            .next(&connection.draw, &connection.choosing);
         self.totals[connection.role].skipped += 1;
         if counts {
             let role = &mut self.record.roles[connection.role];

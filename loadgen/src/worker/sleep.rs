@@ -26,6 +26,16 @@ impl Sleepers {
             .peek()
             .map_or(u64::MAX, |Reverse((wake_ns, _))| *wake_ns)
     }
+
+    /// Takes a connection that wakes up then.
+    pub(super) fn push(&mut self, wake_ns: u64, connection: usize) {
+        self.0.push(Reverse((wake_ns, connection)));
+    }
+
+    /// Forgets all, as none sleeps.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
 }
 
 impl<S: Sessions> Worker<S> {
@@ -40,8 +50,7 @@ impl<S: Sessions> Worker<S> {
         connection.state = State::Asleep;
         connection.operation.wake_ns = self.now_ns.saturating_add(duration_ns);
         let unsent = connection.operation.sent_ns == 0;
-        let sleeper = Reverse((connection.operation.wake_ns, index));
-        self.sleepers.0.push(sleeper);
+        self.sleepers.push(connection.operation.wake_ns, index);
         if unsent {
             // A script may sleep before it sends: it has begun by that.
             self.connections[index].operation.sent_ns = self.now_ns;
@@ -59,8 +68,12 @@ impl<S: Sessions> Worker<S> {
             }
             self.sleepers.0.pop();
             let connection = &self.connections[index];
-            if connection.state == State::Asleep && connection.operation.wake_ns == wake_ns {
-                self.wake(index, wake_ns);
+            if connection.operation.wake_ns == wake_ns {
+                match connection.state {
+                    State::Asleep => self.wake(index, wake_ns),
+                    State::Thinking => self.thought(index),
+                    _ => {}
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::draw::Draw;
 use crate::job::{Job, Pace, Per};
 use crate::layout::{self, GroupLayout, Walk, WorkerLayout};
 use crate::pace::Pacing;
-use crate::program::{Behind, Compiled, Program};
+use crate::program::{Choosing, Compiled, Program};
 use crate::session::{Opened, Reply};
 use crate::shared::Shared;
 use crate::statement::Parameters;
@@ -25,6 +25,8 @@ pub(super) enum State {
     InFlight,
     /// Its operation lasts, but nothing is in flight until a time has come.
     Asleep,
+    /// It begins no operation until a time has come, as nobody has anything for it to do.
+    Thinking,
     /// A ROLLBACK is in flight, after an error.
     RollingBack,
     /// It has done its quota (which may be nothing), or its role has stopped.
@@ -50,7 +52,7 @@ pub(super) struct Operation {
     pub(super) sent_ns: u64,
     pub(super) statement_due_ns: u64,
     pub(super) statement_sent_ns: u64,
-    /// When its sleep ends.
+    /// When its sleep ends, or what follows it before the next.
     pub(super) wake_ns: u64,
     /// When it asked for its connection.
     pub(super) asked_ns: u64,
@@ -93,8 +95,8 @@ pub(super) struct Connection {
     /// Since when it could have begun another: its last completion, or when it was made anew.
     pub(super) free_ns: u64,
     pub(super) draw: Draw,
-    /// How far its programs are behind their shares.
-    pub(super) behind: Behind,
+    /// What it keeps of the choice of its programs.
+    pub(super) choosing: Choosing,
     /// What cursors were when the operation needed them first.
     pub(super) cursors: Box<[Option<i64>]>,
     /// One for all connections that have the same.
@@ -191,6 +193,7 @@ pub(super) fn build(
         let uses_cursors = layout::uses_cursors(job, group.role);
         for connection in &group.connections {
             let number = u64::from(connection.number);
+            let draw = Draw::new(job, &job.roles[group.role], number);
             let quota = connection.quota.unwrap_or(u64::MAX);
             let parameters = shared(opened.next(), parts.connections.last());
             parts.connections.push(Connection {
@@ -209,8 +212,8 @@ pub(super) fn build(
                 uncounted_ns: 0,
                 unslept_ns: 0,
                 free_ns: 0,
-                draw: Draw::new(job, &job.roles[group.role], number),
-                behind: code.roles[group.role].choices.begin(),
+                choosing: code.roles[group.role].choices.begin(&draw),
+                draw,
                 cursors: vec![None; job.cursors.len()].into(),
                 executed: none_executed(&parameters),
                 parameters,

@@ -130,6 +130,7 @@ impl<S: Sessions> Worker<S> {
                     self.one_done(index);
                 }
             }
+            self.think_first(index);
             self.due_groups.push(index);
         }
     }
@@ -178,6 +179,7 @@ impl<S: Sessions> Worker<S> {
             self.connections[connection].state = State::Done;
             self.one_done(index);
         }
+        self.stop_thinking(index);
         self.wake_group(index);
     }
 
@@ -402,6 +404,7 @@ impl<S: Sessions> Worker<S> {
         for pacing in self.pacings.iter_mut().filter_map(Pacing::begun_mut) {
             pacing.shift(shift_ns);
         }
+        self.think_on(|ended_ns| (ended_ns + shift_ns).min(resumed_ns));
         for connection in &mut self.connections {
             // What was in flight as the pause began completed in it: to what follows that is the pause's end.
             connection.completed_ns = (connection.completed_ns + shift_ns).min(resumed_ns);

@@ -7,7 +7,7 @@ use crate::mysql;
 use crate::server::serve;
 use dyno_loadgen::job::{
     Choice, ChoiceRule, Engine, Initial, Instruction, Job, Pace, Piece, Program, Protocol, Stop,
-    TableBy, TableUse, Wait,
+    TableBy, TableUse, ThinkTime, Wait,
 };
 use dyno_loadgen::session::Target;
 use serde_json::json;
@@ -192,6 +192,29 @@ fn choices_by_deficit_of_statements_whose_notices_are_looked_at_allocate_nothing
         role.choose[0].weight = 3;
         role.choose.push(Choice {
             weight: 2,
+            ..role.choose[0]
+        });
+        job.check().unwrap();
+        assert_steady(&on_server(&job, &server, wait));
+    }
+}
+
+#[test]
+fn a_deck_and_think_times_allocate_nothing() {
+    let server = serve(0);
+    let closed = json!({"kind": "closed"});
+    for (clients, wait) in waits() {
+        let mut job = points("prepared", &closed, clients);
+        let role = &mut job.roles[0];
+        role.choice = ChoiceRule::Deck;
+        role.choose[0].weight = 3;
+        role.choose[0].before = Some(ThinkTime::Constant { us: 20 });
+        role.choose.push(Choice {
+            weight: 2,
+            after: Some(ThinkTime::Exponential {
+                mean_us: 50,
+                max_us: 500,
+            }),
             ..role.choose[0]
         });
         job.check().unwrap();

@@ -20,6 +20,7 @@ mod scripts;
 mod segments;
 mod sleeping;
 mod starting;
+mod thinking;
 
 use dyno_loadgen::event::Tick;
 use dyno_loadgen::job::{Job, Piece, RoleStop, Stop};

@@ -2,7 +2,7 @@
 
 use super::{
     Check, DAY_S, JobError, ensure, ensure_index, ensure_names, ensure_positive, ensure_retry,
-    refuse, session,
+    refuse, session, think,
 };
 use crate::job::{
     Arrivals, Connect, Instruction, Job, Marks, OnLost, Pace, Per, Queue, Role, TableBy,
@@ -196,6 +196,7 @@ impl Job {
             format!("{key}.choose"),
             "chooses nothing; give a program with a weight above 0",
         )?;
+        think::check(role, weights, key)?;
         self.check_marks(role, key)?;
         let statements = self.statements_of(role);
         for choice in &role.choose {

@@ -107,7 +107,10 @@ impl Job {
                     "cannot use pipeline mode with the simple query protocol; give all statements `extended` or `prepared`",
                 )
             }
-            Instruction::Draw(_) | Instruction::Send(_) | Instruction::Sleep(_) => Ok(()),
+            Instruction::Draw(_)
+            | Instruction::Send(_)
+            | Instruction::Sleep(_)
+            | Instruction::RolledBack => Ok(()),
         }
     }
 

@@ -1,0 +1,51 @@
+"""Programs that make a step's load, as a workload file writes them (docs/workload.md explains)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from dbdyno.model.document import Form
+
+
+class Pgbench(Form):
+    """Scripts and options of pgbench; scripts are written as on its command line, `name@weight`."""
+
+    program: str = "newest"
+    builtin: list[str] = Field(default_factory=list)
+    scripts: list[str] = Field(default_factory=list)
+    protocol: Literal["simple", "extended", "prepared"] = "simple"
+    options: list[str] = Field(default_factory=list)
+
+
+class Sysbench(Form):
+    """The script and options of sysbench; options are written as on its command line."""
+
+    program: str = "sysbench"
+    script: str
+    options: list[str] = Field(default_factory=list)
+
+
+class Pattern(Form):
+    """Regular expressions for lines of a program that writes no events.
+
+    `open` and `close` say which lines are the ends of the window, `result` has what was done in it;
+    a line that `failed` matches means failure.
+    """
+
+    result: str
+    open: str | None = None
+    close: str | None = None
+    failed: str | None = None
+    decimal: Literal[".", ","] = "."
+    thousands: Literal[",", ".", " ", "'", "_"] | None = None
+
+
+class Restore(Form):
+    """A dump that makes the data; its path is from the root on."""
+
+    path: str
+    encoding: str | None = None
+    locale: str | None = None
+    statistics: Literal["same", "own"] = "same"

@@ -20,7 +20,7 @@ from dbdyno.model.looks import Look
 from dbdyno.model.open_steps import open_steps
 from dbdyno.model.tolerance import worst
 from dbdyno.model.verdict import Aims
-from dbdyno.report import tolerate
+from dbdyno.report import race, tolerate
 from dbdyno.stats import significance
 from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.sample import Sample
@@ -277,3 +277,5 @@ def test_a_plan_that_asks_for_a_tolerance_ends_with_the_answer(
     assert ended.stdout.startswith(f"\nSafe at 20 %: {answer} ("), "before everything"
     assert Results.open(out / "asking").complete() == 3, "the first look"
     assert command.dyno("compare", out / "asking").returncode == status, "its plan keeps it"
+    spoken = race.lines(compare.load(out / "asking"), tmp_path / "report.html")
+    assert spoken[1].endswith("blocks, answered"), "steps may be open"

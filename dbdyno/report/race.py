@@ -136,7 +136,9 @@ def joined(before: str, parts: Sequence[str], none: str = "none", after: str = "
 
 def ending(comparison: Comparison) -> str:
     """The reason for the end of the race."""
-    return "time is up" if open_steps(comparison.steps) else "all decided"
+    if open_steps(comparison.steps):
+        return "time is up"
+    return "answered" if comparison.tolerances else "all decided"
 
 
 def of_builds(comparison: Comparison) -> str:

@@ -14,7 +14,17 @@ import pytest
 
 from dbdyno import __version__
 from dbdyno.analysis import compare
-from dbdyno.model import Across, Comparison, Json, Link, Network, Ratio, StepRun, ToldMetric
+from dbdyno.model import (
+    Across,
+    Comparison,
+    Json,
+    Link,
+    Network,
+    Outcomes,
+    Ratio,
+    StepRun,
+    ToldMetric,
+)
 from dbdyno.model.attribution import Attribution, Design, Effect, Factor
 from dbdyno.model.comparison import ApplicationResult, ApplicationWork
 from dbdyno.model.host_facts import CountScatter
@@ -40,7 +50,9 @@ from verdict_builder import (
 )
 
 PAGE = (Path(__file__).parent.parent / "docs" / "compare.md").read_text()
-NAMED = ("background", "base_values", "fills", "levels", "limited", "metrics", "sd", "told")
+NAMED = frozenset(
+    ("background", "base_values", "fills", "levels", "limited", "metrics", "outcomes", "sd", "told")
+)
 """Keys whose own keys are names of metrics, arms, steps or processes."""
 JUDGEMENT = (
     "blocks fills ratio low high p p_sign q sd margin verdict within_margin reason look lent"
@@ -85,7 +97,7 @@ FORM = {
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "overall.look": LOOK,
     "steps": "workload ordinal step group headline base_values arms limited notices "
-    "attributions profiles told network",
+    "attributions profiles outcomes told network",
     "steps.network": "arm sent_bytes_per_op received_bytes_per_op hosts",
     "steps.network.hosts": "host round_trip_us offset_bound_us sent_bytes_per_s "
     "received_bytes_per_s",
@@ -102,6 +114,7 @@ FORM = {
     "steps.attributions": "metric whole effects interactions remainder",
     "steps.attributions.whole": "blocks ratio low high",
     "steps.attributions.effects": "factors blocks ratio low high q found aliases partly",
+    "steps.outcomes": "block role name counted completed rolled_back failed retried",
     "steps.told": "block metric value unit title better",
     "steps.arms": "arm verdict within_margin reason by against outcome metrics nodes findings",
     "steps.arms.nodes": "metric nodes agreement p q spread spread_low spread_high ratio low high "
@@ -186,13 +199,17 @@ SWEEP = Sweep(
 
 
 def telling(run: StepRun) -> StepRun:
-    """The run with a metric of its workload's own, and a network."""
+    """The run with a metric of its workload's own, outcomes of operations, and a network."""
     told = ToldMetric(value="Seq Scan", unit="", title="plan", better=None)
     link = Link(
         round_trip_us=1.0, offset_us=None, offset_bound_us=None, sent_bytes=1, received_bytes=None
     )
     network = Network(links={"c1": link}, seconds=1.0, operations=1)
-    return replace(run, told={"node": told}, network=network)
+    ended = Outcomes(
+        role="query", name="get", counted=True, completed=9, rolled_back=1, failed=0, retried=0
+    )
+    roles = replace(run.roles, outcomes=(ended,))
+    return replace(run, told={"node": told}, network=network, roles=roles)
 
 
 DESIGN = Design(

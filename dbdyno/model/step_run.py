@@ -237,6 +237,19 @@ class Responses:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Outcomes:
+    """How a role's operations of one name ended in the window of a step."""
+
+    role: str
+    name: str
+    counted: bool  # whether the step's headline counts those that completed
+    completed: int
+    rolled_back: int  # as their workload has it
+    failed: int
+    retried: int  # tried again at least once, with any outcome
+
+
+@dataclass(frozen=True, kw_only=True)
 class RoleFigures:
     """The results of a step's roles."""
 
@@ -244,6 +257,7 @@ class RoleFigures:
     fairness: tuple[Fairness, ...] = ()  # roles with several clients
     stalls: tuple[Stalls, ...] = ()
     statements: tuple[StatementUse, ...] = ()
+    outcomes: tuple[Outcomes, ...] = ()  # where some may roll back, or count alone
 
     @property
     def sla_achieved(self) -> float | None:

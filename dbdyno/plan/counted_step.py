@@ -133,13 +133,17 @@ def in_order(step: Step) -> Step:
 def on_one_connection(job: Job) -> tuple[Job, Role]:
     """The role that has no pace, with those that follow it, an operation of each after the other.
 
+    Without think times.
+
     Roles that keep a rate beside it, such as the writers beside queries, are left out.
     """
     role = next(role for role in job.roles if isinstance(role.pace, Closed))
     tied = followers(job, role)
     # Only a pair of connections has a queue between them.
     cursors = tuple(structs.replace(cursor, queued=False) for cursor in job.cursors)
-    role = structs.replace(role, connections=1, after=())
+    # A counted server has nobody to wait for.
+    choose = tuple(structs.replace(each, before=None, after=None) for each in role.choose)
+    role = structs.replace(role, connections=1, after=(), choose=choose)
     if tied:
         programs = [job.programs[each.choose[0].program] for each in (role, *tied)]
         together = reduce(one_after_another, programs)

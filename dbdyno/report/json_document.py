@@ -145,6 +145,7 @@ def _step(step: StepComparison) -> Json:
         "notices": step.notices,
         "attributions": [_attribution(attribution) for attribution in step.attributions],
         "profiles": [_profile(profile) for profile in step.profiles],
+        "outcomes": {cell.arm: ended for cell in step.cells if (ended := _outcomes(cell))},
         "told": {cell.arm: told for cell in step.cells if (told := _told(cell))},
         "network": [one for cell in step.cells for one in _network(cell)],
     }
@@ -184,6 +185,13 @@ def _profile(one: ProfileComparison) -> Json:
         "subsystems": [asdict(part) for part in one.subsystems],
         "functions": [asdict(part) for part in one.functions if part.found],
     }
+
+
+def _outcomes(cell: Cell) -> list[Json]:
+    """How the operations of the arm's runs ended, block by block."""
+    return [
+        {"block": run.block, **asdict(ended)} for run in cell.runs for ended in run.roles.outcomes
+    ]
 
 
 def _told(cell: Cell) -> list[Json]:

@@ -20,6 +20,7 @@ from dbdyno.analysis.step.background_spans import spans
 from dbdyno.analysis.step.evidence import KINDS, NO_JOB, Evidence
 from dbdyno.analysis.step.fairness import fairness
 from dbdyno.analysis.step.network import network
+from dbdyno.analysis.step.outcomes import outcomes
 from dbdyno.analysis.step.query_plans import plans
 from dbdyno.analysis.step.rate_changes import rate_changes
 from dbdyno.analysis.step.raw_files import NS_PER_S
@@ -108,6 +109,7 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         fairness=fairness(basis),
         stalls=stalls(basis),
         statements=statements(basis),
+        outcomes=outcomes(basis),
     )
     values = metrics.metrics(basis, roles, run.server)
     window = Window(

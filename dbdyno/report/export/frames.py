@@ -29,7 +29,7 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
         frozenset(
             {"steps", "metrics", "statements", "response", "service", "costs", "waits", "spans"}
         )
-        | {"told", "network", "targets", "fairness", "stalls", "states"},
+        | {"outcomes", "told", "network", "targets", "fairness", "stalls", "states"},
         step_rows.steps,
     ),
     (frozenset({"ticks", "clients"}), second_rows.load),

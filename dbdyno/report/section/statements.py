@@ -10,6 +10,7 @@ from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.report import cells, number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.report.section import outcomes
 
 Rate = tuple[str, tuple[str, ...], str]
 """A heading, the metrics whose sum it is, and what it means."""
@@ -33,7 +34,8 @@ _SCAN: tuple[Rate, ...] = (
 
 
 def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
-    """The throughput counted in other ways where there are some; each statement."""
+    """How operations ended; the throughput counted in other ways; each statement."""
+    yield from outcomes.table(step, prefix)
     if step.headline == "scan":
         yield _rates(step, _SCAN, prefix, "A scan's throughput")
     elif any(result.metrics.get("control_ps") for result in step.cells):

@@ -9,7 +9,7 @@ from dbdyno.model import StepComparison, StepRun
 from dbdyno.model.headlines import kind_of
 from dbdyno.report import number, table_layout
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
-from dbdyno.report.section import fairness, groups
+from dbdyno.report.section import fairness, groups, outcomes
 
 CACHED_READS_MAX = 0.01
 """Device reads for each operation up to which a step counts as cached: one in a hundred."""
@@ -69,6 +69,9 @@ def subtitle(step: StepComparison) -> str:
 
 def counted(step: StepComparison) -> str:
     """The unit of a step's throughput, in words."""
+    every = (ended for run in _runs(step) for ended in run.roles.outcomes)
+    if names := outcomes.named(every):
+        return ", ".join(names)
     if step.headline != "ips":
         return kind_of(step.headline).counted or "not measured"
     inserts = any("insert" in run.response for run in _runs(step))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Cell, StepComparison
+from dbdyno.model.headlines import kind_of
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Bar, Bars, Chart, Section, Subject
 from dbdyno.report.section import steps
@@ -14,8 +15,9 @@ def _parts(subject: Subject) -> Iterable[Chart]:
     found = tuple(bars(subject.step, subject.base))
     if found:
         counted = steps.counted(subject.step)
+        span = "minute" if kind_of(subject.step.headline).span_s == 60 else "second"
         title = cells.capitalized(
-            counted if cells.is_time(subject.step) else f"{counted} per second"
+            counted if cells.is_time(subject.step) else f"{counted} per {span}"
         )
         words = (" ".join(filter(None, (bar.arm, bar.text, bar.detail))) for bar in found)
         yield Chart(

@@ -69,7 +69,8 @@ FORM = {
     "looks design "
     "calibration "
     "overall steps applications queries across work sweeps warnings void_blocks incomplete",
-    "applications": "workload arm covered queries cpu time failed base_failed both_failed work",
+    "applications": "workload arm covered queries cpu cpu_lacks time time_bound failed base_failed "
+    "both_failed work",
     "applications.work": "queries covered instructions more less",
     "applications.work.instructions": "blocks ratio low high",
     "applications.cpu": "blocks ratio low high",

@@ -1,12 +1,12 @@
-/* Makes each call of an Index Scan node of PostgreSQL a loop of TURNS turns dearer: a change in one executor node, of
- * which a count has to name the function and only the queries that use the node. Both arms load it, the base with
- * no turns:
+/* Makes each call of an executor node of PostgreSQL a loop of TURNS turns dearer: a change in one executor node, of
+ * which a count has to name the function and only the queries that use the node. NODE is the type of the node's state;
+ * without it, IndexScanState. Both arms load the library, the base with no turns:
  *
- *     cc -O2 -g -shared -fPIC -DTURNS=400 -I SOURCE/src/include -o /opt/plant_400.so tools/plant_node.c   # and 0
- *     dyno race '18;shared_preload_libraries=/opt/plant_0.so' '18;shared_preload_libraries=/opt/plant_400.so' \
+ *     cc -O2 -g -shared -fPIC -DTURNS=8 -DNODE=WindowAggState -I HEADERS -o /opt/plant_8.so tools/plant_node.c  # and 0
+ *     dyno race '18;shared_preload_libraries=/opt/plant_0.so' '18;shared_preload_libraries=/opt/plant_8.so' \
  *         --workload app/ --restore app.dump --count
  *
- * SOURCE is a configured source of the same major version. */
+ * HEADERS are those of a server of the same major version: `pg_config --includedir-server`. */
 #include "postgres.h"
 
 #include "executor/executor.h"
@@ -15,10 +15,15 @@
 
 PG_MODULE_MAGIC;
 
+#ifndef NODE
+#define NODE IndexScanState
+#endif
+#define IS_OF(node, type) IsA(node, type) /* expands NODE before IsA makes a tag of its name */
+
 static ExecutorStart_hook_type before;
 static ExecProcNodeMtd plain;
 
-pg_noinline static TupleTableSlot *planted_index_scan(PlanState *node)
+pg_noinline static TupleTableSlot *planted_node(PlanState *node)
 {
     uint64 mixed = (uint64)(uintptr_t)node;
 
@@ -32,9 +37,9 @@ static bool plant(PlanState *node, void *context)
 {
     if (node == NULL)
         return false;
-    if (IsA(node, IndexScanState)) {
+    if (IS_OF(node, NODE)) {
         plain = node->ExecProcNodeReal;
-        node->ExecProcNodeReal = planted_index_scan;
+        node->ExecProcNodeReal = planted_node;
     }
     return planstate_tree_walker(node, plant, context);
 }

@@ -28,10 +28,11 @@ MEANINGS = {
 """Every status that `dyno` ends with, and when: for help, docs/commands.md and the man page."""
 
 
-def of_result(folder: Path) -> int:
+def of_result(folder: Path, comparison: Comparison | None = None) -> int:
     """FAILED where a step of the result failed, whichever command ran it; else DONE.
 
     An application's query that fails on all arms says nothing of any, so that it is none.
+    `comparison`: the folder's, where it is loaded already, which takes seconds.
     """
     from dbdyno.analysis import compare
     from dbdyno.store import Results
@@ -40,7 +41,7 @@ def of_result(folder: Path) -> int:
     if not results.failed_steps():
         return DONE
     if any(use.application is not None for use in results.plan.workloads):
-        return FAILED if compare.load(results).failed else DONE
+        return FAILED if (comparison or compare.load(results)).failed else DONE
     return FAILED
 
 

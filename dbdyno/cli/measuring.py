@@ -274,7 +274,7 @@ def carry_out(
     outcome = measure(plan, out, wait, quiet=quiet, way=way)
     comparison = show_results(outcome.folder, html=None, quiet=quiet, as_json=as_json)
     named = exit_status.of_words(comparison, exit_status.words(fail), fail)
-    failed = named or exit_status.of_result(outcome.folder)
+    failed = named or exit_status.of_result(outcome.folder, comparison)
     raise typer.Exit(failed or exit_status.of_comparison(comparison, as_json=as_json))
 
 

@@ -112,7 +112,7 @@ def race(
         outcome = measuring.measure(plan, out, wait, quiet=quiet, way=way)
     comparison = show(outcome.folder, as_json=as_json)
     named = exit_status.of_words(comparison, words, fail)
-    failed = named or exit_status.of_result(outcome.folder)
+    failed = named or exit_status.of_result(outcome.folder, comparison)
     raise typer.Exit(failed or exit_status.of_comparison(comparison, as_json=as_json))
 
 

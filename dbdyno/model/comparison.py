@@ -30,7 +30,10 @@ PLACES_MAX = 4
 
 
 Bound = Literal["exact", "at least", "at most", "unknown"]
-"""The bound of a number if the load generator was at its limit; unknown: on both sides."""
+"""The bound of a number if the load generator was at its limit, or calls too slow to count.
+
+Unknown: on both sides.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +112,8 @@ class ApplicationResult:
     queries: int  # that both arms ran in each of the blocks
     cpu: Ratio | None  # of the application's CPU; None: no block tells it
     time: Ratio | None  # of the time of its calls, as one client sees it
+    cpu_lacks: int = 0  # queries of which no block tells CPU: the server ended their calls
+    time_bound: Bound = "exact"  # where calls of some were too slow to count
     failed: tuple[str, ...]  # queries that fail on this arm alone
     base_failed: tuple[str, ...]  # on the base alone
     both_failed: tuple[str, ...]  # on both, of which nothing more is said

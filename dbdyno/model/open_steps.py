@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.model.comparison import Cell, StepComparison
-from dbdyno.model.verdict import Judgement, Verdict
+from dbdyno.model.verdict import BOUNDED, Judgement, Verdict
 
 
 def open_steps(steps: Sequence[StepComparison]) -> tuple[StepComparison, ...]:
@@ -44,7 +44,7 @@ def is_open(cell: Cell) -> bool:
         return False
     if not cell.runs or needs_blocks(verdict):
         return True
-    if verdict.reason == "generator at its limit":
+    if verdict.reason in BOUNDED:
         return _limited_is_open(verdict, cell)
     failed = verdict.word == "failed" and not verdict.reason
     return (failed or verdict.reason == "nothing to compare") and bool(verdict.judgements)
@@ -56,14 +56,14 @@ def needs_blocks(of: Judgement | Verdict) -> bool:
 
 
 def _limited_is_open(verdict: Verdict, cell: Cell) -> bool:
-    """Whether a metric can still tell, where the load generator was at its limit.
+    """Whether a metric can still tell, where its ratio is bounded.
 
-    The limit itself is a matter of the host, and more blocks do not lift it. But the other metric
-    may lack blocks, and so may a change to the side to which the limit makes it only larger.
+    A limit is a matter of the host or of the turns, and more blocks do not lift it. But the other
+    metric may lack blocks, and so may a change to the side to which the limit makes it only larger.
     """
     return any(
         needs_blocks(judgement)
-        or (judgement.reason == "generator at its limit" and _is_towards_change(judgement, cell))
+        or (judgement.reason in BOUNDED and _is_towards_change(judgement, cell))
         for judgement in verdict.judgements
     )
 

@@ -185,6 +185,8 @@ class StepFacts:
     solo: bool = False  # of older results: an arm alone in a step that both took at once
 
 
+Slow = Literal["", "filled", "ended"]
+"""How calls were too slow to count: they filled their turns; the server ended one by its limit."""
 TIMED_OUT = re.compile(r": timed out: the server ended it at its limit of ([0-9.]+) s")
 """How dyno-loadgen says it (contract/README.md, "roles")."""
 
@@ -217,6 +219,8 @@ class Window:
     limited: tuple[str, ...] | None = ()
     # What of the generator is in the response times, so that they are "at most".
     delayed: tuple[str, ...] = ()
+    # Why the rate is "at most", which then is what is sure of it (dbdyno.analysis.step.slow_calls).
+    slow: Slow = ""
 
 
 @dataclass(frozen=True, kw_only=True)

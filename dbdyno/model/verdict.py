@@ -20,12 +20,23 @@ Word = Literal["faster", "slower", "same", "open", "failed"]
 or for a `Reason`. `failed`: what the arm, or the base, did instead of being compared.
 """
 
-Reason = Literal["", "one block", "generator at its limit", "nothing to compare", "target missed"]
+Reason = Literal[
+    "",
+    "one block",
+    "generator at its limit",
+    "calls longer than turns",
+    "nothing to compare",
+    "target missed",
+]
 """What a word is open for, or failed by, where that is not the scatter, or a failure, of blocks.
 
-`one block`: nothing is decided. `generator at its limit`: on the side that would decide. `nothing
-to compare`: a value is missing. `target missed`: the step ran, and did not hold its rate.
+`one block`: nothing is decided. `generator at its limit`: on the side that would decide; so are
+`calls longer than turns`, of which none could be counted. `nothing to compare`: a value is missing.
+`target missed`: the step ran, and did not hold its rate.
 """
+
+BOUNDED: frozenset[Reason] = frozenset({"generator at its limit", "calls longer than turns"})
+"""The reasons for which a ratio is at least, or at most, what was seen."""
 
 CHANGED: frozenset[Word] = frozenset({"faster", "slower"})
 """The words that count as false alarms between equal arms."""

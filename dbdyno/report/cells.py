@@ -100,10 +100,10 @@ BOTH = "limited on both"
 """The mark beside a ratio of two limited numbers, which may be off in either direction."""
 
 _NOTES: Mapping[Bound, str] = {
-    "at least": "≥: the load generator was at its limit, or its histogram ends there; the true "
-    "number is at least this.",
-    "at most": "≤: the load generator was at its limit with the base (for a time: with the arm); "
-    "the true number is at most this.",
+    "at least": "≥: the load generator was at its limit, or its histogram ends there, or calls of "
+    "the base were too slow to count; the true number is at least this.",
+    "at most": "≤: the load generator was at its limit with the base (for a time: with the arm), "
+    "or calls were too slow to count; the true number is at most this.",
     "unknown": f"“{BOTH}”: the load generator was at its limit with both arms; the ratio is "
     f"unknown.",
 }

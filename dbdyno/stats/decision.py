@@ -255,7 +255,7 @@ def _said(sample: Sample, *, changed: bool, within: bool) -> _Said:
         # The true ratio lies on one side of what was seen: a change to that side is one all the
         # more, but how large it is, or that there is none, cannot be said.
         if not changed or sample.bound != ("at least" if sample.more else "at most"):
-            return _Said("open", reason="generator at its limit")
+            return _Said("open", reason=sample.bounded_by or "generator at its limit")
         within = False
     if not changed:
         return _Said("same" if within else "open")

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from dbdyno.model.verdict import Order
+from dbdyno.model.verdict import Order, Reason
 from dbdyno.stats import fills
 from dbdyno.stats.fills import FillsSeen, FillVariance
 from dbdyno.stats.interval import Interval, ratio_of
@@ -33,6 +33,7 @@ class Sample:
     at: tuple[int, ...] = ()  # the numbers of these blocks, where they are known
     patterns: tuple[Pattern, ...] = ()  # of these blocks, where arms ran one after the other
     bound: str = "exact"  # `model.Bound` of the ratio
+    bounded_by: Reason = ""  # why, where it is not exact
     stood_still: int = 0  # further units in which it is 0 of the arm alone
     base_stood_still: int = 0  # and of the base alone
     known: Interval | None = None  # the interval of `logs`, where it is computed already

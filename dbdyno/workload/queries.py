@@ -29,7 +29,10 @@ PARAMETERS: Mapping[str, int | float] = {
 LIMIT_MEANS, LIMIT_MIN_S, LIMIT_MAX_S = 20, 1, 60
 """The longest that a call may take: in means of the source, and in seconds at least and at most."""
 TURN_MEANS, TURNS_MIN = 3, 4
-"""A turn has room for so many calls of the source's mean, and a step for so many turns."""
+"""A turn has room for so many calls of the source's mean, and a step for so many turns.
+
+Calls that are slower still fill their turns, and their rate is at most what follows from that.
+"""
 ALONE = "alone"
 """The set of steps in which each query is timed by itself."""
 MIX = "mix"

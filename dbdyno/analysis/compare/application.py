@@ -6,11 +6,12 @@ is called often counts as much as it does in production, and the interval counts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbdyno.analysis.compare.step_cells import Row
-from dbdyno.model import Cell, Ratio, StepComparison, StepRun
+from dbdyno.analysis.step import generator_limit
+from dbdyno.model import Bound, Cell, Ratio, StepComparison, StepRun
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.plan_record import ApplicationRecord, PlanRecord
@@ -18,6 +19,8 @@ from dbdyno.stats.interval import ratio_interval
 
 RATE = "qps"
 """The metric by which a query's step is judged."""
+_OF_TIME: Mapping[Bound, Bound] = {"at most": "at least", "at least": "at most"}
+"""The bound of a ratio of times, by that of the rates."""
 Cost = Callable[[StepRun], float | None]
 """A cost of one operation of a run, in any unit; None: the run does not tell it."""
 
@@ -70,11 +73,12 @@ class _Pair:
     calls: float
     own: Cell
     base: Cell
+    bound: Bound  # what the ratio of rates is, where calls were too slow to count
 
     @property
     def both_ran(self) -> bool:
         """Whether both ran it in every block."""
-        return not _fails(self.own) and not _fails(self.base)
+        return not _fails(self.own) and not _fails(self.base) and self.bound != "unknown"
 
 
 def _of_arm(
@@ -82,19 +86,30 @@ def _of_arm(
 ) -> ApplicationResult:
     queries = application.by_name
     pairs = [
-        _Pair(step, queries[step.step].calls, step.cells[place], step.cells[0]) for step in steps
+        _Pair(
+            step=step,
+            calls=queries[step.step].calls,
+            own=(own := step.cells[place]),
+            base=(base := step.cells[0]),
+            bound=generator_limit.slow_bound(base.runs, own.runs),
+        )
+        for step in steps
     ]
     ran = _told([pair for pair in pairs if pair.both_ran], time_of)
     whole_s = application.whole_s
     covered_s = sum(queries[pair.step.step].time_s for pair in ran)
     cpu = cpu_of([run for pair in ran for cell in (pair.own, pair.base) for run in cell.runs])
+    telling = _told(ran, lambda run: run.metrics.get(cpu))
+    bounds = {pair.bound for pair in ran} - {"exact"}
     return ApplicationResult(
         workload=steps[0].workload,
         arm=arm,
         covered=min(1.0, covered_s / whole_s) if whole_s else None,
         queries=len(ran),
-        cpu=_ratio(ran, lambda run: run.metrics.get(cpu)),
+        cpu=_ratio(telling, lambda run: run.metrics.get(cpu)),
+        cpu_lacks=len(ran) - len(telling) if telling else 0,
         time=_ratio(ran, time_of),
+        time_bound=_OF_TIME[bounds.pop()] if len(bounds) == 1 else "unknown" if bounds else "exact",
         failed=_names(pairs, own=True, base=False),
         base_failed=_names(pairs, own=False, base=True),
         both_failed=_names(pairs, own=True, base=True),
@@ -115,7 +130,8 @@ def _names(pairs: Sequence[_Pair], *, own: bool, base: bool) -> tuple[str, ...]:
 
 
 def _fails(cell: Cell) -> bool:
-    return any(run.ending.status != "ok" for run in cell.runs)
+    """Whether it failed in some block; a call that the server ended at its limit has a cost."""
+    return any(run.ending.status != "ok" and not run.window.slow for run in cell.runs)
 
 
 def _told(pairs: Sequence[_Pair], cost: Cost) -> list[_Pair]:

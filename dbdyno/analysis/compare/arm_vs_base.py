@@ -51,6 +51,7 @@ class Outcome:
     stood_still: str  # of these, who had no throughput in which blocks
     reason: Reason = ""  # of the word
     withheld: bool = False  # whether the tests give figures and no word
+    yields: bool = False  # to a change that the tests show, which says more than the word
 
     def shown(self, judgements: Iterable[Judgement]) -> tuple[Judgement, ...]:
         """The tests' part to show: figures alone, if there is no verdict."""
@@ -106,6 +107,13 @@ class Contest:
         return generator_limit.ratio_bound(self.faced.base_runs, self.faced.runs)
 
     @cached_property
+    def bounded_by(self) -> Reason:
+        """Why the ratio of throughputs is none but a bound, where it is one."""
+        runs = (*self.faced.runs, *self.faced.base_runs)
+        slow = any(run.window.slow for run in runs)
+        return "calls longer than turns" if slow else "generator at its limit"
+
+    @cached_property
     def outcome(self) -> Outcome:
         """The outcome of the arm or the base instead of a comparison."""
         compared = (sample.blocks for sample in self.samples(self.primary))
@@ -136,6 +144,7 @@ class Contest:
                 patterns=self.faced.patterns_of(seen.blocks),
                 known=compared.interval if whole else None,
                 bound=self.bound if throughput else "exact",
+                bounded_by=self.bounded_by,
                 stood_still=len(seen.still.own),
                 base_stood_still=len(seen.still.base),
                 fills=self.fills_seen(len(seen.blocks)),
@@ -206,7 +215,20 @@ def _outcome(faced: Facing, still: Still, *, compared: int, ran: int) -> Outcome
     text = "; ".join(filter(None, said))
     word, reason = _word((*own, *bases), compared)
     withheld = word == "failed" and not reason
-    return Outcome(word=word, reason=reason, text=text, stood_still=stood, withheld=withheld)
+    return Outcome(
+        word=word,
+        reason=reason,
+        text=text,
+        stood_still=stood,
+        withheld=withheld,
+        yields=withheld and _are_late(own, bases),
+    )
+
+
+def _are_late(own: Sequence[StepRun], bases: Sequence[StepRun]) -> bool:
+    """Whether all that failed are calls of one arm that the server ended at their limit."""
+    ended = [[run for run in runs if run.ending.status != "ok"] for runs in (own, bases)]
+    return not all(ended) and all(run.window.slow for runs in ended for run in runs)
 
 
 def _stood(still: Still, faced: Facing, ran: int) -> Iterable[str]:
@@ -253,8 +275,12 @@ def _said(runs: Sequence[StepRun], who: str) -> Iterable[str]:
         met = sum(run.roles.sla_met is True for run in runs)
         yield f"{who}held {target:,.0f} rows/s in {met} {count}"
     damaged = sum(is_damaged(run) for run in runs)
-    failed = sum(run.ending.status == "failed" for run in runs) - damaged
+    late = [run.ending.timed_out_s for run in runs if run.ending.timed_out_s is not None]
+    failed = sum(run.ending.status == "failed" for run in runs) - damaged - len(late)
     skipped = sum(run.ending.status == "skipped" for run in runs)
-    for number, what in ((failed, "failed"), (skipped, "skipped"), (damaged, "damaged")):
+    ended = f"ended by its limit of {max(late, default=0.0):g} s"
+    for number, what in (
+        (failed, "failed"), (len(late), ended), (skipped, "skipped"), (damaged, "damaged")
+    ):  # fmt: skip
         if number:
             yield f"{who}{what} in {number} {count}"

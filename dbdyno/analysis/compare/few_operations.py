@@ -40,6 +40,8 @@ def _said(faced: Facing, headline: str, margin: float) -> str:
     """Why there is no word; empty where the operations are enough."""
     runs = (*faced.runs, *faced.base_runs)
     for run in runs:
+        if run.window.slow:
+            continue
         if run.ending.status == "ok" and run.window.seconds and run.window.counted is None:
             return next((text for text in run.warnings if text.startswith("no operation ")), "")
     own, base = (_edges(side) for side in (faced.runs, faced.base_runs))

@@ -77,7 +77,8 @@ def _of_step(
 def _helpless(contest: Contest) -> str:
     """Why it is not known what the answer takes; nothing where the scatter says it."""
     if contest.bound in ("at most", "unknown"):
-        return "the load generator is at its limit"
+        limited = contest.bounded_by == "generator at its limit"
+        return "the load generator is at its limit" if limited else contest.bounded_by
     if contest.outcome.stood_still:
         return contest.outcome.stood_still
     if any(sample.blocks < COMPARED_MIN for sample in contest.samples(contest.primary)):

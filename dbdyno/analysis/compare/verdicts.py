@@ -144,6 +144,8 @@ def costs(contests: Sequence[Contest], aims: Aims) -> dict[Where, dict[str, Judg
 def _verdict(contest: Contest, judgements: Sequence[Judgement]) -> Verdict:
     """The step's word: what the arm, or the base, did comes before what its tests say."""
     outcome = contest.outcome
+    if outcome.yields and judgements and together(judgements).word in CHANGED:
+        outcome = replace(outcome, word=None, reason="", withheld=False)
     if outcome.word is not None:
         said = Verdict(word=outcome.word, reason=outcome.reason, by=(), judgements=())
     elif not judgements:

@@ -27,11 +27,11 @@ from dbdyno.analysis.step.raw_files import NS_PER_S
 from dbdyno.analysis.step.role_seconds import shape_of, stalls, targets
 from dbdyno.analysis.step.segments import segments
 from dbdyno.analysis.step.series import series
+from dbdyno.analysis.step.slow_calls import ending
 from dbdyno.analysis.step.state import state, unread
 from dbdyno.analysis.step.status import status
 from dbdyno.analysis.step.waits import waits
 from dbdyno.model import (
-    Ending,
     Responses,
     RoleFigures,
     ServerSide,
@@ -70,7 +70,7 @@ def _joined(folder: StepFolder, basis: Evidence) -> StepRun:
         arm=folder.arm,
         block=folder.block,
         position=_position(basis, folder.arm),
-        ending=_ending(basis),
+        ending=ending(basis.done, basis.failure),
         generator=basis.load.generator,
         server=ServerSide(
             statistics=basis.servers,
@@ -85,7 +85,9 @@ def _joined(folder: StepFolder, basis: Evidence) -> StepRun:
         ),
         series=series(basis),
     )
-    return _measured(run, basis) if run.ending.status == "ok" else run
+    if run.ending.status == "ok":
+        return _measured(run, basis)
+    return _ended_by_limit(run, basis)
 
 
 def _position(basis: Evidence, arm: str) -> int | None:
@@ -94,13 +96,16 @@ def _position(basis: Evidence, arm: str) -> int | None:
     return order.index(arm) if arm in order else None
 
 
-def _ending(basis: Evidence) -> Ending:
-    if basis.failure is not None:
-        return Ending(status=basis.failure.status, reason=basis.failure.reason)
-    if basis.done is None:
-        reason = "interrupted: there is neither done.json nor failed.json"
-        return Ending(status="failed", reason=reason)
-    return Ending(status="ok")
+def _ended_by_limit(run: StepRun, basis: Evidence) -> StepRun:
+    """A step that did not end well: with what is sure of its rate, where the server ended a call
+    by its limit.
+    """
+    slow, headline = basis.slow_calls, basis.step.headline
+    if slow is None or headline is None:
+        return run
+    return replace(
+        run, window=Window(slow=slow.how), metrics={**run.metrics, headline.metric: slow.per_s}
+    )
 
 
 def _measured(run: StepRun, basis: Evidence) -> StepRun:
@@ -120,6 +125,7 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         shape=shape_of(basis),
         limited=generator_limit.limits(basis, values),
         delayed=generator_limit.delays(basis, values),
+        slow="" if basis.slow_calls is None else basis.slow_calls.how,
     )
     return replace(
         run,

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from dbdyno.analysis.step import load_events, raw_files
 from dbdyno.analysis.step.damaged_files import Damage
+from dbdyno.analysis.step.slow_calls import SlowCalls, ending, slow_calls
 from dbdyno.model import OwnerCost, engine, metric
 from dbdyno.model.error import ResultError
 from dbdyno.model.headlines import kind_of
@@ -152,15 +153,14 @@ class Evidence:
         it was at them, to the end of the last. Their quotient is the rate without bias, however
         long an operation takes: sum(operations) / sum(time) by Wald's equation, as the number of
         operations begun up to a moment is a stopping time. All connections have that rate for the
-        whole window. Where none was idle or began any: 0 of a whole window, all of which one
-        operation took, and None in turns, which are shorter than an operation. Where operations
-        count in the window in which they ended (other programs, older results), the amount itself.
+        whole window. Where none was idle or began any: 0 of a window that one operation took, None
+        in turns. Where operations count in which they ended (other programs), the amount itself.
         """
         counted = self.load.connections.get(role)
         if amount is None or counted is None:
             return None if amount is None else float(amount)
         if counted == 0.0:
-            return None if self.load.pauses else 0.0
+            return None if self.load.pauses or self.turns is not None else 0.0
         return amount * self.connections_of(role) / counted
 
     def connections_of(self, name: str) -> int:
@@ -199,6 +199,8 @@ class Evidence:
             return None
         if headline.has_work and not kind_of(headline.metric).whole:
             return self.work
+        if (slow := self.slow_calls) is not None:  # a call that was ended did a part of its work
+            return slow.per_s * (self.load.seconds or 0.0) if slow.how == "filled" else None
         role = headline.role
         counted = amounts.total(map(self.counted, self.load.of([role])))
         if headline.count == "rows" and self.job.reports_progress(role):
@@ -206,6 +208,12 @@ class Evidence:
         if headline.each is not None and role not in self.load.connections:
             return raw_files.scaled(self._passes(role), headline.each)
         return self.in_window(role, counted)
+
+    @cached_property
+    def slow_calls(self) -> SlowCalls | None:
+        """What is sure of the rate of a step whose calls were too slow to count."""
+        how = ending(self.done, self.failure)
+        return slow_calls(self.step, self.job, self.load, how, turns=self.turns is not None)
 
     @property
     def edge_share(self) -> float | None:

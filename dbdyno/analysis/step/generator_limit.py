@@ -117,11 +117,13 @@ def _is_crowded(metrics: Mapping[str, float | None]) -> bool:
 
 def value_bound(runs: Sequence[StepRun]) -> Bound:
     """What the mean of these runs is to what the server can do: of a rate at least, of a time
-    at most.
+    at most. Of calls too slow to count the rate is at most.
     """
     if _is_time(runs):
         return time_bound(runs)
-    return "at least" if any(run.window.limited for run in runs) else "exact"
+    limited = any(run.window.limited for run in runs)
+    slow = any(run.window.slow for run in runs)
+    return _both("at least" if limited else "exact", "at most" if slow else "exact")
 
 
 def time_bound(runs: Sequence[StepRun]) -> Bound:
@@ -141,7 +143,40 @@ def _is_time(runs: Sequence[StepRun]) -> bool:
 
 def ratio_bound(base: Sequence[StepRun], other: Sequence[StepRun]) -> Bound:
     """What the ratio of `other` to the base is to the ratio of what the servers can do."""
-    limited, base_limited = (value_bound(runs) != "exact" for runs in (other, base))
+    return _both(_limits_of_both(base, other), slow_bound(base, other))
+
+
+def _limits_of_both(base: Sequence[StepRun], other: Sequence[StepRun]) -> Bound:
+    is_time = _is_time([*base, *other])
+    limited, base_limited = (
+        time_bound(runs) != "exact" if is_time else any(run.window.limited for run in runs)
+        for runs in (other, base)
+    )
     if limited == base_limited:
         return "unknown" if limited else "exact"
-    return "at least" if limited != _is_time([*base, *other]) else "at most"
+    return "at least" if limited != is_time else "at most"
+
+
+def slow_bound(base: Sequence[StepRun], other: Sequence[StepRun]) -> Bound:
+    """The same where calls of an arm were too slow to count: the ratio of rates is at most.
+
+    Where calls of both filled their turns in a block, both rates are at most by the same little:
+    what settled. Their ratio counts as exact. Where the server ended a call of either, it says
+    nothing.
+    """
+    bases = {run.block: run.window.slow for run in base}
+    pairs = [(run.window.slow, bases.get(run.block, "")) for run in other]
+    bound: Bound = "exact"
+    for own, base_own in pairs:
+        if own and base_own:
+            bound = _both(bound, "unknown" if "ended" in (own, base_own) else "exact")
+        elif own or base_own:
+            bound = _both(bound, "at most" if own else "at least")
+    return bound
+
+
+def _both(first: Bound, second: Bound) -> Bound:
+    """What is known of a number that is bounded by two reasons."""
+    if "exact" in (first, second):
+        return second if first == "exact" else first
+    return first if first == second else "unknown"

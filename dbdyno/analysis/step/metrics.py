@@ -132,6 +132,8 @@ def result(evidence: Evidence, headline: str) -> float | None:
         return seconds
     if headline == "mbps":
         return scaled(per(evidence.work, seconds), 1 / MIB)
+    if evidence.slow_calls is not None:
+        return evidence.slow_calls.per_s
     return scaled(per(evidence.operations, seconds), kind_of(headline).span_s)
 
 

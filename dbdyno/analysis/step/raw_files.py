@@ -75,6 +75,7 @@ class Load:
     pauses: tuple[tuple[int, int], ...] = ()  # within the window: from, and until it counts again
     done: events.Done | None = None  # the last event; None where it is missing
     names: Mapping[str, int] = field(default_factory=dict)  # how often each event, but for ticks
+    drained_s: float = 0.0  # from the window's close to the end of what was in flight then
     lasted_s: float | None = None  # from its beginning to the window's end, warm-up and pauses too
     in_seconds: bool = True  # whether ticks are of a second, and not of the window as a whole
     unknown: tuple[str, ...] = ()  # events and keys that this version does not know, in words
@@ -198,6 +199,8 @@ def load(
     started = so_far.of(events.Started)
     measured = tuple(_ticks(so_far.ticks))
     lasted_ns = close.mono_ns - started.mono_ns if started and close else -1
+    last_ns = max((tick.mono_ns for tick in so_far.ticks), default=0)
+    drained_ns = max(0, last_ns - close.mono_ns) if close else 0
     return Load(
         open_ns=opened.mono_ns if opened else None,
         unix_minus_mono_ns=started.unix_ns - started.mono_ns if started else None,
@@ -207,6 +210,7 @@ def load(
         pauses=tuple(so_far.pauses),
         done=so_far.of(events.Done),
         names=so_far.names,
+        drained_s=drained_ns / NS_PER_S,
         lasted_s=lasted_ns / NS_PER_S if lasted_ns >= 0 else None,
         in_seconds=all(tick.tick is not None for tick in so_far.ticks),
         unknown=tuple(sorted(so_far.unknown)),

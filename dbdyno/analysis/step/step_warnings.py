@@ -145,6 +145,12 @@ def _nothing(evidence: Evidence) -> Iterable[str]:
         return
     if any(tick.count for tick in evidence.load.of([headline.role])):
         return
+    if evidence.slow_calls is not None:
+        yield (
+            f"rate at most: each call of `{headline.role}` took longer than a turn had for it, so"
+            " that none counts; turns (`schedule.turn_s`) that are longer than a call count it"
+        )
+        return
     longer = "give the step more `seconds`"
     if evidence.load.pauses:
         longer += ", and turns (`schedule.turn_s`) that are longer than an operation"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 
-from dbdyno.model import Cell, Comparison, StepComparison
+from dbdyno.model import Bound, Cell, Comparison, Ratio, StepComparison
 from dbdyno.model.answer_word import AnswerWord
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import Verdict
-from dbdyno.report import colors, known, number
+from dbdyno.report import cells, colors, known, number
 from dbdyno.report.parts import (
     AnyPart,
     Column,
@@ -53,11 +53,14 @@ def tables(comparison: Comparison) -> Iterable[AnyPart]:
 
 def sentence(comparison: Comparison, result: ApplicationResult) -> str:
     """Your application on 18: CPU +3.1 % [2.0, 4.2] over 97.3 % of its time; 1 query fails, …"""
-    figures = [
-        f"{name} {number.changes(ratio.value, ratio.low, ratio.high)}"
-        for name, ratio in (("CPU", result.cpu), ("time of its calls", result.time))
-        if ratio is not None
-    ]
+    lacks = f" without {number.queries(result.cpu_lacks)}" if result.cpu_lacks else ""
+    figures = []
+    if result.cpu is not None:
+        figures.append(f"CPU {_changes(result.cpu)}{lacks}")
+    if result.time is not None and result.time_bound != "unknown":
+        figures.append(
+            f"time of its calls {cells.signed(_changes(result.time), result.time_bound)}"
+        )
     if result.work is not None:
         ratio = result.work.instructions
         low, high = (work.percent(end or 1.0, unit="") for end in (ratio.low, ratio.high))
@@ -67,6 +70,10 @@ def sentence(comparison: Comparison, result: ApplicationResult) -> str:
     over = f"{covered} of its time" if covered else f" over {number.queries(result.queries)}"
     begin = f"Your application on {result.arm}: {', '.join(figures) or 'no figure'}{over}"
     return "; ".join([begin, *counted(comparison, result)])
+
+
+def _changes(ratio: Ratio) -> str:
+    return number.changes(ratio.value, ratio.low, ratio.high)
 
 
 def counted(comparison: Comparison, result: ApplicationResult) -> Iterable[str]:
@@ -112,12 +119,14 @@ def _answers(
     ]
 
 
-def _worst(word: str, cells: Sequence[Cell]) -> str:
+def _worst(word: str, alike: Sequence[Cell]) -> str:
     """The largest slowdown, in brackets; nothing of other words."""
-    ratios = [cell.ratio.value for cell in cells if cell.ratio is not None and cell.ratio.value > 0]
-    if word != "slower" or not ratios:
+    ratios = [cell.ratio.value for cell in alike if cell.ratio is not None and cell.ratio.value > 0]
+    if word != "slower" or min(ratios, default=1.0) >= 1:
         return ""
-    return f" (at most {number.ratio(1 / min(ratios))} times)" if min(ratios) < 1 else ""
+    at_most = any(cell.ratio_bound == "at most" for cell in alike)
+    bound = "one at least" if at_most else "at most"
+    return f" ({bound} {number.ratio(1 / min(ratios))} times)"
 
 
 def _plural(count: int, singular: str, plural: str) -> str:
@@ -203,8 +212,8 @@ def _row(
                 detail="" if verdict is None else known.bound(verdict, cell.ratio_bound),
                 title=next((run.ending.reason for run in cell.runs if run.ending.reason), ""),
             ),
-            TableCell(text=_change(verdict, cpu=False)),
-            TableCell(text=_change(verdict, cpu=True)),
+            TableCell(text=_change(verdict, cell.ratio_bound, cpu=False)),
+            TableCell(text=_change(verdict, cell.ratio_bound, cpu=True)),
             TableCell(text=_counted(comparison, place)),
             TableCell(text=_word_of(comparison.queries.answers, place)),
             TableCell(text=_word_of(comparison.queries.plans, place)),
@@ -252,9 +261,9 @@ def _word(cell: Cell, verdict: Verdict | None, sure: bool) -> str:
     return f"ended by its limit of {max(filter(None, limits)):g} s {often}"
 
 
-def _change(verdict: Verdict | None, *, cpu: bool) -> str:
+def _change(verdict: Verdict | None, bound: Bound, *, cpu: bool) -> str:
     judgement = None if verdict is None else verdicts.primary(verdict, cpu)
-    return "" if judgement is None or not judgement.blocks else verdicts.change(judgement)
+    return "" if judgement is None or not judgement.blocks else verdicts.change(judgement, bound)
 
 
 SAYINGS = Section("page", lambda subject: sayings(subject.comparison))

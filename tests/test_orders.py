@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from dbdyno import workload
@@ -15,8 +18,9 @@ ROWS = {"item": 100_000, "warehouse": 2, "district": 20, "customer": 60_000, "hi
 """Of two warehouses; order lines as many as are likely."""
 
 
-def steps(engine: str = "postgres", **given: int | str) -> dict[str, Step]:
-    made = workload.expand(workload.load("orders"), {"warehouses": 2, **given}, engine)
+def steps(engine: str = "postgres", *, used: str = "client", **given: int | str) -> dict[str, Step]:
+    loaded = replace(workload.load("orders"), set=used)
+    made = workload.expand(loaded, {"warehouses": 2, **given}, engine)
     return {step.name: step for step in made}
 
 
@@ -80,6 +84,59 @@ def test_a_deck_has_23_cards_and_standard_waits_are_the_specification_s() -> Non
     assert plain.choice == "random"
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_with_procedures_a_transaction_is_a_call_of_a_routine_that_the_step_makes(
+    engine: str,
+) -> None:
+    step = steps(engine, used="procedures")["orders"]
+    sends = {each.name: [step.job.statements[n].name for n in each.sends]
+             for each in step.job.programs}  # fmt: skip
+    assert sends == {name: [f"call_{name}"] for name in sends}
+    assert len(sends) == 5
+    routines = [sql.split("(")[0].split()[-1] for sql in step.setup if "CREATE PROCEDURE" in sql]
+    called = {str(each.pieces[0]).split("(")[0].split()[-1] for each in step.job.statements}
+    assert called == set(routines)
+    assert len(routines) == 5
+    assert steps(engine)["orders"].setup == ()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_schema_of_sysbench_tpcc_has_its_names_and_indexes(engine: str) -> None:
+    made = steps(engine, schema="sysbench-tpcc")
+    tables = {"new_orders1" if name == "new_order" else f"{name}1" for name in ROWS}
+    assert set(made["orders"].tables) == tables
+    after = [sql for fill in made["fill"].job.fills for sql in fill.after]
+    assert sum("CREATE INDEX" in sql for sql in after) == 6
+    assert not any("FOREIGN KEY" in sql for sql in after)
+    texts = [*made["fill"].setup, *(each.query for each in made["orders"].conditions)]
+    texts += [str(piece) for each in made["orders"].job.statements for piece in each.pieces]
+    places = re.compile(r"(?:FROM|JOIN|INTO|UPDATE) (\w+)")
+    named = {word for text in texts for word in places.findall(text)}
+    assert named >= tables
+    assert not named & ROWS.keys()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_foreign_keys_come_with_their_indexes_when_all_tables_are_there(engine: str) -> None:
+    fills = steps(engine, foreign_keys=1)["fill"].job.fills
+    assert sum("FOREIGN KEY" in sql for sql in fills[-1].after) == 10
+    assert sum("CREATE INDEX" in sql for fill in fills for sql in fill.after) == 6
+
+
+def test_sessions_take_the_isolation_that_is_asked_for() -> None:
+    def session(engine: str, isolation: str) -> tuple[str, ...]:
+        (role,) = steps(engine, isolation=isolation)["orders"].job.roles
+        return role.session
+
+    assert session("postgres", "default") == session("mysql", "default") == ()
+    assert session("postgres", "serializable") == (
+        "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL serializable",
+    )
+    assert session("mariadb", "read committed") == (
+        "SET SESSION TRANSACTION ISOLATION LEVEL read committed",
+    )
+
+
 def test_all_conditions_are_asked_after_the_load_and_all_but_one_after_the_run() -> None:
     made = steps()
     names = [f"c{number}" for number in range(1, 13)]
@@ -98,6 +155,10 @@ def test_all_conditions_are_asked_after_the_load_and_all_but_one_after_the_run()
         ({"waits": "some"}, "waits has to be none or standard"),
         ({"mix": "cards"}, "mix has to be weights or deck"),
         ({"skew": "zipf"}, "skew has to be nurand or uniform"),
+        ({"schema": "hammerdb"}, "schema has to be standard or sysbench-tpcc"),
+        ({"isolation": "snapshot"}, "isolation has to be default, read committed"),
+        ({"home": "away"}, "home has to be fixed or drawn"),
+        ({"partitions": 2000}, "partitions has to be from 0 to 1024"),
         ({"protocol": "execute"}, "protocol has to be simple, extended or prepared"),
     ],
 )
@@ -106,3 +167,9 @@ def test_what_is_not_supported_gets_one_line(given: dict[str, int | str], line: 
         steps("postgres", **given)
     assert line in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_innodb_refuses_foreign_keys_of_partitions() -> None:
+    assert steps("postgres", partitions=4, foreign_keys=1)
+    with pytest.raises(WorkloadError, match="no foreign keys of partitioned tables"):
+        steps("mysql", partitions=4, foreign_keys=1)

@@ -34,9 +34,10 @@ def estimate(
     values = parameter.of(workload, given, traits)
     scope = Scope(source=workload.source, names=values, engine=traits)
     rows, disk_bytes = 0, 0
-    names = tables.names(workload.file, scope)
+    file = tables.called(workload.file, scope)
+    names = tables.names(file, scope)
     filled = {fill.table: fill.expected_rows for step in steps for fill in step.job.fills}
-    for base, table in workload.file.tables.items():
+    for base, table in file.tables.items():
         place = scope.root("tables", base)
         written = table.fill.rows if table.fill and table.rows is None else table.rows
         if isinstance(written, schema.Children):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as changed
 from typing import Literal
 
 from msgspec.structs import replace
@@ -28,13 +30,24 @@ from dbdyno.workload.expression import Value
 from dbdyno.workload.file import KEEP, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 from dbdyno.workload.step_selection import Draft, Given
-from dbdyno.workload.tables import names
+from dbdyno.workload.tables import called, names
 
 DROP = "DROP TABLE IF EXISTS "
 """How the statement begins that makes room for a table."""
 DEVICE_GB_MAX = 1024
 FILL_ROWS_PER_S = 250_000
 """A guess for the progress bar and `dyno check`; of sysbench's rows, on two cores."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Drafts:
+    """The workload with its tables' names, all its drafts, those taken, and what is swept."""
+
+    workload: Workload
+    every: list[Draft]
+    taken: list[Draft]
+    swept: sweep.Lists
+
 
 _Made = tuple[Draft, Step, frozenset[str]]
 """A step, of which draft it was made, and the kinds of table that it uses."""
@@ -59,17 +72,18 @@ def expand(  # noqa: PLR0913 (which steps, each choice by its name)
     one that has a single value has each step that is measured for some seconds once for each.
     Raises WorkloadError.
     """
-    drafts, taken, swept = _drafts(workload, parameters, engine, version, (steps, groups))
+    drafts = _drafts(workload, parameters, engine, version, (steps, groups))
+    workload = drafts.workload
     # What is left out may be what these parameters rule out.
-    made = [(draft, *_step(draft, workload)) for draft in taken]
-    load = _load(drafts, made, workload) if steps is not None else []
+    made = [(draft, *_step(draft, workload)) for draft in drafts.taken]
+    load = _load(drafts.every, made, workload) if steps is not None else []
     made = [*((draft, *_step(draft, workload)) for draft in load), *made]
-    _check_tables(drafts, made, workload)
+    _check_tables(drafts.every, made, workload)
     does = (
         (draft.base, draft.values, (replace(step.job, step=""), step.setup))
         for draft, step, _ in made
     )
-    sweep.refuse_idle(workload, swept, does)
+    sweep.refuse_idle(workload, drafts.swept, does)
     return tuple(step for _, step, _ in made)
 
 
@@ -86,11 +100,11 @@ def load_of(
     Without the steps of a sweep, each of which makes its own. How many clients there are is told of
     steps in which each of them does something. Raises WorkloadError.
     """
-    drafts, taken, _ = _drafts(workload, parameters, engine, None, (steps, groups))
+    drafts = _drafts(workload, parameters, engine, None, (steps, groups))
     loads: list[object] = []
-    for draft in drafts if steps is not None else taken:
+    for draft in drafts.every if steps is not None else drafts.taken:
         if draft.loads and not draft.timed:
-            step, _ = _step(draft, workload)
+            step, _ = _step(draft, drafts.workload)
             by_client = any(role.per == "client" for role in step.job.roles)
             does = step.job if by_client else replace(step.job, clients=0)
             loads.append((step.name, step.setup, does))
@@ -103,8 +117,8 @@ def _drafts(
     engine: str,
     version: tuple[int, ...] | None,
     wanted: tuple[Sequence[str] | None, Sequence[str] | None],
-) -> tuple[list[Draft], list[Draft], sweep.Lists]:
-    """All drafts, those that are taken, and what is swept; `wanted`: steps and groups."""
+) -> _Drafts:
+    """The drafts of a workload; `wanted`: steps and groups."""
     try:
         traits = engines.of_release(engine, version)
     except PlanError as error:
@@ -119,7 +133,9 @@ def _drafts(
         statements=workload.file.statements,
         folder=workload.folder,
     )
-    return *step_selection.taken(workload, scope, given, *wanted), swept
+    workload = changed(workload, file=called(workload.file, scope))
+    every, taken = step_selection.taken(workload, scope, given, *wanted)
+    return _Drafts(workload=workload, every=every, taken=taken, swept=swept)
 
 
 def brought(use: WorkloadUse, steps: Sequence[Step]) -> tuple[str, ...]:

@@ -203,7 +203,7 @@ class _Filler:
             hundredths = self.content.values[number].format == "hundredths"
             return 2 if type == "numeric" and hundredths else 0
         scale = scope.at("scale").integer(column.scale, low=0)
-        if type != "numeric":
+        if type != "numeric" and scale:
             raise scope.at("scale").error('only a column of type = "numeric" has decimals')
         if scale > SCALE_MAX:
             raise scope.at("scale").error(f"at most {SCALE_MAX}, not {scale}")

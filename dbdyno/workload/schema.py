@@ -120,9 +120,10 @@ class Fill(Form):
 class Table(Form):
     """Tables of one kind: `{t}` becomes pi1 … piN, or pi where it is not `numbered`.
 
-    `digits` is the least that a number has: `4` for bench0001.
+    `name` is put in place of the kind's; `digits` is the least of a number: `4` for bench0001.
     """
 
+    name: str | None = None
     count: Number = 1
     numbered: bool = True
     digits: Number = 1

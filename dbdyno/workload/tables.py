@@ -2,12 +2,59 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+
 from dbdyno.model.job import table_names
-from dbdyno.workload.schema import Table, WorkloadFile
+from dbdyno.workload.schema import Children, Fill, Step, Table, WorkloadFile
 from dbdyno.workload.scope import Scope
 
 DIGITS_MAX = 9
 """The most digits that a number is filled up to, as dyno-loadgen has it."""
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
+"""What a kind of table can be called: as servers take a name without quotes."""
+
+
+def called(file: WorkloadFile, scope: Scope) -> WorkloadFile:
+    """The file with each kind of table under the name that it is given, wherever it stands.
+
+    Raises WorkloadError.
+    """
+    names: dict[str, str] = {}
+    for base, table in file.tables.items():
+        place = scope.root("tables", base, "name")
+        name = base if table.name is None else place.text(table.name)
+        if not NAME.fullmatch(name):
+            raise place.error(f"`{name}` is no table's name; use letters, digits and `_`")
+        if name in names.values():
+            raise place.error(f"another kind of table is called `{name}`, too; change one")
+        names[base] = name
+    if all(base == name for base, name in names.items()):
+        return file
+    tables = {names[base]: _with_parent(table, names) for base, table in file.tables.items()}
+    steps = [_naming(step, names) for step in file.steps]
+    return file.model_copy(update={"tables": tables, "steps": steps})
+
+
+def _with_parent(table: Table, names: Mapping[str, str]) -> Table:
+    """A table whose rows, if they are children, are those of the parent by its name."""
+    if table.fill is None or not isinstance(table.fill.rows, Children):
+        return table
+    rows = table.fill.rows
+    fill: Fill = table.fill.model_copy(
+        update={"rows": rows.model_copy(update={"per": names.get(rows.per, rows.per)})}
+    )
+    return table.model_copy(update={"fill": fill})
+
+
+def _naming(step: Step, names: Mapping[str, str]) -> Step:
+    """A step that has kinds of table by their names."""
+
+    def named(kinds: Sequence[str]) -> list[str]:
+        return [names.get(base, base) for base in kinds]
+
+    kinds = {"creates": named(step.creates), "makes": named(step.makes), "fills": named(step.fills)}
+    return step.model_copy(update=kinds)
 
 
 def counts(file: WorkloadFile, scope: Scope) -> dict[str, int]:

@@ -29,8 +29,16 @@ STEPS: Mapping[str, tuple[tuple[float, str], ...]] = {
         (20, "oltp_read_write"),
     ),
     "pgbench": ((0, "select-only"), (20, "tpcb-like")),
+    "ycsb": (
+        (0, "workload-c"),
+        (4, "workload-a"),
+        (8, "workload-b"),
+        (8, "workload-f"),
+        (12, "workload-d"),
+        (12, "workload-e"),
+    ),
 }
-"""Steps of workloads by the minutes from which a race has time to decide them.
+"""Steps of workloads by the minutes from which a race of two arms has time to decide them.
 
 First the two that a short race decides soonest: where versions differ most, and where turns leave
 least noise (docs/benchmarks, "interleave").
@@ -50,9 +58,10 @@ class Course:
     writes: bool  # whether any step that is judged writes
 
 
-def steps_of(name: str, minutes: float) -> tuple[str, ...]:
+def steps_of(name: str, minutes: float, arms: int = 2) -> tuple[str, ...]:
     """The steps of a race that names none; none is said of workloads that have few."""
-    return tuple(step for least, step in STEPS.get(name, ()) if minutes >= least)
+    of_two = minutes * min(1.0, 2 / arms)
+    return tuple(step for least, step in STEPS.get(name, ()) if of_two >= least)
 
 
 def course(use: WorkloadUse, arms: Sequence[RaceArm], plan: Path) -> Course:

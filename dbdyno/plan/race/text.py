@@ -117,7 +117,7 @@ def use_of(race: Race) -> WorkloadUse:
     name = race.workload or DEFAULT
     return WorkloadUse(
         name=name,
-        steps=race.steps or steps_of(name, race.minutes) or None,
+        steps=race.steps or steps_of(name, race.minutes, len(race.arms)) or None,
         restore=None if race.restore is None else Path(race.restore),
     )
 

@@ -200,6 +200,14 @@ def test_longer_races_have_more_steps_and_rows_and_one_that_writes() -> None:
     assert short["parameters"]["rows"] < long["parameters"]["rows"]
 
 
+def test_more_arms_leave_time_for_fewer_steps() -> None:
+    two, three = (
+        plan(*arms, minutes=12, workload="ycsb") for arms in (("17", "18"), ("16", "17", "18"))
+    )
+    assert len(two["workloads"][0]["steps"]) == 6
+    assert set(three["workloads"][0]["steps"]) == {f"workload-{name}" for name in "abcf"}
+
+
 def test_steps_that_write_take_turns_from_a_copy() -> None:
     of = plan("17", "18", workload="sysbench", steps=("update-index",))
     assert of["workloads"][0]["save"] == "post-fill"

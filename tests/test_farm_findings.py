@@ -45,6 +45,13 @@ def test_a_report_names_commit_step_change_functions_and_the_command(finding: Fi
     assert "    dyno race a@1 a@2 --count" in text
 
 
+def test_functions_of_a_change_in_time_are_told_in_microseconds(finding: Finding) -> None:
+    cost = FunctionCost(function="f", step="point-query", before=0.256, after=1.5, unit="µs")
+    timed = structs.replace(CULPRIT, functions=(cost,))
+    text = findings.markdown(findings.report(replace(finding, culprit=timed), BRANCH))
+    assert "| `f` | point-query | 0.26 | 1.50 | +1.24 µs |" in text
+
+
 def test_programs_read_the_same(finding: Finding) -> None:
     made = findings.as_json(findings.report(finding, BRANCH))
     assert made.endswith(b"}\n") and made.count(b"\n") == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from dbdyno.farm.hands import Pair
 from dbdyno.farm.journal import Journal
 from dbdyno.host import leftovers, place
 from dbdyno.host.callgrind import program
-from dbdyno.model import Comparison
+from dbdyno.model import Comparison, ProfileWish
 from dbdyno.model.error import HostError, ServerError
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.work import Amounts, FunctionChange, WorkChange, WorkComparison
@@ -166,6 +167,10 @@ def test_a_race_of_a_head_has_the_hosts_of_the_file_and_blocks_that_fill_its_min
     assert [arm.name for arm in plan.arms] == ["pinned", "previous", "head"]
     assert (plan.seed, plan.schedule.blocks, plan.count) == (3, 6, None)
     assert {arm.host for arm in plan.arms} == {"db1"}
+    both = {name: wanted.arms[name] for name in ("previous", "head")}
+    sampled = replace(wanted, arms=both, profile=True)
+    plan = plans.parse(text_of(farm, branch, sampled, tree.parent / "profiles.toml"), path)
+    assert plan.observe.profile == ProfileWish(seconds=10, hertz=99)
     long = blocks_of(Wanted(arms=wanted.arms, steps=("a",), count=False, minutes=120.0))
     assert long == 30
 

@@ -14,5 +14,5 @@ def write(page: Path, tool: str, lines: Iterable[str]) -> None:
     _, mark, after = rest.partition(end)
     if not mark:
         sys.exit(f"`{page}` has no `{begin}` and `{end}`")
-    table = "\n".join(lines)
+    table = "\n".join(lines).strip("\n")  # an introduction at the top has a blank line above it
     page.write_text(f"{before}{begin}\n\n{table}\n\n{end}{after}")

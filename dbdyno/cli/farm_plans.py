@@ -18,6 +18,9 @@ COUNT_MINUTES = 1.0
 BLOCKS = 6
 """Of a race of a head, whose steps are as long as so many blocks let them be."""
 BLOCKS_MAX = 60
+PROFILE_MINUTES = 10.0
+"""Of a race whose steps are sampled, of a commit beside the one before it; samples not counted."""
+PROFILE = "\n[observe]\nprofile = { seconds = 10, hertz = 99 }\n"
 REPEATS, REPEATS_OF_WRITES = 1, 3
 """Counts of each arm: every head is counted again beside the next one. Of steps that write single
 counts may be off (analysis/commit_work.py)."""
@@ -32,6 +35,7 @@ class Wanted:
     count: bool  # whether work is counted, and no time is measured
     minutes: float
     seed: int = 1
+    profile: bool = False  # whether the functions are sampled, too
 
 
 def text_of(farm: Farm, branch: Branch, wanted: Wanted, path: Path) -> str:
@@ -58,7 +62,7 @@ def text_of(farm: Farm, branch: Branch, wanted: Wanted, path: Path) -> str:
         return race.text_of(replace(race_of, repeats=repeats), path)
     on_hosts = bool(farm.hosts)  # where blocks begin from copies
     text = race.text_of(replace(race_of, blocks=blocks_of(wanted), restart=not on_hosts), path)
-    return text + "".join(of_hosts(farm))
+    return text + PROFILE * wanted.profile + "".join(of_hosts(farm))
 
 
 def blocks_of(wanted: Wanted) -> int:

@@ -1,8 +1,9 @@
 """The commit of a finding, and the functions that it changed: what was measured says, or a search.
 
-Where one commit alone lies between the last good head and the first changed one, that is it, and
-the counts of its head have its functions. Among several, `dyno bisect` searches: by counts where
-the change shows in them, else by time.
+Where one commit alone lies between the last good head and the first changed one, that is it. Among
+several, `dyno bisect` searches: by counts where the change shows in them, else by time. The
+functions of a change of work are those of its head's counts. Those of a change in time are sampled,
+because what takes longer may do no more work.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dbdyno.cli import farm_plans
 from dbdyno.farm import readings
 from dbdyno.farm.journal import Culprit, FunctionCost, Head
 from dbdyno.farm.readings import HEAD, PINNED, PREVIOUS
-from dbdyno.model.error import ResultError, ServerError
+from dbdyno.model.error import HostError, ResultError, ServerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,6 +110,8 @@ class Searcher:
         recipe = f";build={branch.build}" if branch.build else ""
         place = self.origin.repository.folder
         sides = [f"{place}@{each}{recipe}" for each in (before, commit)]
+        if branch.cflags is not None or branch.configure:  # which no arm of a race can name
+            sides = [self.origin.built(each) for each in (before, commit)]
         return farm_plans.repeat_command(
             self.origin.farm, branch, sides, self.steps, count=self.counts
         )
@@ -116,11 +119,41 @@ class Searcher:
     # --- Functions
 
     def functions(self, before: str, commit: str) -> tuple[tuple[FunctionCost, ...], str, str]:
-        """The functions that changed, the folder that says so, and why none are told."""
+        """The functions that changed, the folder that says so, and what could not be told."""
+        if self.counts:
+            return self.counted(before, commit)
+        costs, folder, unknown = self.sampled(before, commit)
+        if costs or folder:
+            return costs, folder, unknown
+        costs, folder, none = self.counted(before, commit)
+        return costs, folder, "; ".join(word for word in (unknown, none) if word)
+
+    def sampled(self, before: str, commit: str) -> tuple[tuple[FunctionCost, ...], str, str]:
+        """The same by profiles; without a folder where nothing can be sampled."""
+        from dbdyno.host import perf
+
+        unknown = missing(perf.find)
+        if unknown:
+            return (), "", f"no µs of functions: {unknown}"
+        try:
+            place = self.beside(before, commit, count=False)
+            costs = readings.sampled(place, PREVIOUS, self.steps)
+        except (ServerError, ResultError) as error:
+            return (), "", f"no µs of functions: {error}"
+        why = "" if costs else "no function's CPU per operation changed beyond chance"
+        return costs, str(place.relative_to(self.origin.farm.folder)), why
+
+    def counted(self, before: str, commit: str) -> tuple[tuple[FunctionCost, ...], str, str]:
+        """The same by counts."""
+        from dbdyno.host.callgrind import program
+
         place = self.measured / "work" if self.measured is not None else None
         try:
             if place is None or not place.exists():
-                place = self.counted(before, commit)
+                unknown = missing(program.find)
+                if unknown:
+                    return (), "", f"no instructions of functions: {unknown}"
+                place = self.beside(before, commit, count=True)
             for base in (PREVIOUS, PINNED):
                 try:
                     costs = readings.functions(place, base, self.steps)
@@ -131,12 +164,15 @@ class Searcher:
             return (), "", f"functions are not told: {error}"
         return (), "", "functions are not told: nothing was counted"
 
-    def counted(self, before: str, commit: str) -> Path:
-        """The counts of a commit beside the one before it, where its head has none."""
+    def beside(self, before: str, commit: str, *, count: bool) -> Path:
+        """The counts, or profiles, of a commit beside the one before it."""
         arms = {PREVIOUS: self.origin.built(before), HEAD: self.origin.built(commit)}
-        wanted = farm_plans.Wanted(arms=arms, steps=self.steps, count=True, minutes=1)
+        wanted = farm_plans.Wanted(
+            arms=arms, steps=self.steps, count=count, profile=not count,
+            minutes=min(farm_plans.PROFILE_MINUTES, self.origin.farm.minutes),
+        )  # fmt: skip
         folder = self.origin.farm.folder / SEARCHES / self.finding.name
-        return self.run(wanted, folder / "functions.toml")
+        return self.run(wanted, folder / ("functions.toml" if count else "profiles.toml"))
 
     # --- Among several commits
 
@@ -235,3 +271,12 @@ class Searcher:
             probability=answer.probability,
             suspects=() if answer.sure else suspects,
         )
+
+
+def missing(find: Callable[[], object]) -> str:
+    """Why this host does not have a program; empty: it has. No report waits for one."""
+    try:
+        find()
+    except HostError as error:
+        return str(error)
+    return ""

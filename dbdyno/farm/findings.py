@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from dbdyno.farm.chain import Alarm
 from dbdyno.farm.file import Branch
-from dbdyno.farm.journal import FunctionCost, Head
+from dbdyno.farm.journal import MICROSECONDS, FunctionCost, Head
 from dbdyno.farm.state import Finding, Standing
 from dbdyno.model.bisection import short
 from dbdyno.model.json import encoder
@@ -129,9 +129,18 @@ def percent(share: float) -> str:
     return f"{100 * share:+.2f} %".replace("-", "−")
 
 
-def signed(number: float) -> str:
+def signed(number: float, decimals: int) -> str:
     """A number with its sign: `−564.0`."""
-    return f"{number:+,.1f}".replace("-", "−")
+    return f"{number:+,.{decimals}f}".replace("-", "−")
+
+
+def function_row(cost: FunctionCost) -> str:
+    """A function's line of the table."""
+    decimals = 2 if cost.unit == MICROSECONDS else 1
+    return (
+        f"| `{cost.function}` | {cost.step} | {cost.before:,.{decimals}f} | "
+        f"{cost.after:,.{decimals}f} | {signed(cost.change, decimals)} {cost.unit} |"
+    )
 
 
 def markdown(of: FindingReport) -> str:
@@ -169,11 +178,7 @@ def lines(of: FindingReport) -> Iterator[str]:
         yield ""
         yield "| function | step | before | after | change, per operation |"
         yield "|---|---|---|---|---|"
-        for function in of.functions:
-            yield (
-                f"| `{function.function}` | {function.step} | {function.before:,.1f} | "
-                f"{function.after:,.1f} | {signed(function.change)} {function.unit} |"
-            )
+        yield from map(function_row, of.functions)
     if of.command:
         yield ""
         yield "To see it again:"

@@ -37,6 +37,10 @@ class Head(Struct, frozen=True, kw_only=True):
         return cls(commit=commit.sha, subject=commit.subject)
 
 
+INSTRUCTIONS, MICROSECONDS = "instructions", "µs"
+"""What the cost of a function is told in: counted, or CPU by samples."""
+
+
 class FunctionCost(Struct, frozen=True, kw_only=True):
     """A function that a commit changed, by itself, in an operation of a step."""
 
@@ -44,7 +48,7 @@ class FunctionCost(Struct, frozen=True, kw_only=True):
     step: str
     before: float
     after: float
-    unit: str = "instructions"
+    unit: str = INSTRUCTIONS
 
     @property
     def change(self) -> float:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from dbdyno.analysis import compare
 from dbdyno.farm.chain import Instrument, LogRatio, Reading, Series
-from dbdyno.farm.journal import FunctionCost
+from dbdyno.farm.journal import MICROSECONDS, FunctionCost
 from dbdyno.model import Comparison
-from dbdyno.model.error import HostError, ServerError
+from dbdyno.model.error import HostError, ResultError, ServerError
+from dbdyno.model.profile import NO_SYMBOL
 from dbdyno.model.step import StepName
 from dbdyno.model.work import WorkChange
 from dbdyno.stats.work import FREEDOM_LEAST
@@ -143,6 +144,35 @@ def functions(folder: Path, base: str, steps: Sequence[str]) -> tuple[FunctionCo
     work = compare.load(folder, base=base).work
     changes = () if work is None else work.changes
     return costs([change for change in changes if change.arm == HEAD], steps)
+
+
+def sampled(folder: Path, base: str, steps: Sequence[str]) -> tuple[FunctionCost, ...]:
+    """The functions whose CPU for an operation the head changed beyond chance, by profiles.
+
+    The largest change first. Raises ResultError where nothing was sampled.
+    """
+    profiles = [
+        (compared.step, profile)
+        for compared in compare.load(folder, base=base).steps
+        if compared.step in steps
+        for profile in compared.profiles
+        if profile.arm == HEAD
+    ]
+    if not profiles:
+        raise ResultError(f"nothing was sampled; see `{folder}`")
+    every = [
+        FunctionCost(
+            function=f"? of {cost.binary}" if cost.name == NO_SYMBOL else cost.name,
+            step=step,
+            before=cost.base_us,
+            after=cost.arm_us,
+            unit=MICROSECONDS,
+        )
+        for step, profile in profiles
+        for cost in profile.functions
+        if cost.found
+    ]
+    return tuple(sorted(every, key=lambda cost: -abs(cost.change)))
 
 
 def costs(changes: Sequence[WorkChange], steps: Sequence[str]) -> tuple[FunctionCost, ...]:

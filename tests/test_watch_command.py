@@ -14,7 +14,7 @@ import fake_source
 from dbdyno import plan as plans
 from dbdyno.analysis import compare
 from dbdyno.cli import measuring
-from dbdyno.cli.farm_hands import FarmHands
+from dbdyno.cli.farm_hands import FarmHands, at_fault
 from dbdyno.cli.farm_plans import Wanted, blocks_of, text_of
 from dbdyno.farm import file, journal, readings, state
 from dbdyno.farm.hands import Pair
@@ -235,6 +235,21 @@ def test_a_server_that_does_not_start_is_its_head_s_fault_and_no_other_arm_s() -
         list(readings.work_ratios(failed("head: the server ended"), Path("results")))
     with pytest.raises(HostError, match="step `x`: pinned: the server ended"):
         list(readings.work_ratios(failed("pinned: the server ended"), Path("results")))
+
+
+@pytest.mark.parametrize(
+    ("said", "elsewhere", "kind"),
+    [
+        ("time.toml: arms.head.base_dir: no bin/postgres", False, ServerError),
+        ("the server ended", False, ServerError),
+        ("time.toml: arms.pinned.base_dir: no bin/postgres", False, HostError),
+        ("host h1: time.toml: arms.head.base_dir: no bin/postgres", True, HostError),
+    ],
+)
+def test_what_another_arm_or_host_lacks_is_no_head_s_fault(
+    said: str, elsewhere: bool, kind: type[Exception]
+) -> None:
+    assert type(at_fault(ServerError(said), elsewhere=elsewhere)) is kind
 
 
 def test_hands_are_those_that_a_loop_asks_for(tree: Path) -> None:

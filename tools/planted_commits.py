@@ -10,11 +10,12 @@ query if it shares a processor with its client, and 1 % of the 25 µs if it does
 arguments make the same commits, so that builds kept by commit are found.
 
     python tools/planted_commits.py postgresql-18.6.tar.bz2 FOLDER --commits 24 \\
-        --change 0:standard_ExecutorStart:200 --change 5:IndexNext:136 --change 10:_bt_first:63 \\
-        --change 15:standard_ExecutorStart:19 --change 20:IndexNext:0
+        --change 0:standard_ExecutorStart:200 --change 5:IndexNext:97 --change 10:_bt_first:46 \\
+        --change 15:standard_ExecutorStart:65 --change 20:IndexNext:0
 
 `--change AT:FUNCTION:TURNS` makes commit AT give a function's loop so many turns: 0 takes the loop
-out, and says that it reverts the commit which put it in. At 0 the loop is in the good commit.
+out, and says that it reverts the commit which put it in. At 0 the loop is in the good commit. A
+turn is six instructions: of the 39,000 of a point query these are +3 %, +0.7 %, −2 % and −3 %.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbdyno.cli import farm_plans
+from dbdyno.cli import farm_placement, farm_plans
 from dbdyno.cli.farm_builds import Origin, timed
 from dbdyno.cli.farm_plans import Wanted
 from dbdyno.cli.farm_search import Searcher
@@ -29,7 +29,7 @@ from dbdyno.farm.outlet import Message
 from dbdyno.farm.readings import HEAD, PINNED, PREVIOUS, Taken
 from dbdyno.farm.state import Finding
 from dbdyno.model.bisection import short
-from dbdyno.model.error import HostError, ServerError
+from dbdyno.model.error import DynoError, HostError, ServerError
 from dbdyno.store import safe_name
 from dbdyno.store.file import made, write_atomically
 
@@ -115,7 +115,11 @@ class FarmHands:
             arms=kept, steps=steps, count=instrument == "work",
             minutes=self.minutes(repetition), seed=1 + repetition,
         )  # fmt: skip
-        folder = self.run(pair.branch, wanted, path)
+        try:
+            folder = self.run(pair.branch, wanted, path)
+        except ServerError as error:
+            elsewhere = not wanted.count and self.is_elsewhere()
+            raise at_fault(error, elsewhere=elsewhere) from None
         taken = Taken(
             branch=pair.branch.name, instrument=instrument, head=pair.head,
             previous=pair.previous, taken_s=taken_s, repetition=repetition,
@@ -127,6 +131,10 @@ class FarmHands:
             seconds=spent() - build_s,
             build_s=build_s,
         )
+
+    def is_elsewhere(self) -> bool:
+        """Whether races run on other hosts."""
+        return bool(self.farm.hosts) or self.by_slurm() is not None
 
     def minutes(self, repetition: int) -> float:
         """The minutes of a race of a head, or of its repetition, which is a part of a search's."""
@@ -147,6 +155,10 @@ class FarmHands:
 
         if not path.exists():
             text = farm_plans.text_of(self.farm, branch, wanted, path)
+            if not wanted.count:
+                text = farm_placement.placed(
+                    self.farm, branch, text, path, elsewhere=self.is_elsewhere()
+                )
             write_atomically(made(path.parent) / path.name, text.encode())
         plan = plans.parse(path.read_text(encoding="utf-8"), path)
         plan = measuring.with_lengths(plan, path.parent / path.stem)
@@ -180,6 +192,16 @@ def forget(keys: frozenset[str]) -> None:
     if ours:
         with HostLock(plan="dyno watch: golden copies", wait=True):
             golden.remove(root, ours)
+
+
+def at_fault(error: ServerError, *, elsewhere: bool) -> DynoError:
+    """A plan's error before its first block, as one of the head, or of no head.
+
+    What was built here may be missing on other hosts, and each arm's server may be in the way.
+    """
+    if elsewhere or any(f"arms.{arm}." in str(error) for arm in (PINNED, PREVIOUS)):
+        return HostError(str(error))
+    return error
 
 
 def folder_name(commit: str) -> str:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from dbdyno.model.document import Form, read
 from dbdyno.model.error import PlanError
+from dbdyno.model.placement import SessionPlacement
 
 Every = Literal["night", "commit"]
 FALSE_REPORTS = 1.0
@@ -42,6 +43,7 @@ class BranchForm(Form):
     config: Sequence[str] = ()
     count: bool = True
     time: bool = True
+    placement: SessionPlacement | None = None
 
 
 class FarmForm(Form):
@@ -77,6 +79,7 @@ class Branch:
     config: tuple[str, ...] = ()
     count: bool = True  # whether work is counted
     time: bool = True  # whether time is measured
+    placement: SessionPlacement | None = None  # of clients in races; None: by a trial here
 
 
 @dataclass(frozen=True, kw_only=True)

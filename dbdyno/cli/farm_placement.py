@@ -1,0 +1,65 @@
+"""Where clients and sessions run in a branch's races in time: as its file says, or by one trial.
+
+The trial is made once for a branch and kept, because an operation costs something else by another
+placement: the levels of one history are all of the same.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from dbdyno.model.error import HostError, PlanError, ServerError
+from dbdyno.model.placement import PlacementTrial
+from dbdyno.store.file import made, read_struct_if_there, write_json
+
+if TYPE_CHECKING:
+    from dbdyno.farm.file import Branch, Farm
+
+FOLDER = "placements"
+TOGETHER = '\n[schedule]\nplacement = "together"\n'
+
+
+class Tried(Struct, frozen=True, kw_only=True):
+    """The trial of a branch."""
+
+    trial: PlacementTrial | None  # None: its races cannot be placed
+
+
+def placed(farm: Farm, branch: Branch, text: str, path: Path, *, elsewhere: bool) -> str:
+    """The text of a race's plan, with a placement. Raises HostError: the trial fails.
+
+    `elsewhere`: blocks run on other hosts, of which a trial here says nothing.
+    """
+    from dbdyno.plan.race.text import quoted, with_placement
+
+    if branch.placement is not None:
+        line = f"\n[schedule]\nplacement = {quoted(branch.placement)}\n"
+        return text.replace("\n[schedule]\n", line, 1)
+    if elsewhere:
+        return text
+    kept = farm.folder / FOLDER / f"{branch.name}.json"
+    tried = read_struct_if_there(kept, Tried)
+    if tried is None:
+        tried = Tried(trial=trial_of(text, path))
+        write_json(made(kept.parent) / kept.name, tried)
+    return text if tried.trial is None else with_placement(text, tried.trial)
+
+
+def trial_of(text: str, path: Path) -> PlacementTrial | None:
+    """The trial of a plan; None where it cannot be placed. Raises HostError."""
+    from dbdyno import plan as plans
+    from dbdyno.host.lock import HostLock
+    from dbdyno.run import placement_trial
+
+    try:
+        plans.parse(text.replace("\n[schedule]\n", TOGETHER, 1), path)
+    except PlanError:
+        return None  # it says what keeps sessions from being placed
+    try:
+        with HostLock(plan=f"dyno watch: placement of {path.parent.name}", wait=True):
+            return placement_trial.measured(plans.parse(text, path))
+    except ServerError as error:
+        raise HostError(f"the trial of a placement: {error}") from None

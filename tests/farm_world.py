@@ -64,6 +64,7 @@ class World:
     changes: Mapping[int, float] = field(default_factory=dict)  # log ratios, by commit
     broken: Sequence[int] = ()
     reverts: Mapping[int, int] = field(default_factory=dict)  # which commit takes back which
+    functions: Mapping[int, str] = field(default_factory=dict)  # that a commit changes
     begin: int = 0  # commits that the first look sees
     fails: Callable[[str], str] = lambda what: ""  # why something is in the way; empty: nothing
     command: str | None = None
@@ -147,7 +148,12 @@ class World:
             before=sha(number - 1),
             reverts=() if taken_back is None else (sha(taken_back),),
             functions=(
-                FunctionCost(function="IndexNext", step="point-query", before=900, after=1800),
+                FunctionCost(
+                    function=self.functions.get(number, "IndexNext"),
+                    step="point-query",
+                    before=900,
+                    after=900 * (1 + 30 * self.changes.get(number, 0.03)),
+                ),
             ),
             command="dyno race a b",
         )

@@ -119,6 +119,13 @@ def test_a_change_that_goes_by_itself_is_fixed_and_another_size_is_not(folder: P
     assert first.standing == "fixed"
 
 
+def test_a_gain_in_another_function_leaves_a_loss_open(folder: Path) -> None:
+    changes = {3: 0.03, 7: -0.02, 9: -0.03}
+    watched(folder, World(folder / "farm", changes=changes, functions={7: "ExecutorStart"}))
+    first, *_ = known(folder).findings.values()
+    assert first.resolved is not None and first.resolved.commit == sha(9)
+
+
 def test_a_smaller_gain_leaves_a_loss_open(folder: Path) -> None:
     watched(folder, World(folder / "farm", changes={3: 0.03, 7: -0.01}))
     assert [each.standing for each in known(folder).findings.values()] == ["open", "open"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import dropwhile
+from typing import TypeVar
 
 from dbdyno.farm.chain import Series
+from dbdyno.farm.journal import Culprit
 from dbdyno.farm.state import Finding
 
 LEFT_MAX = 1 / 3
@@ -18,7 +20,8 @@ def by(finding: Finding, every: Iterable[Finding]) -> Finding | None:
     `every`: all findings, the oldest first, this one among them.
 
     A commit that says it reverts the other one does, whatever else has changed since. Any other
-    does where it changes each of the series back, but for a third at most.
+    does where it changes each of the series back, but for a third at most, and in each the function
+    that the finding changed most: a gain of like size elsewhere fixes nothing.
     """
     if finding.culprit is None or finding.same_as is not None or finding.resolved is not None:
         return None
@@ -41,11 +44,39 @@ def takes_back(finding: Finding, other: Finding) -> bool:
         return False
     if finding.culprit.commit and finding.culprit.commit in other.culprit.reverts:
         return True
-    changes, back = changes_of(finding), changes_of(other)
+    if not is_back(changes_of(finding), changes_of(other)):
+        return False
+    most, back = largest(finding.culprit), costs_of(other.culprit)
+    # Unless both were told in the same unit, the sizes alone say it.
+    alike = {unit for _, _, unit in back}
+    return is_back({key: change for key, change in most.items() if key[2] in alike}, back)
+
+
+Key = TypeVar("Key", Series, tuple[str, str, str])
+
+
+def is_back(changes: Mapping[Key, float], back: Mapping[Key, float]) -> bool:
+    """Whether each change has its opposite, but for a third at most."""
     return all(
-        series in back and abs(change + back[series]) <= LEFT_MAX * abs(change)
-        for series, change in changes.items()
+        key in back and abs(change + back[key]) <= LEFT_MAX * abs(change)
+        for key, change in changes.items()
     )
+
+
+def costs_of(culprit: Culprit) -> Mapping[tuple[str, str, str], float]:
+    """By step, function and unit how a commit changed it."""
+    return {(cost.step, cost.function, cost.unit): cost.change for cost in culprit.functions}
+
+
+def largest(culprit: Culprit) -> Mapping[tuple[str, str, str], float]:
+    """The same of each step's function that changed most."""
+    most: dict[str, tuple[str, str, str]] = {}
+    costs = costs_of(culprit)
+    for key, change in costs.items():
+        before = most.get(key[0])
+        if before is None or abs(change) > abs(costs[before]):
+            most[key[0]] = key
+    return {key: costs[key] for key in most.values()}
 
 
 def changes_of(finding: Finding) -> Mapping[Series, float]:

@@ -168,7 +168,7 @@ def check_deck(server: LabServer, used: str) -> None:
     (counter,) = step.metrics
     ((next_order,),) = ask(server, "SELECT sum(d_next_o_id) FROM district")
     assert counter.query == "SELECT sum(d_next_o_id) FROM district"
-    assert next_order - before[counter.name] == counts["new_order"]
+    assert float(next_order) - before[counter.name] == counts["new_order"]
 
 
 NONE = {"count": 0}

@@ -35,8 +35,8 @@ impl Choices {
         match (self.rule, &*self.programs) {
             (ChoiceRule::Random, _) | (_, [] | [_]) => Choosing::Drawn,
             (ChoiceRule::Deficit, all) => Choosing::Behind(vec![0; all.len()].into()),
-            (ChoiceRule::Deck, _) => Choosing::Deck(Deck::shuffled(self.weights(), draw)),
-            (ChoiceRule::InOrder, _) => Choosing::Deck(Deck::in_order(self.weights())),
+            (ChoiceRule::Deck, _) => Choosing::Deck(Box::new(Deck::shuffled(self.weights(), draw))),
+            (ChoiceRule::InOrder, _) => Choosing::Deck(Box::new(Deck::in_order(self.weights()))),
         }
     }
 
@@ -44,14 +44,28 @@ impl Choices {
     #[inline]
     #[must_use]
     pub fn next(&self, draw: &Draw, choosing: &Choosing) -> Program {
+        match choosing {
+            Choosing::Drawn => self.drawn(draw),
+            Choosing::Behind(behind) => self.programs[self.furthest(behind)].1,
+            Choosing::Deck(deck) => self.programs[deck.next()].1,
+        }
+    }
+
+    /// Returns the program of the operation that a connection begins, and counts it.
+    #[inline]
+    #[must_use]
+    pub fn take(&self, draw: &Draw, choosing: &mut Choosing) -> Program {
+        match choosing {
+            Choosing::Drawn => self.drawn(draw),
+            kept => self.take_kept(draw, kept),
+        }
+    }
+
+    #[inline]
+    fn drawn(&self, draw: &Draw) -> Program {
         match *self.programs {
             [(_, only)] => only,
             [ref programs @ .., (weights, last)] => {
-                match choosing {
-                    Choosing::Drawn => {}
-                    Choosing::Behind(behind) => return self.programs[self.furthest(behind)].1,
-                    Choosing::Deck(deck) => return self.programs[deck.next()].1,
-                }
                 let number = draw.choose(weights);
                 let chosen = programs.iter().find(|(below, _)| number < *below);
                 chosen.map_or(last, |(_, program)| *program)
@@ -60,12 +74,11 @@ impl Choices {
         }
     }
 
-    /// Returns the program of the operation that a connection begins, and counts it.
-    #[inline]
-    #[must_use]
-    pub fn take(&self, draw: &Draw, choosing: &mut Choosing) -> Program {
+    /// A function of its own, so that what is drawn has no more to carry.
+    #[inline(never)]
+    fn take_kept(&self, draw: &Draw, choosing: &mut Choosing) -> Program {
         let taken = match choosing {
-            Choosing::Drawn => return self.next(draw, choosing),
+            Choosing::Drawn => return self.drawn(draw),
             Choosing::Deck(deck) => deck.take(draw),
             Choosing::Behind(behind) => {
                 let taken = self.furthest(behind);
@@ -114,7 +127,7 @@ pub enum Choosing {
     /// number of programs times W, so that no number of operations is too many.
     Behind(Box<[i64]>),
     /// A deck of them.
-    Deck(Deck),
+    Deck(Box<Deck>),
 }
 
 #[cfg(test)]

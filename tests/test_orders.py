@@ -137,6 +137,17 @@ def test_sessions_take_the_isolation_that_is_asked_for() -> None:
     )
 
 
+@pytest.mark.parametrize(("engine", "quote"), [("postgres", "$$"), ("mariadb", '"')])
+def test_kept_texts_are_in_quotes_where_they_stand_in_the_sql(engine: str, quote: str) -> None:
+    def pieces(protocol: str) -> tuple[object, ...]:
+        job = steps(engine, protocol=protocol)["orders"].job
+        (statement,) = (each for each in job.statements if each.name == "add_line")
+        return statement.pieces
+
+    assert pieces("simple")[-1] == f"{quote})"
+    assert pieces("prepared")[-1] == ")"
+
+
 def test_all_conditions_are_asked_after_the_load_and_all_but_one_after_the_run() -> None:
     made = steps()
     names = [f"c{number}" for number in range(1, 13)]

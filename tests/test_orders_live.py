@@ -199,3 +199,29 @@ def test_conditions_hold_on_postgresql_after_the_load_and_after_runs(postgres: L
 def test_conditions_hold_on_mysql_and_mariadb(mysql_server: LabServer) -> None:
     check_load(mysql_server)
     check_runs(mysql_server)
+
+
+def check_isolations(server: LabServer) -> int:
+    """Runs both forms at every isolation with 8 clients on a warehouse; how much they did."""
+    made = steps(server)
+    filled(server, made)
+    done = 0
+    for isolation in ISOLATIONS:
+        for used, protocol in (("client", "simple"), ("procedures", "prepared")):
+            step = steps(server, used, isolation=isolation, protocol=protocol, seconds=5)["orders"]
+            if step.setup:
+                server.execute(*step.setup, database=DATABASE)
+            last, _ = load(server, step)
+            assert broken(server, step) == set(), (isolation, used)
+            done += last["totals"]["terminals"]["count"]
+    return done
+
+
+@pytest.mark.soak
+def test_conditions_hold_on_postgresql_at_every_isolation(postgres: LabServer) -> None:
+    assert check_isolations(postgres) > 10_000
+
+
+@pytest.mark.soak
+def test_conditions_hold_on_mysql_and_mariadb_at_every_isolation(mysql_server: LabServer) -> None:
+    assert check_isolations(mysql_server) > 1_000

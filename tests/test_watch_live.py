@@ -1,9 +1,10 @@
-"""`dyno watch` with real servers: builds by a command are counted, and a change is named."""
+"""`dyno watch` with real servers: builds by a command are counted, or raced; a change is named."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,21 @@ every = "commit"
 steps = ["point-query"]
 time = false
 """
+TIMED = """
+folder = "farm"
+minutes = 3
+
+[[branches]]
+name = "releases"
+command = 'sh {script} "$1"'
+pinned = "plain"
+every = "commit"
+steps = ["point-query"]
+count = false
+"""
+LOOP = ("send", "? of [vdso]")
+"""Where tools/plant spins: in the reply, and in the clock by which it does."""
+PLANT = Path(__file__).parent.parent / "tools" / "plant"
 MAKE = """
 set -e
 version=$(cat {folder}/next)
@@ -67,3 +83,24 @@ def test_a_newer_server_is_counted_beside_the_pinned_one_and_its_functions_are_n
     assert report["commit"] == "newest" and report["functions"], report["why"]
     assert [change["step"] for change in report["changes"]] == ["point-query"]
     assert (farm / "received").read_text().count("\n") == 1
+
+
+@pytest.mark.skipif(shutil.which("perf") is None, reason="no perf here")
+def test_a_server_that_takes_longer_is_found_by_time_and_what_takes_longer_is_sampled(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    shutil.copytree(builds()[-1], folder / "plain", symlinks=True)
+    subprocess.run([PLANT, folder / "plain", "0.2", folder / "slower"], check=True)
+    (folder / "make").write_text(MAKE.format(folder=folder))
+    (folder / "farm.toml").write_text(TIMED.format(script=folder / "make"))
+    for name in ("plain", "slower"):
+        (folder / "next").write_text(name)
+        ended = command.dyno("watch", "farm.toml", "--once")
+        assert ended.returncode == 0, ended.stderr
+    report = json.loads((folder / "farm" / "reports" / "releases-slower.json").read_text())
+    assert report["commit"] == "slower" and all(each["worse"] for each in report["changes"])
+    assert {each["instrument"] for each in report["changes"]} == {"time"}
+    planted = [each for each in report["functions"] if each["function"] in LOOP]
+    assert planted and all(each["after"] > each["before"] for each in planted)
+    assert {each["unit"] for each in report["functions"]} == {"µs"}

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from dbdyno import engine, workload
 from dbdyno.model import CountWish, Step, WorkloadUse
-from dbdyno.model.job.role import MARKS_BEFORE, Tied
+from dbdyno.model.job.role import MARKS_BEFORE, OnError, Tied
 from dbdyno.plan import count, counted_step
 from dbdyno.plan.workload_use import HOST_CHECKED
 
@@ -62,6 +62,17 @@ def test_a_call_that_is_counted_has_no_time_limit() -> None:
     counting = engine.of("postgres").counting
     (role,) = counted_step.counted(limited, LENGTHS, counting, 180000).job.roles
     assert role.statement_limit_s is None
+
+
+def test_tries_without_limit_have_one_while_they_are_counted() -> None:
+    """The generator asks for an end in time of those, and a counted step ends by operations."""
+    made = step("qr100")
+    forever = OnError(retry=("40001",), tries=0)
+    roles = tuple(structs.replace(role, on_error=forever) for role in made.job.roles)
+    endless = replace(made, job=structs.replace(made.job, roles=roles))
+    counting = engine.of("postgres").counting
+    (role,) = counted_step.counted(endless, LENGTHS, counting, 180000).job.roles
+    assert role.on_error == structs.replace(forever, tries=counted_step.TRIES_MAX)
 
 
 def test_an_amount_of_work_below_the_wish_is_counted_whole() -> None:

@@ -17,6 +17,9 @@ from dbdyno.model.job.statements import Statement
 
 SECONDS_MAX = 600.0
 """The longest that a counted step may take: all takes 20 to 100 times as long."""
+TRIES_MAX = 10
+"""Of an operation that has no limit of tries, as a counted step ends with its operations: one
+connection waits for no other, so that nothing is tried again."""
 COUNTERS = "counters"
 """The statement of a mark whose rows are the server's counters."""
 RATE_S = 1.0
@@ -103,8 +106,12 @@ def counted(step: Step, lengths: tuple[int, int], counting: Counting, version_nu
     statements = [Statement(name=name, protocol="simple", pieces=(sql,)) for name, sql in sent]
     sends = (Instruction("send", first + place) for place in range(len(statements)))
     mark = Program(name="mark", code=tuple(sends))
+    on_error = role.on_error
+    if on_error is not None and not on_error.tries:
+        on_error = structs.replace(on_error, tries=TRIES_MAX)
     role = structs.replace(
         role,
+        on_error=on_error,
         stop=RoleStop(operations=warmup + MARKS_BEFORE + operations + 1),
         marks=Marks(program=len(job.programs), warmup=warmup),
         statement_limit_s=None,  # it is of a server that runs by itself

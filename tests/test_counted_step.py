@@ -75,6 +75,17 @@ def test_tries_without_limit_have_one_while_they_are_counted() -> None:
     assert role.on_error == structs.replace(forever, tries=counted_step.TRIES_MAX)
 
 
+def test_nobody_asks_what_a_counted_load_left() -> None:
+    """Conditions of `orders` read whole tables, under the counter for minutes."""
+    use = workload.used(WorkloadUse(name="orders"), None)
+    steps = workload.expand(use, HOST_CHECKED, "postgres")
+    assert any(step.conditions for step in steps)
+    counting = engine.of("postgres").counting
+    made = list(counted_step.of_arm(steps, CountWish(), counting, {}, 180000))
+    assert [step.name for step in made] == [step.name for step in steps]
+    assert not any(step.conditions or step.invariants for step in made)
+
+
 def test_an_amount_of_work_below_the_wish_is_counted_whole() -> None:
     """One operation makes the indexes: there is nothing to warm up."""
     (role,) = counted("l.x").job.roles

@@ -123,6 +123,7 @@ def test_a_text_without_transactions_is_no_report_and_one_of_none_has_no_rate() 
     [
         ("pgbench (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", (15, "15.18")),
         ("pgbench (PostgreSQL) 18beta1", (18, "18beta1")),
+        ("pgbench (PostgreSQL) 17devel", (17, "17devel")),
         ("pgbench (PostgreSQL) 9.6.24", (9, "9.6.24")),
         ("mysqlslap  Ver 8.0", None),
     ],
@@ -132,7 +133,7 @@ def test_versions_are_told(said: str, found: tuple[int, str] | None) -> None:
 
 
 def test_versions_ascend() -> None:
-    versions = ["10.0", "15.2", "15.18", "17.6", "18beta1", "18.0"]
+    versions = ["17devel", "18beta1", "10.0", "15.2", "15.18", "17.6", "18.0"]
     assert sorted([*versions[3:], *versions[:3]], key=report.order) == versions
 
 

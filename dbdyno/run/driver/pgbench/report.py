@@ -50,9 +50,12 @@ def version(line: str) -> tuple[int, str] | None:
 
 
 def order(text: str) -> tuple[int, ...]:
-    """By which versions ascend: 18beta1 is before 18.0."""
-    numbers = tuple(int(part) for part in re.findall(r"\d+", text.partition("beta")[0]))
-    return (*numbers, 0)[:2] if "beta" not in text else (numbers[0] - 1, 10**6)
+    """By which versions ascend: before all releases those that are none, 18beta1 or 17devel.
+
+    A search among commits builds the latter, and leaves them on the host.
+    """
+    numbers = tuple(int(part) for part in re.findall(r"\d+", text))
+    return (int(text.replace(".", "").isdigit()), *numbers)
 
 
 def parse(text: str) -> Report | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,22 +26,32 @@ NONE = Path("/none")
 
 
 @contextmanager
-def a_place(engine: str = "postgres") -> Iterator[Place]:
-    """A place under /tmp that is removed afterwards (pytest's own folders are closed to others)."""
-    base = Path(tempfile.mkdtemp(prefix="dyno-test-", dir="/tmp"))
-    base.chmod(0o755)
-    place = Place(
-        data_root=base / "data",
-        run_root=base / "run",
-        cache_root=base / "cache",
-        log_dir=base / "log",
-        account=choose(engine),
-    )
-    place.make()
+def an_open_folder(root: str = "/tmp") -> Iterator[Path]:
+    """A folder that the servers' account may enter, as it may not enter pytest's own.
+
+    Other hosts of a test see /var/tmp, and no /tmp.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="dyno-test-", dir=root))
+    folder.chmod(0o755)
     try:
-        yield place
+        yield folder
     finally:
-        shutil.rmtree(base)
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def a_place(engine: str = "postgres") -> Iterator[Place]:
+    """A place under /tmp that is removed afterwards."""
+    with an_open_folder() as base:
+        place = Place(
+            data_root=base / "data",
+            run_root=base / "run",
+            cache_root=base / "cache",
+            log_dir=base / "log",
+            account=choose(engine),
+        )
+        place.make()
+        yield place
 
 
 @contextmanager
@@ -55,6 +65,14 @@ def started(arm: Arm, place: Place) -> Iterator[LabServer]:
     finally:
         server.stop(crash=True)
         server.remove()
+
+
+def restart_with(server: LabServer, settings: Mapping[str, str]) -> None:
+    """Starts a PostgreSQL anew with settings that hold from a start on."""
+    for name, value in settings.items():
+        server.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+    server.stop(crash=False)
+    server.start()
 
 
 def address(server: LabServer) -> Address:

@@ -18,7 +18,7 @@ from dbdyno.capture.view import Place
 from dbdyno.engine import LabServer
 from dbdyno.model import Address, Arm
 from dbdyno.model.error import DynoError
-from server_place import a_place, address, outermost, started
+from server_place import a_place, address, outermost, restart_with, started
 
 pytestmark = pytest.mark.live
 
@@ -47,10 +47,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
         settings={"shared_preload_libraries": "pg_stat_statements", "lc_messages": "C"},
     )
     with a_place() as place, started(arm, place) as made:
-        for name, value in LOGGING.items():
-            made.execute(f"ALTER SYSTEM SET {name} = '{value}'")
-        made.stop(crash=False)
-        made.start()
+        restart_with(made, LOGGING)
         made.create_database("shop")
         made.execute("CREATE EXTENSION pg_stat_statements", database="shop")
         made.execute("CREATE TABLE t (a int, b text)", database="shop")

@@ -20,7 +20,7 @@ from dbdyno.engine import LabServer
 from dbdyno.model import Arm
 from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
-from server_place import a_place, address, builds, started
+from server_place import a_place, address, builds, restart_with, started
 
 pytestmark = [pytest.mark.live, pytest.mark.soak]
 PGBENCH = next(
@@ -56,10 +56,7 @@ blocks = 1
 def test_pgbenchs_script_has_its_rate_and_its_statements_in_a_race(tmp_path: Path) -> None:
     arm = Arm(name="source", engine="postgres", base_dir=builds()[-1])
     with a_place() as place, started(arm, place) as server:
-        for name, value in LOGGING.items():
-            server.execute(f"ALTER SYSTEM SET {name} = '{value}'")
-        server.stop(crash=False)
-        server.start()
+        restart_with(server, LOGGING)
         server.create_database("bench")
         pgbench(server, "-i", "-q")
         log(server, "0")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from dbdyno.engine.mysql.connection import connect
 from dbdyno.model import Address, Json
 from mysql_jobs import Ran, at, job, run, statement, value, with_role
 from mysql_place import an_arm
-from server_place import a_place, reached, started
+from server_place import a_place, an_open_folder, reached, started
 
 pytestmark = pytest.mark.live
 
@@ -318,19 +317,20 @@ def _certificates() -> Iterator[Path]:
     """A folder that a server can read: a root certificate, and one for localhost, by openssl."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl here")
-    folder = Path(tempfile.mkdtemp(prefix="dyno-test-", dir="/tmp"))
-    folder.chmod(0o755)
-    (folder / "names").write_text("subjectAltName=DNS:localhost\n")
-    for command in (
-        "req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=root -keyout root.key -out root.crt",
-        "req -newkey rsa:2048 -nodes -subj /CN=server -keyout server.key -out server.csr",
-        "x509 -req -in server.csr -CA root.crt -CAkey root.key -CAcreateserial -days 30 "
-        "-extfile names -out server.crt",
-    ):
-        subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
-    (folder / "server.key").chmod(0o644)
-    yield folder
-    shutil.rmtree(folder)
+    with an_open_folder() as folder:
+        (folder / "names").write_text("subjectAltName=DNS:localhost\n")
+        for command in (
+            "req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=root "
+            "-keyout root.key -out root.crt",
+            "req -newkey rsa:2048 -nodes -subj /CN=server -keyout server.key -out server.csr",
+            "x509 -req -in server.csr -CA root.crt -CAkey root.key -CAcreateserial -days 30 "
+            "-extfile names -out server.crt",
+        ):
+            subprocess.run(
+                ["openssl", *command.split()], cwd=folder, check=True, capture_output=True
+            )
+        (folder / "server.key").chmod(0o644)
+        yield folder
 
 
 @pytest.fixture(name="encrypting", scope="module")

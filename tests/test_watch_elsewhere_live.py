@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,7 +16,7 @@ from dbdyno.run.slurm.cluster import Asked
 from dbdyno.run.slurm.way import Slurm, Times
 from dbdyno.store import Results
 from hosts_lab import Lab
-from server_place import builds
+from server_place import an_open_folder, builds
 from slurm_cluster import TestCluster
 
 pytestmark = [pytest.mark.live, pytest.mark.soak]
@@ -46,10 +44,8 @@ TIMES = Times(poll_s=0.1, settle_s=1.0, patience_s=60)
 @pytest.fixture(name="folder")
 def _folder() -> Iterator[Path]:
     """A folder that other hosts see, as they see no /tmp."""
-    folder = Path(tempfile.mkdtemp(prefix="dyno-test-", dir="/var/tmp"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
+    with an_open_folder("/var/tmp") as folder:
+        yield folder
 
 
 @pytest.fixture(name="cluster")

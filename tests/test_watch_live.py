@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 import command
 from dbdyno.farm import journal, state
 from dbdyno.host import place
-from server_place import builds
+from server_place import an_open_folder, builds
 
 pytestmark = [pytest.mark.live, pytest.mark.soak]
 FARM = """
@@ -55,10 +54,16 @@ echo "$version"
 @pytest.fixture(name="folder")
 def _folder() -> Iterator[Path]:
     """A folder that the servers' account may enter, as it may not enter pytest's own."""
-    folder = Path(tempfile.mkdtemp(prefix="dyno-test-", dir="/tmp"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
+    with an_open_folder() as folder:
+        yield folder
+
+
+def follow(folder: Path, *versions: str) -> None:
+    """Lets the farm of a folder measure these heads, one a night."""
+    for version in versions:
+        (folder / "next").write_text(version)
+        ended = command.dyno("watch", "farm.toml", "--once")
+        assert ended.returncode == 0, ended.stderr
 
 
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind here")
@@ -73,12 +78,9 @@ def test_a_newer_server_is_counted_beside_the_pinned_one_and_its_functions_are_n
         shutil.copytree(build, folder / name, symlinks=True)
     (folder / "make").write_text(MAKE.format(folder=folder))
     (folder / "farm.toml").write_text(FARM.format(script=folder / "make"))
-    for name in ("oldest", "newest"):
-        (folder / "next").write_text(name)
-        ended = command.dyno("watch", "farm.toml", "--once")
-        assert ended.returncode == 0, ended.stderr
+    follow(folder, "oldest", "newest")
     farm = folder / "farm"
-    assert len(state.fold(journal.read(farm)).branch("releases").measured) == 2, ended.stderr
+    assert len(state.fold(journal.read(farm)).branch("releases").measured) == 2
     report = json.loads((farm / "reports" / "releases-newest.json").read_text())
     assert report["commit"] == "newest" and report["functions"], report["why"]
     assert [change["step"] for change in report["changes"]] == ["point-query"]
@@ -94,10 +96,7 @@ def test_a_server_that_takes_longer_is_found_by_time_and_what_takes_longer_is_sa
     subprocess.run([PLANT, folder / "plain", "0.2", folder / "slower"], check=True)
     (folder / "make").write_text(MAKE.format(folder=folder))
     (folder / "farm.toml").write_text(TIMED.format(script=folder / "make"))
-    for name in ("plain", "slower"):
-        (folder / "next").write_text(name)
-        ended = command.dyno("watch", "farm.toml", "--once")
-        assert ended.returncode == 0, ended.stderr
+    follow(folder, "plain", "slower")
     report = json.loads((folder / "farm" / "reports" / "releases-slower.json").read_text())
     assert report["commit"] == "slower" and all(each["worse"] for each in report["changes"])
     assert {each["instrument"] for each in report["changes"]} == {"time"}

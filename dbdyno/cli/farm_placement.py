@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from dbdyno.model.error import HostError, PlanError, ServerError
+from dbdyno.model.error import HostError, ServerError
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.store.file import made, read_struct_if_there, write_json
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from dbdyno.farm.file import Branch, Farm
 
 FOLDER = "placements"
-TOGETHER = '\n[schedule]\nplacement = "together"\n'
 
 
 class Tried(Struct, frozen=True, kw_only=True):
@@ -33,11 +32,10 @@ def placed(farm: Farm, branch: Branch, text: str, path: Path, *, elsewhere: bool
 
     `elsewhere`: blocks run on other hosts, of which a trial here says nothing.
     """
-    from dbdyno.plan.race.text import quoted, with_placement
+    from dbdyno.plan.race.text import in_schedule, quoted, with_placement
 
     if branch.placement is not None:
-        line = f"\n[schedule]\nplacement = {quoted(branch.placement)}\n"
-        return text.replace("\n[schedule]\n", line, 1)
+        return in_schedule(text, f"placement = {quoted(branch.placement)}")
     if elsewhere:
         return text
     kept = farm.folder / FOLDER / f"{branch.name}.json"
@@ -51,13 +49,12 @@ def placed(farm: Farm, branch: Branch, text: str, path: Path, *, elsewhere: bool
 def trial_of(text: str, path: Path) -> PlacementTrial | None:
     """The trial of a plan; None where it cannot be placed. Raises HostError."""
     from dbdyno import plan as plans
+    from dbdyno.cli import measuring
     from dbdyno.host.lock import HostLock
     from dbdyno.run import placement_trial
 
-    try:
-        plans.parse(text.replace("\n[schedule]\n", TOGETHER, 1), path)
-    except PlanError:
-        return None  # it says what keeps sessions from being placed
+    if not measuring.can_be_placed(text, path):
+        return None
     try:
         with HostLock(plan=f"dyno watch: placement of {path.parent.name}", wait=True):
             return placement_trial.measured(plans.parse(text, path))

@@ -27,7 +27,7 @@ from dbdyno.cli.options import (
 from dbdyno.cli.slurm import Cancel, Choice, Nodelist, Partition, SlurmOptions, UseSlurm
 from dbdyno.host.terminal import VisibleConsole
 from dbdyno.model import Plan
-from dbdyno.model.error import DynoError
+from dbdyno.model.error import DynoError, PlanError
 
 if TYPE_CHECKING:
     from dbdyno.model import Comparison
@@ -242,6 +242,18 @@ def with_lengths(plan: Plan, folder: Path) -> Plan:
     return step_lengths.settle(plan, folder, earlier_calibration.newest)
 
 
+def can_be_placed(text: str, path: Path | None) -> bool:
+    """Whether the plan that the text is can have its clients beside their sessions."""
+    from dbdyno import plan as plans
+    from dbdyno.plan.race.text import in_schedule
+
+    try:
+        plans.parse(in_schedule(text, 'placement = "together"'), path)
+    except PlanError:
+        return False
+    return True
+
+
 def go_on(
     plan: Plan,
     out: Path,
@@ -315,7 +327,6 @@ def go_on_counting(
 def show_placement(plan: Plan, *, wait: bool) -> None:
     """Prints the placement that a trial chooses. Raises DynoError where none can be tried."""
     from dbdyno.host.lock import HostLock
-    from dbdyno.model.error import PlanError
     from dbdyno.plan.race.text import placement_lines
     from dbdyno.run import placement_trial
 

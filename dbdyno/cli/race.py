@@ -403,16 +403,17 @@ def checked(text: str, path: Path, out: Path) -> Plan:
 
 def placed(text: str, plan: Plan) -> str:
     """The plan's text with the placement that a trial chooses; the same text if it has none."""
-    from dbdyno import plan as plans
+    from dbdyno.cli import measuring
     from dbdyno.model.error import PlanError
     from dbdyno.plan.race.text import with_placement
     from dbdyno.run import placement_trial
 
+    if not measuring.can_be_placed(text, plan.path):
+        return text
     try:
-        plans.parse(text.replace("[schedule]", '[schedule]\nplacement = "together"'), plan.path)
         trial = placement_trial.measured(plan)
     except PlanError:
-        return text  # it says what cannot be placed: all runs where the kernel likes, as by default
+        return text  # all runs where the kernel likes, as by default
     if trial is None:
         return text
     say(f'placement = "{trial.choice}": {trial.why}')

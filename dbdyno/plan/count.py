@@ -51,11 +51,8 @@ def check(plan: Plan, steps: Collection[str], source: str) -> None:
     wish = plan.count
     if wish is None:
         return
-    known = {name for use in plan.workloads for name in of_file(use, plan)}
-    for name in wish.parameters:
-        if name not in known:
-            sentence = f"no workload has such a parameter; {suggestion(name, known)}"
-            raise refusal(source, f"{KEY}.parameters.{name}", sentence)
+    if wish.parameters:
+        refuse_parameters(plan, wish.parameters, source)
     for arm in plan.arms:
         if (why := uncounted(arm)) is not None:
             raise refusal(source, KEY, f"{why}; remove the table, or the arm")
@@ -88,6 +85,15 @@ def uncounted(arm: Arm) -> str | None:
     if arm.standby:
         return f"arm `{arm.name}` has a standby: only servers without are counted"
     return None
+
+
+def refuse_parameters(plan: Plan, written: Collection[str], source: str) -> None:
+    """Raises PlanError where none of the plan's workloads has a parameter of that name."""
+    known = {name for use in plan.workloads for name in of_file(use, plan)}
+    for name in written:
+        if name not in known:
+            sentence = f"no workload has such a parameter; {suggestion(name, known)}"
+            raise refusal(source, f"{KEY}.parameters.{name}", sentence)
 
 
 def refuse_settings(arm: Arm, source: str) -> None:

@@ -12,7 +12,7 @@ from dbdyno.model.events import Part
 def outcomes(evidence: Evidence) -> tuple[Outcomes, ...]:
     """Of each role's whole operations, in the job's order.
 
-    None where no operation can end as rolled back and the headline counts all alike.
+    Empty where no operation can end as rolled back and the headline counts all alike.
     """
     headline = evidence.step.headline
     named = headline is not None and bool(headline.operations)

@@ -286,8 +286,12 @@ def of_schedule(race: Race, way: Course, host: Capacity, *, own: bool) -> Iterat
 
 def with_placement(text: str, trial: PlacementTrial) -> str:
     """The plan's text with the placement that a trial has chosen, and the trial's figures."""
-    lines = "\n".join(["[schedule]", *placement_lines(trial)])
-    return text.replace("\n[schedule]\n", f"\n{lines}\n", 1)
+    return in_schedule(text, *placement_lines(trial))
+
+
+def in_schedule(text: str, *lines: str) -> str:
+    """The plan's text with these lines at the beginning of its `[schedule]`."""
+    return text.replace("\n[schedule]\n", "\n".join(["\n[schedule]", *lines, ""]), 1)
 
 
 def placement_lines(trial: PlacementTrial) -> Iterator[str]:

@@ -1,10 +1,9 @@
 //! Programs that sleep: how long, what it counts as, and when it ends before its time.
 
-use crate::harness::{Played, converse, play};
+use crate::harness::{Played, play, play_with_a_pause};
 use crate::{SECOND_NS, timed};
 use dyno_loadgen::event::{Event, Status};
 use dyno_loadgen::job::{Instruction, Job, OnLost, Piece, Program};
-use dyno_loadgen::message::Command;
 
 /// Two clients that hold a transaction of three statements open for so long, again and again.
 fn holding(description: &str, seconds: f64, sleep_us: usize) -> Job {
@@ -101,21 +100,9 @@ fn the_steps_end_ends_a_sleep_and_the_rest_of_the_program_is_done() {
 fn a_pause_ends_a_sleep_and_comes_at_once() {
     // The others take the machine a while, so that the command comes before the end.
     let job = beside_others(60.0);
-    let played = converse(
-        &job,
-        &[
-            ("ready", Command::Go),
-            ("ready", Command::Pause),
-            ("ready", Command::Resume),
-            ("window_close", Command::Stop),
-        ],
-    );
+    let played = play_with_a_pause(&job);
     assert_eq!(played.status, Status::Ok);
-    let paused_ns = played.find(|event| match event {
-        Event::Paused { mono_ns } => Some(*mono_ns),
-        _ => None,
-    });
-    let whole = (paused_ns - played.start_ns()) % SECOND_NS;
+    let whole = (played.paused_ns() - played.start_ns()) % SECOND_NS;
     assert_eq!(whole, 1_000_000, "one COMMIT after a tick");
     assert_eq!(played.totals("insert")[0], 4, "and they began anew");
 }

@@ -1,9 +1,8 @@
 //! Think times, decks, and operations that roll back: how long, how many, and what they count as.
 
-use crate::harness::{Played, converse, fake, play};
+use crate::harness::{Played, fake, play, play_with_a_pause};
 use dyno_loadgen::event::{Event, Status};
 use dyno_loadgen::job::{Choice, ChoiceRule, Job, RoleStop, Stop, ThinkTime};
-use dyno_loadgen::message::Command;
 
 const ROLE: &str = "terminals";
 
@@ -107,20 +106,9 @@ fn a_pause_stops_times_and_goes_on_with_what_is_left() {
     let after = ThinkTime::Constant { us: 1_499_000 };
     let mut job = looking(2, 9.0, None, Some(after));
     job.trace = true;
-    let played = converse(
-        &job,
-        &[
-            ("ready", Command::Go),
-            ("ready", Command::Pause),
-            ("ready", Command::Resume),
-            ("window_close", Command::Stop),
-        ],
-    );
+    let played = play_with_a_pause(&job);
     assert_eq!(played.status, Status::Ok);
-    let paused = played.find(|event| match event {
-        Event::Paused { mono_ns } => Some(*mono_ns),
-        _ => None,
-    });
+    let paused = played.paused_ns();
     let resumed = played.find(|event| match event {
         Event::Resumed { mono_ns } => Some(*mono_ns),
         _ => None,

@@ -95,6 +95,19 @@ pub fn play(job: &Job) -> Played {
     play_with(job, [])
 }
 
+/// Plays a job that pauses as soon as it runs, resumes, and stops when its window closes.
+pub fn play_with_a_pause(job: &Job) -> Played {
+    converse(
+        job,
+        &[
+            ("ready", Command::Go),
+            ("ready", Command::Pause),
+            ("ready", Command::Resume),
+            ("window_close", Command::Stop),
+        ],
+    )
+}
+
 /// Plays a job by commands, each given as soon as an event of that name is there.
 pub fn converse(job: &Job, script: &[(&str, Command)]) -> Played {
     let mut job = job.clone();
@@ -207,6 +220,14 @@ impl Played {
     pub fn start_ns(&self) -> u64 {
         self.find(|event| match event {
             Event::Started { mono_ns, .. } => Some(*mono_ns),
+            _ => None,
+        })
+    }
+
+    /// When the step paused first.
+    pub fn paused_ns(&self) -> u64 {
+        self.find(|event| match event {
+            Event::Paused { mono_ns } => Some(*mono_ns),
             _ => None,
         })
     }

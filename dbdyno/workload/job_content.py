@@ -6,7 +6,6 @@ itself is entered before it, so that a number always points back.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -33,7 +32,7 @@ from dbdyno.workload.samples import Samples
 from dbdyno.workload.schema import Cursor, Statement, Transaction, WorkloadFile
 from dbdyno.workload.scope import TABLE_MARK, Scope
 from dbdyno.workload.script.files import StepScripts
-from dbdyno.workload.script.sql import ESCAPING, STANDARD, named
+from dbdyno.workload.script.sql import named, token_of
 from dbdyno.workload.tables import names
 from dbdyno.workload.value import (
     ITEM,
@@ -73,7 +72,7 @@ class Content:
         self._bound: set[str] = set()  # statements that need a cursor
         self._tables: dict[str, str | None] = {}  # statement -> the kind of table it names
         self._entering: list[str] = []
-        self.scripts = StepScripts(file, scope)
+        self.scripts = StepScripts(file, scope, self)
         self.kept = transaction.kept(file)
         self.samples = Samples()
 
@@ -202,7 +201,7 @@ class Content:
     ) -> int:
         """Enters a statement that has been cut into pieces."""
         pieces = sql.with_variables(pieces, self.kept - self.file.values.keys())
-        self.named |= named(self._unnumbered(), text, self._token)
+        self.named |= named(self._unnumbered(), text, token_of(scope.engine))
         written = sending.protocol(form, self.file, scope)
         protocol = sending.preparable(written, text.split(maxsplit=1)[:1], scope.engine)
         number = len(self.statements)
@@ -221,10 +220,10 @@ class Content:
         self._used[name] = used
         self._tables[name] = next(iter(tables), None)
         samples = self._samples(pieces)
-        pieces = sending.with_casts(pieces, samples, protocol, scope)
+        pieces = sending.with_casts(pieces, samples, protocol, scope.engine)
         bound = sql.bound(pieces, samples)
         types = sending.types(form, protocol, bound, scope) or sending.sample_types(
-            bound, samples, protocol, scope
+            bound, samples, protocol, scope.engine
         )
         if sending.as_sysbench(self.file, protocol, scope):
             formats = {value.name: value.format for value in self.values}
@@ -259,8 +258,12 @@ class Content:
     def _samples(self, pieces: tuple[sql.Piece, ...]) -> dict[str, Sample]:
         """The values of a statement that are drawn from files, by their names."""
         names = [piece.name for piece in sql.walk(pieces) if isinstance(piece, sql.ValueHere)]
-        makers = {name: self._model(name, ())[1].sample for name in names}
-        return {name: sample for name, sample in makers.items() if sample is not None}
+        samples = {name: self.sample(name) for name in names}
+        return {name: sample for name, sample in samples.items() if sample is not None}
+
+    def sample(self, name: str) -> Sample | None:
+        """Where a value of the file is drawn from, if from a file of tuples."""
+        return self._model(name, ())[1].sample
 
     def _piece(self, piece: sql.Piece, scope: Scope) -> Piece | str:
         match piece:
@@ -370,16 +373,12 @@ class Content:
         """Enters the program of a script, with its statements."""
         begin = len(self.statements)
         code = self.scripts.program(name, self.statements)
+        token = token_of(self.scope.engine)
         for statement in self.statements[begin:]:
-            self.named |= named(self.file.tables, " ".join(statement.texts), self._token)
+            self.named |= named(self.file.tables, " ".join(statement.texts), token)
             self._tables[statement.name] = None
         self.programs.append(Program(name, tuple(code)))
         return len(self.programs) - 1
-
-    @property
-    def _token(self) -> re.Pattern[str]:
-        """A token of SQL, as the engine reads it."""
-        return ESCAPING if self.scope.engine.backslash_escapes else STANDARD
 
     def _computable(self, name: str, scope: Scope) -> int | None:
         """The value of an expression in a transaction; None where the name is a variable's."""

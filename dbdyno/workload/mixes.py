@@ -83,7 +83,7 @@ def with_scripts(
             "fill": file.fill if used else None,
             "transactions": file.transactions
             | {
-                path: schema.Transaction(script=path, protocol="{protocol}")
+                path: schema.Transaction(script=path, protocol="{protocol}", values=False)
                 for path in sorted(paths)
             },
             "choices": file.choices | {name: mix.weights for name, mix in read.items()},

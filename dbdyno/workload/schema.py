@@ -193,13 +193,15 @@ class Sleep(Form):
 class Transaction(Form):
     """Statements that are sent one after the other and timed as a whole, or a script's.
 
-    `script` is the path of a script of pgbench's, `protocol` how its statements are sent.
+    `script` is the path of a script of pgbench's, `protocol` how its statements are sent, `values`
+    whether its names may be those of the file's values.
     """
 
     draw: list[str] = Field(default_factory=list)
     do: list[str | Repetition | Sleep | Assigned | End] = Field(default_factory=list)
     script: str | None = None
     protocol: str | None = None
+    values: bool = True
 
 
 class Pace(Form):

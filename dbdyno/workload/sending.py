@@ -174,13 +174,13 @@ def types(
 
 
 def with_casts(
-    pieces: tuple[sql.Piece, ...], samples: Mapping[str, Sample], protocol: str, scope: Scope
+    pieces: tuple[sql.Piece, ...], samples: Mapping[str, Sample], protocol: str, engine: Traits
 ) -> tuple[sql.Piece, ...]:
     """The pieces with a cast behind each bound value whose type cannot be declared by its name.
 
     A parameter that is cast has the type of the cast, as if it were declared.
     """
-    if not _binds(protocol, scope.engine):
+    if not _binds(protocol, engine):
         return pieces
     cast: list[sql.Piece] = []
     for piece in pieces:
@@ -200,13 +200,13 @@ def sample_types(
     pieces: tuple[sql.Piece, ...],
     samples: Mapping[str, Sample],
     protocol: str,
-    scope: Scope,
+    engine: Traits,
 ) -> list[str]:
     """The types that values from files declare where they are bound; "": the server infers it.
 
     None where no value says its type, or none are declared.
     """
-    if not _binds(protocol, scope.engine):
+    if not _binds(protocol, engine):
         return []
     written = []
     for piece in sql.parameters(pieces):

@@ -75,9 +75,10 @@ def _items(does: Sequence[Item]) -> Iterator[Item]:
 
 def parts(transaction: Transaction, scope: Scope) -> list[Part]:
     """The items of a transaction, in order; without those repeated 0 times."""
-    if not transaction.do or transaction.protocol is not None:
-        wrong = "protocol" if transaction.do else "do"
-        raise scope.at(wrong).error("a transaction has a `do`, or a `script` and its `protocol`")
+    if not transaction.do:
+        raise scope.at("do").error("a transaction has a `do`, or a `script` and its `protocol`")
+    for key in sorted(transaction.model_fields_set & {"protocol", "values"}):
+        raise scope.at(key).error(f"a transaction has a `do`, or a `script` and its `{key}`")
     made: list[Part] = []
     for number, item in enumerate(transaction.do, start=1):
         place = scope.at("do", number)

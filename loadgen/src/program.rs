@@ -47,6 +47,9 @@ pub struct Compiled {
     pub log: Option<Sample>,
 }
 
+/// A column's name and the variable that takes it; none where such a column fails the step.
+pub type Column = (Box<[u8]>, Option<usize>);
+
 /// One statement, for all tables that it may go to.
 #[derive(Debug)]
 pub struct StatementCode {
@@ -62,8 +65,8 @@ pub struct StatementCode {
     pub progress: Option<Arc<[u8]>>,
     /// Which results are kept for variables.
     pub keep: Keep,
-    /// The names of columns, and the variables that take them.
-    pub into: Box<[(Box<[u8]>, usize)]>,
+    /// The columns that variables take.
+    pub into: Box<[Column]>,
     /// What stands in front of the columns' names in those of variables.
     pub prefix: String,
     /// Where it was written.

@@ -94,7 +94,7 @@ class Piece(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Into(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The variables that take what a statement returns."""
 
-    columns: Mapping[str, Natural]  # a variable's number by the column's name
+    columns: Mapping[str, Natural | None]  # by the column's name; None: it fails the step
     every: bool = always(False)  # of each statement of several, not of the last alone
     prefix: str = ""
 

@@ -3,6 +3,7 @@
     source      a script's text, and complaints that show a place in it
     sql         cuts SQL into commands, as psql's and pgbench's common lexer does
     token       cuts an expression into tokens
+    value       what a script has to know of a value of its workload file
     function    which functions there are, and how many arguments each takes
     expression  parses an expression, as a tree
     command     the commands of a script, parsed one by one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -220,6 +220,16 @@ def _keep(name: Word, words: _Words, commands: list[Command]) -> None:
     commands[-1] = replace(before, into=Into(prefix, word == "aset"))
 
 
+def assigned_in(commands: tuple[Command, ...], names: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Those of the names that commands assign, and where: a column's as far as the SQL shows it."""
+    for each in commands:
+        if isinstance(each, Assign) and each.variable in names:
+            yield each.variable, each.offset
+        elif isinstance(each, Send) and each.into is not None:
+            columns = {each.into.prefix + column for column in each.sql.returned()}
+            yield from ((name, each.offset) for name in names if name.lower() in columns)
+
+
 def names_in(commands: tuple[Command, ...]) -> Iterator[str]:
     """The variables that commands assign or read, each as often as it stands there."""
     for command in commands:
@@ -228,8 +238,14 @@ def names_in(commands: tuple[Command, ...]) -> Iterator[str]:
                 yield from (use.name for use in command.sql.variables)
             case Assign():
                 yield command.variable
-                yield from (str(node.value) for node in command.value.variables())
-            case Condition():
+    yield from computed_in(commands)
+
+
+def computed_in(commands: tuple[Command, ...]) -> Iterator[str]:
+    """The variables that expressions and sleeps take, each as often as it stands there."""
+    for command in commands:
+        match command:
+            case Assign() | Condition():
                 yield from (str(node.value) for node in command.value.variables())
             case Sleep(variable=str(variable)):
                 yield variable

@@ -31,6 +31,8 @@ from dbdyno.workload.script.command import Assign, Command, Condition, Plain, Se
 from dbdyno.workload.script.expression import Node
 from dbdyno.workload.script.source import Source
 from dbdyno.workload.script.sql import ESCAPING, NAME, STANDARD, Sql, Use
+from dbdyno.workload.script.value import ScriptValue
+from dbdyno.workload.sql import ValueHere, VariableHere
 
 PARAMETERS_MAX = 255
 """So many variables pgbench takes in a statement that is not simple."""
@@ -48,12 +50,16 @@ ENDS = (("END",), ("END", "WORK"), ("END", "TRANSACTION"))
 
 @dataclass(frozen=True)
 class Script:
-    """A script that was read: its name in results, its commands, how its statements are sent."""
+    """A script that was read: its name in results, its commands, how its statements are sent.
+
+    `values` are those of the file that it uses, by their names.
+    """
 
     name: str
     source: Source
     commands: tuple[Command, ...]
     protocol: Protocol
+    values: Mapping[str, ScriptValue] = field(default_factory=dict)
 
     @classmethod
     def of(cls, name: str, source: Source, protocol: Protocol, *, escapes: bool = False) -> Script:
@@ -93,7 +99,12 @@ class Scripts:
         self._assigned = {each.variable for each in commands if isinstance(each, Assign)}
         sends = [each for each in commands if isinstance(each, Send)]
         self._prefixes = {send.into.prefix for send in sends if send.into is not None}
-        self._named = {name for script in scripts for name in command.names_in(script.commands)}
+        self._named = {
+            name
+            for script in scripts
+            for name in command.names_in(script.commands)
+            if name not in script.values
+        }
 
     def program(self, script: Script, statements: list[Statement]) -> list[Instruction]:
         """The instructions of a script; its statements are added to the job's."""
@@ -151,10 +162,15 @@ class _Program:
         self.name = script.name
         self.source = script.source
         self.protocol = script.protocol
+        self.values = script.values
+        self.samples = {
+            name: value.sample for name, value in script.values.items() if value.sample is not None
+        }
         self.statements = statements
         self.names = {statement.name for statement in statements}
         self.code: list[Instruction] = []
         self.choices: list[_Choice] = []
+        self._draw(script.commands)
         for each in script.commands:
             match each:
                 case Send():
@@ -176,6 +192,16 @@ class _Program:
                 case Plain():
                     self._pipeline(each)
 
+    def _draw(self, commands: tuple[Command, ...]) -> None:
+        """Draws the values; those that are computed with become variables, too."""
+        draws = (value.draws for value in self.values.values())
+        for number in sorted(frozenset().union(*draws)):
+            self._add("draw", number)
+        for name in dict.fromkeys(command.computed_in(commands)):
+            value = self.values.get(name)
+            if value is not None and not value.is_text:
+                self._set(self._number(name), ["drawn", value.number], 0)
+
     def _add(self, instruction: str, number: int) -> None:
         self.code.append(Instruction(instruction, number))
 
@@ -195,14 +221,31 @@ class _Program:
             sentence = f"`{name}` cannot name a variable; use letters, digits, underscores"
             self._ends(assign.offset, sentence)
             return
+        self._set(self.scripts.number(name), self._tree(assign.value), assign.offset)
+
+    def _set(self, variable: int, expression: Expression, offset: int) -> None:
         self.scripts.assignments.append(
             Assignment(
-                variable=self.scripts.number(name),
-                expression=self._tree(assign.value),
-                place=self.source.place(assign.offset),
+                variable=variable,
+                expression=expression,
+                place=self.source.place(offset),
             )
         )
         self._add("set", len(self.scripts.assignments) - 1)
+
+    def _number(self, name: str) -> int:
+        """The number of a variable, or of the one that holds what a value was drawn as."""
+        return self.scripts.number(f"{name} (value)" if name in self.values else name)
+
+    def _known(self, name: str) -> bool:
+        """Whether a name may ever have a value."""
+        return name in self.values or self.scripts.known(name)
+
+    def _check_number(self, name: str, offset: int) -> None:
+        """Refuses to compute with a value that is a text."""
+        if name in self.values and self.values[name].is_text:
+            sentence = f"nothing can be computed from the value `{name}`, which is a text"
+            raise self.source.error(offset, sentence)
 
     def _sleep(self, sleep: Sleep) -> None:
         name = sleep.variable
@@ -212,11 +255,12 @@ class _Program:
         if not NAME.fullmatch(name):
             self._ends(sleep.offset, f"`:{name}` is not a variable")
             return
-        if not self.choices and not self.scripts.known(name):
+        self._check_number(name, sleep.offset)
+        if not self.choices and not self._known(name):
             raise self.source.error(sleep.offset, self.scripts.never_set(name))
         self.scripts.sleeps.append(
             Rest(
-                variable=self.scripts.number(name),
+                variable=self._number(name),
                 unit_us=sleep.unit_us,
                 place=self.source.place(sleep.offset),
             )
@@ -274,25 +318,42 @@ class _Program:
             name += f":{self.source.column(sql.offset)}"
         self.names.add(name)
         protocol = self._protocol(sql)
+        self._check_values(sql)
         if protocol != "simple":
             self._check_parameters(sql)
+        engine = self.scripts.engine
+        pieces = sending.with_casts(self._pieces(sql), self.samples, protocol, engine)
+        bound = statements_sql.bound(pieces, self.samples)
+        types = sending.sample_types(bound, self.samples, protocol, engine)
         statement = Statement(
             name=name,
             protocol=protocol,
-            pieces=self._pieces(sql),
+            pieces=tuple(self._piece(piece) for piece in pieces),
+            types=tuple(types),
             rows=int(statements_sql.explainable(sql.text)),
             place=self.source.place(sql.offset),
             into=self._into(send),
         )
-        self.statements.append(sending.as_pgbench(statement, self.scripts.engine))
-        if explained := self._explained(sql):
-            self.scripts.explain[name] = explained
+        self.statements.append(sending.as_pgbench(statement, engine))
+        if self._has_plan(sql):
+            text = statements_sql.numbered(bound, "", types)
+            self.scripts.explain[name] = text.rstrip().removesuffix(";")
         self._add("send", len(self.statements) - 1)
 
     def _protocol(self, sql: Sql) -> Protocol:
         """The script's, but for what the engine cannot prepare."""
         firsts = (words[0] for words in sql.words())
         return sending.preparable(self.protocol, firsts, self.scripts.engine)
+
+    def _check_values(self, sql: Sql) -> None:
+        """Refuses values where variables are texts: a value that is one has quotes of its own."""
+        for use in sql.variables:
+            if use.quoted and use.name in self.values:
+                sentence = (
+                    f"`:{use.name}` is a value, which stands in neither quotes nor comments; move "
+                    "it outside, or make a text of it by `join`"
+                )
+                raise self.source.error(use.offset, sentence)
 
     def _check_parameters(self, sql: Sql) -> None:
         """Refuses what the server would not take as a statement with parameters.
@@ -319,12 +380,14 @@ class _Program:
     def _used(self, sql: Sql) -> list[Use]:
         """The variables of a statement; a name that nothing sets is none in a simple one's text."""
         simple = self.protocol == "simple"
-        return [use for use in sql.variables if not simple or self.scripts.known(use.name)]
+        return [use for use in sql.variables if not simple or self._known(use.name)]
 
-    def _pieces(self, sql: Sql) -> tuple[str | Piece, ...]:
-        """The text, with variables in their places."""
-        edits: list[tuple[int, int, str | Piece]] = [
-            (use.start, use.end, Piece(variable=self.scripts.number(use.name)))
+    def _pieces(self, sql: Sql) -> tuple[statements_sql.Piece, ...]:
+        """The text, with values and variables in their places."""
+        edits: list[tuple[int, int, statements_sql.Piece]] = [
+            (use.start, use.end, ValueHere(use.name))
+            if use.name in self.values
+            else (use.start, use.end, VariableHere(use.name))
             for use in self._used(sql)
         ]
         if self.scripts.engine.commits_end:
@@ -335,23 +398,32 @@ class _Program:
             ]
         return tuple(piece for piece in _edited(sql.text, edits) if piece)
 
+    def _piece(self, piece: statements_sql.Piece) -> str | Piece:
+        match piece:
+            case ValueHere(name=name):
+                return Piece(value=self.values[name].number)
+            case VariableHere(name=name):
+                return Piece(variable=self.scripts.number(name))
+        assert isinstance(piece, str), "scripts have neither tables nor repetitions"
+        return piece
+
     def _into(self, send: Send) -> Into | None:
+        """The variables of a result; a column that has a value's name fails the step."""
         if send.into is None:
             return None
         prefix = send.into.prefix
-        return Into(columns=self.scripts.columns(prefix), every=send.into.every, prefix=prefix)
+        columns: dict[str, int | None] = {**self.scripts.columns(prefix)}
+        for name in self.values:
+            if name.startswith(prefix) and name != prefix:
+                columns[name.removeprefix(prefix)] = None
+        return Into(columns=columns, every=send.into.every, prefix=prefix)
 
-    def _explained(self, sql: Sql) -> str | None:
-        """The statement for EXPLAIN, with $1 … for variables; None where there is no such form."""
+    def _has_plan(self, sql: Sql) -> bool:
+        """Whether EXPLAIN takes the statement with $1 … for values and variables."""
         used = self._used(sql)
         plain = len(sql.parts) == 1 and not any(use.quoted for use in used)
-        if not plain or not statements_sql.explainable(sql.text):
-            return None
-        if used and not self.scripts.engine.placeholders:
-            return None
-        edits = [(use.start, use.end, f"${n}") for n, use in enumerate(used, start=1)]
-        text = "".join(str(piece) for piece in _edited(sql.text, edits))
-        return text.rstrip().removesuffix(";")
+        explainable = plain and statements_sql.explainable(sql.text)
+        return explainable and (self.scripts.engine.placeholders or not used)
 
     def _tree(self, node: Node) -> Expression:
         """An expression as a job has it.
@@ -359,10 +431,12 @@ class _Program:
         Raises WorkloadError where it can never be computed, unless a conditional decides whether it
         is.
         """
+        for leaf in node.variables():
+            self._check_number(str(leaf.value), leaf.offset)
         for leaf in () if self.choices else node.certain():
             if leaf.form == "error":
                 raise self.source.error(leaf.offset, str(leaf.value))
-            if leaf.form == "variable" and not self.scripts.known(str(leaf.value)):
+            if leaf.form == "variable" and not self._known(str(leaf.value)):
                 raise self.source.error(leaf.offset, self.scripts.never_set(str(leaf.value)))
         if node.depth > TREE_DEPTH_MAX:
             return ["postfix", *(self._part(part) for part in node.parts())]
@@ -381,13 +455,15 @@ class _Program:
 
     def _leaf(self, node: Node) -> Expression:
         if node.form == "variable":
-            return ["variable", self.scripts.number(str(node.value))]
+            return ["variable", self._number(str(node.value))]
         return [node.form] if node.value is None else [node.form, node.value]
 
 
-def _edited(text: str, edits: Sequence[tuple[int, int, str | Piece]]) -> list[str | Piece]:
+def _edited(
+    text: str, edits: Sequence[tuple[int, int, statements_sql.Piece]]
+) -> list[statements_sql.Piece]:
     """The text with what takes the places from start to end, in pieces; texts are joined."""
-    pieces: list[str | Piece] = [""]
+    pieces: list[statements_sql.Piece] = [""]
     end = 0
     for start, after, piece in sorted(edits, key=lambda edit: edit[0]):
         _append(pieces, text[end:start])
@@ -397,8 +473,9 @@ def _edited(text: str, edits: Sequence[tuple[int, int, str | Piece]]) -> list[st
     return pieces
 
 
-def _append(pieces: list[str | Piece], piece: str | Piece) -> None:
-    if isinstance(piece, str) and isinstance(pieces[-1], str):
-        pieces[-1] += piece
+def _append(pieces: list[statements_sql.Piece], piece: statements_sql.Piece) -> None:
+    last = pieces[-1]
+    if isinstance(piece, str) and isinstance(last, str):
+        pieces[-1] = last + piece
     else:
         pieces.append(piece)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import typing
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from dbdyno.model.error import WorkloadError
-from dbdyno.model.job import Job
+from dbdyno.model.job import Job, values
 from dbdyno.model.job.programs import Initial, Instruction
 from dbdyno.model.job.statements import Protocol, Statement
+from dbdyno.workload import distribution
+from dbdyno.workload.maker_schema import Sample
 from dbdyno.workload.schema import WorkloadFile
 from dbdyno.workload.scope import Scope
-from dbdyno.workload.script.compile import Script, Scripts
+from dbdyno.workload.script import command
+from dbdyno.workload.script.compile import AUTOMATIC, Script, Scripts
 from dbdyno.workload.script.source import Source
 from dbdyno.workload.script.sql import NAME
+from dbdyno.workload.script.value import ScriptValue
 
 PROTOCOLS: tuple[Protocol, ...] = ("simple", "extended", "prepared")
 SCALE = "scale"
@@ -48,12 +54,25 @@ def sha256(file: WorkloadFile, folder: Path) -> dict[str, str]:
     }
 
 
+class Values(typing.Protocol):
+    """The values of a job, where they are entered by their names."""
+
+    values: list[values.Value]
+
+    def value(self, name: str) -> int:
+        """The number of a value of the file."""
+
+    def sample(self, name: str) -> Sample | None:
+        """Where a value of the file is drawn from, if from a file of tuples."""
+
+
 class StepScripts:
     """The scripts of one step, read together: one may use what another one sets."""
 
-    def __init__(self, file: WorkloadFile, scope: Scope) -> None:
+    def __init__(self, file: WorkloadFile, scope: Scope, entered: Values) -> None:
         self._file = file
         self._scope = scope
+        self._entered = entered
         self._read: dict[str, Script] = {}
         self._scripts: Scripts | None = None
 
@@ -104,7 +123,46 @@ class StepScripts:
             raise place.error("has `script` beside `do` or `draw`; remove one")
         source = Source(path, text(Path(path), self._scope.folder))
         protocol = self._protocol(transaction.protocol, place)
-        return Script.of(name, source, protocol, escapes=self._scope.engine.backslash_escapes)
+        escapes = self._scope.engine.backslash_escapes
+        script = Script.of(name, source, protocol, escapes=escapes)
+        if transaction.values:
+            script = dataclasses.replace(script, values=self._values(script))
+        return script
+
+    def _values(self, script: Script) -> dict[str, ScriptValue]:
+        """The values that a script uses, by their names; refuses those that are variables, too."""
+        there = self._file.values
+        for name, offset in command.assigned_in(script.commands, there):
+            raise script.source.error(
+                offset,
+                f"`{name}` is also a value of {self._scope.source}; rename one of them, or give "
+                f"`transactions.{script.name}` the key values = false",
+            )
+        used = [name for name in command.names_in(script.commands) if name in there]
+        path = script.source.name
+        for name in used:
+            if name in AUTOMATIC or name in (SCALE, *self._file.variables):
+                place = self._scope.root("values", name)
+                raise place.error(f"is also a variable, which `{path}` uses; rename one of them")
+        return {name: self._value(name, path) for name in dict.fromkeys(used)}
+
+    def _value(self, name: str, path: str) -> ScriptValue:
+        """A value that the script of a path uses, entered in the job. Raises WorkloadError."""
+        scope = self._scope.root("values", name)
+        number, sample = self._entered.value(name), self._entered.sample(name)
+        job = self._entered.values
+        if sample is None and job[number].per != "transaction":
+            raise scope.error(f'`{path}` draws it once; give it the key per = "transaction"')
+        numbers = distribution.with_bases(job, number)
+        bounds = [bound for base in numbers for bound in job[base].uniform or ()]
+        if any(isinstance(bound, values.CursorBound) for bound in bounds):
+            raise scope.error(f"a cursor bounds it, which `{path}` does not read; give it numbers")
+        return ScriptValue(
+            number=number,
+            draws=frozenset(base for base in numbers if job[base].per == "transaction"),
+            is_text=job[number].is_text,
+            sample=sample,
+        )
 
     def _protocol(self, written: str | None, place: Scope) -> Protocol:
         place = place.root("protocol") if written is None else place.at("protocol")

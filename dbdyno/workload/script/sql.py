@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from dbdyno.model.engine import Traits
 from dbdyno.workload.script.source import Source
 
 LETTER = r"[^\x00-@\[-^`{-\x7f]"
@@ -51,6 +52,13 @@ TOKENS = tuple(NAME_QUOTES)
 BRACKET = re.compile(r"/\*|\*/")
 COPIES = {(way, end) for way in ("FROM", "TO") for end in ("STDIN", "STDOUT")}
 """What in a COPY makes the client a part of it."""
+LIST_ENDS = frozenset(
+    {
+        *("FROM", "INTO", "WHERE", "GROUP", "HAVING", "WINDOW", "UNION", "INTERSECT", "EXCEPT"),
+        *("ORDER", "LIMIT", "OFFSET", "FETCH", "FOR", ";"),
+    }
+)
+"""What follows the list of columns that a statement returns."""
 AROUND = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
 """Text that may stand before a command and means nothing."""
 
@@ -84,6 +92,11 @@ class Sql:
         """The words and signs of each part, in capitals, without comments and what closes it."""
         for start, end in self.parts:
             yield tuple(match[0].upper() for match in _tokens(self.text, self.token, start, end))
+
+    def returned(self) -> set[str]:
+        """The columns, in small letters, that its parts return, as far as the text shows."""
+        lists = (_last_names(_outside_brackets(words)) for words in self.words())
+        return {name.lower() for names in lists for name in names}
 
     def copies(self) -> bool:
         """Whether a part is a COPY from or to the client."""
@@ -232,6 +245,11 @@ def _comment_end(text: str, token: re.Pattern[str], start: int) -> int | None:
     return None
 
 
+def token_of(engine: Traits) -> re.Pattern[str]:
+    """A token of SQL, as the engine reads it."""
+    return ESCAPING if engine.backslash_escapes else STANDARD
+
+
 def named(tables: Iterable[str], text: str, token: re.Pattern[str]) -> set[str]:
     """Those of the tables that SQL names, in whichever case: not in literals and comments."""
     names = set()
@@ -251,6 +269,20 @@ def _tokens(text: str, token: re.Pattern[str], start: int, end: int) -> Iterator
             start = _comment_end(text, token, match.start()) or end
         elif not match["space"]:
             yield match
+
+
+def _last_names(words: Iterable[str]) -> Iterator[str]:
+    """The last word of each item of a SELECT's or RETURNING's list, where that is a name."""
+    last, listed = "", False
+    for word in words:
+        if listed and (word in LIST_ENDS or word == ","):
+            yield last.strip('"`')
+            listed = word == ","
+        elif word in ("SELECT", "RETURNING"):
+            listed = True
+        last = word
+    if listed:
+        yield last.strip('"`')
 
 
 def _outside_brackets(words: Iterable[str]) -> Iterator[str]:

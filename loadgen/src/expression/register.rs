@@ -237,7 +237,7 @@ pub(super) fn constant_of(job: &Job, index: usize) -> Option<Scalar> {
     let mut assigned = job.assignments.iter().map(|assignment| assignment.variable);
     let into = job.statements.iter().filter_map(|one| one.into.as_ref());
     let mut stored = into.flat_map(|into| into.columns.values());
-    if assigned.any(|other| other == index) || stored.any(|other| *other == index) {
+    if assigned.any(|other| other == index) || stored.any(|other| *other == Some(index)) {
         return None;
     }
     match &job.variables[index].initial {

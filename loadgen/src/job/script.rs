@@ -91,8 +91,9 @@ pub struct Rest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Into {
-    /// By the column's name the index of the variable; other columns are passed over.
-    pub columns: BTreeMap<String, usize>,
+    /// By the column's name the index of the variable, none where a value has the name: such a column fails the step.
+    /// Other columns are passed over.
+    pub columns: BTreeMap<String, Option<usize>>,
     /// What stands in front of the columns' names in those of variables.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prefix: String,

@@ -268,19 +268,26 @@ impl<S: Sessions> Worker<S> {
                     return false;
                 }
                 let variables = &mut connection.draw.variables;
-                let mut strange = None;
+                let mut refused = None;
                 results.visit(|name, value| {
-                    if !can_name(&code.prefix, name) && strange.is_none() {
-                        strange = Some(String::from_utf8_lossy(name).into_owned());
-                    }
                     let mut into = code.into.iter();
-                    if let Some((_, variable)) = into.find(|(column, _)| **column == *name) {
-                        variables.set_text(*variable, value);
-                    }
+                    let taken = into.find(|(column, _)| **column == *name);
+                    let why = match taken {
+                        Some((_, None)) => ", as a value has this name; rename one of them",
+                        _ if !can_name(&code.prefix, name) => "",
+                        Some((_, Some(variable))) => {
+                            variables.set_text(*variable, value);
+                            return;
+                        }
+                        None => return,
+                    };
+                    refused.get_or_insert_with(|| {
+                        let name = String::from_utf8_lossy(name);
+                        let (place, prefix) = (&code.place, &code.prefix);
+                        format!("{place}: error storing into variable {prefix}{name}{why}")
+                    });
                 });
-                if let Some(name) = strange {
-                    let (place, prefix) = (&code.place, &code.prefix);
-                    let reason = format!("{place}: error storing into variable {prefix}{name}");
+                if let Some(reason) = refused {
                     self.give_up(index, reason);
                     return false;
                 }

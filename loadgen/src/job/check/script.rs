@@ -63,7 +63,9 @@ impl Job {
             "`execute` has neither variables nor `into`; give `simple`, `extended` or `prepared`",
         )?;
         for (name, variable) in statement.into.iter().flat_map(|into| &into.columns) {
-            self.check_variable(*variable, format!("{key}.into.columns.{name}"))?;
+            if let Some(variable) = variable {
+                self.check_variable(*variable, format!("{key}.into.columns.{name}"))?;
+            }
         }
         Ok(())
     }

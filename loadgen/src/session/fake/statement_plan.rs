@@ -27,8 +27,9 @@ impl StatementPlan {
     pub(super) fn new(fake: &Fake, statement: &Statement) -> Self {
         let name = &statement.name;
         let errors = fake.errors.iter().filter(|error| error.statement == *name);
-        let columns = statement.into.iter().flat_map(|into| into.columns.keys());
-        let columns = columns.map(|column| column.as_bytes().into());
+        let columns = statement.into.iter().flat_map(|into| &into.columns);
+        let taken = columns.filter(|(_, variable)| variable.is_some());
+        let columns = taken.map(|(column, _)| column.as_bytes().into());
         Self {
             service_ns: service_ns(fake, name),
             rows: *fake.rows.get(name).unwrap_or(&statement.rows),

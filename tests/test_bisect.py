@@ -170,13 +170,17 @@ def test_the_search_ends_with_its_minutes_and_says_how_far_it_came(tmp_path: Pat
     lab = Lab({13: -0.03})
     one, _ = go(tmp_path / "one", lab, minutes=60.0)
     slow = replace(one, tests=one.tests[:2], test_s=1200.0)
-    assert bisect.fits(begun, 1.0)
-    assert bisect.fits(slow, 31.0)
-    assert not bisect.fits(slow, 29.0)
+    assert not bisect.out_of_time(begun, 1.0, 0)
+    assert not bisect.out_of_time(slow, 31.0, 2)
+    whole = replace(begun, built=1, build_s=4500.0, test_s=60.0)
+    assert not bisect.out_of_time(whole, 150.0, 1), "later builds take a part of the first"
+    assert bisect.out_of_time(whole, 70.0, 1).startswith("70 minutes are over: ")
     folder = BisectionFolder(tmp_path / "search")
     folder.write(slow, bisect.answer(slow))
     _, said = go(tmp_path, lab, minutes=29.0)
-    assert said == ["29 minutes are over: the same command goes on with more --minutes"]
+    assert said == [
+        "9 of 29 minutes are left, a test takes 10: the same command goes on with more --minutes"
+    ]
 
 
 def test_a_folder_of_another_question_is_refused_with_what_differs(tmp_path: Path):

@@ -44,7 +44,8 @@ def answer(
     counted = search.counts
     good, bad = counted.get(0), counted.get(question.last)
     if good is None or bad is None:
-        yield "No commit is counted yet."
+        end = "good" if good is None else "bad"
+        yield f"The {end} commit is not counted yet; the same command with more --minutes does."
         return
     for change in found:
         yield from of_change(search, change)

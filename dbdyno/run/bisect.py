@@ -124,8 +124,8 @@ def search(search: Bisection, at: Searching) -> Bisection:
     """
     last = search.question.last
     while (index := next_index(search)) is not None:
-        if not fits(search, at.minutes):
-            at.say(f"{at.minutes:g} minutes are over: the same command goes on with more --minutes")
+        if ended := out_of_time(search, at.minutes, len(search.tests)):
+            at.say(ended)
             return search
         before, began_s = search, time.monotonic()
         try:
@@ -164,12 +164,22 @@ def of_stats(search: Bisection) -> list[Test]:
     ]
 
 
-def fits(search: Bisection, minutes: float) -> bool:
-    """Whether a further test is over before the time is, if it takes as long as those before."""
-    if not search.tests:
-        return True
-    each_s = search.took_s / len(search.tests)
-    return search.took_s + each_s <= 60 * minutes
+def out_of_time(search: Bisection, minutes: float, done: int) -> str:
+    """Why no further test fits into the minutes, after so many; "" where it does.
+
+    A test takes as long as those before, and so does its build, but for the first, which compiles
+    the whole server: later ones compile what the commits between them touch.
+    """
+    each_s = search.test_s / done if done else 0.0
+    if search.built > 1:
+        each_s += search.build_s / search.built
+    left_s = 60 * minutes - search.took_s
+    if left_s >= each_s:
+        return ""
+    why = f"{minutes:g} minutes are over"
+    if left_s > 0:
+        why = f"{left_s / 60:.0f} of {minutes:g} minutes are left, a test takes {each_s / 60:.0f}"
+    return f"{why}: the same command goes on with more --minutes"
 
 
 # --- Builds ----------------------------------------------------------------------------------

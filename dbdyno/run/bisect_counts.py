@@ -19,7 +19,7 @@ from dbdyno.model.error import ServerError
 from dbdyno.plan import bisect as plans
 from dbdyno.plan import parse
 from dbdyno.plan.bisect import Side
-from dbdyno.run.bisect import Builder, build, commit_words, end_words, skip
+from dbdyno.run.bisect import Builder, build, commit_words, end_words, out_of_time, skip
 from dbdyno.stats import halving
 from dbdyno.stats.halving import Stretch
 from dbdyno.store.file import made, write_atomically
@@ -46,8 +46,9 @@ def search(search: Bisection, at: Counting) -> Bisection:
     """
     question = search.question
     while (index := next_index(search)) is not None:
-        if not fits(search, at.minutes):
-            at.say(f"{at.minutes:g} minutes are over: the same command goes on with more --minutes")
+        done = sum(len(count.folders) for count in search.counted)
+        if ended := out_of_time(search, at.minutes, done):
+            at.say(ended)
             break
         before, began_s = search, time.monotonic()
         try:
@@ -88,12 +89,6 @@ def only_writes(search: Bisection, stretch: Stretch) -> bool:
     good = search.counts[0]
     reads = {name: of for name, of in least_of(search).items() if not good.steps[name].writes}
     return stretch.size(reads) < halving.ENTERED
-
-
-def fits(search: Bisection, minutes: float) -> bool:
-    """Whether a further count is over before the time is, if it takes as long as those before."""
-    done = sum(len(count.folders) for count in search.counted)
-    return not done or search.took_s * (done + 1) / done <= 60 * minutes
 
 
 def counted(search: Bisection, at: Counting, index: int, side: Side) -> Bisection:

@@ -20,7 +20,7 @@ from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.host import process
 from dbdyno.host.program import of_user
-from dbdyno.model import Address, Comparison, Json, Plan, Step, StepRun
+from dbdyno.model import Comparison, Json, Plan, Step, StepRun
 from dbdyno.model.error import DynoError, GeneratorError, PlanError, WorkloadError
 from dbdyno.model.job import Job
 from dbdyno.model.job.role import Closed, Role
@@ -30,7 +30,6 @@ from dbdyno.run.driver import program
 from dbdyno.run.driver.interface import GeneratorDied
 from dbdyno.store import Results
 from server_place import within
-from step_load import only_step
 from wire_form import plain
 
 PLAN = """
@@ -181,29 +180,6 @@ def test_a_path_of_a_user_s_program_begins_at_its_folder_and_a_name_is_one_of_pa
         assert of_user("./sh", folder) == tmp_path / "sh"
         assert of_user("sh", folder) not in (None, tmp_path / "sh")
         assert of_user("./none", folder) is None
-
-
-def test_no_variable_of_dynos_own_clients_takes_a_program_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("PGSERVICE", "PGOPTIONS", "PGHOSTADDR", "PGTARGETSESSIONATTRS", "MYSQL_HOST"):
-        monkeypatch.setenv(name, "prod")
-    monkeypatch.setenv("MINE", "stays")
-    written(tmp_path, seconds())
-    job = only_step(tmp_path, (tmp_path / "mine.toml").read_text()).job
-    variables = program.environment(structs.replace(job, environment={"PGHOST": "the arm's"}))
-    assert {name: value for name, value in variables.items() if "prod" in value} == {}
-    assert (variables["PGHOST"], variables["MINE"]) == ("the arm's", "stays")
-
-
-def test_clients_of_a_program_go_to_the_address_that_dyno_goes_to() -> None:
-    there = Address(
-        host="localhost", ip="127.0.0.1", port=1, user="u", database="d", options="-c geqo=off"
-    )
-    variables = program.of_server(there)
-    assert (variables["PGHOST"], variables["PGHOSTADDR"]) == ("localhost", "127.0.0.1")
-    # MySQL's clients take `localhost` for a socket.
-    assert (variables["MYSQL_HOST"], variables["PGOPTIONS"]) == ("127.0.0.1", "-c geqo=off")
 
 
 UNTOLD = (

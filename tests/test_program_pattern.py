@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msgspec import structs
 
-from dbdyno.model import Json
+from dbdyno import plan, workload
+from dbdyno.model import Json, Step
 from dbdyno.model.error import GeneratorError, WorkloadError
 from dbdyno.model.events import Done
 from dbdyno.run.driver import program
@@ -27,6 +30,8 @@ roles.tpcc = {{ connections = 2 }}
 """
 HAMMER = "'(?P<per_min>[0-9]+) NOPM'"
 DOCS = Path(__file__).parents[1] / "docs"
+PARAMETERS = "[parameters]\nusers = 1\nterminals = 1\nseconds = 60\nwarmup_s = 10\n"
+FIGURES = {"hammerdb": "NOPM", "benchbase": "goodput"}
 FAILURES = {
     "hammerdb": "echo 'Vuser 3:FINISHED FAILED'",
     "benchbase": "echo '[ERROR] 2024-11-21 19:10:23 [main] DBWorkload main - Unexpected error'",
@@ -91,6 +96,11 @@ def test_a_pattern_that_never_matches_is_told_with_its_key(
     assert done["status"] == "failed"
     assert reason in done["reason"]
     assert "\n" not in done["reason"]
+
+
+def replaced_needs(step: Step, needs: list[str]) -> Step:
+    """The step with other needs."""
+    return replace(step, job=structs.replace(step.job, needs=tuple(needs)))
 
 
 def result_of(folder: Path, said: str, pattern: str) -> float:
@@ -179,6 +189,33 @@ def test_a_line_that_means_failure_fails_the_step_though_there_is_a_result(
     assert "failed, by `pattern.failed`: Vuser 3:FINISHED FAILED" in done["reason"]
 
 
+@pytest.mark.parametrize("where", ["", " >&2"])
+def test_a_program_that_has_failed_is_ended_though_others_of_its_threads_wait(
+    tmp_path: Path, where: str
+) -> None:
+    """HammerDB's users wait for ever for tables that the one that makes them failed to make."""
+    said = f"echo Vuser 1:FINISHED FAILED{where}; sleep 300"
+    begun = time.monotonic()
+    done = patterned(tmp_path, said, f"failed = 'FINISHED FAILED', result = {HAMMER}")[-1]
+    assert time.monotonic() - begun < 100
+    assert done["status"] == "failed"
+    assert "failed, by `pattern.failed`: Vuser 1:FINISHED FAILED" in done["reason"]
+
+
+@pytest.mark.parametrize("pattern", ["failed = 'FAILED'", "close = 'complete', failed = 'FAILED'"])
+def test_a_step_that_is_not_measured_needs_no_figure(tmp_path: Path, pattern: str) -> None:
+    text = PATTERNED.replace("headline = ", "measured = false\nheadline = ")
+    said = "echo 2 Warehouses; echo schema complete"
+    for ending, status in (("", "ok"), ("; echo FAILED", "failed"), ("; exit 1", "failed")):
+        command = json.dumps(["sh", "-c", said + ending])
+        job = only_step(tmp_path, text.format(command=command, pattern=pattern)).job
+        job = structs.replace(job, program="hammer", version="1", folder=str(tmp_path))
+        *_, done = events = heard(program.Run(job, lambda text: None, cpus=None))
+        assert done["status"] == status, done["reason"]
+        assert "tick" not in [event["event"] for event in events]
+        assert status != "ok" or "window_close" in [event["event"] for event in events]
+
+
 # The last lines of both programs, with figures of the reports that compare by the first of them.
 HAMMERDB = """
 echo "Vuser 1:Rampup complete, Taking start Transaction Count."
@@ -188,7 +225,7 @@ echo "Vuser 1:TEST RESULT : System achieved {figure} NOPM from {other} PostgreSQ
 echo "Vuser 1:FINISHED SUCCESS"
 """
 BENCHBASE = """
-echo "[INFO ] 2024-11-21 19:10:11 [main] MEASURE :: Warmup complete, starting measurements."
+printf '[INFO ] 2024-11-21 19:10:11 [main] \\033[1mMEASURE\\033[0m :: Warmup complete, starting\\n'
 sleep {seconds}
 printf '[INFO ] 2024-11-21 19:10:23 [main] Rate limited reqs/s: Results(state=EXIT, '
 printf 'nanoSeconds=60999908412, measuredRequests=3168) = '
@@ -208,9 +245,9 @@ def test_the_documented_examples_read_the_figure_that_the_authors_compare_by(
 ) -> None:
     text = (DOCS / "workload.md").read_text()
     (step,) = (
-        block
+        PARAMETERS + block
         for block in re.findall(r"\[\[steps\]\]\n(?:[^`\n]+\n)+", text)
-        if f'name = "{name}"' in block
+        if FIGURES[name] in block
     )
     command = re.compile("^command = .*$", re.MULTILINE)
     # The program's own name does not matter.
@@ -223,6 +260,24 @@ def test_the_documented_examples_read_the_figure_that_the_authors_compare_by(
         assert done["status"] == status, done["reason"]
         if status == "ok":
             assert done["report"] == dict([report])
+
+
+@pytest.mark.parametrize("name", ["HammerDB", "BenchBase"])
+def test_the_documented_examples_are_whole_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    section = (DOCS / "workload.md").read_text().split(f"#### {name}\n")[1].split("\n###")[0]
+    for file, text in re.findall(r"^`(\S+)`[^\n]*:\n\n```\w+\n(.*?)```", section, re.S | re.M):
+        (tmp_path / file).write_text(text)
+    monkeypatch.setenv(name.upper(), str(tmp_path))
+    for program_of_theirs in ("hammerdbcli", "benchbase.jar"):
+        (tmp_path / program_of_theirs).touch()
+    of = plan.load(tmp_path / "plan.toml")
+    steps = workload.expand(workload.used(of.workloads[0], of.path), {}, "postgres")
+    assert [step.measured for step in steps] == [False, True]
+    for step in steps:
+        needs = [word for word in step.job.needs if word != "java"]
+        program.Program().check(replaced_needs(step, needs), of, None)
 
 
 @pytest.mark.parametrize(

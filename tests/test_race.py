@@ -214,6 +214,29 @@ def test_steps_that_write_take_turns_from_a_copy() -> None:
     assert of["schedule"]["writes_in_turn"] is True
 
 
+def test_a_program_s_load_cannot_pause_and_takes_no_turns(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text("""
+[[steps]]
+name = "build"
+measured = false
+driver = "command"
+command = ["true"]
+pattern.failed = "Error"
+roles.build = {}
+[[steps]]
+name = "run"
+driver = "command"
+command = ["true"]
+seconds = 60
+headline = { metric = "qps", role = "users", count = "operations" }
+roles.users = {}
+""")
+    of = plan("17", "18", workload=str(mine))
+    assert of["schedule"]["interleave"] == "run"
+    assert of["workloads"][0]["save"] == "post-build"
+
+
 def test_a_workload_that_begins_with_what_it_measures_is_run_side_by_side() -> None:
     of = plan("18", "mysql", "mariadb", workload="insert-benchmark")
     assert of["schedule"]["interleave"] == "run"

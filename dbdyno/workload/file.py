@@ -241,6 +241,7 @@ def _words(step: Step) -> list[str]:
     """The words of a step that may name files: of its command, and scripts of other programs."""
     command = step.command or []
     words = command.split() if isinstance(command, str) else list(command)
+    words += step.needs
     if step.sysbench is not None:
         words.append(step.sysbench.script)
     if step.pgbench is not None:

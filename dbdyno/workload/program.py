@@ -33,8 +33,9 @@ def refuse_keys(step: schema.Step, scope: Scope) -> None:
     for name in DRIVERS:
         if step.driver != name and getattr(step, name) is not None:
             raise scope.at(name).error(f'goes with a program; write driver = "{name}", too')
-    if step.pattern is not None and step.driver != "command":
-        raise scope.at("pattern").error('goes with a program; write driver = "command", too')
+    for key in ("pattern", "needs"):
+        if getattr(step, key) and step.driver != "command":
+            raise scope.at(key).error('goes with a program; write driver = "command", too')
     if step.driver == "loadgen":
         if step.limit_s is not None:
             raise scope.at("limit_s").error('goes with a program; write driver = "command", too')
@@ -80,7 +81,8 @@ def called(job: Job, step: schema.Step, scope: Scope) -> Job:
         place, written = scope.at("command"), step.command
         words = ["sh", "-c", written] if isinstance(written, str) else written
         pattern = _patterns(step, step.pattern, scope.at("pattern")) if step.pattern else None
-        return replace(job, command=tuple(map(place.text, words)), pattern=pattern)
+        needs = tuple(map(scope.at("needs").text, step.needs))
+        return replace(job, command=tuple(map(place.text, words)), needs=needs, pattern=pattern)
     if step.restore is not None:
         return replace(job, restore=Restore(**step.restore.model_dump()))
     _windowed(step, seconds, scope)
@@ -109,6 +111,10 @@ def _patterns(step: schema.Step, written: program_schema.Pattern, place: Scope) 
             raise place.at(key).error(
                 f"no group `{min(other)}` here; {suggestion(min(other), GROUPS)}"
             )
+    if written.result is None:
+        if step.measured:
+            raise place.at("result").error("missing: a step that is measured needs a figure")
+        return Pattern(**written.model_dump())
     amounts = re.compile(written.result).groupindex.keys() & set(AMOUNTS)
     if len(amounts) != 1:
         raise place.at("result").error(

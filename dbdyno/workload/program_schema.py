@@ -34,7 +34,7 @@ class Pattern(Form):
     a line that `failed` matches means failure.
     """
 
-    result: str
+    result: str | None = None
     open: str | None = None
     close: str | None = None
     failed: str | None = None

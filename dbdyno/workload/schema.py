@@ -350,6 +350,7 @@ class Step(Form):
     setup: Sql | None = None
     driver: Literal["loadgen", "command", "pgbench", "sysbench", "restore"] = "loadgen"
     command: str | list[str] | None = None
+    needs: list[str] = Field(default_factory=list)
     pattern: Pattern | None = None
     pgbench: Pgbench | None = None
     sysbench: Sysbench | None = None

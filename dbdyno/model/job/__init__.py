@@ -106,6 +106,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     workload: str = ""  # the path of the workload file
     limit_s: int | float = 0
     command: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # files and programs that `command` does not name by itself
     pattern: Pattern | None = None
     pgbench: Pgbench | None = None
     sysbench: Sysbench | None = None

@@ -17,11 +17,13 @@ class Pattern(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Regular expressions for the lines of a program that knows nothing of dyno.
 
     `decimal` stands before the fraction of its numbers, `thousands` between groups of their digits.
+    Without `result`, which only a step may lack that is not measured, the window ends with the
+    program.
     """
 
     open: str | None = None
     close: str | None = None
-    result: str
+    result: str | None = None
     failed: str | None = None
     decimal: str = "."
     thousands: str | None = None

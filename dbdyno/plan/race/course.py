@@ -76,6 +76,7 @@ def course(use: WorkloadUse, arms: Sequence[RaceArm], plan: Path) -> Course:
     hidden = any(step.writes and not step.measured for step in rest)
     can_save = bool(after and rest) and not elsewhere
     turns = all("turns" in engine.of(arm.engine).can for arm in arms)
+    turns &= all(step.job.driver == "loadgen" for step in rest)  # no other load can pause
     turns &= (can_save and not hidden) if writes else after < len(steps)
     save = steps[after - 1].name if can_save else None
     prewarmed = all("prewarm" in engine.of(arm.engine).can for arm in arms)

@@ -55,6 +55,10 @@ class Reader(Protocol):
     def over(self) -> bool:
         """Whether the program has said `done` itself."""
 
+    @property
+    def failed(self) -> bool:
+        """Whether a line meant failure: the program is ended, as nothing of it counts any more."""
+
     def hear(self, line: str) -> None:
         """Takes a line of standard error."""
 
@@ -108,6 +112,7 @@ class Lines:
     def __init__(self, job: Job) -> None:
         self.closed = False  # whether the window has closed
         self.over = False
+        self.failed = False  # that is up to the program's end
         self._job = job
         self._role = job.roles[0].name
         self._open = False

@@ -1,7 +1,8 @@
 """The lines of a program that knows nothing of dyno, of which patterns find those that tell.
 
-One opens the window (else the program's start does), one closes it (else the result does), one has
-the result: how much was done in it. Nothing else is made up: seconds and response times are null.
+One opens the window (else the program's start does), one closes it (else the result does, or the
+program's end where no result is asked for), one has the result: how much was done in it. Nothing
+else is made up: seconds and response times are null.
 """
 
 from __future__ import annotations
@@ -43,6 +44,11 @@ class Patterns:
         self._open_ns: int | None = None
         self._length_ns = 0
 
+    @property
+    def failed(self) -> bool:
+        """Whether a line meant failure."""
+        return self._failure is not None
+
     def hear(self, line: str) -> None:
         """Keeps the first line of standard output or standard error that means failure."""
         if self._failure is None and self._pattern.failed is not None:
@@ -60,13 +66,10 @@ class Patterns:
             if self._pattern.open is not None and re.search(self._pattern.open, line):
                 yield self._opened()
             return
-        result = re.search(self._pattern.result, line)
-        close = self._pattern.close
+        pattern, close = self._pattern.result, self._pattern.close
+        result = None if pattern is None else re.search(pattern, line)
         if not self.closed and (result if close is None else re.search(close, line)):
-            self.closed = True
-            now_ns = time.monotonic_ns()
-            self._length_ns = now_ns - self._open_ns
-            yield WindowClose(mono_ns=now_ns, active_ns=self._length_ns, clients_end_ns=None)
+            yield self._close(self._open_ns)
         if result and self.closed and self._result is None:
             self._result = {
                 name: self._number(result, name)
@@ -81,10 +84,10 @@ class Patterns:
             return f"`{self._program}` failed, by `pattern.failed`: {self._failure[:200]}"
         for key, text, lacks in (
             ("open", pattern.open, self._open_ns is None),
-            ("close", pattern.close, not self.closed and pattern.close is not None),
+            ("close", pattern.close, not self.closed),
             ("result", pattern.result, self._result is None),
         ):
-            if lacks:
+            if text is not None and lacks:
                 return (
                     f"`{self._program}` ended, and no line of its output matched "
                     f"`pattern.{key}`, {text!r}: compare the pattern with its output"
@@ -92,7 +95,9 @@ class Patterns:
         return None
 
     def done(self, status: str, reason: str | None) -> Iterator[AnyEvent]:
-        """The window as one tick, and the last event."""
+        """The window as one tick, if it has a result, and the last event."""
+        if status == "ok" and self._open_ns is not None and not self.closed:
+            yield self._close(self._open_ns)
         if status != "ok" or self._result is None:
             yield ended(status, reason, {})
             return
@@ -114,6 +119,12 @@ class Patterns:
     def _opened(self) -> AnyEvent:
         self._open_ns = time.monotonic_ns()
         return WindowOpen(mono_ns=self._open_ns)
+
+    def _close(self, open_ns: int) -> WindowClose:
+        self.closed = True
+        now_ns = time.monotonic_ns()
+        self._length_ns = now_ns - open_ns
+        return WindowClose(mono_ns=now_ns, active_ns=self._length_ns, clients_end_ns=None)
 
     def _count(self, result: Mapping[str, float]) -> int:
         if "count" in result:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -45,19 +48,26 @@ class Program:
     tells: frozenset[Told] = frozenset({"seconds", "histograms", "connections", "rows", "lag"})
 
     def check(self, step: Step, plan: Plan, build: Build | None) -> None:
-        """Raises PlanError where the program is not there."""
-        if of_user(step.job.command[0], folder(step.job)) is None:
+        """Raises PlanError where the program, or something that it needs, is not there."""
+        job, where = step.job, f"{step.job.workload}: step `{step.name}`"
+        if of_user(job.command[0], folder(job)) is None:
             raise PlanError(
-                f"{step.job.workload}: step `{step.name}`: key `command`: there is no program "
-                f"`{step.job.command[0]}`: write its path relative to the workload file, or "
-                "install it"
+                f"{where}: key `command`: there is no program `{job.command[0]}`: write its path "
+                "relative to the workload file, or install it"
             )
+        for word in job.needs:
+            if needed(word, folder(job)) is None:
+                raise PlanError(f"{where}: key `needs`: {missing(word)}")
 
     def version(self, step: Step) -> str:
-        """A hash of the program and of those of its arguments that are files."""
-        digest = hashlib.sha256()
-        program = of_user(step.job.command[0], folder(step.job))
-        for path in (program, *(folder(step.job) / word for word in step.job.command[1:])):
+        """A hash of the program, of what it needs, and of those of its arguments that are files."""
+        digest, place = hashlib.sha256(), folder(step.job)
+        program, *arguments = step.job.command
+        for path in (
+            of_user(program, place),
+            *(place / word for word in arguments),
+            *(needed(word, place) for word in step.job.needs),
+        ):
             if path is not None and path.is_file():
                 digest.update(path.read_bytes())
         return digest.hexdigest()[:VERSION_DIGITS]
@@ -97,6 +107,27 @@ def folder(job: Job) -> Path:
     return Path(job.workload).parent
 
 
+def needed(word: str, place: Path) -> Path | None:
+    """What a word of `needs` names: a program of PATH, or by a path from `place` on a file.
+
+    `$NAME` in it stands for a variable of dyno's own environment. None: nothing is there.
+    """
+    word = os.path.expandvars(word)
+    if "/" not in word:
+        return of_user(word, place)
+    return place / word if (place / word).exists() else None
+
+
+def missing(word: str) -> str:
+    """What is wrong with a word of `needs` that names nothing, and what to do about it."""
+    path = os.path.expandvars(word)
+    if (unset := re.search(r"\$\{?(\w+)", path)) is not None:
+        return f"`{word}`: the environment has no `{unset[1]}`: set it to the folder"
+    if "/" not in path:
+        return f"there is no program `{path}`: install it"
+    return f"there is no `{path}`" + (f" (`{word}`)" if path != word else "")
+
+
 def called(job: Job) -> str:
     """The program's name in words: its file's, or the beginning of a shell's text."""
     first, *rest = job.command
@@ -115,6 +146,7 @@ def of_server(address: Address | None) -> dict[str, str | FromEnvironment]:
         "DYNO_USER": address.user,
         "DYNO_DATABASE": address.database,
         "DYNO_SOCKET": socket,
+        "DYNO_PASSWORD": "",
         "PGHOST": address.host,
         "PGPORT": str(address.port),
         "PGUSER": address.user,
@@ -140,7 +172,7 @@ def of_server(address: Address | None) -> dict[str, str | FromEnvironment]:
         variables |= {name: value for name, value in named.items() if value is not None}
     if address.password is not None and address.password.env is not None:
         secret = FromEnvironment(address.password.env)
-        variables |= {"PGPASSWORD": secret, "MYSQL_PWD": secret}
+        variables |= {"PGPASSWORD": secret, "MYSQL_PWD": secret, "DYNO_PASSWORD": secret}
     if address.password is not None and address.password.passfile is not None:
         variables["PGPASSFILE"] = str(address.password.passfile)
     return variables
@@ -157,7 +189,8 @@ def environment(job: Job) -> dict[str, str]:
     }
     address = job.server.address if isinstance(job.server, Endpoint) else None
     if address is not None and address.password is not None and address.password.passfile:
-        variables["MYSQL_PWD"] = password(address) or ""  # MySQL's clients read no passfile
+        # MySQL's clients read no passfile, nor do many programs.
+        variables |= dict.fromkeys(("MYSQL_PWD", "DYNO_PASSWORD"), password(address) or "")
     own = {key: value for key, value in os.environ.items() if not key.startswith(CLIENTS_OWN)}
     return {**own, **variables}
 
@@ -172,6 +205,7 @@ class Run:
         self._reader: Reader = Lines(job) if job.pattern is None else Patterns(job, job.pattern)
         self._began = threading.Event()
         self._foreign: Foreign | None = None
+        self._scratch: Path | None = None  # the program's folder for temporary files
         self._told_to_end = False
 
     def go(self) -> None:
@@ -217,6 +251,7 @@ class Run:
             yield from map(self._said, self._reader.begun())
             for text in foreign.child.output:
                 yield from map(self._said, self._reader.events(text))
+                self._end_failed()
         if not self._reader.over:
             yield from map(self._said, self._reader.done(*self._end_of_it()))
 
@@ -227,17 +262,29 @@ class Run:
     def _start(self) -> Foreign:
         job = self._job
         program = of_user(job.command[0], folder(job)) or job.command[0]
+        self._scratch = Path(tempfile.mkdtemp(prefix="dyno-program-"))
         self._foreign = Foreign(
             [*placed(self._cpus), str(program), *job.command[1:]],
             name=job.program,
             folder=job.folder,
-            environment=environment(job),
+            environment=environment(job) | {"TMPDIR": str(self._scratch)},
             limit_s=job.limit_s,
-            hear=self._reader.hear,
+            hear=self._hear,
+            scratch=[self._scratch],
         )
         if self._told_to_end:  # meanwhile
             self._foreign.end()
+        self._end_failed()
         return self._foreign
+
+    def _hear(self, text: str) -> None:
+        self._reader.hear(text)
+        self._end_failed()
+
+    def _end_failed(self) -> None:
+        """Ends a program that has failed: its other threads may wait for ever."""
+        if self._reader.failed and self._foreign is not None:
+            self._foreign.end()
 
     def _end_of_it(self) -> tuple[str, str | None]:
         """How the program ended: the status of `done`, and the reason where it is not ok."""
@@ -246,7 +293,9 @@ class Run:
             foreign.wait()
         if foreign is None or (self._told_to_end and foreign.overdue is None):
             return "stopped", None
-        failure, last_line = foreign.failure(), foreign.child.last_line
+        failure, last_line = None, foreign.child.last_line
+        if not self._reader.failed:
+            failure = foreign.failure()
         if failure is None and (failure := self._reader.missing()) is not None:
             failure += f": {last_line}" if last_line else ""
         return ("ok", None) if failure is None else ("failed", failure)
@@ -259,3 +308,5 @@ class Run:
         self.hang_up()
         if self._foreign is not None:
             self._foreign.close()
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench.figure import Figure, Target, at_most
+from bench.figure import Figure, Target, alike, at_most
 from bench.pairs import BenchArm, Pair, Sample, alternate
 
 
@@ -29,6 +29,7 @@ class Subject:
     connections: int
     cpu_max: float | None = None  # of the other's CPU per operation
     throughput_min: float | None = None  # of the other's throughput
+    throughput_within: float | None = None  # how far throughput may be off the other's
     server_within: float | None = None  # how far the server's CPU per operation may be off
 
 
@@ -69,16 +70,17 @@ def compare(bench: Bench, subject: Subject, ours: BenchArm, theirs: BenchArm) ->
         figure,
         what="throughput",
         values=tuple(pair.throughput_ratio for pair in found),
-        target=None if least is None else Target(bound=least, at_least=True),
+        target=alike(subject.throughput_within)
+        if least is None
+        else Target(bound=least, at_least=True),
     )
     served = [ratio for pair in found if (ratio := pair.server_ratio) is not None]
-    within = subject.server_within
     if served:
         yield replace(
             figure,
             what="server CPU",
             values=tuple(served),
-            target=None if within is None else Target(bound=1.0, within=within),
+            target=alike(subject.server_within),
         )
 
 

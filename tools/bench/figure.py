@@ -38,6 +38,11 @@ def at_most(bound: float | None) -> Target | None:
     return None if bound is None else Target(bound=bound)
 
 
+def alike(within: float | None) -> Target | None:
+    """The target of a ratio of 1, so far off at most; none where there is no bound."""
+    return None if within is None else Target(bound=1.0, within=within)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """One row of the table: one value for each pair, or each block, or one alone."""

@@ -30,8 +30,10 @@ class Ended:
     switches: int  # how often one of its threads left a processor, by itself or not
 
 
-def run(command: Sequence[str | Path], *, limit_s: float, text: str = "") -> Ended:
-    """Runs a program with `text` as its standard input.
+def run(
+    command: Sequence[str | Path], *, limit_s: float, text: str = "", folder: Path | None = None
+) -> Ended:
+    """Runs a program with `text` as its standard input, in `folder` where it names one.
 
     The CPU is that of wait4(2): of the process, its threads and those of its children that it
     waited for. Raises ProgramFailed where it ends with another status than 0, or not within
@@ -46,7 +48,7 @@ def run(command: Sequence[str | Path], *, limit_s: float, text: str = "") -> End
         given.write(text.encode())
         given.seek(0)
         process = subprocess.Popen(
-            words, stdin=given, stdout=output, stderr=errors, env=ENVIRONMENT
+            words, stdin=given, stdout=output, stderr=errors, env=ENVIRONMENT, cwd=folder
         )
         timer = threading.Timer(limit_s, process.kill)
         timer.start()

@@ -22,6 +22,8 @@ from dbdyno.model import Address, Arm
 from dbdyno.model.engine import TRAITS
 
 DATABASE = "bench"
+OWN_DATABASE = "postgres"
+"""Every PostgreSQL has it: where one is when the other is made or renamed."""
 SETTINGS = {
     "shared_buffers": "1GB",
     "autovacuum": "off",

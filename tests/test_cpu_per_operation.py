@@ -92,8 +92,8 @@ def test_io_workers_of_several_roles_are_counted_whole_and_it_is_said(tmp_path: 
 def test_what_ended_unseen_is_named_from_one_percent_of_the_servers_cpu_on(tmp_path: Path) -> None:
     run = found(tmp_path, exited_cpu_us_per_s=10_000.0)
     assert run.warnings == (
-        "ended, unknown: 1.9 % of the server's CPU is of processes that ended before a reading "
-        "identified their owner; CPU per operation excludes it",
+        "unidentified processes: 1.9 % of the server's CPU is of processes that ended before a "
+        "reading identified their owner; CPU per operation excludes it",
     )
     assert run.metrics[PRIMARY] == pytest.approx(100.0)
     assert found(tmp_path / "less", exited_cpu_us_per_s=5_000.0).warnings == ()

@@ -89,4 +89,4 @@ def _share(waited_s: float, cpu_us: float) -> float:
 
 def _kind(owner: str) -> str:
     """A kind of processes, or threads, in words."""
-    return "ended, unknown" if owner == "exited" else owner.removeprefix("background:")
+    return "unidentified processes" if owner == "exited" else owner.removeprefix("background:")

@@ -242,8 +242,8 @@ def _unknown(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterabl
     ended = 100 * basis.without_owner(evidence)
     if ended > UNKNOWN_SHARE_MAX and (cpu or ended > 100 * basis.WITHOUT_OWNER_MAX):
         yield (
-            f"ended, unknown: {ended:.1f} % of the server's CPU is of processes that ended before a"
-            " reading identified their owner; CPU per operation "
+            f"unidentified processes: {ended:.1f} % of the server's CPU is of processes that ended"
+            " before a reading identified their owner; CPU per operation "
             + ("excludes it" if cpu else "is withheld")
         )
     if not cpu:

@@ -21,7 +21,7 @@ _IDLE_NOTE = (
 )
 _NAMES = {
     "backend:other": "other backends",
-    "exited": "ended, unknown",
+    "exited": "unidentified processes",
     "generator": "load generator",
     "lab": "dyno",
     "lab:status": "dyno's questions for the server's state",

@@ -24,7 +24,9 @@ pytestmark = [
 ]
 DATABASE = "ib"
 SETTINGS = {"shared_buffers": "512MB", "fsync": "off"}
-MARIADB = {"innodb_buffer_pool_size": "512M", "innodb_flush_log_at_trx_commit": "2"}
+INNODB = {"innodb_buffer_pool_size": "2500M", "innodb_flush_log_at_trx_commit": "2"}
+LIMIT_S = 3600
+"""Of a query: on a busy host q15 takes MySQL ten minutes at scale 1."""
 
 
 def answers(server: LabServer, scale: float) -> dict[str, decisions_answers.Answer]:
@@ -35,10 +37,11 @@ def answers(server: LabServer, scale: float) -> dict[str, decisions_answers.Answ
     server.create_database(DATABASE)
     server.execute(*made[0].setup, database=DATABASE)
     load(server, made[0])
-    return {
-        step.name: decisions_answers.summary(server.execute(text(step), database=DATABASE))
+    rows = {
+        step.name: server.execute(text(step), database=DATABASE, limit_s=LIMIT_S)
         for step in made[1:]
     }
+    return {name: decisions_answers.summary(answer) for name, answer in rows.items()}
 
 
 def text(step: Step) -> str:
@@ -66,11 +69,11 @@ def test_mysql_and_mariadb_give_the_known_answers(mysql_server: LabServer) -> No
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("engine", ["postgres", "mariadb"])
+@pytest.mark.parametrize("engine", ["postgres", "mysql", "mariadb"])
 def test_the_answers_at_scale_1_are_those_of_tpc(engine: str) -> None:
     if engine == "postgres":
         arm = Arm(name="a", engine=engine, base_dir=builds()[-1], settings=SETTINGS)
     else:
-        arm = an_arm(engine, settings=MARIADB)
+        arm = an_arm(engine, settings=INNODB)
     with a_place(engine) as place, started(arm, place) as server:
         assert differing(answers(server, 1), "1") == []

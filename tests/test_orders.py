@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -11,6 +12,7 @@ from dbdyno import workload
 from dbdyno.model import Step
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.job.role import Constant, Exponential
+from dbdyno.workload.computed import evaluate
 
 ENGINES = ("postgres", "mysql", "mariadb")
 ROWS = {"item": 100_000, "warehouse": 2, "district": 20, "customer": 60_000, "history": 60_000,
@@ -52,6 +54,8 @@ def test_a_new_order_sends_six_statements_and_four_for_each_line() -> None:
     assert whole[1:6] == ["buyer", "next_order", "count_order", "add_order", "add_new_order"]
     assert whole[6:-3] == ["item", "stock", "take_stock", "add_line"] * 15
     assert (whole[0], whole[-3:]) == ("BEGIN", ["missing_item", "ROLLBACK", "COMMIT"])
+    (missing,) = (each for each in steps()["orders"].job.statements if each.name == "missing_item")
+    assert missing.rows == 0, "that it finds no row is no reason to warn"
 
 
 def test_a_new_order_without_its_last_item_ends_as_rolled_back() -> None:
@@ -82,6 +86,36 @@ def test_a_deck_has_23_cards_and_standard_waits_are_the_specification_s() -> Non
     (plain,) = steps()["orders"].job.roles
     assert not plain.thinks
     assert plain.choice == "random"
+
+
+@pytest.mark.parametrize(
+    ("used", "name", "a", "low", "high"),
+    [
+        ("client", "c_id", 1023, 1, 3_000),
+        ("client", "i_id", 8191, 1, 100_000),
+        ("client", "run_name", 255, 0, 999),
+        ("procedures", "c_id", 1023, 1, 3_000),
+        ("procedures", "line_item", 8191, 1, 100_000),
+        ("procedures", "run_name", 255, 0, 999),
+    ],
+)
+def test_customers_items_and_names_are_drawn_by_nurand(
+    used: str, name: str, a: int, low: int, high: int
+) -> None:
+    values = steps(used=used)["orders"].job.values
+    (drawn,) = (value.compute for value in values if value.name == name)
+    assert drawn is not None
+    uniform = {place: value.uniform for place, value in enumerate(values)}
+
+    def of(first: int, second: int) -> int:
+        """The value from its two draws; clause 2.1.6 gives it but for the constant."""
+        given = {(0, a): first, (low, high): second}
+        return evaluate(drawn.expression, lambda place: given[uniform[place]])  # type: ignore[index]
+
+    constant = of(0, low) - 2 * low
+    for first, second in product((0, 1, a // 3, a), (low, low + 7, high // 2, high - 1, high)):
+        expected = ((first | second) + constant) % (high - low + 1) + low
+        assert of(first, second) == expected
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from dbdyno import workload
-from dbdyno.engine import LabServer, Place, Server
-from dbdyno.model import Arm, Step
+from dbdyno.engine import LabServer, Place
+from dbdyno.model import Arm
 from dbdyno.model.error import ServerError
 from dbdyno.run import invariants, told
 from mysql_steps import DATABASE
+from orders_steps import ask, broken, filled, steps
 from server_place import a_place, ends, started
 from step_load import load
 
@@ -92,29 +90,6 @@ def postgres(place: Place) -> Iterator[LabServer]:
     arm = Arm(name="orders", engine="postgres", base_dir=ends()[-1], settings={"fsync": "off"})
     with started(arm, place) as server:
         yield server
-
-
-def steps(server: Server, used: str = "client", **given: str | int) -> dict[str, Step]:
-    values = {"warehouses": 1, "clients": 8, "seconds": 2, **given}
-    made = workload.expand(replace(workload.load("orders"), set=used), values, server.engine)
-    return {step.name: step for step in made}
-
-
-def ask(server: Server, sql: str) -> list[tuple[Any, ...]]:
-    return server.execute(sql, database=DATABASE)
-
-
-def broken(server: Server, step: Step) -> set[str]:
-    """The conditions of a step that do not hold."""
-    answers = ((each.name, ask(server, each.query)) for each in step.conditions)
-    return {name for name, ((count,),) in answers if count != 0}
-
-
-def filled(server: LabServer, made: dict[str, Step]) -> None:
-    """Loads the tables into a new database."""
-    server.create_database(DATABASE)
-    server.execute(*made["fill"].setup, database=DATABASE)
-    load(server, made["fill"])
 
 
 def check_load(server: LabServer) -> None:

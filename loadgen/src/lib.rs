@@ -5,6 +5,8 @@
 //! virtual clock.
 
 pub mod canary;
+#[cfg(test)]
+mod chi_squared;
 pub mod clock;
 pub mod counter;
 pub mod draw;

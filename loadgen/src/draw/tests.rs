@@ -1,6 +1,7 @@
 //! What operations draw, and how it is written.
 
 use super::*;
+use crate::chi_squared;
 use std::collections::BTreeSet;
 
 fn example() -> Job {
@@ -140,5 +141,80 @@ fn a_scattered_zipf_is_a_plain_one_permuted() {
         draw.begin(operation);
         draw.draw(&values, scattered);
         assert_eq!(draw.drawn(scattered), permutation.number(draw.drawn(plain)));
+    }
+}
+
+/// The job of the example with the values of TPC-C's NURand(a, low, high), as the workload `orders` writes them.
+fn nurand(a: i64, (low, high): (i64, i64), constant: i64) -> Job {
+    let mut job = example();
+    job.values = serde_json::from_value(serde_json::json!([
+        {"name": "low", "per": "item", "format": "integer", "uniform": [0, a]},
+        {"name": "high", "per": "item", "format": "integer", "uniform": [low, high]},
+        {"name": "drawn", "per": "item", "format": "integer", "compute": {"range": [low, high], "expression":
+            ["add", ["remainder", ["add", ["bit_or", ["variable", 0], ["variable", 1]], ["integer", constant]],
+                     ["integer", high - low + 1]], ["integer", low]]}},
+    ]))
+    .unwrap();
+    job
+}
+
+/// The probability of each number of NURand(a, low, high), where `a` is a power of two less one: the bits of
+/// `random(0, a)` are set or not by the toss of a coin each, so that `random(low, high)` becomes with them every
+/// number that has its bits, alike (clause 2.1.6).
+fn nurand_exact(a: i64, (low, high): (i64, i64), constant: i64) -> Vec<f64> {
+    let size = usize::try_from(high - low + 1).unwrap();
+    let bits = a.count_ones();
+    let width = 1_usize << bits;
+    let mut exact = vec![0.0; size];
+    for block in low >> bits..=high >> bits {
+        let first = block << bits;
+        let mut ends: Vec<f64> = (0..=a)
+            .map(|part| {
+                let within = (low..=high).contains(&(first + part));
+                f64::from(u8::from(within)) / 2_f64.powi((bits - part.count_ones()).cast_signed())
+            })
+            .collect();
+        // Sums over all parts whose bits a number has (Yates 1937).
+        for bit in (0..bits).map(|bit| 1 << bit) {
+            for number in (0..width).filter(|number| number & bit != 0) {
+                ends[number] += ends[number ^ bit];
+            }
+        }
+        for (part, weight) in (0..=a).zip(ends) {
+            exact[usize::try_from((first + part + constant) % (high - low + 1)).unwrap()] +=
+                weight / size as f64;
+        }
+    }
+    exact
+}
+
+#[test]
+fn nurand_has_its_exact_probabilities_and_its_hottest_tenth() {
+    const DRAWS: u64 = 300_000;
+    for (a, range, constant, hottest) in [
+        (255, (0, 999), 223, None),
+        (1023, (1, 3_000), 259, Some(0.62)),
+        (8191, (1, 100_000), 7_911, None),
+    ] {
+        let exact = nurand_exact(a, range, constant);
+        let job = nurand(a, range, constant);
+        let values = Values::new(&job);
+        let mut draw = Draw::new(&job, &job.roles[0], 1);
+        let mut counts = vec![0; exact.len()];
+        for operation in 0..DRAWS {
+            counts[usize::try_from(drawn(&values, &mut draw, operation)[2] - range.0).unwrap()] +=
+                1;
+        }
+        chi_squared::refuse_unlikely(&counts, &exact, &format!("NURand({a})"));
+        let mut numbers: Vec<usize> = (0..exact.len()).collect();
+        numbers.sort_by(|one, other| exact[*other].total_cmp(&exact[*one]));
+        let of_hottest = numbers[..exact.len() / 10]
+            .iter()
+            .map(|number| counts[*number]);
+        let share = of_hottest.sum::<u64>() as f64 / DRAWS as f64;
+        assert!(
+            hottest.is_none_or(|known: f64| (share - known).abs() < 0.01),
+            "{share}"
+        );
     }
 }

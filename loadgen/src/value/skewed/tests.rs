@@ -1,6 +1,7 @@
 //! Distributions against their exact probabilities and the published check values; all with fixed seeds, so exact.
 
 use super::*;
+use crate::chi_squared;
 use crate::value::mix;
 use crate::value::zipf::EXPONENT_MAX;
 use proptest::prelude::*;
@@ -125,41 +126,11 @@ fn exponential_exact(size: u32, parameter: f64) -> Vec<f64> {
 fn compare(distribution: &Distribution, exact: &[f64]) {
     let low = distribution.range().low;
     assert_eq!(distribution.range().last() + 1, exact.len() as u64);
-    assert!((exact.iter().sum::<f64>() - 1.0).abs() < 1e-9);
     let mut counts = vec![0_u64; exact.len()];
     for number in draws(distribution, DRAWS) {
         counts[usize::try_from(number - low).unwrap()] += 1;
     }
-    // Neighbours are taken together until five are expected, as the statistic needs.
-    let (mut chi, mut freedom) = (0.0, -1.0);
-    let (mut expected, mut counted) = (0.0, 0);
-    let mut left: f64 = DRAWS as f64;
-    for (count, probability) in counts.iter().zip(exact) {
-        let share = probability * DRAWS as f64;
-        (expected, counted, left) = (expected + share, counted + count, left - share);
-        if expected >= 5.0 && left >= 5.0 {
-            chi += (counted as f64 - expected).powi(2) / expected;
-            freedom += 1.0;
-            (expected, counted) = (0.0, 0);
-        }
-    }
-    let rest = expected + left;
-    chi += (counted as f64 - rest).powi(2) / rest.max(f64::MIN_POSITIVE);
-    freedom += 1.0;
-    let most = chi_squared_at_a_thousandth(freedom);
-    assert!(
-        chi <= most,
-        "{distribution:?}: {chi} with {freedom} degrees of freedom, at most {most}"
-    );
-}
-
-/// What chi-squared exceeds once in a thousand (Wilson and Hilferty 1931).
-fn chi_squared_at_a_thousandth(freedom: f64) -> f64 {
-    if freedom < 1.0 {
-        return 1e-6;
-    }
-    let spread = 2.0 / (9.0 * freedom);
-    freedom * (1.0 - spread + 3.0902 * spread.sqrt()).powi(3)
+    chi_squared::refuse_unlikely(&counts, exact, &format!("{distribution:?}"));
 }
 
 #[test]

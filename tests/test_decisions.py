@@ -79,8 +79,9 @@ def test_what_it_does_not_support_is_a_line(parameters: dict[str, object], line:
     assert line in str(raised.value) and "\n" not in str(raised.value)
 
 
-def test_its_note_says_that_it_is_no_result_of_tpc() -> None:
-    assert "not a TPC result" in workload.load("decisions").file.note
+@pytest.mark.parametrize("name", ["decisions", "orders"])
+def test_its_note_says_that_it_is_no_result_of_tpc(name: str) -> None:
+    assert "not a TPC result" in workload.load(name).file.note
 
 
 def test_a_race_takes_a_scale_that_its_time_allows() -> None:

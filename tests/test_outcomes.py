@@ -10,7 +10,9 @@ import pytest
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison, StepRun
-from dbdyno.report import json_document
+from dbdyno.model.headlines import plural
+from dbdyno.report import json_document, page
+from dbdyno.report.parts import charts
 from dbdyno.run import blocks
 from dbdyno.store import Results
 
@@ -95,6 +97,13 @@ def test_think_times_are_no_part_of_response_times(compared: Comparison) -> None
     mean_us = run.metrics["response_us_mean"]
     assert mean_us is not None
     assert 11_000 < mean_us < 13_000, "of orders alone, not of looks"
+
+
+def test_a_report_says_what_its_throughput_counts(compared: Comparison) -> None:
+    (chart,) = (each for each in charts(page.make(compared).parts) if "throughput" in each.name)
+    assert chart.title == "Orders per minute"
+    words = ("new_order", "delivery", "essay", "batch")
+    assert [*map(plural, words)] == ["new orders", "deliveries", "essays", "batches"]
 
 
 def test_verdicts_and_json_are_by_the_named(compared: Comparison) -> None:

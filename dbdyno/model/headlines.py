@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +27,13 @@ class Kind:
         return f"{self.counted}/{'min' if self.span_s == 60 else 's'}"
 
     @property
+    def rate_in_words(self) -> str:
+        """The same in a sentence: rows inserted per second."""
+        if not self.per_second:
+            return self.counted
+        return f"{self.counted} per {'minute' if self.span_s == 60 else 'second'}"
+
+    @property
     def unit(self) -> str:
         """One of what costs are shared out to, in a sentence."""
         return self.in_full or self.singular
@@ -46,6 +53,19 @@ HEADLINES: Mapping[str, Kind] = {
 """All of them, by the metric that each is (dbdyno.model.metric)."""
 
 
-def kind_of(name: str | None) -> Kind:
-    """What is known of a headline; of another name, or of none, nothing but itself."""
-    return HEADLINES.get(name or "") or Kind(counted=name or "", per_second=False)
+def kind_of(name: str | None, operations: Iterable[str] = ()) -> Kind:
+    """What is known of a headline; of another name, or of none, nothing but itself.
+
+    `operations`: those that it counts, where it does not count all of its role's.
+    """
+    headline = HEADLINES.get(name or "") or Kind(counted=name or "", per_second=False)
+    counted = ", ".join(map(plural, operations))
+    return replace(headline, counted=counted) if counted else headline
+
+
+def plural(operation: str) -> str:
+    """What an operation's name says, for many of them: new orders, deliveries."""
+    words = operation.replace("_", " ")
+    if words.endswith("y") and words[-2:-1] not in "aeiou":
+        return f"{words[:-1]}ies"
+    return f"{words}es" if words.endswith(("s", "x", "ch", "sh")) else f"{words}s"

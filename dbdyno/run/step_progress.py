@@ -212,4 +212,6 @@ def p99_us(histogram: Histogram) -> float | None:
 
 def unit(headline: Headline) -> str:
     """The unit of a headline's rate, such as "queries/s"."""
+    if headline.operations:
+        return kind_of(headline.metric, headline.operations).rate
     return metric.by_name(headline.metric).unit

@@ -83,7 +83,9 @@ def measure(headline: Headline | None, *, fills: bool) -> Measure:
     if headline.is_whole:
         return Measure(unit="operations/s", count="operations", role=headline.role)
     return Measure(
-        unit=metric.by_name(headline.metric).unit,
+        unit=kind_of(headline.metric, headline.operations).rate
+        if headline.operations
+        else metric.by_name(headline.metric).unit,
         count=headline.count,
         role=headline.role,
         each=(headline.each or 1) * kind_of(headline.metric).span_s,

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.comparison import FOUND_MIN
-from dbdyno.model.headlines import kind_of
+from dbdyno.model.headlines import Kind
 from dbdyno.report import cells, colors, table_layout
 from dbdyno.report.colors import Colors
 from dbdyno.report.parts import (
@@ -28,7 +28,7 @@ from dbdyno.report.parts import (
     Text,
     anchored,
 )
-from dbdyno.report.section import cost_per_operation, fairness, summary
+from dbdyno.report.section import cost_per_operation, fairness, outcomes, summary
 
 PUBLISHED = (
     "point queries",
@@ -206,7 +206,7 @@ def _note(steps: Sequence[StepComparison], base: str, blocks: int) -> str:
 
 def _mean(steps: Sequence[StepComparison], blocks: int) -> str:
     """Explains the throughput of the tables, in a sentence."""
-    counted = cells.capitalized(_counted(steps).replace("/s", " per second"))
+    counted = cells.capitalized(_usual(steps).rate_in_words)
     control = ", as published with BEGIN and COMMIT" if any(map(_with_control, steps)) else ""
     mean = "" if blocks <= 1 else f", geometric means of {blocks} blocks"
     return f"{counted}{control}{mean}."
@@ -311,17 +311,23 @@ def _absolute_cell(result: Cell) -> TableCell:
     return replace(cell, mark=cell.mark or UNFOUND) if unfound(result) else cell
 
 
+def _usual(steps: Sequence[StepComparison]) -> Kind:
+    """What most steps' throughput counts."""
+    kinds = list(map(outcomes.headline_of, steps))
+    return max(dict.fromkeys(kinds), key=kinds.count)
+
+
 def _counted(steps: Sequence[StepComparison]) -> str:
-    """The unit that most steps' throughput counts."""
-    kinds = [step.headline or "" for step in steps]
-    most = max(dict.fromkeys(kinds), key=kinds.count)
-    return kind_of(most).rate
+    """Its unit, as it heads a column."""
+    return _usual(steps).rate
 
 
 def _own_note(steps: Sequence[StepComparison], rows: Sequence[Row]) -> str:
     """The exceptions among the rows, and the marks that these rows have."""
     usual = _counted(steps)
-    others = {step.step: words for step in steps if (words := kind_of(step.headline).rate) != usual}
+    others = {
+        step.step: words for step in steps if (words := outcomes.headline_of(step).rate) != usual
+    }
     differs = ", ".join(f"{name}: {words} of all clients" for name, words in others.items())
     return cells.sentences(f"{differs}." if differs else "", cells.legend(rows, _MARKS))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from dbdyno.model import Outcomes, StepComparison
+from dbdyno.model.headlines import Kind, kind_of
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Column, Row, Table, TableCell
 
@@ -18,7 +19,7 @@ _WAYS: tuple[tuple[str, Callable[[Outcomes], int]], ...] = (
 
 def table(step: StepComparison, prefix: str) -> Iterable[Table]:
     """A row for each operation; nothing where all that ended completed or failed."""
-    every = [ended for cell in step.cells for run in cell.runs for ended in run.roles.outcomes]
+    every = _ended(step)
     names = list(dict.fromkeys((ended.role, ended.name) for ended in every))
     if not names:
         return
@@ -40,9 +41,17 @@ def table(step: StepComparison, prefix: str) -> Iterable[Table]:
     )
 
 
-def named(outcomes: Iterable[Outcomes]) -> list[str]:
+def headline_of(step: StepComparison) -> Kind:
+    """What its headline counts: the operations that it names, where it does."""
+    return kind_of(step.headline, named(_ended(step)))
+
+
+def _ended(step: StepComparison) -> list[Outcomes]:
+    return [ended for cell in step.cells for run in cell.runs for ended in run.roles.outcomes]
+
+
+def named(every: Sequence[Outcomes]) -> list[str]:
     """The operations that a headline counts, where it does not count all."""
-    every = list(outcomes)
     counted = dict.fromkeys(ended.name for ended in every if ended.counted)
     return list(counted) if len(counted) < len({ended.name for ended in every}) else []
 

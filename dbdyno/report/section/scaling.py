@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbdyno.model import Across, Cell, Ratio, StepComparison
-from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, values
 from dbdyno.report import cells, number
 from dbdyno.report.parts import (
@@ -23,7 +22,7 @@ from dbdyno.report.parts import (
     Table,
     TableCell,
 )
-from dbdyno.report.section import groups
+from dbdyno.report.section import groups, outcomes
 
 KIND = "scale-up"
 
@@ -151,7 +150,7 @@ def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
         )
     )
     interval = f", with its 95 % t interval over {blocks} blocks" if blocks > 1 else ""
-    counted = kind_of(sweep.first.headline).rate
+    counted = outcomes.headline_of(sweep.first).rate
     rows = (first, *(_row(sweep, clients) for clients in sweep.others))
     return Table(
         name=f"{name}-table",

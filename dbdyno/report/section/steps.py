@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from statistics import median
 
 from dbdyno.model import StepComparison, StepRun
-from dbdyno.model.headlines import kind_of
 from dbdyno.report import number, table_layout
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import fairness, groups, outcomes
@@ -54,8 +54,7 @@ def table(found: Sequence[StepComparison], prefix: str) -> Table | None:
 def subtitle(step: StepComparison) -> str:
     """Returns what was counted, beside which load, for how long."""
     runs = _runs(step)
-    by_time = step.headline not in (None, "seconds")
-    words = [counted(step) + (" per second" if by_time else "")]
+    words = [throughput(step)]
     target = next((run.facts.sla_target for run in runs if run.facts.sla_target is not None), None)
     if target is not None:
         words.append(f"beside {number.number(target)} rows inserted/s")
@@ -67,13 +66,15 @@ def subtitle(step: StepComparison) -> str:
     return ", ".join(words)
 
 
+def throughput(step: StepComparison) -> str:
+    """What a step's headline is, in words: rows inserted per second."""
+    return replace(outcomes.headline_of(step), counted=counted(step)).rate_in_words
+
+
 def counted(step: StepComparison) -> str:
     """The unit of a step's throughput, in words."""
-    every = (ended for run in _runs(step) for ended in run.roles.outcomes)
-    if names := outcomes.named(every):
-        return ", ".join(names)
     if step.headline != "ips":
-        return kind_of(step.headline).counted or "not measured"
+        return outcomes.headline_of(step).counted or "not measured"
     inserts = any("insert" in run.response for run in _runs(step))
     others = any(run.response or run.operations for run in _runs(step))
     return "rows indexed" if others and not inserts else "rows inserted"

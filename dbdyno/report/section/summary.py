@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.model import Cell, StepComparison
-from dbdyno.model.headlines import kind_of
 from dbdyno.report import cells, colors, number
 from dbdyno.report.colors import ARROWS, Colors, Scheme, Tone
 from dbdyno.report.parts import (
@@ -27,7 +26,7 @@ from dbdyno.report.parts import (
     Table,
     TableCell,
 )
-from dbdyno.report.section import fairness
+from dbdyno.report.section import fairness, outcomes
 
 SPEEDS = 1e9
 """So many seconds are divided by a time for the published rule, which knows whole numbers."""
@@ -99,7 +98,7 @@ def _columns(steps: Sequence[StepComparison]) -> tuple[Column, ...]:
     """A column for the arm and one for each step, grouped by what is counted."""
     return (
         Column(text="arm", left=True),
-        *(Column(text=step.step, group=kind_of(step.headline).rate) for step in steps),
+        *(Column(text=step.step, group=outcomes.headline_of(step).rate) for step in steps),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Cell, StepComparison
-from dbdyno.model.headlines import kind_of
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Bar, Bars, Chart, Section, Subject
 from dbdyno.report.section import steps
@@ -14,11 +13,7 @@ from dbdyno.report.section import steps
 def _parts(subject: Subject) -> Iterable[Chart]:
     found = tuple(bars(subject.step, subject.base))
     if found:
-        counted = steps.counted(subject.step)
-        span = "minute" if kind_of(subject.step.headline).span_s == 60 else "second"
-        title = cells.capitalized(
-            counted if cells.is_time(subject.step) else f"{counted} per {span}"
-        )
+        title = cells.capitalized(steps.throughput(subject.step))
         words = (" ".join(filter(None, (bar.arm, bar.text, bar.detail))) for bar in found)
         yield Chart(
             name=f"{subject.anchor}-throughput",

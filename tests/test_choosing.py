@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from dbdyno.model import Headline, events
+from dbdyno.model.headlines import unit_of
 from dbdyno.model.job.role import Choice, Constant, Exponential
-from dbdyno.run.step_progress import Meter, unit
+from dbdyno.run.step_progress import Meter
 from workload_reader import complaint, steps
 
 MIX = """
@@ -85,10 +86,10 @@ def test_a_headline_counts_what_it_names_by_the_minute(tmp_path: Path) -> None:
         operations={name: _counted(part, count) for name, count in counts.items()},
     )  # fmt: skip
     rates = meter.rates(tick) if meter.take(tick) else {}
-    assert rates == {"unit": "operations/min", "rate": 360.0, "rate_so_far": 360.0}
+    assert rates == {"unit": "orders/min", "rate": 360.0, "rate_so_far": 360.0}
     assert meter.counted().amount("operations") == 3
     assert meter.counted().operations == 10
-    assert unit(step.headline) == "operations/min"
+    assert unit_of(step.headline) == "orders/min"
 
 
 def _counted(part: events.Part, count: int) -> events.Part:

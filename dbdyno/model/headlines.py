@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from dbdyno.model import metric
+from dbdyno.model.step import Headline
+
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
@@ -61,6 +64,13 @@ def kind_of(name: str | None, operations: Iterable[str] = ()) -> Kind:
     headline = HEADLINES.get(name or "") or Kind(counted=name or "", per_second=False)
     counted = ", ".join(map(plural, operations))
     return replace(headline, counted=counted) if counted else headline
+
+
+def unit_of(headline: Headline) -> str:
+    """The unit of a headline's rate: queries/s, new orders/min."""
+    if headline.operations:
+        return kind_of(headline.metric, headline.operations).rate
+    return metric.by_name(headline.metric).unit
 
 
 def plural(operation: str) -> str:

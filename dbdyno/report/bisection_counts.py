@@ -45,7 +45,7 @@ def answer(
     good, bad = counted.get(0), counted.get(question.last)
     if good is None or bad is None:
         end = "good" if good is None else "bad"
-        yield f"The {end} commit is not counted yet; the same command with more --minutes does."
+        yield f"The {end} commit is not counted yet: give the same command more --minutes."
         return
     for change in found:
         yield from of_change(search, change)

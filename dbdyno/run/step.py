@@ -32,7 +32,7 @@ from dbdyno.model.events import (
     WindowClose,
     WindowOpen,
 )
-from dbdyno.model.headlines import kind_of
+from dbdyno.model.headlines import kind_of, unit_of
 from dbdyno.model.job import Job
 from dbdyno.model.job.role import Role, RoleStop, Tied
 from dbdyno.model.server_status import StatusLook
@@ -45,7 +45,7 @@ from dbdyno.run.in_window import LAG_EVERY_S, Readings, TimedHooks, catch_up
 from dbdyno.run.measurement import Measurement, StepFailed
 from dbdyno.run.progress import Pulse
 from dbdyno.run.sessions import Sessions
-from dbdyno.run.step_progress import Meter, unit
+from dbdyno.run.step_progress import Meter
 
 MIB = 1 << 20
 SERVER_GONE_S = 1.0
@@ -320,7 +320,7 @@ def summary(step: Step, done: StepDone) -> str:
 def per_second(headline: Headline, amount: float, seconds: float) -> str:
     """A rate in words, of so much in so many seconds."""
     rate = amount / seconds * kind_of(headline.metric).span_s
-    return f"{rate / MIB if headline.metric == 'mbps' else rate:,.0f} {unit(headline)}"
+    return f"{rate / MIB if headline.metric == 'mbps' else rate:,.0f} {unit_of(headline)}"
 
 
 def checks(step: Step, totals: Mapping[str, Totals]) -> list[Check]:

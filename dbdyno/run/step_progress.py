@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from dbdyno.model import Headline, Json, Step, metric
+from dbdyno.model import Json, Step
 from dbdyno.model.events import Part, Tick
-from dbdyno.model.headlines import kind_of
+from dbdyno.model.headlines import kind_of, unit_of
 from dbdyno.model.job import amounts
 from dbdyno.model.step_files import Counted
 from dbdyno.run.progress import Pulse
@@ -142,7 +142,7 @@ class Meter:
         each = (headline.each or 1) * kind_of(headline.metric).span_s
         so_far = count.rate(self.what)
         return {
-            "unit": unit(headline),
+            "unit": unit_of(headline),
             "rate": count.second[self.what] * each * NS_PER_S / tick.active_ns,
             "rate_so_far": None if so_far is None else so_far * each,
         }
@@ -208,10 +208,3 @@ class Meter:
 def p99_us(histogram: Histogram) -> float | None:
     """The p99 in microseconds; None where nothing was counted."""
     return histogram.percentile_us(0.99) if histogram.count else None
-
-
-def unit(headline: Headline) -> str:
-    """The unit of a headline's rate, such as "queries/s"."""
-    if headline.operations:
-        return kind_of(headline.metric, headline.operations).rate
-    return metric.by_name(headline.metric).unit

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbdyno.model import Headline, events, metric
-from dbdyno.model.headlines import kind_of
+from dbdyno.model import Headline, events
+from dbdyno.model.headlines import kind_of, unit_of
 from dbdyno.model.job import Stop, amounts
 from dbdyno.report import number
 from dbdyno.store import StepFolder
@@ -83,9 +83,7 @@ def measure(headline: Headline | None, *, fills: bool) -> Measure:
     if headline.is_whole:
         return Measure(unit="operations/s", count="operations", role=headline.role)
     return Measure(
-        unit=kind_of(headline.metric, headline.operations).rate
-        if headline.operations
-        else metric.by_name(headline.metric).unit,
+        unit=unit_of(headline),
         count=headline.count,
         role=headline.role,
         each=(headline.each or 1) * kind_of(headline.metric).span_s,

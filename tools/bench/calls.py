@@ -87,6 +87,16 @@ class Calls:
     plan_ms: float = 0.0
     exec_ms: float = 0.0
 
+    @property
+    def plan_us(self) -> float:
+        """How long a call was planned, in µs."""
+        return self.plan_ms * 1e3 / self.calls
+
+    @property
+    def exec_us(self) -> float:
+        """How long a call was executed, in µs."""
+        return self.exec_ms * 1e3 / self.calls
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
@@ -116,8 +126,8 @@ class Sent:
         return {
             name: {
                 "each": round(self.each(name, kinds), 4),
-                "plan_us": round(self.by_name[name].plan_ms * 1e3 / self.by_name[name].calls, 2),
-                "exec_us": round(self.by_name[name].exec_ms * 1e3 / self.by_name[name].calls, 2),
+                "plan_us": round(self.by_name[name].plan_us, 2),
+                "exec_us": round(self.by_name[name].exec_us, 2),
             }
             for name, kinds, _ in STATEMENTS
         }
@@ -167,9 +177,9 @@ def table(sent: Mapping[str, Sent]) -> Iterator[str]:
     for name, kinds, _ in STATEMENTS:
         of = "all" if kinds == KINDS else ", ".join(kinds)
         cells = (
-            f"{each.each(name, kinds):>9.3f}{told['plan_us']:>7.1f} +{told['exec_us']:>6.1f}"
+            f"{each.each(name, kinds):>9.3f}{calls.plan_us:>7.1f} +{calls.exec_us:>6.1f}"
             for each in sent.values()
-            for told in (each.json()[name],)
+            for calls in (each.by_name[name],)
         )
         yield f"{name:<18}{of:<22}" + "".join(f"{cell:>24}" for cell in cells)
     yield f"{'a transaction':<40}" + "".join(f"{each.at_mix():>24.3f}" for each in sent.values())

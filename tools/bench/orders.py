@@ -6,7 +6,6 @@ server's buffers and written out.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -15,7 +14,7 @@ from typing import NamedTuple
 from bench import arms, calls, jobs, server, tpcc
 from bench.compare import Bench, Subject, compare, progress
 from bench.figure import Figure, Target, alike
-from bench.fill import LOAD_S_MAX, UPKEEP
+from bench.fill import LOAD_S_MAX, load_and_vacuum, load_rows
 from bench.pairs import BenchArm, after, alternating
 from dbdyno import workload
 from dbdyno.engine import LabServer
@@ -232,11 +231,7 @@ def timed(running: LabServer, load: Callable[[], None]) -> Loaded:
     """The seconds of a load into an empty database, and of its vacuum."""
     running.create_database(server.DATABASE)
     running.client.checkpoint(running.execute)
-    start_s = time.monotonic()
-    load()
-    loaded_s = time.monotonic()
-    running.execute("VACUUM (ANALYZE)", limit_s=LOAD_S_MAX)
-    took = Loaded(loaded_s - start_s, time.monotonic() - loaded_s)
+    took = Loaded(*load_and_vacuum(running, load, "VACUUM (ANALYZE)"))
     progress(f"orders fill: {took.rows_s:.1f} s, and vacuum {took.vacuum_s:.1f} s")
     return took
 
@@ -244,8 +239,4 @@ def timed(running: LabServer, load: Callable[[], None]) -> Loaded:
 def fill(bench: Bench, running: LabServer) -> None:
     """Loads the tables as the workload does, but for what comes after rows and indexes."""
     step, *_ = workload.expand(workload.load("orders", fill="fast"), PARAMETERS, running.engine)
-    running.execute(*step.setup)
-    job = jobs.begun_on(server.address_of(running), step.job)
-    for each in job["fills"]:
-        each["after"] = [sql for sql in each["after"] if not sql.startswith(UPKEEP)]
-    arms.generate(bench.generator, job, LOAD_S_MAX)
+    load_rows(running, bench.generator, step)

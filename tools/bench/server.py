@@ -23,7 +23,7 @@ from dbdyno.model.engine import TRAITS
 
 DATABASE = "bench"
 OWN_DATABASE = "postgres"
-"""Every PostgreSQL has it: where one is when the other is made or renamed."""
+"""Every PostgreSQL has it: sessions are in it while the other is made or renamed."""
 SETTINGS = {
     "shared_buffers": "1GB",
     "autovacuum": "off",

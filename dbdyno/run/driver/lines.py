@@ -112,7 +112,7 @@ class Lines:
     def __init__(self, job: Job) -> None:
         self.closed = False  # whether the window has closed
         self.over = False
-        self.failed = False  # that is up to the program's end
+        self.failed = False  # such a program says by its status whether it failed
         self._job = job
         self._role = job.roles[0].name
         self._open = False

@@ -35,8 +35,8 @@ blocks = 2
 """
 OUTSIDE_RESULTS = (
     "store/derived_cache.py", "run/agent/lab.py", "run/agent/load.py", "run/driver/benchmark.py",
-    "run/driver/sysbench/run.py", "run/extra_run.py", "run/slurm/batch.py", "run/slurm/job.py",
-    "run/slurm/spool.py",
+    "run/driver/program.py", "run/driver/sysbench/run.py", "run/extra_run.py",
+    "run/slurm/batch.py", "run/slurm/job.py", "run/slurm/spool.py",
 )  # fmt: skip
 """What writes elsewhere: into caches, folders of Slurm's jobs, an agent's root, scratch."""
 CHANGING_CALLS = re.compile(

@@ -139,8 +139,8 @@ def test_so_many_rows_are_updated_as_were_asked_for(
             "ORDER BY job_id DESC LIMIT 1",
         )
         assert updated == after - before
-    assert count >= 30
-    assert 40 <= 100 * (after - before) / rows <= 44
+    assert rows > 0
+    assert abs((after - before) - 0.42 * rows) <= max(2 * 100, 0.02 * rows)
 
 
 @pytest.mark.parametrize("set", ["outside", "procedures"])

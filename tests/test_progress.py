@@ -129,6 +129,14 @@ def test_a_fill_is_done_by_the_rows_of_all_its_tables() -> None:
     assert pulse.rate is None
 
 
+def test_a_step_that_has_just_begun_does_not_say_how_long_it_takes() -> None:
+    meter = Meter(step(role("insert", 10_000_000), headline=ROWS))
+    (begun, on_its_way) = (meter.take(tick("insert", (n, n), (n, n))) for n in (1, 200_000))
+    assert begun is not None and on_its_way is not None
+    assert begun.left_s is None
+    assert on_its_way.left_s == pytest.approx(98, abs=2)
+
+
 def test_work_that_is_told_beforehand_has_no_rate_on_the_way() -> None:
     headline = Headline(metric="ips", role="index", count="rows", work=1_000_000)
     pulse = Meter(step(role("index", 1), headline=headline)).take(tick("index", (0, 0), (0, 0)))

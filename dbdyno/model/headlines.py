@@ -73,6 +73,11 @@ def unit_of(headline: Headline) -> str:
     return metric.by_name(headline.metric).unit
 
 
+def scale_of(headline: Headline) -> int:
+    """What a count a second is multiplied by to be the headline's rate: 60 for new orders/min."""
+    return (headline.each or 1) * kind_of(headline.metric).span_s
+
+
 def plural(operation: str) -> str:
     """What an operation's name says, for many of them: new orders, deliveries."""
     words = operation.replace("_", " ")

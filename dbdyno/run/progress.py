@@ -39,6 +39,8 @@ LINE_EVERY_S = 60.0
 TARGET_JUDGED_S = 20.0
 """Before that a burst more or less decides: the published pacing has one operation in its first
 second."""
+KNOWN_SHARE = 0.001
+"""A step that did less of its work does not say how long the rest takes: its begin is no measure."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class Pulse:
     @property
     def left_s(self) -> float | None:
         """How long the rest of the step takes, if it goes on as so far; None where unknown."""
-        if not self.share or not self.elapsed_s:
+        if self.share is None or self.share < KNOWN_SHARE:
             return None
         return self.elapsed_s * (1 - self.share) / self.share
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from dbdyno.model import Json, Step
 from dbdyno.model.events import Part, Tick
-from dbdyno.model.headlines import kind_of, unit_of
+from dbdyno.model.headlines import scale_of, unit_of
 from dbdyno.model.job import amounts
 from dbdyno.model.step_files import Counted
 from dbdyno.run.progress import Pulse
@@ -139,7 +139,7 @@ class Meter:
         if headline is None or headline.is_whole:
             return {"unit": "", "rate": None, "rate_so_far": None}
         count = self.counts[self.leader]
-        each = (headline.each or 1) * kind_of(headline.metric).span_s
+        each = scale_of(headline)
         so_far = count.rate(self.what)
         return {
             "unit": unit_of(headline),

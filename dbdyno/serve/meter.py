@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbdyno.model import Headline, events
-from dbdyno.model.headlines import kind_of, unit_of
+from dbdyno.model.headlines import scale_of, unit_of
 from dbdyno.model.job import Stop, amounts
 from dbdyno.report import number
 from dbdyno.store import StepFolder
@@ -86,7 +86,7 @@ def measure(headline: Headline | None, *, fills: bool) -> Measure:
         unit=unit_of(headline),
         count=headline.count,
         role=headline.role,
-        each=(headline.each or 1) * kind_of(headline.metric).span_s,
+        each=scale_of(headline),
         named=headline.operations,
     )
 

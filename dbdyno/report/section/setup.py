@@ -173,7 +173,9 @@ def _blocks(comparison: Comparison) -> Iterable[str]:
     order = ", in an order drawn from the seed" if len(comparison.arms) > 1 else ""
     count = comparison.blocks
     if comparison.work is not None:
-        yield f"{arms}'s work was counted {comparison.work.repeats} times, by a fresh server each."
+        repeats = comparison.work.repeats
+        times = "once" if repeats == 1 else f"{repeats} times, by a fresh server each"
+        yield f"{arms}'s work was counted {times}."
     if comparison.plan.counts_only:
         return
     where = nodes.count(comparison)

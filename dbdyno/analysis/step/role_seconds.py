@@ -89,8 +89,22 @@ def _tied_deletes(evidence: Evidence, partner: str) -> list[str]:
     return [role for role in evidence.roles("delete") if partners.get(role) == partner]
 
 
+def _rows_per_s(evidence: Evidence, role: str, window_s: float) -> float:
+    """The rate of a role on its schedule, which also goes on while a turn settles.
+
+    A burst that a pause cuts in two ends at the begin of the next turn, where nothing counts: so
+    what the role did there belongs to its rate, with the time that it had for that.
+    """
+    load, rows = evidence.load, evidence.role_rows(role) or 0.0
+    totals = load.totals.get(role)
+    if not load.pauses or totals is None or totals.in_ticks is None or totals.rows is None:
+        return rows / window_s
+    settled_s = load.names.get("resumed", 0) * evidence.job.settle_s
+    return (rows + totals.rows - totals.in_ticks.rows) / (window_s + settled_s)
+
+
 def _target(evidence: Evidence, role: str, rows_per_s: float, window_s: float) -> Target:
-    achieved = (evidence.role_rows(role) or 0.0) / window_s
+    achieved = _rows_per_s(evidence, role, window_s)
     whole = full_seconds(evidence, role)
     return Target(
         role=role,

@@ -40,7 +40,7 @@ TARGET_JUDGED_S = 20.0
 """Before that a burst more or less decides: the published pacing has one operation in its first
 second."""
 KNOWN_SHARE = 0.001
-"""A step that did less of its work does not say how long the rest takes: its begin is no measure."""
+"""Of its work; a step that did less does not say how long the rest takes."""
 
 
 @dataclass(frozen=True)

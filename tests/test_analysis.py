@@ -431,28 +431,6 @@ def test_the_target_is_held_at_95_percent_of_it(
     assert any("target rate missed: 185 of 200" in text for text in run.warnings) is not met
 
 
-def test_a_target_in_turns_counts_what_a_role_does_while_turns_settle(tmp_path: Path) -> None:
-    """170 of 200 rows/s in the window, and the rest of each burst in the begin of the next turn."""
-    folder = step_folder(tmp_path, "qr100", plant("qr100", insert_rows_per_s=170.0))
-    events = [json.loads(line) for line in (folder.path / "events.jsonl").read_text().splitlines()]
-    opened = next(event["mono_ns"] for event in events if event["event"] == "window_open")
-    (totals,) = (event["totals"]["insert"] for event in events if event["event"] == "done")
-    ticks = [event for event in events if event["event"] == "tick" and event["role"] == "insert"]
-    counts = [sum(client[i] for tick in ticks for client in tick["per_client"]) for i in (0, 1)]
-    parts = [part["count"] for tick in ticks for part in tick["operations"].values()]
-    totals["in_ticks"] = {
-        "count": counts[0], "rows": counts[1], "errors": 0, "operations": sum(parts)
-    }  # fmt: skip
-    totals["rows"] = counts[1] + 900
-    at = events.index(ticks[-1])
-    turn = [{"event": name, "mono_ns": opened} for name in ("paused", "resumed")]
-    events[at:at] = 10 * turn
-    (folder.path / "events.jsonl").write_text("".join(f"{json.dumps(e)}\n" for e in events))
-    roles = assemble.step_run(folder).roles
-    assert roles.sla_achieved == pytest.approx((170 * 20 + 900) / (20 + 10 * 0.2))
-    assert roles.sla_met is True
-
-
 def test_a_step_without_a_target_has_no_verdict_on_it(tmp_path: Path) -> None:
     run = derived(tmp_path, "l.i0")
     assert (run.facts.sla_target, run.roles.sla_achieved, run.roles.sla_met) == (None, None, None)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
 from msgspec import structs
 
 from comparison_builder import comparison
-from dbdyno.analysis.step import background_spans, evidence, raw_files, series
+from dbdyno.analysis.step import assemble, background_spans, evidence, raw_files, series
 from dbdyno.analysis.step.evidence import NO_JOB, Evidence
 from dbdyno.model import Json, Schedule
 from dbdyno.model.host_reading import MemoryBytes, Reading
@@ -21,7 +23,8 @@ from dbdyno.model.step_files import LogEvent, StepDone, StepRecord
 from dbdyno.plan.schema import ScheduleForm
 from dbdyno.report.section import setup
 from dbdyno.run.check import plan_record
-from dbdyno.store import continuation
+from dbdyno.store import Results, continuation
+from result_builder import build, plant
 from wire_form import typed
 
 S = 1_000_000_000
@@ -239,3 +242,29 @@ def test_what_settles_is_a_twentieth_of_a_short_turn() -> None:
 def test_a_short_turn_counts_again_as_soon_as_its_job_says() -> None:
     load = raw_files.load(map(typed, events()), 0.05)
     assert load.pauses == ((11 * S, 14 * S - 150_000_000), (15 * S + S // 2, 20 * S - 150_000_000))
+
+
+def test_a_target_counts_what_a_role_does_while_turns_settle(tmp_path: Path) -> None:
+    """170 of 200 rows/s in the window, and the rest of each burst in the begin of the next turn."""
+    planted = plant("qr100", insert_rows_per_s=170.0)
+    result = build(
+        tmp_path, arms=("pg17",), blocks=1, steps=("qr100",), planted=lambda *_: planted, name="one"
+    )
+    (run,) = Results.open(result).blocks()[0].runs()
+    (folder,) = run.steps()
+    path = folder.path / "events.jsonl"
+    said = [json.loads(line) for line in path.read_text().splitlines()]
+    opened_ns = next(event["mono_ns"] for event in said if event["event"] == "window_open")
+    ticks = [event for event in said if event["event"] == "tick" and event["role"] == "insert"]
+    count, rows = (sum(c[i] for tick in ticks for c in tick["per_client"]) for i in (0, 1))
+    operations = sum(part["count"] for tick in ticks for part in tick["operations"].values())
+    in_ticks = {"count": count, "rows": rows, "errors": 0, "operations": operations}
+    (totals,) = (event["totals"]["insert"] for event in said if event["event"] == "done")
+    totals |= {"rows": rows + 900, "in_ticks": in_ticks}
+    turn = [{"event": name, "mono_ns": opened_ns} for name in ("paused", "resumed")]
+    at = said.index(ticks[-1])
+    said[at:at] = 10 * turn
+    path.write_text("".join(f"{json.dumps(event)}\n" for event in said))
+    roles = assemble.step_run(folder).roles
+    assert roles.sla_achieved == pytest.approx((170 * 20 + 900) / (20 + 10 * 0.2))
+    assert roles.sla_met is True

@@ -99,7 +99,7 @@ def _rows_per_s(evidence: Evidence, role: str, window_s: float) -> float:
     totals = load.totals.get(role)
     if not load.pauses or totals is None or totals.in_ticks is None or totals.rows is None:
         return rows / window_s
-    settled_s = load.names.get("resumed", 0) * evidence.job.settle_s
+    settled_s = load.resumptions * evidence.job.settle_s
     return (rows + totals.rows - totals.in_ticks.rows) / (window_s + settled_s)
 
 

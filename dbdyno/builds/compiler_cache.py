@@ -21,7 +21,7 @@ PROGRAMS = ("ccache", "sccache")
 COMPILERS = ("gcc", "g++", "cc", "c++", "clang", "clang++")
 DEPEND = {"CCACHE_DEPEND": "1"}
 """ccache takes the headers of a file from the list that the compiler writes (-MMD), where it writes
-one, and preprocesses nothing: a sixth less CPU for a file that was not compiled before."""
+one, and preprocesses nothing: less CPU for a file that was not compiled before."""
 
 
 def environment(place: Path) -> dict[str, str]:

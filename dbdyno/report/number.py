@@ -143,6 +143,11 @@ def queries(count: int) -> str:
     return "1 query" if count == 1 else f"{count} queries"
 
 
+def times(count: int) -> str:
+    """How often something happened: once, 3 times."""
+    return "once" if count == 1 else f"{count} times"
+
+
 def minutes(value: float) -> str:
     """A length of time in minutes, in words that fit: 40 min, 3 h 20 min, 2.1 days."""
     whole = max(1, round(value))

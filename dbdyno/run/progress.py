@@ -40,7 +40,7 @@ TARGET_JUDGED_S = 20.0
 """Before that a burst more or less decides: the published pacing has one operation in its first
 second."""
 KNOWN_SHARE = 0.001
-"""Of its work; a step that did less does not say how long the rest takes."""
+"""A step says how long the rest takes once it has done this share of its work."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Pulse:
     @property
     def left_s(self) -> float | None:
         """How long the rest of the step takes, if it goes on as so far; None where unknown."""
-        if self.share is None or self.share < KNOWN_SHARE:
+        if self.share is None or self.share < KNOWN_SHARE or not self.elapsed_s:
             return None
         return self.elapsed_s * (1 - self.share) / self.share
 

@@ -73,7 +73,6 @@ class Load:
     ticks: tuple[Tick, ...]  # of the window
     clients_end_ns: tuple[int, ...]  # of steps bound by work, else empty; without pauses
     pauses: tuple[tuple[int, int], ...] = ()  # within the window: from, and until it counts again
-    resumptions: int = 0  # after pauses, those of the warm-up too
     done: events.Done | None = None  # the last event; None where it is missing
     names: Mapping[str, int] = field(default_factory=dict)  # how often each event, but for ticks
     drained_s: float = 0.0  # from the window's close to the end of what was in flight then
@@ -93,6 +92,11 @@ class Load:
     def totals(self) -> Mapping[str, events.Totals]:
         """What each role did in all; nothing where the last event is missing."""
         return {} if self.done is None else self.done.totals
+
+    @property
+    def resumptions(self) -> int:
+        """How often the load went on after a pause, in the warm-up too."""
+        return self.names.get(events.name_of(events.Resumed), 0)
 
     @property
     def threads(self) -> Sequence[events.Thread]:
@@ -166,7 +170,6 @@ class _Said:
     ticks: list[events.Tick] = field(default_factory=list)
     unknown: set[str] = field(default_factory=set)
     pauses: list[tuple[int, int]] = field(default_factory=list)
-    resumptions: int = 0
 
     def take(self, event: events.AnyEvent | events.Newer) -> None:
         """Takes note of an event."""
@@ -180,10 +183,8 @@ class _Said:
             return
         self.names[event.name] += 1
         paused = self.of(events.Paused)
-        if isinstance(event, events.Resumed):
-            self.resumptions += 1
-            if paused and self.of(events.WindowOpen):
-                self.pauses.append((paused.mono_ns, event.mono_ns + self.settle_ns))
+        if isinstance(event, events.Resumed) and paused and self.of(events.WindowOpen):
+            self.pauses.append((paused.mono_ns, event.mono_ns + self.settle_ns))
         self.last[type(event)] = event
 
     def of(self, event_type: type[events.EventOf]) -> events.EventOf | None:
@@ -212,7 +213,6 @@ def load(
         ticks=measured,
         clients_end_ns=_ends(close, so_far.pauses),
         pauses=tuple(so_far.pauses),
-        resumptions=so_far.resumptions,
         done=so_far.of(events.Done),
         names=so_far.names,
         drained_s=drained_ns / NS_PER_S,

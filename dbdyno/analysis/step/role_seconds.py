@@ -90,10 +90,10 @@ def _tied_deletes(evidence: Evidence, partner: str) -> list[str]:
 
 
 def _rows_per_s(evidence: Evidence, role: str, window_s: float) -> float:
-    """The rate of a role on its schedule, which also goes on while a turn settles.
+    """The rate at which a role followed its schedule.
 
-    A burst that a pause cuts in two ends at the begin of the next turn, where nothing counts: so
-    what the role did there belongs to its rate, with the time that it had for that.
+    A pause may split a burst: the rest follows while the next turn settles, where no tick counts
+    it. So in turns the rate includes the rows and the time of settling.
     """
     load, rows = evidence.load, evidence.role_rows(role) or 0.0
     totals = load.totals.get(role)

@@ -46,7 +46,7 @@ def findings(step: StepComparison) -> Iterable[Finding]:
         if not changes:
             continue
         changed = sum(bool(run.rate_changes) for run in runs)
-        times = "once" if len(changes) == 1 else f"{len(changes)} times"
+        times = number.times(len(changes))
         text = f"{result.arm}: the plateau changed {times}, in {changed} of {_runs(len(runs))}"
         together = "; ".join([text, *_together(changes)])
         yield Finding(text=f"{together}.", items=tuple(_listed(result, step.headline)))

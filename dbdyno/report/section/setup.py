@@ -174,8 +174,8 @@ def _blocks(comparison: Comparison) -> Iterable[str]:
     count = comparison.blocks
     if comparison.work is not None:
         repeats = comparison.work.repeats
-        times = "once" if repeats == 1 else f"{repeats} times, by a fresh server each"
-        yield f"{arms}'s work was counted {times}."
+        fresh = ", by a fresh server each" if repeats > 1 else ""
+        yield f"{arms}'s work was counted {number.times(repeats)}{fresh}."
     if comparison.plan.counts_only:
         return
     where = nodes.count(comparison)
